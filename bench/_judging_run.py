@@ -96,8 +96,8 @@ def fill(study_slug: str, pairs: int, base_url: str) -> None:
 def judge(study_slug: str, judge_name: str, in_flight: int) -> None:
     """Run a judge on a study, and print calls, times and memory."""
     set_up()
+    from annotation.core.tasks.stopping import StopFlag
     from annotation.models import Study
-    from judging.jobs.stopping import StopFlag
     from judging.models import Judge
     from judging.runs.execution import execute
     from judging.runs.services import start_run

@@ -11,13 +11,13 @@ from django_tasks_db.management.commands.db_worker import Worker
 from django_tasks_db.models import DBTaskResult
 
 from annotation.core.tasks.repeating import RepeatingThread
+from annotation.core.tasks.stopping import WORKER_STOP
 from annotation.core.tasks.task_queue import ATTEMPTS, DeathRule, requeue_tasks
 from annotation.hits.slots import release_expired
+from annotation.jobs.work import DEATH_RULE, do_job
 from annotation.privacy.retention import erase_expired, erase_traces
 from annotation.recruitment.mails import send_mails
 from annotation.separability import queue as separability_queue
-from judging.jobs.stopping import WORKER_STOP
-from judging.jobs.work import DEATH_RULE, do_job
 from judging.runs.tasks import REQUEUE_SECONDS, execute_run, is_orphaned, queue_unattended_runs
 from reporting.downloads.jobs import ask_for_file
 from reporting.health.signs import note_worker

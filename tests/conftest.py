@@ -129,6 +129,14 @@ def _made_files_apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _no_heartbeats() -> Iterator[None]:
+    """Keep the thread that renews a job's lease from waiting for the transaction of a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("annotation.jobs.work.BEAT_SECONDS", 3600.0)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _static_files_in_their_folders() -> Iterator[None]:
     """Serve static files from where they lie, so that no test needs them collected.
 

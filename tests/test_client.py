@@ -13,11 +13,11 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 from django_tasks_db.models import DBTaskResult
 
+from annotation.core.tasks.stopping import StopFlag
 from annotation.models import Annotator, Study, Upload
 from annotation.models.members import Role
 from judging.endpoints.client import OpenAIClient
 from judging.endpoints.retrying import RetryingClient
-from judging.jobs.stopping import StopFlag
 from judging.models import Distillation, GenerationRun, JudgeRun
 from judging.runs.execution import execute
 from reporting.downloads.jobs import make_file

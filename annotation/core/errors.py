@@ -17,6 +17,17 @@ class AnnotationError(Exception):
     on_page: SafeString | None = None
 
 
+class JobBusy(AnnotationError):
+    """Another process is working on this job."""
+
+
+class Interrupted(AnnotationError):
+    """The work was stopped on request; what it has stored stays."""
+
+    def __init__(self) -> None:
+        super().__init__("stopped on request; the same again resumes without repeating a call")
+
+
 MOST_BAD_LINES = 1_000  # reading stops here: the file is probably of another kind
 LONGEST_REASON = 500
 

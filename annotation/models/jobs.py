@@ -26,6 +26,7 @@ class Job(models.Model):
         STOPPED = "stopped", "Stopped"
         DONE = "done", "Done"
 
+    UNDER_WAY = (Status.QUEUED, Status.RUNNING)
     worked_by: ClassVar[str]
 
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.STOPPED)
@@ -35,6 +36,9 @@ class Job(models.Model):
     executor = models.CharField(
         max_length=200, blank=True, default="", db_default="", help_text="The process that holds it; empty: none."
     )
+    done = models.PositiveIntegerField(default=0)
+    total = models.PositiveIntegerField(default=0)
+    rate = models.FloatField(null=True, blank=True, help_text="Done a second, while a process is at work.")
     ended_at = models.DateTimeField(null=True, blank=True, help_text="When it was done.")
     software_version = models.CharField(max_length=40)
 
@@ -45,6 +49,11 @@ class Job(models.Model):
     def is_at_work(self) -> bool:
         """Tell whether a process works on it."""
         return self.heartbeat_at is not None and not lease_expired(self.heartbeat_at)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The time that the rest takes at the present rate; `None` if that is unknown."""
+        return (self.total - self.done) / self.rate if self.rate and self.is_at_work else None
 
     @property
     def is_busy(self) -> bool:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from annotation.core.tasks.stopping import StopFlag
+from annotation.jobs.work import held
 from annotation.models import Study
 from judging.aspects.aspect_sets import DISTILLED, PAIRS, procedure_of, sample_of, store_distilled
 from judging.calls.adhoc import AdhocRequests
 from judging.calls.adhoc_runner import ProcedureUsage, run_procedure
-from judging.jobs.progress import OnProgress, ignore_progress
-from judging.jobs.stopping import StopFlag
-from judging.jobs.work import held, renewing
+from judging.jobs.progress import OnProgress, ignore_progress, noted_by
 from judging.methods.sc2.distilling import prompt_versions
 from judging.methods.task_files import task_of
 from judging.models import AspectSet, Distillation, Endpoint
@@ -20,16 +20,16 @@ Distilled = tuple[AspectSet, bool, ProcedureUsage]
 def work_on(job: Distillation, *, stop: StopFlag, on_progress: OnProgress = ignore_progress) -> Distilled:
     """Distil the aspects of a study as its job says; returns as `distil`. Resuming repeats no answered call.
 
-    Raises: as `distil`; RunBusy while another process works on it
+    Raises: as `distil`; JobBusy while another process works on it
     """
     same = ("endpoint", "pairs", "seed", "params", "in_flight", "max_cost", "by")
-    with held(job):
+    with held(job, stop) as hold:
         version, is_new, usage = distil(
             job.study,
             **{name: getattr(job, name) for name in same},
             since=job.created_at,  # what earlier attempts cost counts towards the cap
-            stop=stop,
-            on_progress=renewing(job, on_progress),
+            stop=hold.stop,
+            on_progress=noted_by(hold, on_progress),
         )
         job.found = {"version": str(version), "new": is_new, "calls": usage.calls, "cached": usage.cached}
         job.save(update_fields=["found"])

@@ -7,12 +7,13 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.core.errors import JobBusy
 from annotation.core.version import VERSION
+from annotation.jobs.work import is_taken, queue_job
 from annotation.models import Study
 from judging.aspects.aspect_sets import PAIRS, sample_of
 from judging.calls.adhoc import AdhocRequests
-from judging.core.errors import RunBusy
-from judging.jobs.work import is_taken, queue_job, set_bounds
+from judging.jobs.bounds import set_bounds
 from judging.models import Distillation, Endpoint
 
 
@@ -30,7 +31,7 @@ def start_distilling(
 ) -> Distillation:
     """Return a study's distillation with these settings, in place of those of the last one.
 
-    Raises: BadSettings for a cap that can't be enforced, a reserved parameter, or a study without pairs; RunBusy if one is
+    Raises: BadSettings for a cap that can't be enforced, a reserved parameter, or a study without pairs; JobBusy if one is
     queued or at work
     """
     AdhocRequests(endpoint, params=params)
@@ -38,7 +39,7 @@ def start_distilling(
     Study.objects.select_for_update().get(pk=study.pk)
     last = Distillation.objects.filter(study=study).first()
     if last is not None and is_taken(last):
-        raise RunBusy(f"aspects of {study} are being distilled already")
+        raise JobBusy(f"aspects of {study} are being distilled already")
     settings = {"endpoint": endpoint, "pairs": pairs, "seed": seed, "params": dict(params or {}), "by": by[:150]}
     begun = {"found": {}, "created_at": timezone.now(), "software_version": VERSION}
     job, _ = Distillation.objects.update_or_create(study=study, defaults={**settings, **begun})
@@ -54,5 +55,5 @@ def queue_distilling(study: Study, **settings: Any) -> bool:
     """
     try:
         return queue_job(start_distilling(study, **settings))
-    except RunBusy:
+    except JobBusy:
         return False

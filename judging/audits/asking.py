@@ -6,6 +6,8 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.core.tasks.stopping import StopFlag
+from annotation.jobs.work import held
 from judging.audits.requests import asking_method, requests_of
 from judging.audits.stress import Status, cells_of, endpoint_of
 from judging.calls.adhoc_runner import ProcedureUsage
@@ -17,9 +19,7 @@ from judging.calls.store import READING, PendingWrites, result_values
 from judging.calls.store import Result as CellResult
 from judging.core.bulk_sql import update_rows
 from judging.endpoints.client_factory import MakeClient, retrying_client
-from judging.jobs.progress import OnProgress, ignore_progress
-from judging.jobs.stopping import StopFlag
-from judging.jobs.work import held
+from judging.jobs.progress import OnProgress, ignore_progress, noted_by
 from judging.models import AuditAnswer, JudgeAudit
 
 VERSIONS = ("prompt_version", "parser_version", "judged_at")
@@ -35,11 +35,11 @@ def ask(
 ) -> ProcedureUsage:
     """Ask for the missing answers of an audit; return what that took.
 
-    Raises: BadSettings for a cap that can't be enforced; RunBusy if another process asks; RunStopped if it can't continue;
+    Raises: BadSettings for a cap that can't be enforced; JobBusy if another process asks; RunStopped if it can't continue;
     Interrupted if `stop` was set; CapReached
     """
-    with held(audit):
-        session = AuditSession(audit, stop=stop or StopFlag(), on_progress=on_progress)
+    with held(audit, stop) as hold:
+        session = AuditSession(audit, stop=hold.stop, on_progress=noted_by(hold, on_progress))
         session.work(make_client)
     return session.usage
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Collection
 
+from annotation.core.tasks.stopping import StopFlag
 from judging.audits.on_demand import Asked, Found, add_presentations, answers_to
 from judging.endpoints.client_factory import MakeClient, retrying_client
-from judging.jobs.stopping import StopFlag
 from judging.models import JudgeRun
 from judging.runs.execution import ExecutionResult, execute
 

@@ -20,7 +20,7 @@ from judging.core.bulk_sql import chunked
 from judging.core.checks import check_seed
 from judging.core.constants import MOST_SEED
 from judging.core.errors import BadSettings
-from judging.jobs.work import set_bounds
+from judging.jobs.bounds import set_bounds
 from judging.methods import AskingMethod, Presentation, find_method
 from judging.models import AuditAnswer, Endpoint, Judge, JudgeAudit, Judgment
 from judging.outcomes.tuned import tuned_pairs

@@ -6,6 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Generic
 
+from annotation.core.errors import Interrupted
+from annotation.core.tasks.stopping import StopFlag
 from judging.calls.adhoc import AdhocProcedure, AdhocRequests, T
 from judging.calls.budget import CallSizes
 from judging.calls.cases import Case, Cell, StoredAnswer, Usage
@@ -15,13 +17,12 @@ from judging.calls.procedure_pool import ProcedurePool
 from judging.calls.requests import Request, Requests
 from judging.calls.session import Session
 from judging.calls.store import REPLY_FIELDS, USAGE_FIELDS, PendingWrites, cached_rows, write_answers
-from judging.core.errors import Interrupted, RunStopped, UnparsedVerdict
+from judging.core.errors import RunStopped, UnparsedVerdict
 from judging.core.pricing import check_cap
 from judging.endpoints.client_factory import MakeClient, checked, retrying_client
 from judging.jobs import leases
 from judging.jobs.leases import HeartbeatReply
 from judging.jobs.progress import OnProgress, Progress, ignore_progress
-from judging.jobs.stopping import StopFlag
 from judging.methods import Reply
 from judging.models import Endpoint, JudgeRun, Judgment
 

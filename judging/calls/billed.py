@@ -5,16 +5,14 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
-from django.utils import timezone
-
+from annotation.core.errors import Interrupted
 from judging.calls.adhoc_runner import AdhocSession, ProcedureUsage
 from judging.calls.engine import carry_out
 from judging.calls.requests import Requests
 from judging.calls.store import USAGE_FIELDS
-from judging.core.errors import Interrupted, StatusChanged
+from judging.core.errors import StatusChanged
 from judging.endpoints.client_factory import MakeClient, checked
-from judging.jobs.leases import HeartbeatReply
-from judging.jobs.work import check_bounds, held_row
+from judging.jobs.bounds import check_bounds
 from judging.models import Endpoint
 from judging.models.jobs import BilledJob
 
@@ -68,10 +66,4 @@ class BilledSession(AdhocSession, Generic[Row]):
             so_far, now = getattr(row, name), getattr(self.usage.total, name)
             known = so_far is not None and now is not None
             setattr(row, name, so_far + now - (getattr(before.total, name) or 0) if known else None)
-        row.counted_until, row.heartbeat_at = at, timezone.now()
-
-    def send_heartbeat(self, *, in_flight: int, outstanding: Decimal, needed: Decimal) -> HeartbeatReply:
-        """Renew the lease too."""
-        if not held_row(self.row).update(heartbeat_at=timezone.now()):
-            return HeartbeatReply(TAKEN_OVER)
-        return super().send_heartbeat(in_flight=in_flight, outstanding=outstanding, needed=needed)
+        row.counted_until = at

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from annotation.core.tasks.stopping import StopFlag
 from judging.calls.budget import CallSizes
 from judging.calls.cases import Case, StoredAnswer
 from judging.calls.failures import FailedCall, FailureRate
@@ -20,7 +21,6 @@ from judging.core.constants import FILTERED
 from judging.jobs import leases
 from judging.jobs.leases import HeartbeatReply
 from judging.jobs.progress import OnProgress, Progress
-from judging.jobs.stopping import StopFlag
 
 MIN_START, MAX_START = 16, 512  # cases started at a time: few, so that workers finish together
 MAX_START_TO_ASK = 64  # cases that need calls; answers wait while they are prepared

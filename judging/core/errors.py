@@ -50,13 +50,6 @@ class RunStopped(JudgingError):
     """The run stopped; its open cells stay open, and starting it again resumes it."""
 
 
-class Interrupted(RunStopped):
-    """The work was stopped on request; its answers are stored."""
-
-    def __init__(self) -> None:
-        super().__init__("stopped on request; the same again resumes without repeating a call")
-
-
 class CallFailed(JudgingError):
     """A call gave no answer; base of the errors below.
 

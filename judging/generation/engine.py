@@ -9,6 +9,8 @@ from typing import Any
 
 from django.utils import timezone
 
+from annotation.core.tasks.stopping import StopFlag
+from annotation.jobs.work import held
 from annotation.models.jobs import LEASE
 from judging.calls.billed import BilledSession
 from judging.calls.budget import CallSizes
@@ -19,9 +21,7 @@ from judging.endpoints.client_factory import MakeClient, retrying_client
 from judging.generation.instances import InstanceSelection, count_instances, open_instances
 from judging.generation.services import SampleRequests, case_of, is_text
 from judging.generation.store import SampledInstance, SamplingTotals, sampled, store_texts
-from judging.jobs.progress import OnProgress, ignore_progress
-from judging.jobs.stopping import StopFlag
-from judging.jobs.work import held
+from judging.jobs.progress import OnProgress, ignore_progress, noted_by
 from judging.models import Endpoint, GenerationRun
 
 INSTANCES_PER_WRITE = 100  # instances
@@ -40,16 +40,16 @@ def sample(
     """Sample the texts of a run's system for all selected instances without any; return the totals. Repeating resumes it.
 
     totals : updated while sampling, so that they are known however it ends
-    Raises: BadSettings for a cap that can't be enforced; RunBusy if another process samples them; RunStopped if it can't
+    Raises: BadSettings for a cap that can't be enforced; JobBusy if another process samples them; RunStopped if it can't
     continue; Interrupted if `stop` was set; CapReached
     """
     totals = totals or SamplingTotals()
-    with held(run):
+    with held(run, stop) as hold:
         if (run.endpoint.base_url, run.endpoint.model) != (run.base_url, run.model):
             raise BadSettings(f"endpoint {run.endpoint} leads elsewhere than when this system's texts were begun")
         selection = InstanceSelection(**run.selection)
         instances = open_instances(run.study, run.name, selection)
-        session = SamplingSession(run, instances, totals, stop=stop or StopFlag(), on_progress=on_progress)
+        session = SamplingSession(run, instances, totals, stop=hold.stop, on_progress=noted_by(hold, on_progress))
         session.progress.total = count_instances(run.study, run.name, selection).open * run.samples
         GenerationRun.objects.filter(pk=run.pk).update(left_out=[], left_out_count=0)
         session.work(make_client)

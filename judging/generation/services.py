@@ -14,6 +14,7 @@ from django.db import transaction
 from annotation.core.files.lines import text_problem
 from annotation.core.version import VERSION
 from annotation.importing.formats.study_file import LONGEST_SYSTEM
+from annotation.jobs.work import queue_job
 from annotation.models import Generation, Study
 from judging.calls.cases import AnyProcedure, Case, Cell
 from judging.calls.requests import Requests
@@ -24,7 +25,7 @@ from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.generation.instances import InstanceSelection, check_selection, count_instances
 from judging.generation.prompt_templates import LONGEST, Wording
 from judging.generation.sampled_text import read_text
-from judging.jobs.work import queue_job, set_bounds
+from judging.jobs.bounds import set_bounds
 from judging.methods import Call, Reply
 from judging.models import Endpoint, GenerationRun
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from judging.jobs.stopping import StopFlag
+from annotation.core.tasks.stopping import StopFlag
+from annotation.jobs.work import Hold
 from judging.models import JudgeRun, Judgment, RunWorker
 
 
@@ -39,6 +40,16 @@ OnProgress = Callable[[Progress], None]
 
 def ignore_progress(progress: Progress) -> None:
     """Do nothing."""
+
+
+def noted_by(hold: Hold, on_progress: OnProgress) -> OnProgress:
+    """Return a callback for progress that notes it in a job before it calls another one."""
+
+    def report(progress: Progress) -> None:
+        hold.note(progress.done, progress.total)
+        on_progress(progress)
+
+    return report
 
 
 @dataclass

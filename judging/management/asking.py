@@ -10,8 +10,9 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from judging.core.errors import CapReached, Interrupted
-from judging.jobs.stopping import StopFlag
+from annotation.core.errors import Interrupted
+from annotation.core.tasks.stopping import StopFlag
+from judging.core.errors import CapReached
 from judging.management.meter import Meter
 
 STOPPED_BY_SIGNAL = 130

@@ -2,15 +2,14 @@
 
 import shutil
 import time
-from collections import deque
 from typing import Any
 
 from annotation.core.counting import number_of
+from annotation.core.tasks.progress import Rate
 from judging.core.pricing import money
 from judging.jobs.progress import Progress
 
 BAR = 24  # characters
-RATE_WINDOW = 30.0  # seconds, for a smooth rate
 
 
 class Meter:
@@ -21,41 +20,32 @@ class Meter:
         self.moving = bool(getattr(out, "isatty", lambda: False)())
         self.pause = 0.2 if self.moving else 10.0
         self.last = time.monotonic()
-        self.seen: deque[tuple[float, int]] = deque()
+        self.rate = Rate()
         self.progress = Progress()  # the latest
 
     def __call__(self, progress: Progress) -> None:
         """Write the progress unless it was written just now."""
         now, self.progress = time.monotonic(), progress
-        if not self.seen:
-            self.seen.append((now, progress.done))
+        self.rate.begin(progress.done)
         if now - self.last >= self.pause:
             self.last = now
-            self.write(now)
+            self.write()
 
     def close(self, progress: Progress | None = None) -> None:
         """Write the final progress; by default the latest."""
         self.progress = progress or self.progress
-        self.write(time.monotonic())
+        self.write()
         if self.moving:
             self.out.write("")
 
-    def write(self, now: float) -> None:
+    def write(self) -> None:
         """Write one line, cut to the terminal's width."""
-        line = line_of(self.progress, self.rate(now), bar=self.moving)
+        line = line_of(self.progress, self.rate.at(self.progress.done), bar=self.moving)
         if self.moving:
             width = shutil.get_terminal_size().columns - 1
             self.out.write(f"\r{line[:width].ljust(width)}", ending="")
         else:
             self.out.write(line)
-
-    def rate(self, now: float) -> float:
-        """Return the recent rate of filled cells per second."""
-        self.seen.append((now, self.progress.done))
-        while len(self.seen) > 2 and self.seen[1][0] <= now - RATE_WINDOW:
-            self.seen.popleft()
-        began, before = self.seen[0]
-        return (self.progress.done - before) / max(now - began, 0.001)
 
 
 def line_of(progress: Progress, rate: float, *, bar: bool = False) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from django.db import InterfaceError, OperationalError
 
+from annotation.core.tasks.stopping import StopFlag
 from judging.calls.engine import carry_out
 from judging.calls.requests import setting_of
 from judging.calls.results import parsed
@@ -13,7 +14,6 @@ from judging.core.errors import CapReached, JudgingError, RunBusy, RunStopped, S
 from judging.endpoints.client_factory import MakeClient, checked, retrying_client
 from judging.jobs import leases
 from judging.jobs.progress import OnProgress, Progress, RunWork, ignore_progress
-from judging.jobs.stopping import StopFlag
 from judging.methods import AskingMethod, Baseline, Outcome, find_method
 from judging.models import JudgeRun, Judgment
 from judging.runs.claims import claim, free_cells, load

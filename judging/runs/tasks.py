@@ -7,10 +7,10 @@ from django_tasks import task
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
+from annotation.core.tasks.stopping import WORKER_STOP
 from annotation.core.tasks.task_queue import QueuedTask
 from annotation.models.jobs import lease_expired
 from judging.jobs import leases
-from judging.jobs.stopping import WORKER_STOP
 from judging.models import JudgeRun
 
 REQUEUE_SECONDS = 15.0  # between two looks for runs whose workers are gone

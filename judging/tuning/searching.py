@@ -10,12 +10,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from analysis.types import IntArray
+from annotation.core.errors import Interrupted
+from annotation.core.tasks.stopping import StopFlag
+from annotation.jobs.work import Hold, held
 from annotation.models import Instance, Pair
-from judging.core.errors import Interrupted, RunStopped
+from judging.core.errors import RunStopped
 from judging.endpoints.client_factory import MakeClient, retrying_client
-from judging.jobs.progress import OnProgress, ignore_progress
-from judging.jobs.stopping import StopFlag
-from judging.jobs.work import held, renewing
+from judging.jobs.progress import OnProgress, Progress, ignore_progress
 from judging.models import Judge, JudgeRun, JudgeTuning
 from judging.outcomes.people import people_by_pair
 from judging.runs.execution import execute
@@ -24,7 +25,7 @@ from judging.runs.pair_filters import ON_DEMAND
 from judging.runs.services import add_cells, locked_run, open_failed
 from judging.tuning.agreement import Votes, best_threshold, compared, verdicts_at
 from judging.tuning.candidates import as_judge, described, settled_schemas
-from judging.tuning.usage import cost_of_tuning
+from judging.tuning.usage import asked_of_tuning, cost_of_tuning
 
 
 class TuningStopped(RunStopped):
@@ -51,34 +52,34 @@ class Search:
     def work(self) -> JudgeTuning:
         """Try the candidates, compare the best one with the untuned judge, and make the tuned judge.
 
-        Raises: RunBusy while another process works on it; TuningStopped if a run stopped, at its cap too; Interrupted if `stop`
+        Raises: JobBusy while another process works on it; TuningStopped if a run stopped, at its cap too; Interrupted if `stop`
         was set
         """
-        with held(self.tuning):
-            self._search()
+        with held(self.tuning, self.stop) as hold:
+            self._search(hold)
         return self.tuning
 
-    def _search(self) -> None:
+    def _search(self, hold: Hold) -> None:
         plan, votes = self.tuning.plan, self._votes()
         alive, tried = list(range(len(plan["candidates"]))), {}
         for candidates, instances in plan["rounds"]:
             alive = alive[:candidates]
             pairs = _pairs(plan["choosing"][:instances], votes)
             for place in alive:
-                run = self._ask(place, pairs)
+                run = self._ask(hold, place, pairs)
                 threshold, agreement, n = best_threshold(run, pairs, votes)
                 tried[place] = {"agreement": agreement, "tie_below": threshold, "votes": n, "instances": instances}
                 self._note(tried)
             alive.sort(key=lambda place: (-tried[place]["agreement"], place))
         best, held = alive[0], _pairs(plan["held_out"], votes)
-        runs = {place: self._ask(place, held) for place in dict.fromkeys((best, 0))}
+        runs = {place: self._ask(hold, place, held) for place in dict.fromkeys((best, 0))}
         found = compared(
             verdicts_at(runs[best], held, tried[best]["tie_below"]), verdicts_at(runs[0], held, 0.0), held, votes
         )
         self._note(tried, best=best, held_out=found)
         self._make(best, tried[best]["tie_below"])
 
-    def _ask(self, place: int, pairs: IntArray) -> JudgeRun:
+    def _ask(self, hold: Hold, place: int, pairs: IntArray) -> JudgeRun:
         """Ask a candidate about the pairs that it was not asked about yet, by the engine of runs.
 
         Raises: Interrupted, TuningStopped
@@ -90,11 +91,17 @@ class Search:
             run.status, run.message = JudgeRun.Status.QUEUED, ""
             run.in_flight, run.max_cost = self.tuning.in_flight, self._share_of_cap(run)
             run.save(update_fields=["status", "message", "in_flight", "max_cost"])
+        others = asked_of_tuning(self.tuning, but=run)
+
+        def report(progress: Progress) -> None:
+            hold.note(others + progress.done, self.tuning.plan["presentations"])
+            self.on_progress(progress)
+
         ended = execute(
             run.pk,
-            stop=self.stop,
+            stop=hold.stop,
             when_stopped=JudgeRun.Status.PAUSED,
-            on_progress=renewing(self.tuning, self.on_progress),
+            on_progress=report,
             make_client=self.make_client,
         )
         if ended.signal:
@@ -155,8 +162,7 @@ class Search:
             {"candidate": described(candidates[place]), "number": place, **one} for place, one in sorted(tried.items())
         ]
         self.tuning.found = {"tried": rows, **more}
-        self.tuning.heartbeat_at = timezone.now()
-        self.tuning.save(update_fields=["found", "heartbeat_at"])
+        self.tuning.save(update_fields=["found"])
 
     def _votes(self) -> Votes:
         return people_by_pair(self.tuning.study, question=self.tuning.question)

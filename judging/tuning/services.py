@@ -6,12 +6,13 @@ from django.db import transaction
 from django.utils.text import slugify
 
 from annotation.core.version import VERSION
+from annotation.jobs.work import queue_job
 from annotation.models import Study
 from annotation.studies.services import validate
 from judging.core.checks import require_same
 from judging.core.errors import BadSettings
 from judging.core.pricing import check_cap
-from judging.jobs.work import queue_job, set_bounds
+from judging.jobs.bounds import set_bounds
 from judging.models import Judge, JudgeTuning
 from judging.tuning.planning import TuningSettings, make_plan
 

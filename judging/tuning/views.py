@@ -12,11 +12,11 @@ from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
 from judging.core.fields import errors_on
 from judging.core.visibility import judges_seen_by
-from judging.models import JudgeTuning, Judgment
+from judging.models import JudgeTuning
 from judging.tuning.forms import ResumeForm, TuningForm
 from judging.tuning.planning import TuningEstimate, estimate_tuning
 from judging.tuning.services import queue_tuning, raise_cap, start_tuning
-from judging.tuning.usage import cost_of_tuning
+from judging.tuning.usage import asked_of_tuning, cost_of_tuning
 
 
 @study_view(*READERS)
@@ -97,12 +97,11 @@ def _work(study: Study) -> dict[str, Any]:
 
 
 def _row(tuning: JudgeTuning) -> dict[str, Any]:
-    asked = Judgment.objects.filter(run__judge__tuned__candidate_of=tuning.name)
     tried = sorted(tuning.found.get("tried", ()), key=lambda one: (-one["instances"], -one["agreement"]))
     endpoint = tuning.judge.endpoint
     return {
         "tuning": tuning,
-        "asked": asked.exclude(status=Judgment.Status.PENDING).count(),
+        "asked": asked_of_tuning(tuning),
         "of": tuning.plan["presentations"],
         "cost": cost_of_tuning(tuning),
         "currency": endpoint.currency if endpoint else "",

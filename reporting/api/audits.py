@@ -13,13 +13,13 @@ from rest_framework.response import Response
 
 from annotation.api.bodies import read
 from annotation.api.study_serializers import refusals
+from annotation.jobs.work import queue_job
 from annotation.members.permissions import READERS, find_study
 from annotation.studies.questions import find_question
 from judging.audits.estimates import estimate_stress
 from judging.audits.stress import CHANGES, StressTest, start_stress
 from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
 from judging.core.visibility import judges_seen_by
-from judging.jobs.work import queue_job
 from judging.models import Judge, JudgeAudit
 from reporting.api.filters import AuditFilter
 from reporting.api.rows import StudyRows

@@ -12,6 +12,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from annotation.core.http import as_download, is_htmx
+from annotation.jobs.work import queue_job
 from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
 from judging.audits.estimates import estimate_stress
@@ -19,7 +20,6 @@ from judging.audits.stress import start_stress
 from judging.core.fields import errors_on
 from judging.core.pricing import check_cap
 from judging.core.visibility import judges_seen_by
-from judging.jobs.work import queue_job
 from judging.models import AuditAnswer, JudgeAudit, Judgment
 from reporting.audits.charts import turned_verdicts
 from reporting.audits.forms import JudgeAuditForm

@@ -17,12 +17,11 @@ from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 from django_tasks import task
 
-from annotation.core.errors import AnnotationError
+from annotation.core.errors import AnnotationError, Interrupted
 from annotation.core.tasks.processes import this_process
+from annotation.core.tasks.stopping import WORKER_STOP
 from annotation.models import Study
-from judging.core.errors import Interrupted
 from judging.endpoints.services import find_endpoint
-from judging.jobs.stopping import WORKER_STOP
 from judging.models import JudgeRun
 from judging.tables.stored_checks import require_tables
 from reporting.bundle.exporting import export_bundle

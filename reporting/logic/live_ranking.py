@@ -6,12 +6,12 @@ from decimal import Decimal
 from itertools import chain, islice, product
 from typing import Any
 
+from annotation.core.tasks.stopping import StopFlag
 from annotation.models import Study
 from annotation.studies.questions import find_question
 from judging.audits.asking_on_demand import ask_missing
 from judging.audits.on_demand import asking_alone
 from judging.endpoints.client_factory import MakeClient, retrying_client
-from judging.jobs.stopping import StopFlag
 from judging.models import JudgeRun, Judgment
 from judging.runs.execution import ExecutionResult
 from judging.runs.usage import usage_of

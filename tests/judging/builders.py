@@ -5,12 +5,12 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 
+from annotation.core.tasks.stopping import StopFlag
 from annotation.models import Batch, Generation, Hit, HitPair, Instance, Matchup, Pair, RoleGrant, Study, System
 from annotation.models.members import main_group
 from annotation.studies.configurations import configurations
 from annotation.studies.outcomes import Selection, select
 from judging.endpoints.retrying import RetryingClient
-from judging.jobs.stopping import StopFlag
 from judging.models import Endpoint, Judge, JudgeRun, Judgment
 from judging.runs.execution import ExecutionResult, execute
 from judging.runs.pair_filters import EVERY_PAIR, PairFilter

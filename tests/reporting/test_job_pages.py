@@ -12,10 +12,10 @@ from django.test import Client
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
+from annotation.core.errors import Interrupted, JobBusy
 from annotation.core.tasks.task_queue import ATTEMPTS, requeue_tasks
+from annotation.jobs import work
 from annotation.models.jobs import LEASE, Job
-from judging.core.errors import Interrupted
-from judging.jobs import work
 from judging.models import Completion, Distillation, GenerationRun, JudgeAudit, JudgeTuning
 from reporting.worker import DEATH_RULES, TandemWorker
 from tests.factories import signed_in
@@ -168,6 +168,24 @@ def test_job_of_a_dead_worker_goes_back_to_the_queue(kind: Kind) -> None:
     DBTaskResult.objects.update(status="RUNNING", started_at=long_ago, worker_ids=["a"] * ATTEMPTS)
     assert requeue_tasks(DEATH_RULES) == 0
     assert (kind.job.status, kind.job.message) == ("stopped", "5 workers in a row have died of this")
+
+
+@every_kind
+def test_lease_is_renewed_and_stopping_reaches_the_work(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    started(kind, researcher_of(kind))
+    monkeypatch.setattr(work, "BEAT_SECONDS", 0.01)
+    rows, long_ago = kind.model._default_manager, timezone.now() - 2 * LEASE
+    with work.held(kind.job) as hold:
+        hold.note(3, 9)
+        rows.update(heartbeat_at=long_ago)
+        while kind.job.heartbeat_at == long_ago:
+            assert not hold.stop.wait_for(0.01)
+        with pytest.raises(JobBusy), work.held(kind.job):
+            pass
+        rows.update(status="stopped")
+        assert hold.stop.wait_for(60)
+    job = kind.job
+    assert (job.done, job.total, job.rate, job.heartbeat_at, job.executor) == (3, 9, None, None, "")
 
 
 @every_kind

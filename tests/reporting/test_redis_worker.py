@@ -15,9 +15,9 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from annotation.core.tasks.processes import this_machine, this_process
+from annotation.core.tasks.stopping import StopFlag
 from config import env
 from judging.endpoints.tasks import probe
-from judging.jobs.stopping import StopFlag
 from reporting.worker import requeue_and_release
 from tests.judging.builders import make_endpoint
 from tools.with_postgres import free_port

@@ -10,9 +10,9 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from annotation.core.tasks.processes import this_machine, this_process
+from annotation.core.tasks.stopping import StopFlag
 from annotation.core.tasks.task_queue import ATTEMPTS, LONGEST
 from judging.endpoints import tasks
-from judging.jobs.stopping import StopFlag
 from judging.runs.execution import execute
 from judging.runs.services import start_run
 from reporting.worker import TandemWorker, requeue_and_release

@@ -4,6 +4,7 @@ A file, since an import is one transaction: other processes see nothing of what 
 """
 
 import json
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -15,6 +16,28 @@ T = TypeVar("T")
 Progress = Callable[[int, int], None]  # is told how much is done, and of how much
 READING, STORING = "reading", "storing"
 SECONDS = 0.5  # between two notes
+RATE_WINDOW = 30.0  # seconds, for a smooth rate
+
+
+class Rate:
+    """How much is done a second, lately."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def begin(self, done: int) -> None:
+        """Note what was done before the first time."""
+        if not self._seen:
+            self._seen.append((monotonic(), done))
+
+    def at(self, done: int) -> float:
+        """Return the rate now that so much is done."""
+        now = monotonic()
+        self._seen.append((now, done))
+        while len(self._seen) > 2 and self._seen[1][0] <= now - RATE_WINDOW:
+            self._seen.popleft()
+        began, before = self._seen[0]
+        return (done - before) / max(now - began, 0.001)
 
 
 def silent(_done: int, _total: int) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.core.counting import number_of
+from annotation.core.tasks.stopping import StopFlag
 from annotation.management.commands._base import Argument, TandemCommand, argument
 from annotation.studies.services import find_study
 from judging.core.pricing import check_cap, money
 from judging.jobs.progress import Progress
-from judging.jobs.stopping import StopFlag
 from judging.management.asking import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, stopping_on_signals
 from judging.management.commands._runs import PAIRS, QUESTIONS, max_cost, pairs_of, questions_of
 from judging.management.meter import Meter

@@ -11,9 +11,9 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.core.counting import number_of
+from annotation.core.tasks.stopping import StopFlag
 from annotation.management.commands._base import argument, group, one_of
 from annotation.studies.services import find_study
-from judging.jobs.stopping import StopFlag
 from judging.management.asking import stopping_on_signals
 from judging.management.commands._runs import IN_FLIGHT, max_cost
 from judging.management.commands.estimate_run import lines

@@ -10,15 +10,18 @@ from django.test import Client
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
+from annotation.core.errors import JobBusy
+from annotation.core.tasks.stopping import StopFlag
+from annotation.jobs import work
+from annotation.jobs.work import do_job
 from annotation.models import Study
 from judging.aspects import distillation
 from judging.aspects.aspect_sets import edit_aspects
 from judging.aspects.services import queue_distilling, start_distilling
-from judging.core.errors import BadSettings, RunBusy
+from judging.core.errors import (
+    BadSettings,
+)
 from judging.endpoints.retrying import RetryingClient
-from judging.jobs import work
-from judging.jobs.stopping import StopFlag
-from judging.jobs.work import do_job
 from judging.models import AspectSet, Completion, Distillation, Endpoint
 from tests.factories import signed_in
 from tests.fakes import Body, ScriptedClient
@@ -197,7 +200,7 @@ def test_stopped_worker_hands_its_task_back(study: Study, endpoint: Endpoint, mo
 def test_one_that_is_at_work_is_not_started_again(study: Study, endpoint: Endpoint) -> None:
     assert queue_distilling(study, endpoint=endpoint, pairs=4)
     assert not queue_distilling(study, endpoint=endpoint, pairs=5)
-    with pytest.raises(RunBusy):
+    with pytest.raises(JobBusy):
         start_distilling(study, endpoint=endpoint, pairs=5)
     assert Distillation.objects.get().pairs == 4
     DBTaskResult.objects.all().delete()

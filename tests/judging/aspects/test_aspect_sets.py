@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from annotation.core.errors import Interrupted
+from annotation.core.tasks.stopping import StopFlag
 from annotation.members.groups import create_group
 from annotation.models import Generation, Pair, Study
 from judging.aspects.aspect_sets import (
@@ -23,9 +25,8 @@ from judging.aspects.aspect_sets import (
 )
 from judging.aspects.distillation import distil
 from judging.calls.adhoc_runner import ProcedureUsage
-from judging.core.errors import BadSettings, Interrupted, RunStopped, UnparsedVerdict
+from judging.core.errors import BadSettings, RunStopped, UnparsedVerdict
 from judging.endpoints.retrying import RetryingClient
-from judging.jobs.stopping import StopFlag
 from judging.methods.sc2.distilling import prompt_versions
 from judging.methods.task_files import find_task
 from judging.models import AspectSet, Completion, Endpoint

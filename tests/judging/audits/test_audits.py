@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from annotation.core.errors import UnknownName
+from annotation.core.tasks.stopping import StopFlag
 from annotation.models import Pair, Study
 from judging.audits.services import Audit, auditor, estimate_audit, pairs_audited, start_audit
 from judging.core.errors import BadSettings
 from judging.endpoints.retrying import RetryingClient
-from judging.jobs.stopping import StopFlag
 from judging.models import Completion, Judge, JudgeRun, PromptFile
 from judging.runs.execution import ExecutionResult, execute
 from judging.runs.services import pairs_of, run_again

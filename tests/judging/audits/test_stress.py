@@ -10,16 +10,20 @@ from asgiref.sync import sync_to_async
 from django.utils import timezone
 
 from analysis.bias.perturbations import AUTHORITY, BOLD, INSTRUCTIONS, NAMES, PADDING, PERTURBATIONS
-from annotation.core.errors import UnknownName
+from annotation.core.errors import Interrupted, JobBusy, UnknownName
+from annotation.core.tasks.stopping import StopFlag
+from annotation.jobs.work import do_job
 from annotation.models import Generation, Pair, Study
 from annotation.models.jobs import LEASE
 from judging.audits.asking import ask
 from judging.audits.estimates import estimate_stress
 from judging.audits.stress import AGAIN, CHANGES, IDENTICAL, PLAIN, POSITION, StressTest, start_stress
-from judging.core.errors import BadSettings, CapReached, Interrupted, RunBusy, StatusChanged
+from judging.core.errors import (
+    BadSettings,
+    CapReached,
+    StatusChanged,
+)
 from judging.jobs import leases
-from judging.jobs.stopping import StopFlag
-from judging.jobs.work import do_job
 from judging.models import AuditAnswer, Completion, Judge, JudgeAudit, Judgment
 from tests.factories import add_instances, make_batch
 from tests.judging.audits.readers import Bias, Reader, client_of, study_of_facts
@@ -193,7 +197,7 @@ def test_a_test_that_was_stopped_resumes_without_repeating_a_call(study: Study) 
 def test_another_process_that_asks_is_not_joined(study: Study, judge: Judge) -> None:
     audit = start_stress(StressTest(study, judge, ("bold",)))
     JudgeAudit.objects.update(heartbeat_at=audit.created_at)
-    with pytest.raises(RunBusy, match="try again in 30 seconds"):
+    with pytest.raises(JobBusy, match="try again in 30 seconds"):
         ask(audit, make_client=client_of(Reader()))
 
 

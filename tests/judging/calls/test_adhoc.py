@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from annotation.core.errors import Interrupted
+from annotation.core.tasks.stopping import StopFlag
 from judging.calls.adhoc import AdhocProcedure, AdhocRequests, estimate_procedure
 from judging.calls.adhoc_runner import ProcedureResult, run_procedure
 from judging.calls.requests import Requests
@@ -16,14 +18,12 @@ from judging.core.errors import (
     AccessDenied,
     BadSettings,
     CapReached,
-    Interrupted,
     RejectedCall,
     RunStopped,
     TransientFailure,
     UnparsedVerdict,
 )
 from judging.endpoints.retrying import RetryingClient, RetryPolicy
-from judging.jobs.stopping import StopFlag
 from judging.methods import Call, Reply
 from judging.models import Completion, Endpoint
 from tests.fakes import Body, ScriptedClient, StandIn, chat_completion

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotation.core.tasks.stopping import StopFlag
 from judging.core.errors import BadSettings
 from judging.endpoints.features import supported_by
 from judging.endpoints.probing import probe_endpoint
-from judging.jobs.stopping import StopFlag
 from judging.models import Endpoint, TableMaking
 from judging.runs.execution import execute
 from judging.runs.judges import add_judge

@@ -10,15 +10,15 @@ import pytest
 from django.test import Client
 from django_tasks_db.models import DBTaskResult
 
+from annotation.core.tasks.stopping import StopFlag
+from annotation.jobs import work
+from annotation.jobs.work import do_job
 from annotation.models import Generation, Matchup, Study
 from judging.endpoints.retrying import RetryingClient
 from judging.generation import engine
 from judging.generation.instances import InstanceSelection
 from judging.generation.prompt_templates import find_template, own_template
 from judging.generation.services import Sampling, queue_generating, start_generating
-from judging.jobs import work
-from judging.jobs.stopping import StopFlag
-from judging.jobs.work import do_job
 from judging.models import Completion, Endpoint, GenerationRun
 from tests.factories import signed_in
 from tests.fakes import ScriptedClient

@@ -13,7 +13,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from annotation.core.errors import UnknownName
+from annotation.core.errors import Interrupted, JobBusy, UnknownName
+from annotation.core.tasks.stopping import StopFlag
 from annotation.importing.generations import store_generations
 from annotation.importing.study_files import import_study
 from annotation.models import Generation, Instance, Matchup, Pair, Study
@@ -22,9 +23,7 @@ from judging.core.errors import (
     AccessDenied,
     BadSettings,
     CapReached,
-    Interrupted,
     RejectedCall,
-    RunBusy,
     RunStopped,
     UnparsedVerdict,
 )
@@ -38,7 +37,6 @@ from judging.generation.sampled_text import read_text
 from judging.generation.services import Sampling, build_run, start_generating
 from judging.generation.store import SamplingTotals
 from judging.jobs.progress import ignore_progress
-from judging.jobs.stopping import StopFlag
 from judging.methods import Reply
 from judging.models import Completion, Endpoint, GenerationRun
 from tests.fakes import Body, ScriptedClient, chat_completion
@@ -550,7 +548,7 @@ def test_a_system_is_sampled_by_one_process_at_a_time(study: Study, sampling: Sa
     run = start_generating(study, "heron", sampling)
     GenerationRun.objects.update(heartbeat_at=timezone.now())
     client = ScriptedClient()
-    with pytest.raises(RunBusy, match="another process works on heron"):
+    with pytest.raises(JobBusy, match="another process works on heron"):
         sample(run, make_client=lambda endpoint: RetryingClient(client, sleep=no_sleep))
     assert client.bodies == []
 

@@ -3,8 +3,8 @@
 import pytest
 
 from analysis.types import Verdict
+from annotation.core.tasks.stopping import StopFlag
 from judging.calls.presentations import in_study_order, orders_for
-from judging.jobs.stopping import StopFlag
 from judging.methods import Baseline, Outcome, Presentation, find_method
 from judging.models import Judge, Judgment
 from judging.runs.execution import execute

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from analysis.types import Verdict
+from annotation.core.tasks.stopping import StopFlag
 from judging.calls import results
 from judging.calls.results import MAX_SAMPLES
 from judging.core.constants import MOST_FAILURES
 from judging.core.errors import AccessDenied, RejectedCall, TransientFailure, UnparsedVerdict
-from judging.jobs.stopping import StopFlag
 from judging.methods import Outcome, Reply, find_method
 from judging.models import Completion, JudgeRun, Judgment
 from judging.runs.status import count_judgments

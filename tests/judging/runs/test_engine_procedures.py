@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from annotation.core.tasks.stopping import StopFlag
 from annotation.models import Generation, Study
 from judging.calls.cases import StoredAnswer
 from judging.calls.procedure_pool import JudgmentPool
@@ -13,7 +14,6 @@ from judging.core.errors import RejectedCall, TransientFailure
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs import leases
 from judging.jobs.progress import Progress, RunWork
-from judging.jobs.stopping import StopFlag
 from judging.methods import Reply, base
 from judging.models import Completion, Judge, Judgment
 from judging.runs.execution import ExecutionResult, execute

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from judging.jobs.stopping import StopFlag
+from annotation.core.tasks.stopping import StopFlag
 from judging.methods import AskingMethod, find_method, method_names
 from judging.models import Completion, JudgeRun, Judgment
 from judging.runs import estimates

@@ -11,13 +11,13 @@ from django.core.management import call_command
 from django.urls import reverse
 from django_tasks_db.models import DBTaskResult
 
+from annotation.core.tasks.stopping import StopFlag
 from annotation.models import Event, Pair, Study
 from judging.core.constants import LAST_CALLS, MOST_FAILURES
 from judging.core.errors import CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.failures import error_of, failure_of
 from judging.endpoints.retrying import RetryingClient
-from judging.jobs.stopping import StopFlag
 from judging.models import Judge, JudgeRun, Judgment
 from judging.runs.estimates import estimate
 from judging.runs.execution import execute

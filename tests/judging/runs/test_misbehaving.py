@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from annotation.core.tasks.stopping import StopFlag
 from annotation.models import Study
 from judging.endpoints.client import OpenAIClient
 from judging.endpoints.retrying import RetryingClient
-from judging.jobs.stopping import StopFlag
 from judging.methods import AskingMethod, find_method, method_names
 from judging.models import Completion, Judge, Judgment
 from judging.runs.execution import ExecutionResult, execute

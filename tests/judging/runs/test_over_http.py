@@ -12,6 +12,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
+from annotation.core.tasks.stopping import StopFlag
 from judging.core.errors import AccessDenied, BadSettings, CallFailed, RejectedCall, TransientFailure
 from judging.endpoints import hosts, services
 from judging.endpoints.chat_answers import ChatAnswer, read_answer
@@ -19,7 +20,6 @@ from judging.endpoints.client import OpenAIClient
 from judging.endpoints.failures import ErrorDetails
 from judging.endpoints.retrying import RetryingClient, RetryPolicy
 from judging.endpoints.waits import wait_of
-from judging.jobs.stopping import StopFlag
 from judging.models import Completion, Endpoint, JudgeRun, Judgment
 from judging.runs.execution import ExecutionResult, execute
 from judging.runs.services import start_run

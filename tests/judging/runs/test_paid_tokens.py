@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from judging.jobs.stopping import StopFlag
+from annotation.core.tasks.stopping import StopFlag
 from judging.models import Completion, JudgeRun
 from judging.runs.estimates import estimate
 from judging.runs.execution import ExecutionResult, execute

@@ -10,9 +10,9 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
+from annotation.core.tasks.stopping import StopFlag
 from annotation.models import Instance, Study
 from judging.calls.budget import CallSizes
-from judging.jobs.stopping import StopFlag
 from judging.methods.sc2.record import MAKING
 from judging.models import Completion, JudgeRun, Judgment
 from judging.outcomes.answer_origins import MOST_ORIGINS, Origin, Provenance, is_mixed

@@ -11,10 +11,10 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
+from annotation.core.tasks.stopping import StopFlag
 from judging.calls import session
 from judging.core.errors import AccessDenied, BadSettings, CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.client import OpenAIClient
-from judging.jobs.stopping import StopFlag
 from judging.models import Completion, JudgeRun, Judgment, ProviderBatch, RunWorker
 from judging.runs import tasks, worker_loop
 from judging.runs.execution import ExecutionResult, execute

@@ -10,10 +10,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.core.errors import SettingFixed
+from annotation.core.tasks.stopping import StopFlag
 from annotation.models import ComparisonTable, Study
 from annotation.studies.services import save_settings
 from judging.core.errors import BadSettings
-from judging.jobs.stopping import StopFlag
 from judging.models import Completion, JudgeRun, Judgment, TableMaking
 from judging.outcomes.judgments import judgments
 from judging.runs.estimates import estimate

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotation.core.tasks.stopping import StopFlag
 from annotation.models import Event, Study
 from annotation.studies.log import shown_with_results
 from judging.core.errors import BadSettings, RejectedCall, RunBusy
 from judging.endpoints.retrying import RetryingClient
-from judging.jobs.stopping import StopFlag
 from judging.methods import base
 from judging.models import Judge, JudgeRun, Judgment
 from judging.runs.execution import ExecutionResult, execute

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotation.core.tasks import progress
+from annotation.core.tasks.stopping import StopFlag
 from judging.jobs.progress import Progress
-from judging.jobs.stopping import StopFlag
 from judging.management.asking import stopping_on_signals
 from judging.management.meter import Meter, duration, line_of
 from judging.models import JudgeRun, Judgment
@@ -66,13 +67,12 @@ def test_bar_on_a_terminal_grows_and_stays_on_one_line(monkeypatch: pytest.Monke
     assert {len(line) for line in lines} == {59}
 
 
-def test_rate_is_of_the_last_half_minute() -> None:
-    meter = Meter(io.StringIO())
-    meter.seen.append((0.0, 0))
-    rates = []
-    for now, done in ((10.0, 100), (20.0, 200), (40.0, 200), (60.0, 200)):
-        meter.progress = Progress(done=done)
-        rates.append(meter.rate(now))
+def test_rate_is_of_the_last_half_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter((0.0, 10.0, 20.0, 40.0, 60.0))
+    monkeypatch.setattr(progress, "monotonic", lambda: next(times))
+    rate = progress.Rate()
+    rate.begin(0)
+    rates = [rate.at(done) for done in (100, 200, 200, 200)]
     assert rates == [10.0, 10.0, pytest.approx(100 / 30), 0.0]
 
 

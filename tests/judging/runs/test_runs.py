@@ -8,10 +8,10 @@ import pytest
 from asgiref.sync import sync_to_async
 from django_tasks_db.models import DBTaskResult
 
+from annotation.core.tasks.stopping import StopFlag
 from judging.calls.engine import Engine
 from judging.core.errors import BadSettings, RunBusy
 from judging.jobs import leases
-from judging.jobs.stopping import StopFlag
 from judging.models import JudgeRun, Judgment
 from judging.runs.execution import execute
 from judging.runs.services import cancel_run, pause_run, queue_run, resume_run, start_run

@@ -11,6 +11,7 @@ from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 
 from analysis.types import Verdict
+from annotation.core.tasks.stopping import StopFlag
 from annotation.models.jobs import LEASE
 from judging.calls.cases import StoredAnswer, Usage
 from judging.calls.requests import Request
@@ -21,7 +22,6 @@ from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.client import OpenAIClient
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs import leases
-from judging.jobs.stopping import StopFlag
 from judging.methods import Outcome, Reply
 from judging.models import Completion, Endpoint, JudgeRun, Judgment, RunWorker
 from judging.runs import claims

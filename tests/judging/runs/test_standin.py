@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from judging.jobs.stopping import StopFlag
+from annotation.core.tasks.stopping import StopFlag
 from judging.methods import AskingMethod, find_method, method_names
 from judging.methods.base import Presentation
 from judging.models import Judgment, PromptFile

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from judging.jobs.stopping import StopFlag
+from annotation.core.tasks.stopping import StopFlag
 from judging.models import Judgment
 from judging.runs.execution import execute
 from judging.runs.services import start_run

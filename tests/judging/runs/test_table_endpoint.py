@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from annotation.core.tasks.stopping import StopFlag
 from annotation.models import ComparisonTable, Study
 from judging.core.errors import BadSettings
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs import leases
-from judging.jobs.stopping import StopFlag
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
 from judging.review.replaying import replay
 from judging.runs.estimates import estimate

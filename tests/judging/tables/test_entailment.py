@@ -11,8 +11,9 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
+from annotation.core.errors import Interrupted
 from annotation.models import Study
-from judging.core.errors import BadSettings, CapReached, Interrupted, UnparsedVerdict
+from judging.core.errors import BadSettings, CapReached, UnparsedVerdict
 from judging.endpoints.retrying import RetryingClient
 from judging.methods import Reply
 from judging.models import Completion, Endpoint, TableCheck

@@ -9,13 +9,13 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from annotation.core.tasks.stopping import StopFlag
 from annotation.models import ComparisonTable, Generation
 from annotation.rating.second_stage import turned_rows
 from judging.calls.made_tables import publish_tables, table_id_of
 from judging.core.errors import BadSettings
 from judging.endpoints.client import OpenAIClient
 from judging.endpoints.retrying import RetryingClient
-from judging.jobs.stopping import StopFlag
 from judging.methods.sc2.record import winning_rows
 from judging.models import AspectSet, Completion, Endpoint, Judge, JudgeRun, Judgment, TableMaking
 from judging.runs.execution import execute

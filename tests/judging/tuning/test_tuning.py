@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from annotation.core.tasks.stopping import StopFlag
+from annotation.jobs.work import do_job
 from annotation.models import Annotator, Assignment, Display, Instance, Rating, Slot, Study
-from annotation.models.jobs import LEASE
 from judging.audits.on_demand import asker, start_on_demand
 from judging.audits.services import Audit, auditor
 from judging.audits.stress import StressTest, start_stress
-from judging.core.errors import BadSettings, RunBusy
+from judging.core.errors import (
+    BadSettings,
+)
 from judging.endpoints.chat_answers import ChatAnswer, read_answer
 from judging.endpoints.retrying import RetryingClient
-from judging.jobs.stopping import StopFlag
-from judging.jobs.work import do_job
 from judging.models import Completion, Judge, JudgeTuning, Judgment
 from judging.outcomes.judgments import judges_of, verdicts_by_pair
 from judging.runs.services import start_run
@@ -282,21 +283,5 @@ def test_a_queued_tuning_is_worked_on_once(study: Study, judge: Judge, monkeypat
     assert not queue_tuning(tuning)
     tuning.refresh_from_db()
     assert tuning.status == "queued"
-    monkeypatch.setattr("judging.tuning.searching.Search._search", lambda self: None)
+    monkeypatch.setattr("judging.tuning.searching.Search._search", lambda *_: None)
     assert do_job.call("judging.JudgeTuning", tuning.pk) == "done"
-
-
-def test_lease_of_a_tuning_lasts_as_long_as_its_runs(study: Study, judge: Judge) -> None:
-    tuning = start_tuning(asked_for(study, judge))
-    busy: list[str] = []
-
-    def progress(_progress: Any) -> None:
-        with pytest.raises(RunBusy) as refused:
-            search(JudgeTuning.objects.get(pk=tuning.pk)).work()
-        busy.append(str(refused.value))
-        JudgeTuning.objects.update(heartbeat_at=timezone.now() - 2 * LEASE)  # the next report renews it
-
-    working = search(tuning)
-    working.on_progress = progress
-    working.work()
-    assert len(busy) > 1

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from annotation.core.errors import AnnotationError
 from annotation.core.tasks.processes import this_machine
+from annotation.core.tasks.stopping import StopFlag
 from annotation.models import Generation, HitPair, Study
 from annotation.questions.questions import MAIN
 from judging.audits.on_demand import asking_alone, start_on_demand
@@ -25,7 +26,6 @@ from judging.core.errors import RejectedCall, RunBusy
 from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs.progress import Progress
-from judging.jobs.stopping import StopFlag
 from judging.models import Judge, JudgeRun, Judgment, RunHolder
 from judging.runs.execution import ExecutionResult
 from judging.runs.services import run_again

@@ -2,14 +2,20 @@
 
 import asyncio
 import threading
+from weakref import WeakSet
 
 
 class StopFlag:
-    """Set once, from any thread or signal handler; wakes the waiting thread or event loop."""
+    """Set once, from any thread or signal handler, or with its parent; wakes the waiting thread or event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, parent: "StopFlag | None" = None) -> None:
         self._set = threading.Event()
         self._waiting: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self.children: WeakSet[StopFlag] = WeakSet()
+        if parent is not None:
+            parent.children.add(self)
+            if parent.is_set():
+                self.set()
 
     def set(self) -> None:
         """Ask to stop."""
@@ -18,6 +24,8 @@ class StopFlag:
             loop, event = self._waiting
             if not loop.is_closed():
                 loop.call_soon_threadsafe(event.set)
+        for child in list(self.children):
+            child.set()
 
     def is_set(self) -> bool:
         """Tell whether stopping was asked for."""
@@ -35,5 +43,5 @@ class StopFlag:
             await event.wait()
 
 
-# Set when the worker process gets a stop signal: its runs stop between two calls, for another worker to resume.
+# Set when the worker process gets a stop signal: its jobs stop between two calls, for another worker to resume.
 WORKER_STOP = StopFlag()

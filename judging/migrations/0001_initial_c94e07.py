@@ -439,6 +439,12 @@ class Migration(migrations.Migration):
                     models.CharField(help_text="SHA-256 of all that decides what is asked.", max_length=64),
                 ),
                 ("model", models.CharField(help_text="The endpoint's when the audit began.", max_length=200)),
+                ("done", models.PositiveIntegerField(default=0)),
+                ("total", models.PositiveIntegerField(default=0)),
+                (
+                    "rate",
+                    models.FloatField(blank=True, help_text="Done a second, while a process is at work.", null=True),
+                ),
                 ("ended_at", models.DateTimeField(blank=True, help_text="When it was done.", null=True)),
                 (
                     "judge",
@@ -612,6 +618,12 @@ class Migration(migrations.Migration):
                 (
                     "heartbeat_at",
                     models.DateTimeField(blank=True, help_text="A process is at work while this is recent.", null=True),
+                ),
+                ("done", models.PositiveIntegerField(default=0)),
+                ("total", models.PositiveIntegerField(default=0)),
+                (
+                    "rate",
+                    models.FloatField(blank=True, help_text="Done a second, while a process is at work.", null=True),
                 ),
                 ("ended_at", models.DateTimeField(blank=True, help_text="When it was done.", null=True)),
                 ("software_version", models.CharField(max_length=40)),
@@ -1112,6 +1124,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("left_out_count", models.PositiveIntegerField(default=0)),
+                ("done", models.PositiveIntegerField(default=0)),
+                ("total", models.PositiveIntegerField(default=0)),
+                (
+                    "rate",
+                    models.FloatField(blank=True, help_text="Done a second, while a process is at work.", null=True),
+                ),
                 ("ended_at", models.DateTimeField(blank=True, help_text="When it was done.", null=True)),
                 (
                     "endpoint",
@@ -1280,6 +1298,12 @@ class Migration(migrations.Migration):
                         help_text="The process that holds it; empty: none.",
                         max_length=200,
                     ),
+                ),
+                ("done", models.PositiveIntegerField(default=0)),
+                ("total", models.PositiveIntegerField(default=0)),
+                (
+                    "rate",
+                    models.FloatField(blank=True, help_text="Done a second, while a process is at work.", null=True),
                 ),
                 ("ended_at", models.DateTimeField(blank=True, help_text="When it was done.", null=True)),
                 ("software_version", models.CharField(max_length=40)),

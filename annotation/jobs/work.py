@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from decimal import Decimal
 from typing import Any
 
 from django.apps import apps
@@ -13,27 +12,23 @@ from django.utils.module_loading import import_string
 from django_tasks import task
 from django_tasks.base import TaskResultStatus
 
-from annotation.core.errors import AnnotationError
+from annotation.core.errors import AnnotationError, JobBusy
 from annotation.core.tasks.processes import is_gone, this_process
+from annotation.core.tasks.progress import Rate
+from annotation.core.tasks.repeating import RepeatingThread
+from annotation.core.tasks.stopping import WORKER_STOP, StopFlag
 from annotation.core.tasks.task_queue import DeathRule, QueuedTask, is_under_way
 from annotation.models.jobs import LEASE, Job, lease_expired
-from judging.core.checks import check_in_flight
-from judging.core.errors import BadSettings, RunBusy
-from judging.core.pricing import check_cap
-from judging.jobs.progress import OnProgress, Progress
-from judging.jobs.stopping import WORKER_STOP
-from judging.models import Endpoint
-from judging.models.jobs import AskingJob, BilledJob
 
 Status = Job.Status
-UNDER_WAY = (Status.QUEUED, Status.RUNNING)
+BEAT_SECONDS = 2.0
 
 
 @task()
 def do_job(kind: str, job_id: int) -> str:
     """Work on a job, given by its model's label, and return its status. Doing it again repeats no answered call."""
     job = _row(kind, job_id).first()
-    if job is None or job.status not in UNDER_WAY:
+    if job is None or job.status not in Job.UNDER_WAY:
         return ""
     try:
         # By its path: web processes import this module to enqueue, and must not load the HTTP client of endpoints.
@@ -47,27 +42,6 @@ def do_job(kind: str, job_id: int) -> str:
             raise SystemExit(0) from None  # the task stays, for the next worker
     job.refresh_from_db(fields=["status"])
     return str(job.status)
-
-
-def set_bounds(job: AskingJob, *endpoints: Endpoint | None, in_flight: int, max_cost: Decimal | None) -> None:
-    """Store the bounds of a stored job; `max_cost`: of all of it, its cost so far included, in the endpoints' currency.
-
-    Raises: as `check_bounds`
-    """
-    job.in_flight, job.max_cost = in_flight, max_cost
-    check_bounds(job, *endpoints)
-    job.save(update_fields=["in_flight", "max_cost"])
-
-
-def check_bounds(job: AskingJob, *endpoints: Endpoint | None) -> None:
-    """Refuse bounds that can't be kept.
-
-    Raises: BadSettings
-    """
-    check_in_flight(job.in_flight)
-    check_cap(job.max_cost, *endpoints)
-    if job.max_cost is not None and isinstance(job, BilledJob) and job.cost is None:
-        raise BadSettings("the cost can't be capped: what was spent so far is unknown, for there were no prices then")
 
 
 @transaction.atomic
@@ -88,16 +62,43 @@ def is_taken(job: Job) -> bool:
     return job.is_at_work or queued
 
 
+class Hold:
+    """A job that this process holds.
+
+    stop : set when the job is to stop, or another process holds it
+    """
+
+    def __init__(self, job: Job, stop: StopFlag | None) -> None:
+        self.job = job
+        self.stop = StopFlag(stop)
+        self.done = self.total = 0
+        self._rate = Rate()
+
+    def note(self, done: int, total: int) -> None:
+        """Note how far the work is."""
+        self.done, self.total = done, total
+        self._rate.begin(done)
+
+    def beat(self) -> None:
+        """Renew the lease, and store how far the work is."""
+        values = {"done": self.done, "total": self.total, "rate": self._rate.at(self.done)}
+        if not held_row(self.job).exclude(status=Status.STOPPED).update(heartbeat_at=timezone.now(), **values):
+            self.stop.set()
+
+
 @contextmanager
-def held(job: Job) -> Iterator[None]:
+def held(job: Job, stop: StopFlag | None = None) -> Iterator[Hold]:
     """Hold a job for this process while it works on it, and note in its row how that ended.
 
-    Raises: RunBusy while another process holds it
+    Raises: JobBusy while another process holds it
     """
     _take(job)
-    status, message = Status.STOPPED, ""
+    hold, status, message = Hold(job, stop), Status.STOPPED, ""
+    # A thread of its own: what is computed or asked may take minutes without a word.
+    beats = RepeatingThread(f"lease of {job}", BEAT_SECONDS, hold.beat)
+    beats.start()
     try:
-        yield
+        yield hold
         status = Status.DONE
     except AnnotationError as error:
         message = str(error)
@@ -106,8 +107,12 @@ def held(job: Job) -> Iterator[None]:
         message = f"unexpected: {type(error).__name__}"
         raise
     finally:
+        beats.end(timeout=LEASE.seconds)
         ended_at = timezone.now() if status == Status.DONE else None
-        held_row(job).update(status=status, message=message, ended_at=ended_at, heartbeat_at=None, executor="")
+        progress = {"done": hold.done, "total": hold.total, "rate": None}
+        held_row(job).update(
+            status=status, message=message, ended_at=ended_at, heartbeat_at=None, executor="", **progress
+        )
         _refresh(job)
 
 
@@ -116,25 +121,15 @@ def held_row(job: Job) -> QuerySet[Job]:
     return _row(job._meta.label, job.pk).filter(executor=job.executor)
 
 
-def renewing(job: Job, on_progress: OnProgress) -> OnProgress:
-    """Return a callback for progress that renews the lease of a job before it calls another one."""
-
-    def report(progress: Progress) -> None:
-        held_row(job).update(heartbeat_at=timezone.now())
-        on_progress(progress)
-
-    return report
-
-
 def _take(job: Job) -> None:
     now, row = timezone.now(), _row(job._meta.label, job.pk)
     holder = row.values_list("executor", flat=True).get()
     died = row.filter(executor=holder) if is_gone(holder) else row.filter(heartbeat_at__lt=now - LEASE)
     lease = {"status": Status.RUNNING, "message": "", "heartbeat_at": now, "executor": this_process()}
     # After an end nothing is left to be counted; after a kill, what was stored since the last count is.
-    counted = {"counted_until": now} if isinstance(job, BilledJob) else {}
+    counted = {"counted_until": now} if hasattr(job, "counted_until") else {}
     if not (row.filter(heartbeat_at=None).update(**lease, **counted) or died.update(**lease)):
-        raise RunBusy(f"another process works on {job}; if it has died, try again in {LEASE.seconds} seconds")
+        raise JobBusy(f"another process works on {job}; if it has died, try again in {LEASE.seconds} seconds")
     _refresh(job)
 
 
