@@ -58,7 +58,7 @@ def _rating(one: Comparison, pair: Pair, *, asks_tie_kind: bool) -> RatingRow:
         pair=pair,
         rater=one.rater,
         verdict=verdict if a_is_left else -verdict,
-        a_is_left=a_is_left,
+        a_is_left=a_is_left if one.order_known else None,
         reason=one.reason,
         rated_at=one.rated_at,
         tie_kind=one.tie_kind if asks_tie_kind and verdict == 0 else "",

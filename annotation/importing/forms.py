@@ -12,6 +12,7 @@ from annotation.core.files.file_bounds import command_for
 from annotation.core.files.mapping import HELP as MAPPING_HELP
 from annotation.core.files.mapping import parse_mapping
 from annotation.core.short_names import ShortNameField
+from annotation.importing.formats.public_forms import AUTO
 from annotation.models import ResearchGroup, Study
 from annotation.models.studies import RESERVED_SLUGS
 from annotation.studies.presets import BLANK, TEMPLATES, StudyTemplate, find_template
@@ -42,6 +43,7 @@ class UploadForm(forms.Form):
     """Files to be read into a study."""
 
     KINDS = [
+        (AUTO, "Recognise it by its fields"),
         ("study", "Study file: instances and generations (JSON Lines or CSV)"),
         ("labelled", "Two outputs and which is better (JSON): input, output_1, output_2, label"),
         ("preferences", "Preference pairs (JSON): prompt, chosen, rejected"),
@@ -167,7 +169,7 @@ class NamesStudyForm(forms.Form):
 class NewStudyForm(NamesStudyForm, UploadForm):
     """A new study: its name, its template, and optionally its first file."""
 
-    KINDS = UploadForm.KINDS[:6]
+    KINDS = UploadForm.KINDS[1:7]
 
     kind = forms.ChoiceField(choices=KINDS, required=False, label="What is in the file")
     file = FilesField(

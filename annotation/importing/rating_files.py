@@ -1,12 +1,12 @@
 """Importing long-form ratings, and votes with a winner."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import MOST_BAD_LINES, BadLine
-from annotation.core.files.mapping import NOTHING, recorded
+from annotation.core.files.mapping import NOTHING, FieldMapping, recorded
 from annotation.core.names import trim
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
@@ -21,7 +21,7 @@ from annotation.questions.questions import MAIN, Question
 
 
 def import_ratings(
-    *, data: bytes, name: str, slug: str, scripted: bool = False, mapping: Mapping[str, str] = NOTHING
+    *, data: bytes, name: str, slug: str, scripted: bool = False, mapping: FieldMapping = NOTHING
 ) -> tuple[Study, StoredRatings]:
     """Import long-form ratings of a study's pairs, whole or not at all; `scripted`: the raters are programs.
 

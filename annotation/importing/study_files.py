@@ -1,11 +1,11 @@
 """Importing study files, source texts, labelled outputs, preference pairs and outputs of systems."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from annotation.core.counting import number_of
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
-from annotation.core.files.mapping import NOTHING, recorded
+from annotation.core.files.mapping import NOTHING, FieldMapping, recorded
 from annotation.core.names import trim
 from annotation.importing.content import StoredInstances, stage_instances
 from annotation.importing.formats.alpacaeval import parse_outputs
@@ -26,7 +26,7 @@ def import_study(
     dataset: str = DEFAULT_DATASET,
     sources_only: bool = False,
     bound: Bound = FOR_COMMANDS,
-    mapping: Mapping[str, str] = NOTHING,
+    mapping: FieldMapping = NOTHING,
     **settings: Any,
 ) -> tuple[Study, StoredInstances]:
     """Import a study file, or source texts without generations, whole or not at all; a missing study is created.
@@ -72,6 +72,7 @@ def import_outputs(
     dataset: str = "",
     reference: str = "",
     bound: Bound = FOR_COMMANDS,
+    mapping: FieldMapping = NOTHING,
     **settings: Any,
 ) -> tuple[Study, StoredInstances]:
     """Import AlpacaEval's outputs of systems, whole or not at all; a missing study is created.
@@ -79,8 +80,10 @@ def import_outputs(
     reference : see `parse_outputs`
     Raises: BadFile listing the bad lines.
     """
-    rows = parse_outputs(data, name, dataset=trim(dataset) or ALPACAEVAL, reference=trim(reference), bound=bound)
-    return _store(rows, kind=OUTPUTS, data=data, name=name, slug=slug, settings=settings, reference=reference)
+    reading: dict[str, Any] = {"reference": trim(reference), "bound": bound, "mapping": mapping}
+    rows = parse_outputs(data, name, dataset=trim(dataset) or ALPACAEVAL, **reading)
+    options = {"reference": reference, **recorded(mapping)}
+    return _store(rows, kind=OUTPUTS, data=data, name=name, slug=slug, settings=settings, **options)
 
 
 def _store(

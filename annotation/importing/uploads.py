@@ -6,8 +6,8 @@ from django.conf import settings as django_settings
 
 from annotation.core.counting import number_of
 from annotation.core.errors import AnnotationError
-from annotation.core.files.file_bounds import bound_of_upload
-from annotation.core.files.mapping import parse_mapping
+from annotation.core.files.file_bounds import Bound, bound_of_upload
+from annotation.core.files.mapping import NOTHING, FieldMapping
 from annotation.importing.formats.labelled import FIELDS
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.mturk_results import import_mturk
@@ -27,20 +27,22 @@ def read_upload(
     dataset: str,
     system_1: str,
     system_2: str,
-    mapping: str = "",
+    mapping: FieldMapping = NOTHING,
+    bound: Bound | None = None,
     **settings: Any,
 ) -> tuple[Study, str]:
     """Import a file into a study; return the study, and one line on what was added with a line for each notice.
 
     data    : as of `annotation.core.files.sent_files`: rows of Parquet are JSON Lines already
-    mapping : lines FIELD=COLUMN, for the kinds in MAPPED
+    mapping : see `annotation.core.files.mapping`
+    bound   : by default that of uploads
     Raises: BadFile listing the bad lines; AnnotationError for an unknown kind.
     """
-    bound = bound_of_upload(kind, django_settings.UPLOAD_MAX_ROWS)
+    bound = bound or bound_of_upload(kind, django_settings.UPLOAD_MAX_ROWS)
     bound.refuse_rows(data, name)
     file: dict[str, Any] = {"data": data, "name": name, "slug": slug}
     if mapping:
-        file["mapping"] = parse_mapping(line for line in mapping.splitlines() if line.strip())
+        file["mapping"] = mapping
     if kind in ("study", "sources"):
         file |= {"dataset": dataset or DEFAULT_DATASET, "sources_only": kind == "sources"}
         study, stored = import_study(**file, bound=bound, **settings)

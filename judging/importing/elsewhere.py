@@ -8,6 +8,7 @@ from django.conf import settings as django_settings
 
 from annotation.core.counting import number_of
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound, bound_of_upload
+from annotation.core.files.mapping import NOTHING, FieldMapping, recorded
 from annotation.importing.comparisons import stage_comparisons
 from annotation.importing.formats import alpacaeval, arena, label_studio
 from annotation.importing.formats.comparisons import Comparison, Read, read_comparisons
@@ -32,14 +33,16 @@ def import_elsewhere(
     slug: str,
     options: dict[str, Any],
     bound: Bound = FOR_COMMANDS,
+    mapping: FieldMapping = NOTHING,
     **settings: Any,
 ) -> tuple[Study, str]:
     """Import a file of comparisons, whole or not at all; return the study, and one line on what was added with a line for each notice.
 
     kind    : of READERS; options: its reader's
+    mapping : see `annotation.core.files.mapping`
     Raises: BadFile listing the bad lines.
     """
-    comparisons = read_comparisons(data, name, READERS[kind](**options), bound)
+    comparisons = read_comparisons(data, name, READERS[kind](**options), bound, mapping)
     with open_import(slug, rows=len(comparisons), settings=settings) as target:
         stored, ratings = stage_comparisons(target=target, comparisons=comparisons, name=name)
         lines = [json.dumps(line, ensure_ascii=False) for line in _judgments(comparisons)]
@@ -49,7 +52,7 @@ def import_elsewhere(
         )
         counts = {**stored.counts, "ratings": ratings.added, "judgments": judged}
         if stored.added or stored.extended or ratings.added:
-            target.record(kind=kind, name=name, data=data, counts=counts)
+            target.record(kind=kind, name=name, data=data, counts=counts, **recorded(mapping))
     study = target.study
     added = {"instance": stored.added, "rating": ratings.added, "judgment": judged}
     if not any(added.values()):
@@ -58,11 +61,13 @@ def import_elsewhere(
     return study, with_notices(f"{name}: {parts} added (study {study.slug})", (*stored.notices, *ratings.notices))
 
 
-def import_upload(*, kind: str, data: bytes, name: str, slug: str, dataset: str, **settings: Any) -> tuple[Study, str]:
+def import_upload(
+    *, kind: str, data: bytes, name: str, slug: str, dataset: str, bound: Bound | None = None, **settings: Any
+) -> tuple[Study, str]:
     """Import an uploaded file with the default options."""
     options: dict[str, Any] = {"dataset": dataset or kind}
     options |= {"people": False} if kind == "alpacaeval" else {}
-    bound = bound_of_upload(kind, django_settings.UPLOAD_MAX_ROWS)
+    bound = bound or bound_of_upload(kind, django_settings.UPLOAD_MAX_ROWS)
     return import_elsewhere(kind=kind, data=data, name=name, slug=slug, options=options, bound=bound, **settings)
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from annotation.core.counting import number_of
 from annotation.core.errors import BadLine
 from annotation.core.files.lines import refuse
-from annotation.core.files.mapping import NOTHING, recorded
+from annotation.core.files.mapping import NOTHING, FieldMapping, recorded
 from annotation.core.names import lookalikes
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
@@ -54,7 +54,7 @@ class ImportedJudgments:
 
 
 def import_judgments(
-    *, data: bytes, name: str, slug: str, judge: str = "", mapping: Mapping[str, str] = NOTHING
+    *, data: bytes, name: str, slug: str, judge: str = "", mapping: FieldMapping = NOTHING
 ) -> tuple[Study, ImportedJudgments]:
     """Import a file of judgments on a study's pairs, whole or not at all; `judge` gave votes that name none.
 
@@ -92,7 +92,7 @@ def stage_judgments(target: Target, file: JudgmentFile, data: bytes, name: str, 
 
 
 def import_upload(
-    *, data: bytes, name: str, slug: str, mapping: Mapping[str, str] = NOTHING, **_of_other_kinds: Any
+    *, data: bytes, name: str, slug: str, mapping: FieldMapping = NOTHING, **_of_other_kinds: Any
 ) -> tuple[Study, str]:
     """Import an uploaded file, whose rows name their judges; return the study and one line on what was added."""
     study, stored = import_judgments(data=data, name=name, slug=slug, mapping=mapping)

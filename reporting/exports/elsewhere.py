@@ -139,7 +139,7 @@ def write_alpacaeval(study: Study, out: Path, wanted: WantedVerdicts) -> dict[st
                 "annotator": one.rater,
                 "rater_kind": "judge" if one.by_judge else "person",
                 "preference": preference,
-                "is_switched_outputs": one.first == "b",
+                "is_switched_outputs": one.first == "b" if one.first else None,
                 "repeat": one.repeat,
                 "rated_at": one.rated_at,
                 **one.place,

@@ -18,14 +18,15 @@ from django.utils import timezone
 from django_tasks import task
 
 from annotation.core.errors import AnnotationError, BadFile
-from annotation.core.files.file_bounds import bound_of_upload
-from annotation.core.files.mapping import parse_mapping
+from annotation.core.files.file_bounds import Bound, bound_of_upload
+from annotation.core.files.mapping import FieldMapping, parse_mapping
 from annotation.core.files.sent_files import DATA_FILES, Joined, is_packed, is_zip, join, read_sent, unpack
 from annotation.core.refusals import restored, stored
 from annotation.core.tasks import progress
 from annotation.core.tasks.processes import is_gone, this_process
 from annotation.core.tasks.task_queue import UNDER_WAY as TASK_UNDER_WAY
 from annotation.core.tasks.task_queue import DeathRule, QueuedTask, is_orphan, last_task
+from annotation.importing.formats.public_forms import AUTO, recognised
 from annotation.importing.staging import is_under_way, settle_abandoned
 from annotation.importing.uploads import read_upload
 from annotation.models import Study, Upload
@@ -51,6 +52,7 @@ JUDGED_IMPORTS: Mapping[str, Callable[..., tuple[Study, str]]] = {
     **dict.fromkeys(elsewhere.READERS, elsewhere.import_upload),
 }
 KNOWN_ENDINGS = (*DATA_FILES, ".csv", ".zip")
+NEW_STUDY = ("title", "task_kind", "question")  # settings that an import may give a new study
 UNPACKED = 2  # times as large as what may be sent the rows of Parquet files and archives may be
 
 
@@ -154,15 +156,28 @@ def _read(upload: Upload) -> str:
         return import_file(kind=upload.kind, **file)[1]
 
 
-def import_file(*, kind: str, data: bytes, name: str, slug: str, dataset: str, **options: Any) -> tuple[Study, str]:
-    """Import a file of any kind but whole studies, as `read_upload` does."""
-    file: dict[str, Any] = {"kind": kind, "data": data, "name": name, "slug": slug, "dataset": dataset}
+def import_file(
+    *, kind: str, data: bytes, name: str, slug: str, dataset: str, bound: Bound | None = None, **options: Any
+) -> tuple[Study, str]:
+    """Import a file of any kind but whole studies, as `read_upload` does.
+
+    kind    : AUTO for that of the form that its fields show
+    options : `mapping` is a text of lines FIELD=COLUMN; settings of a new study where it is made
+    Raises: Unacceptable for a file of no known form.
+    """
+    mapping: FieldMapping = parse_mapping(filter(str.strip, options.pop("mapping", "").splitlines()))
+    if kind == AUTO:
+        form = recognised(data, name)
+        kind = form.kind
+        mapping = form if form.convert else mapping
+    bound = bound or bound_of_upload(kind, settings.UPLOAD_MAX_ROWS)
+    bound.refuse_rows(data, name)
+    file: dict[str, Any] = {"kind": kind, "data": data, "name": name, "slug": slug, "dataset": dataset, "bound": bound}
+    if mapping:
+        file["mapping"] = mapping
     if kind not in JUDGED_IMPORTS:
         return read_upload(**file, **options)
-    bound_of_upload(kind, settings.UPLOAD_MAX_ROWS).refuse_rows(data, name)
-    if mapping := options.get("mapping"):
-        file["mapping"] = parse_mapping(filter(str.strip, mapping.splitlines()))
-    return JUDGED_IMPORTS[kind](**file)
+    return JUDGED_IMPORTS[kind](**file, **{name: options[name] for name in NEW_STUDY if name in options})
 
 
 def _files(upload: Upload) -> list[Path]:

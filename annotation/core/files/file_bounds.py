@@ -50,7 +50,7 @@ def bound_of_upload(kind: str, most: int) -> Bound:
 def command_for(kind: str) -> str:
     """Return the command that imports a file of this kind."""
     own = ("bundle", "sources", "mturk", "ratings", "judgments", "tables", "alpacaeval", "battles", "label-studio")
-    others = {"outputs": "import_alpacaeval", "bundle-check": "verify_bundle"}
+    others = {"auto": "import_file", "outputs": "import_alpacaeval", "bundle-check": "verify_bundle"}
     if kind in others:
         return others[kind]
     return f"import_{kind.replace('-', '_')}" if kind in own else "import_study"

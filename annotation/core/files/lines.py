@@ -251,7 +251,7 @@ def is_csv(name: str) -> bool:
 
 def refuse(name: str, bad: Iterable[BadLine]) -> None:
     """Raise `BadFile` if there is any bad line."""
-    if lines := list(bad):
+    if lines := list(dict.fromkeys(bad)):  # a record may have been converted to several
         raise BadFile(name, lines)
 
 

@@ -1,19 +1,50 @@
 """Mapping the fields of a file to those of a format."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from annotation.core.errors import BadLine, Unacceptable
+from annotation.core.errors import MOST_BAD_LINES, BadLine, Unacceptable
 from annotation.core.files import lines
 from annotation.core.files.lines import Record, listed
+from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
 
 HELP = (
     "FIELD=COLUMN takes a field from a column or key of the file (source=prompt, generations.gpt-4=answer_a, "
     'source=messages.0.content); FIELD="text" gives all records the same text'
 )
-NOTHING: Mapping[str, str] = {}
 MOST = 1_000  # fields of a mapping
+
+Json = dict[str, Any]
+
+
+class Unfit(Exception):
+    """A record that a public form can't be converted from."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class PublicForm:
+    """A form in which data are published, known by the fields of its first record.
+
+    kind    : of files, whose importer reads it
+    convert : records → records in the fields of that kind, and bad lines, which it fills; None where they have them, see `each`
+    """
+
+    name: str
+    title: str
+    kind: str
+    fields: tuple[str, ...]
+    convert: Callable[[Iterable[Record], list[BadLine]], Iterator[Record]] | None = None
+
+
+# Field → column or quoted text; or a public form.
+FieldMapping = Mapping[str, str] | PublicForm
+NOTHING: FieldMapping = {}
 _MISSING = object()
 
 
@@ -35,12 +66,14 @@ def parse_mapping(arguments: Iterable[str]) -> dict[str, str]:
     return mapping
 
 
-def recorded(mapping: Mapping[str, str]) -> dict[str, Any]:
+def recorded(mapping: FieldMapping) -> dict[str, Any]:
     """Return what the record of an import holds of its mapping."""
+    if isinstance(mapping, PublicForm):
+        return {"form": mapping.name}
     return {"mapping": dict(mapping)} if mapping else {}
 
 
-def read_mapped(data: bytes, mapping: Mapping[str, str]) -> tuple[Iterator[Record], list[BadLine]]:
+def read_mapped(data: bytes, mapping: FieldMapping) -> tuple[Iterator[Record], list[BadLine]]:
     """Return an iterator over the records of a JSON or CSV file with their fields renamed, and the bad lines, which it fills.
 
     Columns that the mapping does not name keep their names.
@@ -49,7 +82,30 @@ def read_mapped(data: bytes, mapping: Mapping[str, str]) -> tuple[Iterator[Recor
         records, bad = lines.read_json(data)
     else:
         _, records, bad = lines.read_csv(data)
+    if isinstance(mapping, PublicForm):
+        return mapping.convert(records, bad) if mapping.convert else records, bad
     return (_mapped(records, mapping, bad) if mapping else records), bad
+
+
+def each(
+    convert: Callable[[Json], Iterable[Json]],
+) -> Callable[[Iterable[Record], list[BadLine]], Iterator[Record]]:
+    """Convert a record at a time, by a function that raises Unfit, or KeyError for a missing field."""
+
+    def converted(records: Iterable[Record], bad: list[BadLine]) -> Iterator[Record]:
+        for number, record in records:
+            if len(bad) >= MOST_BAD_LINES:
+                return
+            try:
+                results = list(convert(record))
+            except Unfit as error:
+                bad.append(BadLine(number, error.reason))
+            except KeyError as error:
+                bad.append(BadLine(number, refusal("missing", field=str(error.args[0]))))
+            else:
+                yield from ((number, result) for result in results)
+
+    return converted
 
 
 def _mapped(records: Iterable[Record], mapping: Mapping[str, str], bad: list[BadLine]) -> Iterator[Record]:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.lines import parse_number, parse_time, text_problem
-from annotation.core.files.mapping import NOTHING, read_mapped
+from annotation.core.files.mapping import NOTHING, FieldMapping, read_mapped
 from annotation.core.names import trim
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
@@ -132,7 +132,7 @@ def read_rows(
     *,
     required: Sequence[str],
     what: str,
-    mapping: Mapping[str, str] = NOTHING,
+    mapping: FieldMapping = NOTHING,
 ) -> tuple[list[Row], list[BadLine]]:
     """Read the rows of an exported file, CSV or JSON Lines; return the good ones and the bad lines.
 

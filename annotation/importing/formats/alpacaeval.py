@@ -3,6 +3,7 @@
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
+from annotation.core.files.mapping import NOTHING, FieldMapping, read_mapped
 from annotation.core.refusals import refusal
 from annotation.importing.formats.comparisons import LONGEST_RATER, Comparison, Fields, Read
 from annotation.importing.formats.study_file import LONGEST_SYSTEM, InstanceRow
@@ -46,6 +47,8 @@ def reader(*, dataset: str, people: bool) -> Read:
                 p_second=1 - p_second if switched and p_second is not None else p_second,
                 repeat=fields.whole("repeat"),
                 rated_at=fields.moment(fields.record.get("rated_at")),
+                # Null: not known; people who publish no order have shown either first.
+                order_known=fields.record.get("is_switched_outputs", False) is not None,
             )
         ]
 
@@ -53,14 +56,21 @@ def reader(*, dataset: str, people: bool) -> Read:
 
 
 def parse_outputs(
-    data: bytes, name: str, *, dataset: str, reference: str = "", bound: Bound = FOR_COMMANDS
+    data: bytes,
+    name: str,
+    *,
+    dataset: str,
+    reference: str = "",
+    bound: Bound = FOR_COMMANDS,
+    mapping: FieldMapping = NOTHING,
 ) -> list[InstanceRow]:
     """Parse outputs of two or more systems: an instance for each instruction, each system against the reference, which is A.
 
     reference : the system of the first output, where it is empty
+    mapping   : see `annotation.core.files.mapping`
     Raises: BadFile listing the bad lines.
     """
-    records, bad = lines.read_json(data)
+    records, bad = read_mapped(data, mapping)
     rows: dict[str, InstanceRow] = {}
     for count, (number, record) in enumerate(records, start=1):
         if len(bad) >= MOST_BAD_LINES:
@@ -100,8 +110,9 @@ def parse_outputs(
 
 
 def _source(fields: Fields) -> str:
-    source, given = fields.text("instruction"), fields.record.get("input")
-    return f"{source}\n\n{given}" if given else source
+    given = fields.record.get("input")
+    source = fields.text("instruction", may_be_blank=bool(given))
+    return f"{source}\n\n{given}".lstrip("\n") if given else source
 
 
 def _is_preference(value: object) -> bool:

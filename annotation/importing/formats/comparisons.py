@@ -10,6 +10,7 @@ from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.lines import text_problem
+from annotation.core.files.mapping import NOTHING, FieldMapping, read_mapped
 from annotation.core.names import trim
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
@@ -26,6 +27,7 @@ class Comparison:
     system_a : which of the systems is the study's A; where it is empty, the one that was first in the first comparison
     verdict  : -1 the first, 0 neither, +1 the second; None: there is no answer that could be read
     p_second : probability that the judge prefers the second text
+    order_known : whether `systems` are in the order in which a person saw them
     """
 
     number: int
@@ -44,6 +46,7 @@ class Comparison:
     rated_at: datetime | None = None
     p_second: float | None = None
     repeat: int = 0
+    order_known: bool = True
 
 
 class Fields:
@@ -97,12 +100,14 @@ class Fields:
 Read = Callable[[Fields], list[Comparison]]
 
 
-def read_comparisons(data: bytes, name: str, read: Read, bound: Bound = FOR_COMMANDS) -> list[Comparison]:
-    """Read JSON Lines or a JSON array, a record at a time.
+def read_comparisons(
+    data: bytes, name: str, read: Read, bound: Bound = FOR_COMMANDS, mapping: FieldMapping = NOTHING
+) -> list[Comparison]:
+    """Read JSON Lines, a JSON array or CSV, a record at a time; `mapping`: see `annotation.core.files.mapping`.
 
     Raises: BadFile listing the bad lines.
     """
-    records, bad = lines.read_json(data)
+    records, bad = read_mapped(data, mapping)
     found: list[Comparison] = []
     for number, record in records:
         if len(bad) >= MOST_BAD_LINES:

@@ -54,7 +54,7 @@ def read_preference(record: dict[str, Any]) -> Preference | list[Reason]:
 
 def _of_texts(prompt: Any, chosen: str, rejected: str) -> Preference | Reason:
     if prompt is not None:
-        return Preference(prompt if isinstance(prompt, str) else _transcript(prompt), chosen, rejected)
+        return Preference(prompt if isinstance(prompt, str) else transcript(prompt), chosen, rejected)
     common = len(_common_prefix(chosen, rejected))
     turns = [turn for turn in _TURN.finditer(chosen) if turn.end() <= common]
     if not turns:
@@ -69,8 +69,8 @@ def _of_messages(prompt: Any, chosen: Messages, rejected: Messages) -> Preferenc
     before = chosen[:common]
     if not before and prompt is None:
         return refusal("no_common_message")
-    source = _transcript(before) if before else prompt if isinstance(prompt, str) else _transcript(prompt)
-    return Preference(source, *(_transcript(one[common:]) for one in (chosen, rejected)))
+    source = transcript(before) if before else prompt if isinstance(prompt, str) else transcript(prompt)
+    return Preference(source, *(transcript(one[common:]) for one in (chosen, rejected)))
 
 
 def _common_prefix(one: Sequence[Any], other: Sequence[Any]) -> Sequence[Any]:
@@ -79,7 +79,7 @@ def _common_prefix(one: Sequence[Any], other: Sequence[Any]) -> Sequence[Any]:
     return one[: min(len(one), len(other)) if length is None else length]
 
 
-def _transcript(messages: Messages) -> str:
+def transcript(messages: Messages) -> str:
     """Return messages as a transcript; a single one without its role."""
     if len(messages) == 1:
         return str(messages[0]["content"])

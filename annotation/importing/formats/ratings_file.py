@@ -1,11 +1,10 @@
 """Long-form ratings, one a row, as CSV or JSON Lines, as Tandem exports them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from annotation.core.errors import BadLine
-from annotation.core.files.mapping import NOTHING
+from annotation.core.files.mapping import NOTHING, FieldMapping
 from annotation.core.files.record_fields import LETTERS_TO_SIGNS, RecordFields, read_rows
 from annotation.core.refusals import refusal
 
@@ -56,7 +55,7 @@ class LongRow:
         return self.excluded and self.exclusion_reason in CHECK_REASONS.values()
 
 
-def parse_ratings(data: bytes, name: str, mapping: Mapping[str, str] = NOTHING) -> tuple[list[LongRow], list[BadLine]]:
+def parse_ratings(data: bytes, name: str, mapping: FieldMapping = NOTHING) -> tuple[list[LongRow], list[BadLine]]:
     """Parse long-form ratings; return the rows and the bad lines.
 
     Raises: BadFile for a file without the columns.

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import comb
 from typing import Any
@@ -13,7 +13,7 @@ from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.json_values import count_values
 from annotation.core.files.lines import Record, text_problem, unstorable_key
-from annotation.core.files.mapping import NOTHING, read_mapped
+from annotation.core.files.mapping import NOTHING, FieldMapping, read_mapped
 from annotation.core.names import lookalike_lines, trim
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
@@ -54,7 +54,7 @@ def parse_study_file(
     dataset: str = DEFAULT_DATASET,
     sources_only: bool = False,
     bound: Bound = FOR_COMMANDS,
-    mapping: Mapping[str, str] = NOTHING,
+    mapping: FieldMapping = NOTHING,
 ) -> list[InstanceRow]:
     """Parse a study file.
 

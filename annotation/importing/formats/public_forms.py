@@ -1,0 +1,443 @@
+"""Forms in which data of the field are published, known by their fields, and converted to the kinds of files that are imported."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from annotation.core.errors import BadLine, Unacceptable
+from annotation.core.files import lines
+from annotation.core.files.lines import Record, listed
+from annotation.core.files.mapping import Json, PublicForm, Unfit, each
+from annotation.core.files.record_fields import number_as_text
+from annotation.core.refusals import refusal
+from annotation.importing.formats.alpacaeval import OUTPUT
+from annotation.importing.formats.labelled import KNOWN_BY, LABELLED, PREFERENCES
+from annotation.importing.formats.preferences import transcript
+from annotation.importing.formats.ratings_file import REQUIRED
+
+AUTO = "auto"
+FIRST, SECOND, TIE = 1, 2, 0
+# AlpacaEval's preference: 1 the first output, 2 the second.
+PREFERENCE = {FIRST: 1, SECOND: 2, TIE: 1.5}
+LETTERS = {"A>B": FIRST, "B>A": SECOND, "A=B": TIE, "A": FIRST, "B": SECOND}
+
+
+@dataclass(frozen=True)
+class TwoTexts:
+    """Where a record has a source, two texts, and which is better; it becomes an instance with gold.
+
+    better  : values of `label` → FIRST, SECOND or TIE; a label that is not among them is refused
+    systems : fields that name the systems; names of the texts' fields where there are none
+    """
+
+    source: str
+    first: str
+    second: str
+    label: str = ""
+    better: Mapping[str, int] = field(default_factory=dict)
+    id: str = ""
+    dataset: str = ""
+    systems: tuple[str, str] | None = None
+
+    def __call__(self, record: Json) -> Iterator[Json]:
+        """Yield a record of a study file."""
+        fields = (self.source, self.first, self.second)
+        source, first, second = (record[name] for name in fields)
+        names = [str(record[name]) for name in self.systems] if self.systems else [self.first, self.second]
+        used = {*fields, self.label, self.id, self.dataset, *(self.systems or ())}
+        yield {
+            **({"instance_id": record[self.id]} if self.id else {}),
+            **({"dataset": str(record[self.dataset])} if record.get(self.dataset) else {}),
+            "source": as_text(source),
+            # In the order of their names: which is better is not to be seen.
+            "generations": dict(sorted(zip(names, (as_text(first), as_text(second)), strict=True))),
+            **({"gold": gold(names, self._better(record))} if self.label else {}),
+            "metadata": {name: value for name, value in record.items() if name not in used},
+        }
+
+    def _better(self, record: Json) -> int:
+        label = record[self.label]
+        text = number_as_text(label)
+        if not isinstance(text, str) or (better := self.better.get(text)) is None:
+            raise Unfit(refusal("not_one_of", field=self.label, value=repr(label)[:60], words=", ".join(self.better)))
+        return better
+
+
+def gold(names: list[str], better: int) -> Json:
+    """Return the gold that one of two texts, or neither, is better."""
+    return {"better": "tie" if better == TIE else names[better - 1]}
+
+
+def made_id(*parts: Any) -> str:
+    """Return an id made of texts."""
+    return hashlib.sha256("\x00".join(map(str, parts)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def instances(
+    convert: Callable[[Json], Iterable[Json]],
+) -> Callable[[Iterable[Record], list[BadLine]], Iterator[Record]]:
+    """Convert a record at a time to instances; one without an id is named by its texts, and numbered where these are repeated."""
+
+    def converted(records: Iterable[Record], bad: list[BadLine]) -> Iterator[Record]:
+        counts: Counter[str] = Counter()
+        for number, record in each(convert)(records, bad):
+            if "instance_id" not in record:
+                texts = made_id(record["source"], *record["generations"].values())
+                counts[texts] += 1
+                record["instance_id"] = texts if counts[texts] == 1 else f"{texts}-{counts[texts]}"
+            yield number, record
+
+    return converted
+
+
+def _known_id(record: Json) -> Json:
+    return {"instance_id": record["id"]} if record.get("id") else {}
+
+
+def as_text(value: Any) -> Any:
+    """Return a transcript of a list of messages, and the text of a number or truth value, which a converter made of one.
+
+    Other values stay as they are, for the importer to check.
+    """
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    is_messages = isinstance(value, list) and all(
+        isinstance(message, dict) and {"role", "content"} <= message.keys() for message in value
+    )
+    return transcript(value) if value and is_messages else value
+
+
+def objects(record: Json, name: str) -> list[Json]:
+    """Return a list of objects. Raises: Unfit; KeyError."""
+    value = record[name]
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise Unfit(refusal("not_objects", field=name))
+    return value
+
+
+def chosen_by_models(record: Json) -> Iterator[Json]:
+    """Yield a pair of RewardBench's form: texts or lists of one, whose models are named."""
+    single = {
+        name: value[0] if isinstance(value := record[name], list) and len(value) == 1 and isinstance(value[0], str) else value
+        for name in ("chosen", "rejected", "chosen_model", "rejected_model")
+    }  # fmt: skip
+    names = [str(single[name]) for name in ("chosen_model", "rejected_model")]
+    if names[0] == names[1]:  # a draw, since the better one is not to be known by its name
+        draw = int(made_id(record["prompt"], single["chosen"]), 16) & 1
+        names = ["output_2", "output_1"] if draw else ["output_1", "output_2"]
+    named = {"chosen_model": names[0], "rejected_model": names[1], "label": FIRST}
+    two = TwoTexts(
+        "prompt", "chosen", "rejected", "label", {"1": FIRST}, "", "subset", ("chosen_model", "rejected_model")
+    )
+    yield from two({**record, **single, **named})
+
+
+def pandalm(record: Json) -> Iterator[Json]:
+    """Yield what each annotator of PandaLM's test set preferred; the order in which texts were shown is not published."""
+    systems = str(record["cmp_key"]).split("_")
+    if len(systems) != 2:
+        raise Unfit(refusal("not_kind", field="cmp_key", value=repr(record["cmp_key"])[:60], kind="SYSTEM_SYSTEM"))
+    annotators = [name for name in record if name.startswith("annotator")]
+    for annotator in annotators:
+        if not isinstance(record[annotator], int) or record[annotator] not in PREFERENCE:
+            raise Unfit(
+                refusal("not_one_of", field=annotator, value=repr(record[annotator])[:60], words="1, 2 or 0, a tie")
+            )
+        yield {
+            **(annotation(record["instruction"], systems, (record["response1"], record["response2"]))),
+            "instance_id": str(record["idx"]),
+            "input": record.get("input"),
+            "dataset": "pandalm",
+            "annotator": annotator,
+            "rater_kind": "person",
+            "preference": PREFERENCE[record[annotator]],
+            "is_switched_outputs": None,
+        }
+
+
+def annotation(source: Any, systems: Iterable[str], texts: Iterable[Any]) -> Json:
+    """Return a record of AlpacaEval's annotations, without who preferred what."""
+    (system_1, system_2), (text_1, text_2) = systems, texts
+    named = {"generator_1": system_1, "generator_2": system_2}
+    return {"instruction": as_text(source), "output_1": as_text(text_1), "output_2": as_text(text_2), **named}
+
+
+def pandalm_judge(name: str) -> Callable[[Json], Iterator[Json]]:
+    """Return the conversion of verdicts on PandaLM's test set that a judge gave, shown the first text first."""
+    verdicts = {"1": "a", "2": "b", "0": "tie", "tie": "tie"}
+
+    def convert(record: Json) -> Iterator[Json]:
+        yield {
+            "instance": record["idx"], "judge": name, "order": "ab", "rationale": record.get(f"{name}_reason"),
+            "verdict": verdicts.get(str(record[f"{name}_result"]).lower(), ""),
+        }  # fmt: skip
+
+    return convert
+
+
+def judgebench_verdicts(record: Json) -> Iterator[Json]:
+    """Yield the verdicts of a judge on a pair of JudgeBench, the second one with the texts swapped."""
+    for number, judgment in enumerate(objects(record, "judgments")[:2]):
+        better = LETTERS.get(str(judgment.get("decision")))
+        details = judgment.get("judgment")
+        model = details.get("judge_model", "") if isinstance(details, dict) else ""
+        if number and better in (FIRST, SECOND):
+            better = FIRST + SECOND - better
+        yield {
+            **annotation(record["question"], ("response_A", "response_B"), (record["response_A"], record["response_B"])),
+            "instance_id": record["pair_id"],
+            "dataset": record.get("source"),
+            "annotator": f"{record['judge_name']} {model}".strip(),
+            "rater_kind": "judge",
+            "preference": None if better is None else PREFERENCE[better],
+            "is_switched_outputs": bool(number),
+        }  # fmt: skip
+
+
+def completions(name: str, *, model: str, text: str, score: str, sign: int = 1) -> Callable[[Json], Iterator[Json]]:
+    """Return the conversion of a list of models' texts with scores, of which less is better where `sign` is −1."""
+
+    def convert(record: Json) -> Iterator[Json]:
+        source = record["instruction"] if "instruction" in record else record["prompt"]
+        generations: dict[str, list[Any]] = {}
+        scores: dict[str, float] = {}
+        for item in objects(record, name):
+            generations.setdefault(str(item[model]), []).append(as_text(item[text]))
+            number = lines.parse_number(str(item.get(score, "")))
+            if number is not None:
+                scores.setdefault(str(item[model]), sign * number)
+        yield {
+            **_known_id(record),
+            **({"dataset": str(record["source"])} if record.get("source") else {}),
+            "source": as_text(source),
+            "generations": generations,
+            **({"gold": {"scores": scores}} if scores.keys() == generations.keys() else {}),
+        }
+
+    return convert
+
+
+def summeval(record: Json) -> Iterator[Json]:
+    """Yield an instance with many systems' summaries, whose scores are means of the dimensions."""
+    texts = record["machine_summaries"]
+    dimensions = [record[name] for name in ("coherence", "consistency", "fluency", "relevance") if name in record]
+    if not isinstance(texts, list) or not all(
+        isinstance(values, list) and len(values) == len(texts) for values in dimensions
+    ):
+        raise Unfit(refusal("not_a", field="machine_summaries", kind="a list as long as those of the scores"))
+    names = [f"system-{number:02d}" for number in range(1, len(texts) + 1)]
+    means: dict[str, float] = {}
+    for name, values in zip(names, zip(*dimensions, strict=True), strict=False):
+        if all(isinstance(value, int | float) for value in values):
+            means[name] = sum(values) / len(values)
+    yield {
+        **_known_id(record),
+        "source": record["text"],
+        "generations": dict(zip(names, texts, strict=True)),
+        **({"gold": {"scores": means}} if len(means) == len(names) else {}),
+    }
+
+
+def summeval_outputs(record: Json) -> Iterator[Json]:
+    """Yield one system's summary of SummEval's own files, after its articles were added."""
+    yield {
+        "instance_id": str(record["id"]), "instruction": record["text"], "output": record["decoded"],
+        "generator": record["model_id"], "dataset": "summeval",
+    }  # fmt: skip
+
+
+def battle_flags(record: Json) -> Iterator[Json]:
+    """Yield an Arena battle whose winner is in three columns, and whose turns are lists in JSON."""
+    flags = {"model_a": "winner_model_a", "model_b": "winner_model_b", "tie": "winner_tie"}
+    prompts, *answers = (_turns(record, name) for name in ("prompt", "response_a", "response_b"))
+    conversations = (
+        [
+            message
+            for turn in zip(prompts, texts, strict=False)
+            for message in zip(("user", "assistant"), turn, strict=True)
+        ]
+        for texts in answers
+    )
+    sides = ([{"role": role, "content": text} for role, text in messages] for messages in conversations)
+    yield {
+        "question_id": record["id"], "model_a": record["model_a"], "model_b": record["model_b"],
+        **dict(zip(("conversation_a", "conversation_b"), sides, strict=True)),
+        "winner": next((winner for winner, flag in flags.items() if str(record[flag]) in ("1", "1.0", "True")), None),
+    }  # fmt: skip
+
+
+def _turns(record: Json, name: str) -> list[str]:
+    value = record[name]
+    if isinstance(value, str) and value.startswith("["):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise Unfit(refusal("cell_not_json", columns=name, error="a list of turns")) from None
+    return ["" if turn is None else turn for turn in value] if isinstance(value, list) else [value]
+
+
+def mt_bench(records: Iterable[Record], bad: list[BadLine]) -> Iterator[Record]:
+    """Yield an instance for each turn of each question, from the questions and the models' answers in any order."""
+    questions: dict[Any, tuple[list[Any], Json]] = {}
+    answers: dict[Any, tuple[int, dict[str, list[list[Any]]]]] = {}
+    for number, record in records:
+        question, turns = str(record.get("question_id")), record.get("turns", [record.get("text")])
+        if "model_id" not in record:
+            questions[question] = (turns, record)
+            continue
+        choices = record.get("choices", [record])
+        if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
+            bad.append(BadLine(number, refusal("not_objects", field="choices")))
+            continue
+        texts = [choice.get("turns", [choice.get("text")]) for choice in choices]
+        if not all(isinstance(value, list) for value in (turns, *texts)):
+            bad.append(BadLine(number, refusal("not_a", field="turns", kind="a list of texts")))
+            continue
+        answers.setdefault(question, (number, {}))[1].setdefault(str(record["model_id"]), []).extend(texts)
+    for question, (number, by_model) in answers.items():
+        if question not in questions or not isinstance(questions[question][0], list):
+            bad.append(BadLine(number, refusal("no_question", question=question)))
+            continue
+        asked, record = questions[question]
+        for turn in range(1, len(asked) + 1):
+            generations = {
+                model: [_dialogue(asked, texts, turn) for texts in choices if len(texts) >= turn]
+                for model, choices in by_model.items()
+            }
+            yield (
+                number,
+                {
+                    "instance_id": question if turn == 1 else f"{question}-turn-{turn}",
+                    "dataset": "mt-bench",
+                    "source": asked[0],
+                    "generations": {model: texts for model, texts in generations.items() if texts},
+                    "metadata": {"category": record.get("category"), "turn": turn},
+                },
+            )
+
+
+def _dialogue(asked: list[Any], texts: list[Any], turn: int) -> Any:
+    """Return the answer of the first turn, or a transcript of what follows the first question."""
+    if turn == 1:
+        return texts[0]
+    messages = [{"role": "assistant", "content": texts[0]}]
+    for question, text in zip(asked[1:turn], texts[1:turn], strict=False):
+        messages += [{"role": "user", "content": question}, {"role": "assistant", "content": text}]
+    return transcript(messages)
+
+
+def mt_bench_judgments(record: Json) -> Iterator[Json]:
+    """Yield the verdicts of a judge of MT-bench on two models' answers, in both orders."""
+    winners, judge, turn = {"model_1": "a", "model_2": "b", "tie": "tie"}, record["judge"], record.get("turn", 1)
+    named = str(record["question_id"])
+    for game, order in (("g1", "ab"), ("g2", "ba")):
+        yield {
+            "instance": named if turn == 1 else f"{named}-turn-{turn}",
+            "system_a": record["model_1"], "system_b": record["model_2"], "order": order,
+            "judge": " ".join(map(str, judge)) if isinstance(judge, list) else str(judge),
+            "verdict": winners.get(str(record[f"{game}_winner"]), ""),
+            "rationale": record.get(f"{game}_judgment"),
+        }  # fmt: skip
+
+
+def argilla(record: Json) -> Iterator[Json]:
+    """Yield what each user of Argilla chose of the last two fields of a record: one of them by its name, or a ranking."""
+    fields, responses = record["fields"], record["responses"]
+    if not isinstance(fields, dict) or len(fields) < 3 or not isinstance(responses, dict):
+        raise Unfit(refusal("not_a", field="fields", kind="an object of a source and two texts"))
+    *sources, first, second = fields
+    for answer in (answer for name in responses for answer in objects(responses, name)):
+        better = _better_of(answer.get("value"), first, second)
+        if answer.get("status", "submitted") == "submitted" and better is not None:
+            yield {
+                **annotation("\n\n".join(str(fields[name]) for name in sources), (first, second), (fields[first], fields[second])),
+                "instance_id": str(record["id"]), "dataset": "argilla", "annotator": str(answer.get("user_id")),
+                "rater_kind": "person", "preference": PREFERENCE[better], "is_switched_outputs": None,
+            }  # fmt: skip
+
+
+def _better_of(value: Any, first: str, second: str) -> int | None:
+    """Return which of two texts an answer names; None where it says something else, as a comment does."""
+    if isinstance(value, list):
+        ranks = {str(item.get("value")): item.get("rank") for item in value if isinstance(item, dict)}
+        one, other = ranks.get(first), ranks.get(second)
+        if not isinstance(one, int) or not isinstance(other, int):
+            return None
+        return TIE if one == other else FIRST if one < other else SECOND
+    names = {first.lower(): FIRST, second.lower(): SECOND, "tie": TIE, "equal": TIE, "both": TIE}
+    return names.get(value.lower()) if isinstance(value, str) else None
+
+
+def _text_pair(name: str, title: str, fields: Iterable[str], two: TwoTexts) -> PublicForm:
+    needed = (two.source, two.first, two.second, two.label, *fields)
+    return PublicForm(name, title, "study", tuple(filter(None, needed)), instances(two))
+
+
+_SIGNS = {"-3": FIRST, "-2": FIRST, "-1": FIRST, "0": TIE, "1": SECOND, "2": SECOND, "3": SECOND}
+# The first whose fields the first record has; those with most fields of others' come first.
+FORMS = (
+    PublicForm("study", "Tandem’s study file", "study", ("instance_id", "source", "generations")),
+    PublicForm("ratings", "Tandem’s ratings", "ratings", REQUIRED),
+    PublicForm("judgments", "Judgments, a presentation a row", "judgments", ("instance", "judge", "order", "verdict")),
+    PublicForm("judgments", "Tandem’s judgments", "judgments", ("instance_id", "system_a", "system_b", "judge", "order", "verdict")),
+    PublicForm("llmbar-verdicts", "Verdicts on LLMBar", "judgments", ("subset", "llm", "strategy", "idx", "label", "winner_noswap")),
+    PublicForm("tables", "Tandem’s comparison tables", "tables", ("table_id", "instance_id", "variant", "rows")),
+    PublicForm("pandalm", "PandaLM’s test set", "alpacaeval", ("idx", "cmp_key", "response1", "response2"), each(pandalm)),
+    PublicForm("pandalm-7b", "Verdicts of PandaLM-7B on its test set", "judgments", ("idx", "pandalm_result"), each(pandalm_judge("pandalm"))),
+    PublicForm("pandalm-gpt", "Verdicts of GPT-3.5 on PandaLM’s test set", "judgments", ("idx", "gpt_result"), each(pandalm_judge("gpt"))),
+    PublicForm("judgebench-verdicts", "Verdicts on JudgeBench", "alpacaeval", ("pair_id", "response_A", "judgments"), each(judgebench_verdicts)),
+    _text_pair("judgebench", "JudgeBench", ("pair_id",), TwoTexts("question", "response_A", "response_B", "label", LETTERS, "pair_id", "source")),
+    PublicForm("alpacaeval", "AlpacaEval’s annotations", "alpacaeval", ("instruction", "output_1", "output_2", "preference")),
+    PublicForm("outputs", "AlpacaEval’s outputs", "outputs", OUTPUT),
+    _text_pair("two-outputs", "AlpacaFarm’s pairs of outputs", (), TwoTexts("instruction", "output_1", "output_2")),
+    PublicForm("mt-bench-judgments", "MT-bench’s judgments of pairs", "judgments", ("question_id", "model_1", "model_2", "g1_winner", "g2_winner"), each(mt_bench_judgments)),
+    PublicForm("mt-bench", "MT-bench’s questions and answers", "study", ("question_id", "category", "turns"), mt_bench),
+    PublicForm("mt-bench", "MT-bench’s questions and answers", "study", ("question_id", "model_id", "choices"), mt_bench),
+    PublicForm("vicuna-bench", "Vicuna’s questions and answers", "study", ("question_id", "category", "text"), mt_bench),
+    PublicForm("vicuna-bench", "Vicuna’s questions and answers", "study", ("question_id", "model_id", "text"), mt_bench),
+    PublicForm("battles", "Arena’s battles", "battles", ("model_a", "model_b", "winner", "conversation_a", "conversation_b")),
+    PublicForm("arena-flags", "Arena’s battles, the winner in three columns", "battles", ("model_a", "response_a", "response_b", "winner_model_a", "winner_tie"), each(battle_flags)),
+    PublicForm("rewardbench", "RewardBench", "study", ("prompt", "chosen", "rejected", "chosen_model", "rejected_model"), instances(chosen_by_models)),
+    PublicForm(PREFERENCES, "Preference pairs (chosen, rejected)", PREFERENCES, KNOWN_BY[PREFERENCES]),
+    PublicForm(LABELLED, "LLMBar", LABELLED, KNOWN_BY[LABELLED]),
+    _text_pair("helpsteer3", "HelpSteer3’s preferences", (), TwoTexts("context", "response1", "response2", "overall_preference", _SIGNS, dataset="domain")),
+    _text_pair("helpsteer2", "HelpSteer2’s preferences", (), TwoTexts("prompt", "response_1", "response_2", "preference_strength", _SIGNS)),
+    _text_pair("safe-rlhf", "PKU-SafeRLHF", (), TwoTexts("prompt", "response_0", "response_1", "better_response_id", {"0": FIRST, "1": SECOND})),
+    _text_pair("shp", "Stanford Human Preferences", (), TwoTexts("history", "human_ref_A", "human_ref_B", "labels", {"1": FIRST, "0": SECOND}, dataset="domain")),
+    _text_pair("auto-j", "Auto-J’s pairs", (), TwoTexts("prompt", "response 1", "response 2", "label", {"0": FIRST, "1": SECOND, "2": TIE}, dataset="scenario")),
+    _text_pair("preference-collection", "Prometheus’ preference collection", (), TwoTexts("orig_instruction", "orig_response_A", "orig_response_B", "orig_preference", LETTERS)),
+    PublicForm("ultrafeedback", "UltraFeedback", "study", ("instruction", "completions"), instances(completions("completions", model="model", text="response", score="overall_score"))),
+    PublicForm("nectar", "Nectar", "study", ("prompt", "answers"), instances(completions("answers", model="model", text="answer", score="rank", sign=-1))),
+    PublicForm("summeval", "SummEval, a text a record", "study", ("text", "machine_summaries"), instances(summeval)),
+    PublicForm("summeval-outputs", "SummEval, a summary a record", "outputs", ("id", "decoded", "model_id", "text"), each(summeval_outputs)),
+    PublicForm("label-studio", "Label Studio’s pairwise tasks", "label-studio", ("data", "annotations")),
+    PublicForm("argilla", "Argilla’s records", "alpacaeval", ("id", "fields", "responses"), each(argilla)),
+    PublicForm("sources", "Source texts alone", "sources", ("instance_id", "source")),
+)  # fmt: skip
+
+
+def recognise(data: bytes) -> PublicForm | None:
+    """Return the form that the fields of a file's first record are of, or None."""
+    fields = set(first_fields(data))
+    if any(column.endswith("/1") for column in fields):  # of a system, in a wide CSV
+        fields.add("generations")
+    return next((form for form in FORMS if fields.issuperset(form.fields)), None)
+
+
+def first_fields(data: bytes) -> list[str]:
+    """Return the fields of a file's first record, or the columns of CSV."""
+    return list(lines.first_json_record(data)) if lines.is_json(data) else lines.read_csv(data)[0]
+
+
+def recognised(data: bytes, name: str) -> PublicForm:
+    """Return the form of a file. Raises: Unacceptable naming its fields and the known forms."""
+    if (form := recognise(data)) is None:
+        known = ", ".join(dict.fromkeys(form.name for form in FORMS))
+        raise Unacceptable(
+            f"{name} is of no known form: it has {listed(first_fields(data)) or 'no record'}. Name its kind, with a mapping "
+            f"of its columns where they have other names. Known forms: {known}."
+        )
+    return form
