@@ -45,7 +45,7 @@ AZURE_PATH = re.compile(r"(.+)/openai(?:/deployments/([^/]+))?/?")
 
 # The library's own headers, about this machine: a tenth of the client's processor time is for them.
 OWN_HEADERS = ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version", "Retry-Count", "Read-Timeout")
-WITHOUT_OWN_HEADERS: RequestOptions = {"headers": {f"x-stainless-{name.lower()}": omit for name in OWN_HEADERS}}
+WITHOUT_OWN_HEADERS = {f"x-stainless-{name.lower()}": omit for name in OWN_HEADERS}
 
 
 class ChatClient(Protocol):
@@ -69,6 +69,18 @@ class OpenAIClient:
         headers, secrets = headers_of(endpoint)
         self.secrets = Secrets([key, *secrets] if key else secrets)
         self._api = api_of(endpoint, key, headers)
+        # A full address, and no option left out: the library would join the one and copy the others for each call.
+        self._completions = "/chat/completions"
+        if not isinstance(self._api, openai.AsyncAzureOpenAI):
+            self._completions = f"{self._api.base_url}chat/completions"
+        self._options: RequestOptions = {
+            "headers": WITHOUT_OWN_HEADERS,
+            "params": {},
+            "max_retries": 0,
+            "timeout": timeouts(self.timeout),
+            "security": {"bearer_auth": True},
+            "idempotency_key": "none",  # isn't sent
+        }
 
     async def complete(self, body: Mapping[str, Any]) -> ChatAnswer:
         """Send the body unchanged, and return the first choice.
@@ -78,10 +90,10 @@ class OpenAIClient:
         started = time.monotonic()
         # The library's typed method would check the body, and take no further parameters.
         completion = self._api.post(
-            "/chat/completions",
+            self._completions,
             cast_to=httpx2.Response,
             body={**body, "stream": False},
-            options=WITHOUT_OWN_HEADERS,
+            options=self._options,
         )
         content = await self._receive(completion)
         return read_answer(content, latency_ms=(time.monotonic() - started) * 1000, scrub=self.scrubber(content))
