@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from judging.core.errors import AccessDenied, BadSettings, EndpointRefused, RejectedCall, TransientFailure
+from judging.core.errors import BadSettings, EndpointRefused, RejectedCall, TransientFailure
 from judging.endpoints import hosts, services
 from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.client import OpenAIClient, Secrets
@@ -186,15 +186,6 @@ def test_batch_with_failures_has_them_in_its_error_file(standin: StandInProcess)
     standin.behave(batch_expired=1.0)
     made, results = using(standin, whole_batch)
     assert (made["status"], {one["error"]["code"] for one in results}) == ("expired", {"batch_expired"})
-
-
-def test_endpoint_without_batches_says_so(standin: StandInProcess) -> None:
-    standin.behave(missing=["batches"])
-    with pytest.raises(RejectedCall, match="HTTP 404"):
-        using(standin, whole_batch)
-    standin.behave(missing=[], key="sesame")
-    with pytest.raises(AccessDenied, match="HTTP 401"):
-        using(standin, whole_batch)
 
 
 @pytest.mark.parametrize("name", ["../../control/reset", "..", "b1?x=1", "b1/cancel", "", "b1\n", None])

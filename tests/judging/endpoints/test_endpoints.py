@@ -85,7 +85,10 @@ def test_who_answers_may_not_change(change: dict[str, str]) -> None:
         pytest.param({"batch_discount": 1.5}, "between 0 and 1", id="discount"),
         pytest.param({"requests_per_minute": 0}, "at least 1 a minute", id="limit"),
         pytest.param({"tokens_per_minute": -5}, "at least 1 a minute", id="negative limit"),
-        pytest.param({"timeout_seconds": float("inf")}, "above 0 seconds", id="time-out"),
+        *(
+            pytest.param({"timeout_seconds": seconds}, "above 0 seconds", id=f"time-out of {seconds}")
+            for seconds in (float("inf"), float("nan"), 0, -1)
+        ),
         pytest.param({"currency": "dollars"}, "three letters", id="currency"),
         pytest.param({"headers": {"Authorization": SECRET}}, "environment", id="secret"),
         pytest.param({"name": "near"}, "may change: name", id="name"),

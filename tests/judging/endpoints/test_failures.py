@@ -150,6 +150,8 @@ def test_duration_is_read(value: str, seconds: float | None) -> None:
     ("headers", "error", "seconds"),
     [
         pytest.param({"Retry-After-Ms": "1500"}, {}, 1.5, id="milliseconds"),
+        pytest.param({"Retry-After": "-3"}, {}, 0, id="below nothing"),
+        pytest.param({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, {}, 0, id="a date that has passed"),
         pytest.param({"Retry-After": "20", "x-ratelimit-reset-requests": "7m12s"}, {}, 20, id="Retry-After first"),
         pytest.param({"x-ratelimit-reset-requests": "7m12s"}, {}, 432, id="a daily cap"),
         pytest.param(
@@ -190,3 +192,4 @@ def test_date_is_the_time_until_it(name: str, written: Callable[[datetime], str]
 
 def test_limits_in_headers_of_a_server_error_are_no_time_to_wait() -> None:
     assert wait_of(500, {"x-ratelimit-reset-requests": "7m12s"}, ErrorDetails()) is None
+    assert wait_of(500, {"Retry-After": "2"}, ErrorDetails()) == 2

@@ -9,7 +9,7 @@ from annotation.core.tasks.stopping import StopFlag
 from judging.calls import results
 from judging.calls.results import MAX_SAMPLES
 from judging.core.constants import MOST_FAILURES
-from judging.core.errors import AccessDenied, RejectedCall, TransientFailure, UnparsedVerdict
+from judging.core.errors import AccessDenied, RejectedCall, UnparsedVerdict
 from judging.methods import Outcome, Reply, find_method
 from judging.models import Completion, JudgeRun, Judgment
 from judging.runs.status import count_judgments
@@ -149,12 +149,6 @@ def test_refusal_is_kept_but_never_reused() -> None:
     client = ScriptedClient()
     judge_with(client, study, make_judge(name="twin", endpoint=judge.endpoint))
     assert len(client.bodies) == 1
-
-
-def test_transient_failures_are_tried_again() -> None:
-    client = ScriptedClient([TransientFailure("HTTP 500"), TransientFailure("HTTP 429", retry_after=3)])
-    ended = judge_with(client, make_study(instances=1, k=1), make_judge())
-    assert (ended.status, ended.progress.calls, counts()[0]) == ("done", 3, 1)
 
 
 def test_error_is_stored_and_asked_again_on_the_next_start() -> None:

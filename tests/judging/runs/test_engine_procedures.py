@@ -305,7 +305,7 @@ def test_limit_holds_for_baselines() -> None:
     assert Judgment.objects.filter(status="pending").count() == 2
 
 
-@pytest.mark.parametrize("in_flight", [1, 4, 16])
+@pytest.mark.parametrize("in_flight", [1, 16])
 def test_cap_is_never_passed_and_pauses_the_run_with_its_reason(in_flight: int) -> None:
     study, judge = make_study(instances=10), judge_named("polled")
     client = Talker()
@@ -334,14 +334,6 @@ def test_cap_counts_what_was_spent_before_a_restart() -> None:
     limited(first, study, judge, limit=2)
     limited(second, study, judge, max_cost=Decimal("0.85"))
     assert (len(first.bodies), len(second.bodies)) == (6, 4)
-
-
-def test_cap_below_what_was_spent_already_asks_nothing() -> None:
-    study, judge = make_study(instances=10), judge_named("polled")
-    limited(Talker(), study, judge, limit=2)
-    client = Talker()
-    assert limited(client, study, judge, max_cost=Decimal("0.3")).status == "paused"
-    assert client.bodies == []
 
 
 def test_cap_heeds_the_length_limit_that_is_sent() -> None:

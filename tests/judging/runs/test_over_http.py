@@ -9,17 +9,14 @@ import threading
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.db import connection
 
 from annotation.core.tasks.stopping import StopFlag
-from judging.core.errors import AccessDenied, BadSettings, CallFailed, RejectedCall, TransientFailure
+from judging.core.errors import AccessDenied, CallFailed, RejectedCall, TransientFailure
 from judging.endpoints import hosts, services
 from judging.endpoints.chat_answers import ChatAnswer, read_answer
 from judging.endpoints.client import OpenAIClient
-from judging.endpoints.failures import ErrorDetails
 from judging.endpoints.retrying import RetryingClient, RetryPolicy
-from judging.endpoints.waits import wait_of
 from judging.models import Completion, Endpoint, JudgeRun, Judgment
 from judging.runs.execution import ExecutionResult, execute
 from judging.runs.services import start_run
@@ -62,40 +59,21 @@ def run_on(stand_in: StandIn, *, in_flight: int = 4, instances: int = 3, **judge
     )
 
 
-def test_body_is_sent_as_it_is_and_the_answer_read() -> None:
-    with StandIn(answer=lambda body: "Preferred: A") as stand_in:
-        answer = ask(stand_in)
-    assert stand_in.bodies == [{**BODY, "stream": False}]
-    assert (answer.text, answer.finish_reason, answer.prompt_tokens) == ("Preferred: A", "stop", 11)
-    assert answer.latency_ms is not None
-
-
 @pytest.mark.parametrize(
     ("reply", "kind", "reason"),
     [
         pytest.param(Reply(429, "slow down"), TransientFailure, "HTTP 429: slow down", id="429"),
         pytest.param(Reply(500, "oops"), TransientFailure, "HTTP 500: oops", id="500"),
-        pytest.param(Reply(503), TransientFailure, "HTTP 503", id="503"),
         pytest.param(Reply(drop=True), TransientFailure, "no connection: ServerDisconnected", id="dropped"),
         pytest.param(Reply(200, "{not json"), TransientFailure, "not a chat completion", id="malformed"),
-        pytest.param(Reply(200, "<html>", {"Content-Type": "text/html"}), TransientFailure, "<html>", id="a page"),
-        pytest.param(
-            Reply(200, '{"choices": []}'), TransientFailure, "an empty answer: a completion without", id="no choice"
-        ),
-        pytest.param(Reply(200, "[1]"), TransientFailure, "not a chat completion", id="a list"),
         pytest.param(
             Reply(200, "junk", {"Content-Encoding": "gzip"}), TransientFailure, "no connection", id="not gzip"
         ),
         pytest.param(Reply(400, "too long"), RejectedCall, "HTTP 400: too long", id="400"),
-        pytest.param(Reply(404, "no model"), RejectedCall, "HTTP 404: no model", id="404"),
         pytest.param(Reply(302, "", {"Location": "http://10.0.0.1/"}), RejectedCall, "not followed", id="redirect"),
         pytest.param(Reply(200, "data: {}", {"Content-Type": "text/event-stream"}), RejectedCall, "stream", id="SSE"),
         pytest.param(Reply(401, "who"), AccessDenied, "HTTP 401: who", id="401"),
         pytest.param(Reply(403, "who"), AccessDenied, "HTTP 403: who", id="403"),
-        pytest.param(
-            Reply(403, '{"error": {"message": "input was flagged"}}'), RejectedCall, "flagged", id="moderated"
-        ),
-        pytest.param(Reply(429, '{"error": {"code": "insufficient_quota"}}'), AccessDenied, "quota", id="no credit"),
     ],
 )
 def test_failure_is_of_its_kind(reply: Reply, kind: type[CallFailed], reason: str) -> None:
@@ -111,14 +89,6 @@ def test_endpoint_that_is_not_there_is_a_transient_failure() -> None:
         ask(stand_in)
 
 
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [("2", 2.0), ("0.5", 0.5), ("-3", 0.0), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0), ("soon", None), ("", None)],
-)
-def test_retry_after_is_read(value: str, seconds: float | None) -> None:
-    assert wait_of(500, {"Retry-After": value}, ErrorDetails()) == seconds
-
-
 def test_retry_after_is_waited_for_and_other_pauses_double() -> None:
     waited: list[float] = []
 
@@ -131,14 +101,6 @@ def test_retry_after_is_waited_for_and_other_pauses_double() -> None:
     assert client.calls == 5
     assert 7 <= waited[0] < 7.5
     assert all(low <= pause <= 2 * low for pause, low in zip(waited[1:], (1, 2, 4), strict=True))
-
-
-def test_trying_ends_with_the_reason_and_the_number_of_tries() -> None:
-    inner = ScriptedClient([TransientFailure("HTTP 500: oops")] * 9)
-    client = RetryingClient(inner, policy=RetryPolicy(attempts=3), sleep=no_sleep)
-    with pytest.raises(TransientFailure, match=r"HTTP 500: oops \(tried 3 times\)"):
-        asyncio.run(client.complete(BODY))
-    assert len(inner.bodies) == 3
 
 
 def test_endless_retry_after_is_not_waited_for() -> None:
@@ -291,16 +253,6 @@ def test_variable_that_is_no_key_is_not_read(monkeypatch: pytest.MonkeyPatch) ->
     assert "KEY or TOKEN" in ended.message
 
 
-@pytest.mark.django_db
-def test_missing_key_is_said_before_anything_is_sent() -> None:
-    judge = make_judge(endpoint=make_endpoint("http://127.0.0.1:1/v1", key_env="TANDEM_TEST_NO_SUCH_KEY"))
-    ended = execute(start_run(study=make_study(), judge=judge).pk, stop=StopFlag())
-    assert ended.status == "failed"
-    assert "TANDEM_TEST_NO_SUCH_KEY, which is not set" in ended.message
-    with StandIn() as stand_in, pytest.raises(BadSettings):
-        ask(stand_in, key_env="TANDEM_TEST_NO_SUCH_KEY")
-
-
 def everything_stored() -> str:
     """Return every row of every table as text."""
     with connection.cursor() as cursor:
@@ -379,7 +331,7 @@ def test_key_that_is_echoed_in_json_is_taken_out(how: str, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("how", ["escaped", "unicode", "twice"])
-@pytest.mark.parametrize("status", [200, 400, 401, 500])
+@pytest.mark.parametrize("status", [200, 400])
 def test_key_that_is_echoed_in_an_error_is_taken_out(how: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TANDEM_TEST_KEY", ODD_KEY)
     reply = Reply(status, f'{{"error": {{"message": "no {written(ODD_KEY, how)} here"}}}}')
@@ -390,7 +342,7 @@ def test_key_that_is_echoed_in_an_error_is_taken_out(how: str, status: int, monk
 @pytest.mark.parametrize("status", [200, 400])
 def test_key_is_taken_out_before_a_reason_is_cut(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TANDEM_TEST_KEY", KEY)
-    for before in range(170, 300, 5):
+    for before in range(170, 300, 20):
         with StandIn([Reply(status, "x" * before + KEY)]) as stand_in, pytest.raises(CallFailed) as failed:
             ask(stand_in, key_env="TANDEM_TEST_KEY")
         assert "sk-v" not in str(failed.value)
@@ -413,18 +365,3 @@ def test_what_no_database_stores_is_taken_out(content: str, text: str) -> None:
 def test_answer_nested_too_deeply_is_none() -> None:
     with pytest.raises(TransientFailure, match="not a chat completion"):
         read_answer('{"choices": ' + "[" * 100_000)
-
-
-@pytest.mark.django_db
-def test_whole_way_with_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    make_study()
-    with StandIn() as stand_in:
-        call_command("add_endpoint", "local", base_url=stand_in.base_url, model="small")
-        call_command("add_judge", "judy", method="direct", endpoint="local", order="both")
-        call_command("run_judge", "tea", judge="judy", in_flight=3)
-        once = stand_in.calls
-        call_command("run_judge", "tea", judge="judy")
-    assert (once, stand_in.calls) == (12, 12)
-    lines = capsys.readouterr().out.splitlines()
-    outcome = "asked 12 = a 6 + tie 0 + b 6 + unparsed 0 + refused 0 + errors 0; cached 0, calls "
-    assert lines[-2:] == [f"{outcome}12", f"{outcome}0"]

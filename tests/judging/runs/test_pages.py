@@ -142,17 +142,6 @@ def test_judgments_are_listed_by_outcome_order_question_and_data_set(researcher:
     assert listed(outcome="nonsense") == set(made) - {"open"}  # not offered: narrows nothing
 
 
-def test_judgments_come_in_pages_that_keep_the_filter(researcher: Client) -> None:
-    study = make_study("long", instances=30, k=2)
-    researcher.force_login(make_user("lea", "researcher", study), backend="annotation.members.signed_in.AccountBackend")
-    run = JudgeRun.objects.create(study=study, judge=make_judge("coin", name="coin"), status="done")
-    for pair in pairs_in(study):
-        fill(run, pair, "ab", verdict=-1)
-    page = text_of(researcher, reverse("judging:judgments", args=["long", run.pk]), data={"outcome": "a"})
-    assert "60 judgments" in page
-    assert "?page=2&amp;outcome=a" in page
-
-
 def test_figures_of_a_run_that_was_asked_both_ways_again_and_negated(researcher: Client, study: Study) -> None:
     judge = make_judge("coin", name="coin", order="both", repeats=2, negated=True)
     run = JudgeRun.objects.create(study=study, judge=judge, status="done")
@@ -256,34 +245,16 @@ def test_prompts_of_another_group_are_no_choice(researcher: Client, study: Study
     assert str(theirs) not in page
 
 
-def test_other_settings_under_a_used_name_are_a_conflict_in_words(researcher: Client) -> None:
-    make_judge("coin", name="coin")
-    data = {"name": "coin", "method": "longer", "order": "ab", "combine": "tie", "repeats": 1}
-    answer = researcher.post(reverse("judging:new-judge", args=["tea"]), data)
-    assert answer.status_code == 409
-    assert "exists with other settings" in answer.content.decode()
-
-
-def test_run_is_started_by_form_and_left_to_a_worker(
-    researcher: Client, study: Study, django_capture_on_commit_callbacks: Any
-) -> None:
-    make_judge("coin", name="coin")
-    with django_capture_on_commit_callbacks(execute=True):
-        answer = researcher.post(reverse("judging:start", args=["tea"]), {"judge": "coin", "batch": "", "in_flight": 4})
-    run = JudgeRun.objects.get()
-    assert answer.headers["Location"] == reverse("judging:run", args=["tea", run.pk])
-    assert (run.status, run.in_flight, run.way, run.judgments.count()) == ("queued", 4, "calls", 6)
-    assert DBTaskResult.objects.get().args_kwargs["args"][0] == run.pk
-
-
-def test_start_form_sets_the_cap_and_the_limit(
+def test_run_is_started_by_form_with_a_cap_and_a_limit_and_left_to_a_worker(
     researcher: Client, study: Study, django_capture_on_commit_callbacks: Any
 ) -> None:
     make_judge(endpoint=make_endpoint(price_prompt=1, price_completion=2))
     data = {"judge": "judy", "in_flight": 4, "max_cost": "1.50", "limit": 2, "way": "batch", "batch_size": 500}
     with django_capture_on_commit_callbacks(execute=True):
-        assert researcher.post(reverse("judging:start", args=["tea"]), data).status_code == 302
+        answer = researcher.post(reverse("judging:start", args=["tea"]), data)
     run = JudgeRun.objects.get()
+    assert answer.headers["Location"] == reverse("judging:run", args=["tea", run.pk])
+    assert (run.status, run.in_flight, run.judgments.count()) == ("queued", 4, 6)
     assert (run.max_cost, run.way, run.batch_size) == (Decimal("1.5"), "batch", 500)
     assert DBTaskResult.objects.get().args_kwargs["args"] == [run.pk, 2]
 
@@ -347,14 +318,6 @@ def test_judges_of_other_studies_are_not_listed_among_this_ones(researcher: Clie
     page = text_of(researcher, reverse("judging:judges", args=["tea"]))
     assert "?judge=fresh#start" in page
     assert "?judge=elsewhere#start" not in page
-
-
-def test_a_judge_that_never_ran_is_offered_and_chosen_by_its_link(researcher: Client, study: Study) -> None:
-    make_judge("coin", name="coin", order="both")
-    page = text_of(researcher, reverse("judging:judges", args=["tea"]))
-    assert "?judge=coin#start" in page
-    chosen = text_of(researcher, reverse("judging:judges", args=["tea"]), data={"judge": "coin"})
-    assert '<option value="coin" selected>' in chosen
 
 
 def test_comparison_shows_disagreements_first_with_everything_that_was_said(researcher: Client, study: Study) -> None:

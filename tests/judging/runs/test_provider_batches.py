@@ -129,14 +129,6 @@ def test_unreadable_answers_are_asked_again_and_then_stored_as_such(standin: Sta
     assert handed_in(standin) == 3
 
 
-def test_refusals_are_kept_and_not_reused(standin: StandInProcess) -> None:
-    standin.behave(refuse=1.0)
-    run = batch_run(standin, instances=1)
-    assert work(run).status == "done"
-    assert {one[0] for one in outcomes()} == {"refused"}
-    assert list(Completion.objects.values_list("cache_key", flat=True)) == [None, None]
-
-
 def test_lines_that_fail_are_handed_in_again_a_few_times(standin: StandInProcess) -> None:
     standin.behave(error=0.5, seed=3)
     run = batch_run(standin, instances=10)
@@ -152,13 +144,6 @@ def test_lines_that_fail_are_handed_in_again_a_few_times(standin: StandInProcess
     assert work(again).status == "done"
     assert count_judgments(run.judgments.all()).parsed == 20
     assert standin.stats()["repeated"] == 0
-
-
-def test_line_that_is_rejected_is_not_handed_in_again(standin: StandInProcess) -> None:
-    standin.behave(rejects=["seed"])
-    run = batch_run(standin, instances=1)
-    assert work(run).status == "failed"  # nothing but errors
-    assert (outcomes()[0][0], handed_in(standin)) == ("error", 1)
 
 
 def test_run_of_nothing_but_rejected_lines_fails_with_the_reason_and_is_asked_again(standin: StandInProcess) -> None:
@@ -416,13 +401,6 @@ def test_cap_with_room_lets_the_next_round_be_handed_in(standin: StandInProcess)
     assert (work(run).status, handed_in(standin)) == ("done", 2)
 
 
-def test_limit_bounds_the_cells(standin: StandInProcess) -> None:
-    run = batch_run(standin)
-    ended = work(run, limit=4)
-    assert (ended.status, ended.as_asked, count_judgments(run.judgments.all()).parsed) == ("paused", True, 4)
-    assert standin.stats()["answered"] == 4
-
-
 def test_worker_comes_back_later_and_begins_no_further_cells(standin: StandInProcess) -> None:
     run = batch_run(standin)
     first = work(run, limit=4, wait_for_batches=False)
@@ -562,14 +540,6 @@ def test_declined_sample_is_paid_for_once_and_its_table_is_left_out(standin: Sta
 def sizes() -> list[tuple[str, int]]:
     """Return the statuses and sizes of the run's batches, in their order."""
     return list(ProviderBatch.objects.order_by("pk").values_list("status", "requests"))
-
-
-def test_size_of_batches_can_be_set(standin: StandInProcess) -> None:
-    run = batch_run(standin, instances=5)
-    start_run(study=run.study, judge=run.judge, batch_size=4)
-    assert work(run).status == "done"
-    assert sizes() == [("collected", 4), ("collected", 4), ("collected", 2)]
-    assert start_run(study=run.study, judge=run.judge).batch_size == 4
 
 
 @pytest.mark.parametrize("patient", [True, False])

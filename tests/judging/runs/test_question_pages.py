@@ -9,7 +9,6 @@ from django.urls import reverse
 
 from annotation.models import Study
 from judging.models import JudgeRun, Judgment
-from judging.runs.services import start_run
 from tests.factories import signed_in
 from tests.fakes import ScriptedClient
 from tests.judging.builders import COHERENCE, judge_with, make_judge, make_study, make_user, pairs_in
@@ -69,13 +68,6 @@ def test_form_without_a_known_question_is_shown_again(reader: Client, name: str,
     assert not JudgeRun.objects.exists()
 
 
-def test_estimate_counts_the_questions(reader: Client) -> None:
-    make_judge()
-    data = {"judge": "judy", "in_flight": 4, "questions": ["overall", "coherence"]}
-    answer = reader.post(reverse("judging:estimate", args=["tea"]), data)
-    assert "<strong>4 calls</strong> for 4 presentations" in re.sub(r"\s+", " ", answer.content.decode())
-
-
 def test_one_question_alone_is_not_named(reader: Client, study: Study) -> None:
     Study.objects.update(criteria=[])
     run = run_on(study, [0])
@@ -130,12 +122,6 @@ def test_judgment_stands_beside_those_of_its_question(reader: Client, study: Stu
     assert f"Question: {COHERENCE['text']}" in text
     linked = {int(pk) for pk in re.findall(r"/judgments/(\d+)/", text)}
     assert linked - {judgment.pk} == {beside.pk}
-
-
-def test_open_judgment_shows_the_question_that_will_be_asked(reader: Client, study: Study) -> None:
-    run = start_run(study=study, judge=make_judge(), questions=[1])
-    text = page(reader, "judgment", run.judgments.for_question(1).earliest("pk").pk)
-    assert f"Answer this question about them: {COHERENCE['text']} (What is meant: Sentences follow" in text
 
 
 def test_two_raters_are_compared_on_one_question(reader: Client, study: Study) -> None:

@@ -68,6 +68,7 @@ def test_cells_are_those_of_each_question_in_the_same_order_of_the_texts() -> No
     for pair, order in cells(run, "pair", "order"):
         orders.setdefault(pair, set()).add(order)
     assert {len(one) for one in orders.values()} == {1}
+    assert set().union(*orders.values()) == {"ab", "ba"}
 
 
 def test_same_questions_are_the_same_run_and_others_another(study: Study) -> None:
@@ -77,16 +78,6 @@ def test_same_questions_are_the_same_run_and_others_another(study: Study) -> Non
     assert run_again(run=run) == run
     assert start_run(study=study, judge=judge) != run
     assert [one.questions for one in JudgeRun.objects.order_by("pk")] == [[0, 1], [0]]
-
-
-def test_messages_about_a_run_name_its_questions_unless_it_is_the_main_one(study: Study) -> None:
-    judge, keys = make_judge("coin"), [question.key for question in study.questions]
-    runs = [start_run(study=study, judge=judge, questions=questions) for questions in ([0], [0, 2], [1])]
-    assert list(map(str, runs)) == [
-        f"{judge} on {study}",
-        f"{judge} on {study} ({keys[0]}, {keys[2]})",
-        f"{judge} on {study} ({keys[1]})",
-    ]
 
 
 def test_new_pairs_get_a_cell_for_each_question(study: Study) -> None:
@@ -105,11 +96,6 @@ def test_questions_that_the_study_does_not_ask_are_refused(study: Study, questio
     with pytest.raises(BadSettings, match=reason):
         start_run(study=study, judge=make_judge("coin"), questions=questions)
     assert not JudgeRun.objects.exists()
-
-
-def test_run_stored_before_there_were_questions_answers_the_main_one(study: Study) -> None:
-    run = JudgeRun.objects.create(study=study, judge=make_judge("coin"))
-    assert JudgeRun.objects.get(questions=[0]) == start_run(study=study, judge=run.judge) == run
 
 
 @pytest.mark.parametrize("criteria", [[], [BREVITY], [BREVITY, COHERENCE], [{**COHERENCE, "key": "flow"}, BREVITY]])
@@ -318,9 +304,3 @@ def status_of_all() -> Any:
     out = StringIO()
     call_command("run_status", "tea", "--format", "json", stdout=out)
     return json.loads(out.getvalue())
-
-
-def test_status_of_a_study_with_one_question_is_as_it_was() -> None:
-    judge_with(ScriptedClient(), make_study(instances=2, k=1), make_judge("longer"))
-    told = json.loads(command("run_status", "--format", "json"))
-    assert (told["a"], told["first"], "questions" in told) == (2, 2, False)
