@@ -8,7 +8,8 @@ import numpy.typing as npt
 from analysis.agreement.coefficients import VALUES
 from analysis.agreement.leave_one_out import Votes, votes_of
 from analysis.errors import NotEnough, ShapeError, UnknownValue
-from analysis.types import BoolArray, FloatArray, IntArray, code_array
+from analysis.grouping import groups
+from analysis.types import FloatArray, IntArray, code_array
 
 SMOOTHING = 1e-10  # keeps logarithms finite and moves no posterior that anyone reads
 SHARED = 1e-9  # posteriors that differ by less share the first place
@@ -91,43 +92,47 @@ def dawid_skene(
 
 
 class _Votes:
-    """Votes in n rows. Units with a vote are renumbered.
+    """Votes once by unit and once by rater and verdict, so that each round adds up neighbours. Units with a vote are renumbered.
 
-    Each round runs over all votes, hundreds of times, so that what every round needs is made once, and arrays have classes
-    first: sums, maxima and look-ups of a class then run along memory.
+    Arrays have classes first: sums, maxima and look-ups of a class then run along memory.
     """
 
     def __init__(self, votes: Votes, group: IntArray) -> None:
         if not len(votes.unit):
             raise NotEnough("no rater rated a unit")
-        self.rated: BoolArray = np.bincount(votes.unit, minlength=votes.n_units) > 0
-        self.unit: IntArray = (np.cumsum(self.rated) - 1)[votes.unit]
-        self.cell: IntArray = votes.person * 3 + np.searchsorted(VALUES, votes.verdict)  # rater and verdict
+        cell = votes.person * 3 + np.searchsorted(VALUES, votes.verdict)  # rater and verdict
+        self.rated, unit = groups(votes.unit)
+        order = np.argsort(unit, kind="stable")
+        self.cell_of_vote, self.first_of_unit = cell[order], np.searchsorted(unit[order], np.arange(len(self.rated)))
+        order = np.argsort(cell, kind="stable")
+        self.unit_of_vote: IntArray = unit[order]
+        self.cells, self.first_of_cell = np.unique(cell[order], return_index=True)
         self.group: IntArray = group[self.rated]
-        self.n_units, self.n_raters = len(self.group), votes.n_people
-        self.n_groups = int(group.max()) + 1
-        self.group_sizes = np.bincount(self.group, minlength=self.n_groups)[:, np.newaxis]
+        self.n_raters = votes.n_people
+        self.group_sizes = np.bincount(self.group, minlength=int(group.max()) + 1)[:, np.newaxis]
 
     def shares(self) -> FloatArray:
         """Return the share of each class among the votes on each unit; classes first."""
-        counts = np.bincount(self.cell % 3 * self.n_units + self.unit, minlength=3 * self.n_units).reshape(3, -1)
+        given = (self.cell_of_vote % 3 == np.arange(3)[:, np.newaxis]).astype(np.float64)
+        counts = np.add.reduceat(given, self.first_of_unit, axis=1)
         shares: FloatArray = counts / counts.sum(axis=0)
         return shares
 
     def maximise(self, posterior: FloatArray, smoothing: float) -> tuple[FloatArray, FloatArray]:
         """Prevalence and confusion matrices, from the votes and how likely each class is."""
-        cells = [np.bincount(self.cell, of[self.unit], minlength=3 * self.n_raters) for of in posterior]
-        counts = np.stack(cells).reshape(3, -1, 3).swapaxes(0, 1) + smoothing
-        sums = np.stack([np.bincount(self.group, of, minlength=self.n_groups) for of in posterior], axis=1)
+        counts = np.zeros((3, 3 * self.n_raters))
+        counts[:, self.cells] = np.add.reduceat(posterior.take(self.unit_of_vote, axis=1), self.first_of_cell, axis=1)
+        confusion = counts.reshape(3, -1, 3).swapaxes(0, 1) + smoothing
+        sums = np.stack([np.bincount(self.group, of, minlength=len(self.group_sizes)) for of in posterior], axis=1)
         prevalence = np.divide(sums, self.group_sizes, out=np.full(sums.shape, np.nan), where=self.group_sizes > 0)
-        return prevalence, counts / counts.sum(axis=2, keepdims=True)
+        return prevalence, confusion / confusion.sum(axis=2, keepdims=True)
 
     def expect(self, prevalence: FloatArray, confusion: FloatArray) -> FloatArray:
         """Return the probability of each class on each unit, by logarithms: products of many raters underflow."""
         with np.errstate(divide="ignore"):  # a class that no unit has stays impossible
-            logs = np.log(prevalence).T[:, self.group]
-        for class_logs, chances in zip(logs, np.log(confusion).swapaxes(0, 1).reshape(3, -1), strict=True):
-            class_logs += np.bincount(self.unit, chances[self.cell], minlength=self.n_units)
+            logs = np.log(prevalence).T.take(self.group, axis=1)
+        chances = np.log(confusion).swapaxes(0, 1).reshape(3, -1)
+        logs += np.add.reduceat(chances.take(self.cell_of_vote, axis=1), self.first_of_unit, axis=1)
         weight = np.exp(logs - logs.max(axis=0))
         posterior: FloatArray = weight / weight.sum(axis=0)
         return posterior

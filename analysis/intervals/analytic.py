@@ -1,12 +1,13 @@
 """Intervals over instances without draws: of shares, of bounded means and differences, and of other statistics of sums."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.errors import AnalysisError, ShapeError
+from analysis.grouping import groups_of_rows
 from analysis.intervals.bootstrap import Statistic, cluster_sums, ratio
 from analysis.intervals.jackknife import (
     MIN_CLUSTERS,
@@ -22,7 +23,7 @@ from analysis.intervals.jackknife import (
     student_tail,
     two_way_variance,
 )
-from analysis.types import code_array
+from analysis.types import FloatArray, code_array
 
 MIN_FOR_STATISTIC = 20  # instances, for a statistic that is no mean
 MIN_FOR_BOOTSTRAP = 30
@@ -60,18 +61,37 @@ def ratio_spread(rows: npt.ArrayLike, instance: npt.ArrayLike, rater: npt.ArrayL
     source          : `jackknife_variance`, `two_way_variance`
     """
     table, codes = np.asarray(rows, dtype=np.float64).reshape(-1, 2), code_array("instance", instance)
-    sums = cluster_sums(table, codes)
-    total = sums.sum(axis=0)
-    value, instances = float(ratio(total)), int((sums[:, 1] > 0).sum())
-    effective = effective_clusters(sums[:, 1])
+    spread = _spread_of_sums(cluster_sums(table, codes))
     if rater is not None:
         counted, raters = table[:, 1] > 0, code_array("rater", rater)
         by_rater = cluster_sums(table[counted, 1], raters[counted])
         if len(by_rater) > 1:
             error = math.sqrt(two_way_variance(table[counted], codes[counted], raters[counted]))
-            effective = min(effective, effective_clusters(by_rater))
-            return Spread(value, error, float(total[1]), instances, effective, len(by_rater))
-    return Spread(value, math.sqrt(jackknife_variance(sums)), float(total[1]), instances, effective)
+            effective = min(spread.effective, effective_clusters(by_rater))
+            return replace(spread, error=error, effective=effective, raters=len(by_rater))
+    return spread
+
+
+def ratio_spreads(rows: npt.ArrayLike, instance: npt.ArrayLike, group: npt.ArrayLike, n_groups: int) -> list[Spread]:
+    """Return `ratio_spread` over the instances of each group of rows, in one pass over all rows.
+
+    group : (n,) integer codes from 0 to n_groups - 1
+    """
+    table, codes, of_row = np.asarray(rows).reshape(-1, 2), code_array("instance", instance), code_array("group", group)
+    (of_sums, _), index = groups_of_rows(of_row, codes)
+    ends = np.searchsorted(of_sums, np.arange(n_groups), side="right")
+    return [_spread_of_sums(sums) for sums in np.split(cluster_sums(table, index), ends)[:n_groups]]
+
+
+def _spread_of_sums(sums: FloatArray) -> Spread:
+    total = sums.sum(axis=0)
+    return Spread(
+        value=float(ratio(total)),
+        error=math.sqrt(jackknife_variance(sums)),
+        units=float(total[1]),
+        instances=int((sums[:, 1] > 0).sum()),
+        effective=effective_clusters(sums[:, 1]),
+    )
 
 
 def mean_interval(spread: Spread, *, floor: float = 0.0, ceiling: float = 1.0, level: float = 0.95) -> Bounds:

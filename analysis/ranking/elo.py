@@ -123,10 +123,13 @@ def elo_of_rows(
     table[:-1, 1:][defined] = np.stack([of.weight * (k / POINTS / 4) for of in checked], axis=1)
     either, score = np.divmod(np.arange(n_systems**2 * 3), 3)
     systems, sign = np.stack(np.divmod(either, n_systems)), score - 1.0
+    # The ratings by all weights are one item, which NumPy writes in a tenth of the time of a row of numbers.
+    item = np.dtype((np.void, 8 * len(checked)))
     ratings = np.zeros((len(rows) * n_systems, len(checked)))
     start = np.arange(len(rows)) * n_systems
     both, change = np.empty((2, len(rows), len(checked))), np.empty((len(rows), len(checked)))
     ahead, behind = both
+    items, both_items = ratings.view(item)[:, 0], both.view(item)[..., 0]
     step = max(1, STEP_CELLS // max(1, change.size))
     for begin in range(0, rows.shape[1], step):
         block = table.take(rows[:, begin : begin + step].T, axis=0)
@@ -134,12 +137,12 @@ def elo_of_rows(
         places = systems[:, codes].swapaxes(0, 1) + start
         gains = limits * sign[codes][..., np.newaxis]
         for place, gain, limit in zip(places, gains, limits, strict=True):  # as in `elo`, one step of every round
-            ratings.take(place, axis=0, out=both, mode="clip")
+            items.take(place, out=both_items, mode="clip")
             np.tanh(np.subtract(ahead, behind, out=change), out=change)
             np.subtract(gain, np.multiply(limit, change, out=change), out=change)
             ahead += change
             behind -= change
-            ratings[place] = both
+            items[place] = both_items
     return initial + 2 * POINTS * np.moveaxis(ratings.reshape(len(rows), n_systems, -1), -1, 0)
 
 

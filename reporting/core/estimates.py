@@ -81,7 +81,11 @@ def share_estimate(
     """
     if not settings.made:
         return _ratio_alone(rows, instance, basis, settings)
-    spread = ratio_spread(rows, instance, rater if settings.two_way else None)
+    return share_of_spread(ratio_spread(rows, instance, rater if settings.two_way else None), basis, settings)
+
+
+def share_of_spread(spread: Spread, basis: Basis, settings: IntervalSettings) -> Estimate:
+    """Return `share_estimate` where the share has its standard error."""
     return _of_spread(spread, share_interval(spread, level=settings.level), basis, settings)
 
 
@@ -103,6 +107,13 @@ def mean_estimate(
     if not settings.made:
         return _ratio_alone(rows, instance, basis, settings)
     spread = ratio_spread(rows, instance, rater if settings.two_way else None)
+    return mean_of_spread(spread, basis, settings, floor=floor, ceiling=ceiling)
+
+
+def mean_of_spread(
+    spread: Spread, basis: Basis, settings: IntervalSettings, *, floor: float = 0.0, ceiling: float = 1.0
+) -> Estimate:
+    """Return `mean_estimate` where the mean has its standard error."""
     bounds = mean_interval(spread, floor=floor, ceiling=ceiling, level=settings.level)
     return _of_spread(spread, bounds, basis, settings)
 

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from analysis.intervals.analytic import Spread, ratio_spreads
 from analysis.intervals.bootstrap import mean_rows
 from analysis.types import FloatArray, IntArray
-from reporting.core.estimates import Basis, Estimate, mean_estimate, number, share_estimate
+from reporting.core.estimates import Basis, Estimate, mean_of_spread, number, share_of_spread
 from reporting.findings.configurations.rater_findings import TIE_IN_CONSISTENCY, TIE_IN_POSITIONS
 from reporting.findings.data.inputs import Checks, Filters, StudyData
-from reporting.findings.pooled.vote_table import VoteTable, instance_codes, rows_by_code
+from reporting.findings.pooled.vote_table import VoteTable, instance_codes
 from reporting.findings.raters.influence import influences
 from reporting.findings.raters.rater_flags import CHARACTERS_PER_WORD, OnePerson, flags_of
 from reporting.findings.reasons import NO_CHECKS, NO_PREFERENCE, NO_RATING_SETS, NO_SECONDS, NOBODY_BESIDE
@@ -25,13 +26,17 @@ def raters_table(data: StudyData, votes: VoteTable, filters: Filters) -> list[di
     people = float(np.nanmean(agreeing)) if not np.isnan(agreeing).all() else np.nan
     sets = _consistencies(data, votes, filters)
     moved, instance = influences(votes), votes.instance[votes.unit]
+    left = np.where(votes.on_left == 0, np.nan, (1 - votes.on_left) / 2)
+    agreements, left_shares = (
+        ratio_spreads(mean_rows(values), instance, votes.person, len(votes.people)) for values in (agreeing, left)
+    )
     found = []
     for person, rows in enumerate(votes.rows_by_person()):
         if not len(rows):
             continue
         code = votes.people[person]
         n_sets, incomplete, consistency = sets[person]
-        agreement = _agreement(agreeing[rows], instance[rows], filters)
+        agreement = _agreement(agreements[person], agreeing[rows], filters)
         speed = _speed(votes.seconds[rows], votes.characters[votes.unit[rows]])
         sided = rows[~np.isnan(votes.on_left[rows])]  # the others' sides are not known
         on_left = votes.on_left[sided]
@@ -56,7 +61,7 @@ def raters_table(data: StudyData, votes: VoteTable, filters: Filters) -> list[di
                 "consistency": consistency,
                 "agreement": {**agreement, "by_chance": number(judged.chance)},
                 "sides": {name: int((on_left == side).sum()) for name, side in SIDES.items()},
-                "left_share": _left_share(on_left, instance[sided], filters),
+                "left_share": _left_share(left_shares[person], on_left, filters),
                 **speed,
                 "gold": _checks(data.checks.get(code)),
                 "influence": moved[person],
@@ -78,11 +83,11 @@ def _others(votes: VoteTable) -> FloatArray:
     return shares
 
 
-def _agreement(agreeing: FloatArray, instance: IntArray, filters: Filters) -> Estimate:
+def _agreement(spread: Spread, agreeing: FloatArray, filters: Filters) -> Estimate:
     """Return the mean share of other people who gave this person's vote, as `analysis.agreement.leave_one_out` defines it."""
     alone = int(np.isnan(agreeing).sum())
     basis = Basis(len(agreeing) - alone, "ratings beside others'", TIE_IN_AGREEMENT, alone, NOBODY_BESIDE)
-    return mean_estimate(mean_rows(agreeing), instance, basis, filters.intervals)
+    return mean_of_spread(spread, basis, filters.intervals)
 
 
 def _by_chance(others: FloatArray, place: IntArray) -> float:
@@ -94,11 +99,10 @@ def _by_chance(others: FloatArray, place: IntArray) -> float:
     return float(own @ others[beside].mean(axis=0))
 
 
-def _left_share(on_left: FloatArray, instance: IntArray, filters: Filters) -> Estimate:
-    left = np.where(on_left == 0, np.nan, on_left < 0)
+def _left_share(spread: Spread, on_left: FloatArray, filters: Filters) -> Estimate:
     ties = int((on_left == 0).sum())
     basis = Basis(len(on_left) - ties, "preferences", TIE_IN_POSITIONS, ties, NO_PREFERENCE)
-    return share_estimate(mean_rows(left), instance, basis, filters.intervals)
+    return share_of_spread(spread, basis, filters.intervals)
 
 
 def _speed(seconds: FloatArray, characters: FloatArray) -> dict[str, Any]:
@@ -130,28 +134,24 @@ def _checks(checks: Checks | None) -> dict[str, Any]:
 def _consistencies(data: StudyData, votes: VoteTable, filters: Filters) -> list[tuple[int, int, Estimate]]:
     """Return each person's number of rating sets in use, of incomplete ones, and the mean consistency of those in use."""
     number_of = {code: place for place, code in enumerate(votes.people)}
+    n = len(votes.people)
     people, instances = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     values = [np.zeros(0)]
-    incomplete, left_out = (np.zeros(len(votes.people), dtype=np.int64) for _ in range(2))
+    incomplete, left_out = (np.zeros(n, dtype=np.int64) for _ in range(2))
     for one, codes in zip(data.configurations, instance_codes(data.configurations), strict=True):
         of_study = np.array([number_of[code] for code in one.people.rated.raters], dtype=np.int64)
         every = of_study[one.people.every.rater]
-        incomplete += np.bincount(every[one.people.every.incomplete], minlength=len(incomplete))
-        left_out += np.bincount(every[~one.people.in_use], minlength=len(left_out))
+        incomplete += np.bincount(every[one.people.every.incomplete], minlength=n)
+        left_out += np.bincount(every[~one.people.in_use], minlength=n)
         people.append(of_study[one.people.sets.rater])
         instances.append(codes[one.people.sets.instance])
         values.append(one.people.consistency)
-    of_person, instance, value = np.concatenate(people), np.concatenate(instances), np.concatenate(values)
-    return [
-        (
-            len(rows),
-            int(incomplete[person]),
-            mean_estimate(
-                mean_rows(value[rows]),
-                instance[rows],
-                Basis(len(rows), "rating sets", TIE_IN_CONSISTENCY, int(left_out[person]), NO_RATING_SETS),
-                filters.intervals,
-            ),
-        )
-        for person, rows in enumerate(rows_by_code(of_person, len(votes.people)))
-    ]
+    person = np.concatenate(people)
+    sets = np.bincount(person, minlength=n).tolist()
+    spreads = ratio_spreads(mean_rows(np.concatenate(values)), np.concatenate(instances), person, n)
+    bases = (
+        Basis(n, "rating sets", TIE_IN_CONSISTENCY, out, NO_RATING_SETS)
+        for n, out in zip(sets, left_out.tolist(), strict=True)
+    )
+    means = (mean_of_spread(spread, basis, filters.intervals) for spread, basis in zip(spreads, bases, strict=True))
+    return list(zip(sets, incomplete.tolist(), means, strict=True))

@@ -14,6 +14,7 @@ from analysis.intervals.analytic import (
     effective_units,
     mean_interval,
     ratio_spread,
+    ratio_spreads,
     share_interval,
     statistic_error,
     statistic_interval,
@@ -250,3 +251,11 @@ def test_two_clusters_have_an_error() -> None:
     # Sums 1 of 2 and 3 of 4: without the one 3/4, without the other 1/2; half of the squared gap: (0.25 / 2)² · 2 · 1/2.
     found = statistic_error([[1, 2], [3, 4]], lambda totals: totals[:, 0] / totals[:, 1])
     assert found == pytest.approx(0.125)
+
+
+def test_spreads_of_groups_are_those_of_their_rows(rng: np.random.Generator) -> None:
+    rows = np.stack([rng.random(60), rng.integers(0, 2, 60)], axis=1)
+    instance, group = rng.integers(0, 9, 60), rng.choice([0, 2, 3], 60)
+    spreads = ratio_spreads(rows, instance, group, 5)
+    assert spreads[:4:2] + spreads[3:4] == [ratio_spread(rows[group == n], instance[group == n]) for n in (0, 2, 3)]
+    assert [spreads[n].instances for n in (1, 4)] == [0, 0]
