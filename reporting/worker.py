@@ -4,6 +4,7 @@ import logging
 from types import FrameType
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.utils import timezone
 from django_tasks.base import TaskResultStatus
@@ -17,7 +18,6 @@ from annotation.hits.slots import release_expired
 from annotation.jobs.work import DEATH_RULE, do_job
 from annotation.privacy.retention import erase_expired, erase_traces
 from annotation.recruitment.mails import send_mails
-from annotation.separability import queue as separability_queue
 from judging.runs.tasks import REQUEUE_SECONDS, execute_run, is_orphaned, queue_unattended_runs
 from reporting.downloads.jobs import ask_for_file
 from reporting.health.signs import note_worker
@@ -26,16 +26,11 @@ from reporting.uploads import jobs as upload_jobs
 log = logging.getLogger(__name__)
 ERASURE_SECONDS = 3600.0
 MAIL_SECONDS = 5.0
-MODEL_TASKS = {  # tasks that call models; the rule tells when their worker is dead
+DEATH_RULES = {
+    upload_jobs.read_files.module_path: upload_jobs.DEATH_RULE,
     execute_run.module_path: DeathRule(is_orphaned, attempts=None),
     do_job.module_path: DEATH_RULE,
 }
-DEATH_RULES = {
-    upload_jobs.read_files.module_path: upload_jobs.DEATH_RULE,
-    separability_queue.compute_separability_of.module_path: separability_queue.DEATH_RULE,
-    **MODEL_TASKS,
-}
-STOPPABLE_TASKS = {*MODEL_TASKS, ask_for_file.module_path}  # they watch `WORKER_STOP`, and end by themselves
 LOST_CONNECTION = ("django.db.utils.OperationalError", "django.db.utils.InterfaceError")
 
 
@@ -48,7 +43,7 @@ class TandemWorker(Worker):
         """Stop; a second signal ends the process at once."""
         WORKER_STOP.set()
         self.running = False
-        if self.running_task and self.current and self.current.task_path in STOPPABLE_TASKS:
+        if self.running_task and self.current and stops_itself(self.current):
             self.reset_signals()
             return  # a run also releases its lease
         raise SystemExit(0)
@@ -65,6 +60,13 @@ class TandemWorker(Worker):
         elif db_task_result.exception_class_path in LOST_CONNECTION and len(db_task_result.worker_ids) < ATTEMPTS:
             log.warning("task %s lost the database and goes back to the queue", db_task_result.task_path)
             requeue(db_task_result, worker_ids=db_task_result.worker_ids)
+
+
+def stops_itself(task: DBTaskResult[Any, Any]) -> bool:
+    """Tell whether a task watches `WORKER_STOP`, and ends by itself."""
+    if task.task_path == do_job.module_path:
+        return bool(apps.get_model(task.args_kwargs["args"][0]).stops_itself)
+    return task.task_path in (execute_run.module_path, ask_for_file.module_path)
 
 
 def requeue(task: DBTaskResult[Any, Any], *, worker_ids: list[str]) -> None:

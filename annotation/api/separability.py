@@ -13,9 +13,8 @@ from annotation.api.bodies import read, user_of
 from annotation.api.study_serializers import refusals
 from annotation.models import Alignment, SeparabilityJob, SeparabilityRun, Study
 from annotation.models.separability import LONGEST_MODEL
-from annotation.separability.jobs import SeparabilityRequest
+from annotation.separability.jobs import SeparabilityRequest, start_separability
 from annotation.separability.measure import LEAST_SAMPLES, MOST_DRAWN, MOST_SEED, default_similarity
-from annotation.separability.queue import start_separability
 
 MOST_JOBS = 50  # that are listed
 
@@ -46,7 +45,9 @@ class SeparabilityJobSerializer(serializers.ModelSerializer[SeparabilityJob]):
 
     study = serializers.CharField(source="study.slug", read_only=True)
     asked = serializers.JSONField(read_only=True)
-    status = serializers.CharField(read_only=True, help_text="queued, running, done or failed.")
+    status = serializers.CharField(source="outcome", read_only=True, help_text="queued, running, done or failed.")
+    asked_at = serializers.DateTimeField(source="created_at", read_only=True)
+    finished_at = serializers.DateTimeField(source="ended_at", read_only=True)
 
     class Meta:
         model = SeparabilityJob

@@ -12,7 +12,7 @@ from django.utils.module_loading import import_string
 from django_tasks import task
 from django_tasks.base import TaskResultStatus
 
-from annotation.core.errors import AnnotationError, JobBusy
+from annotation.core.errors import AnnotationError, Interrupted, JobBusy
 from annotation.core.tasks.processes import is_gone, this_process
 from annotation.core.tasks.progress import Rate
 from annotation.core.tasks.repeating import RepeatingThread
@@ -33,7 +33,7 @@ def do_job(kind: str, job_id: int) -> str:
     try:
         # By its path: web processes import this module to enqueue, and must not load the HTTP client of endpoints.
         import_string(job.worked_by)(job, stop=WORKER_STOP)
-    except (OperationalError, InterfaceError):  # the worker puts the task back into the queue
+    except (OperationalError, InterfaceError, SystemExit):  # the worker puts the task back into the queue
         _row(kind, job_id).update(status=Status.QUEUED, message="")
         raise
     except AnnotationError:
@@ -51,7 +51,8 @@ def queue_job(job: Job) -> bool:
     locked = _row(kind, job.pk).select_for_update().get()
     if is_taken(locked):
         return False
-    _row(kind, job.pk).update(status=Status.QUEUED, message="")
+    job.status, job.message = Status.QUEUED, ""
+    job.save(update_fields=["status", "message"])
     do_job.enqueue(kind, job.pk)
     return True
 
@@ -65,19 +66,30 @@ def is_taken(job: Job) -> bool:
 class Hold:
     """A job that this process holds.
 
-    stop : set when the job is to stop, or another process holds it
+    stop    : set when the job is to stop, or another process holds it
+    message : stored when the work is done
     """
 
     def __init__(self, job: Job, stop: StopFlag | None) -> None:
         self.job = job
         self.stop = StopFlag(stop)
         self.done = self.total = 0
+        self.message = ""
         self._rate = Rate()
 
     def note(self, done: int, total: int) -> None:
         """Note how far the work is."""
         self.done, self.total = done, total
         self._rate.begin(done)
+
+    def step(self, done: int, total: int) -> None:
+        """Note how far the work is.
+
+        Raises: Interrupted if it is to stop
+        """
+        self.note(done, total)
+        if self.stop.is_set():
+            raise Interrupted
 
     def beat(self) -> None:
         """Renew the lease, and store how far the work is."""
@@ -93,7 +105,7 @@ def held(job: Job, stop: StopFlag | None = None) -> Iterator[Hold]:
     Raises: JobBusy while another process holds it
     """
     _take(job)
-    hold, status, message = Hold(job, stop), Status.STOPPED, ""
+    hold, status = Hold(job, stop), Status.STOPPED
     # A thread of its own: what is computed or asked may take minutes without a word.
     beats = RepeatingThread(f"lease of {job}", BEAT_SECONDS, hold.beat)
     beats.start()
@@ -101,17 +113,17 @@ def held(job: Job, stop: StopFlag | None = None) -> Iterator[Hold]:
         yield hold
         status = Status.DONE
     except AnnotationError as error:
-        message = str(error)
+        hold.message = str(error)
         raise
     except Exception as error:
-        message = f"unexpected: {type(error).__name__}"
+        hold.message = f"unexpected: {type(error).__name__}"
         raise
     finally:
         beats.end(timeout=LEASE.seconds)
         ended_at = timezone.now() if status == Status.DONE else None
         progress = {"done": hold.done, "total": hold.total, "rate": None}
         held_row(job).update(
-            status=status, message=message, ended_at=ended_at, heartbeat_at=None, executor="", **progress
+            status=status, message=hold.message, ended_at=ended_at, heartbeat_at=None, executor="", **progress
         )
         _refresh(job)
 

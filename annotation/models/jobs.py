@@ -17,7 +17,8 @@ def lease_expired(since: datetime) -> bool:
 class Job(models.Model):
     """Long work that one process at a time holds by a lease; each kind is a table with its settings and results.
 
-    worked_by : path of the function that does the work
+    worked_by    : path of the function that does the work
+    stops_itself : it watches the worker's stop flag; others are ended at once, and begin again
     """
 
     class Status(models.TextChoices):
@@ -28,6 +29,7 @@ class Job(models.Model):
 
     UNDER_WAY = (Status.QUEUED, Status.RUNNING)
     worked_by: ClassVar[str]
+    stops_itself: ClassVar[bool] = True
 
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.STOPPED)
     message = models.TextField(blank=True, help_text="Why it stopped.")
@@ -49,6 +51,11 @@ class Job(models.Model):
     def is_at_work(self) -> bool:
         """Tell whether a process works on it."""
         return self.heartbeat_at is not None and not lease_expired(self.heartbeat_at)
+
+    @property
+    def outcome(self) -> str:
+        """The status, as the API of each kind names it."""
+        return "failed" if self.status == self.Status.STOPPED else self.status
 
     @property
     def seconds_left(self) -> float | None:

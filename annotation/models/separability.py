@@ -2,12 +2,12 @@
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotation.core.measured import Measure
 from annotation.models.importing import Matchup, System
+from annotation.models.jobs import Job
 from annotation.models.studies import Study
 
 LONGEST_MODEL = 300
@@ -138,37 +138,20 @@ class StagedAlignment(RawAlignment):
         return f"{self.measure_sha256[:8]}/{self.matchup_id}"
 
 
-class SeparabilityJob(models.Model):
-    """A computation requested on the web, with the worker's progress."""
+class SeparabilityJob(Job):
+    """A computation requested on the web; its progress counts matchups whose alignments are computed."""
 
-    class Status(models.TextChoices):
-        QUEUED = "queued"
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
+    worked_by = "annotation.separability.jobs.compute"
+    stops_itself = False
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="separability_jobs")
     asked = models.JSONField(help_text="Options of the request: similarity, model, group, samples, and so on.")
-    status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
-    done = models.PositiveIntegerField(default=0, help_text="Matchups whose alignments are computed.")
-    total = models.PositiveIntegerField(default=0)
-    message = models.TextField(blank=True, default="", help_text="Why it failed.")
-    executor = models.CharField(max_length=80, blank=True, default="", help_text="The process that executes it.")
-    attempts = models.PositiveIntegerField(default=0)
     asked_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
-    asked_at = models.DateTimeField(default=timezone.now)
-    heartbeat_at = models.DateTimeField(null=True, blank=True)
-    finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        ordering = ["-asked_at", "-pk"]
-        indexes = [
-            models.Index(
-                fields=["status"], condition=Q(status__in=["queued", "running"]), name="separability_job_at_work"
-            )
-        ]
+        ordering = ["-created_at", "-pk"]
 
     def __str__(self) -> str:
         return f"{self.study_id}: {self.asked.get('similarity', '')}, {self.status}"

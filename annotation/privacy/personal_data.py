@@ -271,6 +271,7 @@ PERSONAL = (
 
 # Fields without personal data. Of a study and a batch, which researchers make, all that PERSONAL does not name.
 ALL_OTHERS = "*"
+JOB = "status message done total rate created_at heartbeat_at executor ended_at software_version"
 OTHER = {
     "annotation.ResearchGroup": "slug name created_at",
     "annotation.Study": ALL_OTHERS,
@@ -299,8 +300,7 @@ OTHER = {
     "system_b group low high texts_sha256 short computed_at seconds software_version",
     "annotation.Alignment": "digest self_a self_b cross run matchup separability",
     "annotation.StagedAlignment": "digest self_a self_b cross measure_sha256 matchup staged_at",
-    "annotation.SeparabilityJob": "study asked status done total message executor attempts asked_at heartbeat_at "
-    "finished_at",
+    "annotation.SeparabilityJob": f"study asked {JOB}",
     "annotation.TextVector": "model text_sha256 vector made_at",
     "auth.User": "is_superuser is_staff",
     "auth.Group": "name",

@@ -1,28 +1,20 @@
-"""Background jobs that compute separability, and their progress."""
+"""Background jobs that compute separability: the request, starting one, and their state."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import timedelta
-from threading import Event, Thread
-from time import monotonic
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import DatabaseError, connection
-from django.utils import timezone
+from django.db import transaction
 
-from annotation.core.errors import AnnotationError
-from annotation.core.tasks.processes import is_gone, this_process
+from annotation.core.tasks.stopping import StopFlag
+from annotation.core.version import VERSION
+from annotation.jobs.work import held, queue_job
 from annotation.models import SeparabilityJob, Study
+from annotation.models.jobs import Job
 from annotation.separability.measure import check_draws, model_of
 from annotation.separability.services import StudyPart, compute_separability, ignored_texts_notice
 from annotation.separability.store import SeparabilityResult, parse_group
-
-HEARTBEAT_TIMEOUT = timedelta(minutes=5)  # after which a worker of another machine is taken for dead
-PROGRESS_SECONDS = 1.0  # between two updates
-HEARTBEAT_SECONDS = 60.0
-UNDER_WAY = (SeparabilityJob.Status.QUEUED, SeparabilityJob.Status.RUNNING)
 
 
 @dataclass(frozen=True)
@@ -71,83 +63,41 @@ class SeparabilityRequest:
         )
 
 
-def open_job(study: Study, request: SeparabilityRequest, by: User | None) -> tuple[SeparabilityJob, bool]:
-    """Return the job under way for the same request, or a new one, and whether it is new; needs a transaction."""
-    Study.objects.select_for_update().get(pk=study.pk)
-    kept = request.as_json()
-    for job in SeparabilityJob.objects.filter(study=study, status__in=UNDER_WAY):
-        if job.asked == kept:
-            return job, False
-    return SeparabilityJob.objects.create(study=study, asked=kept, asked_by=by), True
+def start_separability(
+    study: Study, request: SeparabilityRequest, *, by: User | None = None
+) -> tuple[SeparabilityJob, bool]:
+    """Queue a job; the second value is False if the same request is under way already.
+
+    Raises: AnnotationError for invalid settings.
+    """
+    request.check(study)
+    asked = request.as_json()
+    with transaction.atomic():
+        Study.objects.select_for_update().get(pk=study.pk)
+        for job in study.separability_jobs.filter(status__in=Job.UNDER_WAY):
+            if job.asked == asked:
+                return job, False
+        job = SeparabilityJob.objects.create(study=study, asked=asked, asked_by=by, software_version=VERSION)
+        queue_job(job)
+    return job, True
 
 
-def run_job(job_id: int) -> list[SeparabilityResult]:
-    """Run a job and record its progress; idempotent, also if run concurrently."""
-    job = SeparabilityJob.objects.select_related("study").get(pk=job_id)
-    job.study.refuse_reading()
-    _update(job, status=job.Status.RUNNING, executor=this_process(), attempts=job.attempts + 1, message="")
+def compute(job: SeparabilityJob, *, stop: StopFlag | None = None) -> list[SeparabilityResult]:
+    """Compute what a job asks for. Doing it again reuses what is staged."""
     request = SeparabilityRequest.from_json(job.asked)
-    try:
-        with _heartbeats(job):
-            results = request.compute(job.study, _ProgressRecorder(job))
-    except AnnotationError as error:
-        _update(job, status=job.Status.FAILED, message=str(error), finished_at=timezone.now())
-        raise
-    except Exception as error:
-        _update(job, status=job.Status.FAILED, message=f"unexpected: {error!r}", finished_at=timezone.now())
-        raise
-    except BaseException:  # the worker is stopping: the task is queued again, which is no failed attempt
-        _update(job, status=job.Status.QUEUED, executor="", attempts=job.attempts - 1)
-        raise
-    total = sum(result.matchups for result in results)
-    notice = ignored_texts_notice(job.study, request.similarity)
-    _update(job, status=job.Status.DONE, done=total, total=total, message=notice, finished_at=timezone.now())
+    with held(job, stop) as hold:
+        job.study.refuse_reading()
+        results = request.compute(job.study, hold.step)
+        total = sum(result.matchups for result in results)
+        hold.note(total, total)
+        hold.message = ignored_texts_notice(job.study, request.similarity)
     return results
 
 
-def is_abandoned(job: SeparabilityJob) -> bool:
-    """Tell whether the worker of a job has ended, or sent no heartbeat for HEARTBEAT_TIMEOUT."""
-    if job.executor and is_gone(job.executor):
-        return True
-    return (job.heartbeat_at or job.asked_at) < timezone.now() - HEARTBEAT_TIMEOUT
-
-
-@contextmanager
-def _heartbeats(job: SeparabilityJob) -> Iterator[None]:
-    """Send heartbeats from a thread, since a large model may take minutes for one portion of texts."""
-    stop = Event()
-
-    def beat() -> None:
-        try:
-            while not stop.wait(HEARTBEAT_SECONDS):
-                with suppress(DatabaseError):  # for example a lock; the next heartbeat will do
-                    _update(job)
-        finally:
-            connection.close()  # this thread's
-
-    thread = Thread(target=beat, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
-class _ProgressRecorder:
-    """Records a job's progress, at most once in PROGRESS_SECONDS."""
-
-    def __init__(self, job: SeparabilityJob) -> None:
-        self.job = job
-        self.last = -PROGRESS_SECONDS
-
-    def __call__(self, done: int, total: int) -> None:
-        if monotonic() - self.last >= PROGRESS_SECONDS or done == total:
-            _update(self.job, done=done, total=total)
-            self.last = monotonic()
-
-
-def _update(job: SeparabilityJob, **values: Any) -> None:
-    SeparabilityJob.objects.filter(pk=job.pk).update(heartbeat_at=timezone.now(), **values)
-    for name, value in values.items():
-        setattr(job, name, value)
+def separability_state(study: Study) -> dict[str, Any]:
+    """Return a study's jobs under way, the earliest first; without any, why the last one failed, or its notice."""
+    jobs = list(study.separability_jobs.filter(status__in=Job.UNDER_WAY).order_by("created_at", "pk"))
+    last = None if jobs else study.separability_jobs.first()
+    message = last.message if last else ""
+    failed = last is not None and last.status == Job.Status.STOPPED
+    return {"busy": bool(jobs), "jobs": jobs, "failure": message if failed else "", "notice": "" if failed else message}

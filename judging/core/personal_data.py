@@ -1,6 +1,6 @@
 """The personal data in judging's tables, all of it about researchers; see `annotation.privacy.personal_data`."""
 
-from annotation.privacy.personal_data import Entry, Fate
+from annotation.privacy.personal_data import JOB, Entry, Fate
 
 PERSONAL = (
     Entry(
@@ -14,6 +14,8 @@ PERSONAL = (
     Entry("judging.Distillation", "by", "who started it", Fate.KEPT, "a researcher's user name"),
 )
 
+ASKING = f"{JOB} in_flight max_cost"
+BILLED = f"{ASKING} calls cached prompt_tokens completion_tokens cost currency counted_until"
 OTHER = {
     "judging.Endpoint": "name base_url model key_env timeout_seconds headers requests_per_minute tokens_per_minute "
     "price_prompt price_completion batch_discount cached_discount currency supports tested_at created_at",
@@ -21,16 +23,14 @@ OTHER = {
     "judging.Judge": "name method endpoint order combine repeats negated task prompt_file family params system_prompt table_variant texts_first "
     "table_endpoint seed tuned created_at",
     "judging.GenerationRun": "study name endpoint base_url model template template_version system_prompt samples "
-    "temperature top_p params seed keep_refusals settings_key selection status in_flight max_cost calls cached prompt_tokens completion_tokens cost currency "
-    "longest cut left_out left_out_count message created_at counted_until heartbeat_at executor ended_at software_version",
+    "temperature top_p params seed keep_refusals settings_key selection "
+    f"longest cut left_out left_out_count {BILLED}",
     "judging.JudgeRun": "study judge batch pair_filter filter_key questions tables_as status way batch_size in_flight max_cost "
     "message created_at started_at finished_at software_version",
-    "judging.JudgeAudit": "study judge question dataset pairs seed changes settings_key model status in_flight max_cost calls cached prompt_tokens "
-    "completion_tokens cost currency message created_at counted_until heartbeat_at executor ended_at software_version",
+    "judging.JudgeAudit": f"study judge question dataset pairs seed changes settings_key model {BILLED}",
     "judging.AuditAnswer": "audit pair change order side text status verdict p_b rationale failure prompt_version parser_version "
     "judged_at",
-    "judging.JudgeTuning": "study judge name question settings plan status message found tuned in_flight max_cost created_at heartbeat_at "
-    "executor ended_at software_version",
+    "judging.JudgeTuning": f"study judge name question settings plan found tuned {ASKING}",
     "judging.RunHolder": "run executor renewed_at",
     "judging.RunWorker": "run executor started_at heartbeat_at in_flight reserved",
     "judging.ProviderBatch": "run input_file provider_id status requests keys message created_at ended_at",
@@ -42,7 +42,6 @@ OTHER = {
     "judging.RationaleMark": "judgment sound",
     "judging.TableMaking": "judgment table record",
     "judging.AspectSet": "group task version aspects made_by created_at",
-    "judging.Distillation": "study endpoint pairs seed params found status message in_flight max_cost created_at heartbeat_at "
-    "executor ended_at software_version",
+    "judging.Distillation": f"study endpoint pairs seed params found {ASKING}",
     "judging.TableCheck": "table endpoint model found made_at",
 }

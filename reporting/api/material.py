@@ -173,7 +173,7 @@ def told(job: Job | None) -> dict[str, Any] | None:
     """Return the status of a job for JSON."""
     if job is None:
         return None
-    return {"status": "failed" if job.status == Job.Status.STOPPED else job.status, "error": job.message}
+    return {"status": job.outcome, "error": job.message}
 
 
 def _sampled(study: Study) -> dict[str, Any]:

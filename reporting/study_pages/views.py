@@ -36,7 +36,7 @@ from annotation.models import Assignment, Batch, Event, Hit, Instance, Slot, Stu
 from annotation.monitoring.reports import kind_counts, returned_submissions
 from annotation.quality.qualification import too_few_hits
 from annotation.separability.forms import SeparabilityForm
-from annotation.separability.queue import separability_state, start_separability
+from annotation.separability.jobs import separability_state, start_separability
 from annotation.separability.services import latest_runs
 from annotation.studies.archive import archive_study, restore_study
 from annotation.studies.configurations import configurations, matchup_counts

@@ -1,31 +1,28 @@
 """Separability in the background and through the API: asked for once, watched, taken up again, and never half-stored."""
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from django.db import OperationalError
 from django.test import Client
-from django.utils import timezone
-from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
 from annotation.core.errors import AnnotationError
 from annotation.core.tasks.processes import is_gone, this_machine, this_process
-from annotation.core.tasks.task_queue import ATTEMPTS, requeue_tasks
+from annotation.core.tasks.stopping import StopFlag
+from annotation.jobs import work
+from annotation.jobs.work import do_job
 from annotation.models import Alignment, SeparabilityJob, SeparabilityRun, Study
-from annotation.separability import jobs
 from annotation.separability import measure as separability_measure
 from annotation.separability import texts as separability_texts
-from annotation.separability.jobs import SeparabilityRequest, run_job
-from annotation.separability.queue import DEATH_RULE, compute_separability_of, separability_state, start_separability
+from annotation.separability.jobs import SeparabilityRequest, separability_state, start_separability
 from annotation.separability.services import compute_separability
 from tests.annotation.separability.separability_studies import drawn_texts, stored, study_of
 from tests.factories import make_user
 from tests.fakes import dead_process
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
-RULES = {compute_separability_of.module_path: DEATH_RULE}
-LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 ROUGE = SeparabilityRequest("rouge1", group="0,1")
 
 
@@ -43,7 +40,7 @@ def run_task() -> Any:
     """Do what the worker does with the only task."""
     task = task_of()
     task.claim("worker")
-    return compute_separability_of.func(*task.args_kwargs["args"])
+    return do_job.func(*task.args_kwargs["args"])
 
 
 # Asking
@@ -88,11 +85,14 @@ def test_the_worker_does_all_that_was_asked_for_and_says_how_far_it_is(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(separability_texts, "READ_AT_ONCE", 2)
-    monkeypatch.setattr(jobs, "PROGRESS_SECONDS", 0.0)
     seen: list[tuple[str, int, int]] = []
+    holds: list[work.Hold] = []
+    made = work.Hold.__init__
+    monkeypatch.setattr(work.Hold, "__init__", lambda hold, *args: holds.append(hold) or made(hold, *args))
     plain = separability_measure.AlignmentMeasure.matrices
 
     def watched(measure: Any, groups: Any) -> Any:
+        holds[0].beat()
         job = SeparabilityJob.objects.get()
         seen.append((job.status, job.done, job.total))
         assert separability_state(study)["busy"]
@@ -100,11 +100,11 @@ def test_the_worker_does_all_that_was_asked_for_and_says_how_far_it_is(
 
     monkeypatch.setattr(separability_measure.AlignmentMeasure, "matrices", watched)
     job, _ = start_separability(study, SeparabilityRequest("rouge1", group="0,1", samples=3, seed=4))
-    assert run_task() == 1
+    assert run_task() == "done"
     assert seen == [("running", 0, 6), ("running", 2, 6), ("running", 4, 6)]
     job.refresh_from_db()
-    assert (job.status, job.done, job.total, job.attempts) == ("done", 6, 6, 1)
-    assert job.finished_at is not None
+    assert (job.status, job.done, job.total) == ("done", 6, 6)
+    assert job.ended_at is not None
     run = SeparabilityRun.objects.get()
     assert (run.samples, run.seed, run.group) == (3, 4, "0,1")
 
@@ -114,77 +114,38 @@ def test_a_failure_is_told_and_the_numbers_before_it_stay(study: Study, monkeypa
     before = stored(study)
     same = study_of({"alpha": ["a b", "a b"], "beta": ["a b", "a b"]}, slug="same")
     job, _ = start_separability(same, SeparabilityRequest("rouge1"))
-    with pytest.raises(AnnotationError):
-        run_task()
+    assert run_task() == "stopped"
     job.refresh_from_db()
-    assert job.status == "failed"
+    assert separability_state(same)["failure"] == job.message
     assert "every alignment of the normalisation group is 1.0" in job.message
     assert stored(study) == before
     assert start_separability(same, SeparabilityRequest("rouge1"))[1]  # it may be asked for again
 
 
-def test_a_worker_that_is_told_to_end_leaves_the_job_to_the_next(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("told", [SystemExit(0), OperationalError()], ids=repr)
+def test_a_worker_that_is_told_to_end_leaves_the_job_to_the_next(
+    study: Study, monkeypatch: pytest.MonkeyPatch, told: BaseException
+) -> None:
     job, _ = start_separability(study, ROUGE)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(separability_measure.AlignmentMeasure, "matrices", lambda *_: (_ for _ in ()).throw(SystemExit))
-        with pytest.raises(SystemExit):
-            run_job(job.pk)
+        patch.setattr(separability_measure.AlignmentMeasure, "matrices", Mock(side_effect=told))
+        with pytest.raises(type(told)):
+            run_task()
     job.refresh_from_db()
     assert (job.status, job.executor) == ("queued", "")
     assert not Alignment.objects.exists()
-    run_job(job.pk)
-    job.refresh_from_db()
-    assert (job.status, job.attempts) == ("done", 1)  # being told to end is no death of which a job is given up
+    assert do_job.func("annotation.SeparabilityJob", job.pk) == "done"
 
 
-# A worker that is gone
-
-
-def held_by(executor: str, *, since: timedelta, study: Study) -> SeparabilityJob:
-    """Make a job that a worker took so long ago, and hasn't been heard of since."""
+def test_a_job_that_is_stopped_stores_no_separability(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     job, _ = start_separability(study, ROUGE)
-    task = task_of()
-    task.claim("worker")
-    then = timezone.now() - since
-    DBTaskResult.objects.filter(pk=task.pk).update(started_at=then)
-    values = {"status": "running", "executor": executor, "heartbeat_at": then, "attempts": 1}
-    SeparabilityJob.objects.filter(pk=job.pk).update(**values)
-    return job
-
-
-@pytest.mark.parametrize(
-    ("executor", "seconds", "is_taken_up"),
-    [
-        pytest.param("dead", 60, True, id="its process has ended"),
-        pytest.param("dead", 1, False, id="it was taken a moment ago"),
-        pytest.param("ours", 60, False, id="it is at work"),
-        pytest.param("another:1:x", 60, False, id="another machine's, heard of lately"),
-        pytest.param("another:1:x", 3600, True, id="another machine's, silent for long"),
-        pytest.param("", 60, False, id="it has yet to begin"),
-        pytest.param("", 3600, True, id="it never began"),
-    ],
-)
-def test_a_job_is_requeued_only_when_its_worker_has_ended(
-    study: Study, executor: str, seconds: int, is_taken_up: bool
-) -> None:
-    name = {"dead": dead_process, "ours": this_process}.get(executor, lambda: executor)()
-    held_by(name, since=timedelta(seconds=seconds), study=study)
-    assert requeue_tasks(RULES) == int(is_taken_up)
-    assert task_of().status == (TaskResultStatus.READY if is_taken_up else TaskResultStatus.RUNNING)
-    if is_taken_up:
-        assert requeue_tasks(RULES) == 0
-        assert run_task() == 1
-        assert SeparabilityJob.objects.get().status == "done"
-
-
-def test_a_job_of_which_workers_die_is_given_up(study: Study) -> None:
-    job = held_by(dead_process(), since=timedelta(minutes=1), study=study)
-    DBTaskResult.objects.update(worker_ids=["a"] * ATTEMPTS)
-    assert requeue_tasks(RULES) == 0
+    monkeypatch.setattr(work, "WORKER_STOP", StopFlag())
+    work.WORKER_STOP.set()
+    with pytest.raises(SystemExit):
+        run_task()
     job.refresh_from_db()
-    assert job.status == "failed"
-    assert f"{ATTEMPTS} workers in a row" in job.message
-    assert separability_state(study)["failure"] == job.message
+    assert job.status == "queued"
+    assert not Alignment.objects.exists()
 
 
 def test_processes_are_known_by_whether_they_run() -> None:

@@ -8,9 +8,9 @@ from django.core.management import CommandError, call_command
 
 from annotation.core.errors import AnnotationError, InvalidSelection
 from annotation.importing.formats.study_file import InstanceRow
+from annotation.jobs.work import do_job
 from annotation.models import Alignment, Generation, SeparabilityRun, Study
-from annotation.separability.jobs import SeparabilityRequest
-from annotation.separability.queue import compute_separability_of, separability_state, start_separability
+from annotation.separability.jobs import SeparabilityRequest, separability_state, start_separability
 from annotation.separability.services import (
     compute_separability,
     count_ignored_texts,
@@ -245,7 +245,7 @@ def test_the_worker_does_the_same_and_its_state_is_known() -> None:
 
     assert separability_state(study) == {**idle, "busy": True, "jobs": [job]}
     assert separability_state(make_study("other")) == idle
-    assert compute_separability_of.func(job.pk) == 1
+    assert do_job.func("annotation.SeparabilityJob", job.pk) == "done"
     assert values(study) == pytest.approx([1.0, 0.75])
 
 
@@ -253,9 +253,7 @@ def test_a_failed_computation_tells_its_reason() -> None:
     study = study_of(SAME)
     job, _ = start_separability(study, SeparabilityRequest("rouge1"))
 
-    with pytest.raises(AnnotationError):
-        compute_separability_of.func(job.pk)
-
+    assert do_job.func("annotation.SeparabilityJob", job.pk) == "stopped"
     state = separability_state(study)
     assert (state["busy"], state["notice"]) == (False, "")
     assert "every alignment of the normalisation group is 1.0" in state["failure"]

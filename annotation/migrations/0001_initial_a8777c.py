@@ -1544,22 +1544,40 @@ class Migration(migrations.Migration):
                 (
                     "status",
                     models.CharField(
-                        choices=[("queued", "Queued"), ("running", "Running"), ("done", "Done"), ("failed", "Failed")],
-                        default="queued",
+                        choices=[
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("stopped", "Stopped"),
+                            ("done", "Done"),
+                        ],
+                        default="stopped",
                         max_length=10,
                     ),
                 ),
-                ("done", models.PositiveIntegerField(default=0, help_text="Matchups whose alignments are computed.")),
-                ("total", models.PositiveIntegerField(default=0)),
-                ("message", models.TextField(blank=True, default="", help_text="Why it failed.")),
+                ("message", models.TextField(blank=True, help_text="Why it stopped.")),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "heartbeat_at",
+                    models.DateTimeField(blank=True, help_text="A process is at work while this is recent.", null=True),
+                ),
                 (
                     "executor",
-                    models.CharField(blank=True, default="", help_text="The process that executes it.", max_length=80),
+                    models.CharField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="The process that holds it; empty: none.",
+                        max_length=200,
+                    ),
                 ),
-                ("attempts", models.PositiveIntegerField(default=0)),
-                ("asked_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("heartbeat_at", models.DateTimeField(blank=True, null=True)),
-                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                ("done", models.PositiveIntegerField(default=0)),
+                ("total", models.PositiveIntegerField(default=0)),
+                (
+                    "rate",
+                    models.FloatField(blank=True, help_text="Done a second, while a process is at work.", null=True),
+                ),
+                ("ended_at", models.DateTimeField(blank=True, help_text="When it was done.", null=True)),
+                ("software_version", models.CharField(max_length=40)),
                 (
                     "asked_by",
                     models.ForeignKey(
@@ -1580,7 +1598,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["-asked_at", "-pk"],
+                "ordering": ["-created_at", "-pk"],
             },
         ),
         migrations.CreateModel(
@@ -2393,14 +2411,6 @@ class Migration(migrations.Migration):
             model_name="stagedalignment",
             constraint=models.UniqueConstraint(
                 fields=("measure_sha256", "matchup"), name="staged_alignment_once_per_matchup"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="separabilityjob",
-            index=models.Index(
-                condition=models.Q(("status__in", ["queued", "running"])),
-                fields=["status"],
-                name="separability_job_at_work",
             ),
         ),
         migrations.AddConstraint(
