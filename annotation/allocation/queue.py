@@ -34,7 +34,7 @@ def open_batches(annotator: Annotator) -> list[Batch]:
 
 
 def _open(study: int) -> QuerySet[Batch]:
-    return Batch.objects.open().filter(study=study, origin=Batch.Origin.COLLECTED)
+    return Batch.objects.open().filter(study=study, origin=Batch.Origin.COLLECTED).order_by("created_at", "pk")
 
 
 def batches_for_rating(study: int) -> QuerySet[Batch]:

@@ -31,6 +31,8 @@ def channel_of(annotator: Annotator) -> Channel | None:
     """Return the channel that an annotator came through, or None; the database is asked once for each object."""
     if annotator.came_by is None and annotator.kind in BY_CHANNEL:
         annotator.came_by = _CHANNEL.first(annotator=annotator.pk)
+        if annotator.came_by is not None:
+            annotator.came_by.study = annotator.study
     channel: Channel | None = annotator.came_by
     return channel
 
@@ -39,7 +41,7 @@ def _channel(annotator: int) -> QuerySet[Channel]:
     participants = Participant.objects.filter(annotator=annotator).order_by().values("channel")
     invitations = Invitation.objects.filter(annotator=annotator).order_by().values("channel")
     came_by = Coalesce(Subquery(participants), Subquery(invitations))
-    return Channel.objects.select_related("study").filter(pk=came_by).order_by()
+    return Channel.objects.filter(pk=came_by).order_by()
 
 
 _CHANNEL = Prepared(_channel)

@@ -83,7 +83,8 @@ class SignedOutMiddleware(MiddlewareMixin):
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         """Replace a redirect to the sign-in page."""
-        if is_htmx(request) and response.get("Location", "").startswith(resolve_url(settings.LOGIN_URL)):
+        address = response.get("Location", "")
+        if address and is_htmx(request) and address.startswith(resolve_url(settings.LOGIN_URL)):
             return render(request, "error.html#card", {"message": _("Please sign in again.")}, status=401)
         return response
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.db.models import Exists, F, FilteredRelation, Q, QuerySet
+from django.db.models import Exists, F, FilteredRelation, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -24,7 +24,7 @@ from annotation.core.errors import AnnotationError, ClaimRefused, ConsentNeeded
 from annotation.core.http import page_base, skip_prefetch
 from annotation.members.accounts import annotator_for
 from annotation.members.permissions import account_of, has_any_role
-from annotation.models import Annotator, Assignment, Study
+from annotation.models import Annotator, Assignment, Batch, Study
 from annotation.models.members import Role
 from annotation.quality.qualification import qualification_status
 from annotation.rating.vote_context import hit_address
@@ -90,12 +90,11 @@ def _studies(user: int) -> QuerySet[Study]:
     return Study.objects.granted(user, Role.ANNOTATOR).with_work_for(user).annotate(**columns)
 
 
-def _first_study(user: int, at: datetime) -> "QuerySet[Study, tuple[int, bool, bool]]":
-    any_expired = Exists(Assignment.objects.expired(at).order_by())
-    any_unfinished = Exists(Assignment.objects.unfinished().filter(annotator__user=user).order_by())
-    open_studies = Study.objects.granted(user, Role.ANNOTATOR).with_work_for(user)
-    found = open_studies.annotate(any_expired=any_expired, any_unfinished=any_unfinished)
-    return found.values_list("pk", "any_expired", "any_unfinished")[:1]
+def _first_study(user: int) -> "QuerySet[Study, tuple[int, bool]]":
+    open_batches = Batch.objects.open().filter(study=OuterRef("pk"), origin=Batch.Origin.COLLECTED).order_by()
+    unfinished = Assignment.objects.unfinished().filter(annotator__user=user).order_by()
+    studies = Study.objects.granted(user, Role.ANNOTATOR).active().filter(Exists(open_batches)).order_by("slug")
+    return studies.annotate(any_unfinished=Exists(unfinished)).values_list("pk", "any_unfinished")[:1]
 
 
 _STUDIES, _FIRST_STUDY = Prepared(_studies), Prepared(_first_study)
@@ -104,13 +103,13 @@ _STUDIES, _FIRST_STUDY = Prepared(_studies), Prepared(_first_study)
 def claim_following(submitted: Assignment, now: datetime) -> Assignment | None:
     """Claim an annotator's next HIT within the transaction that has submitted the one before.
 
-    None where `next_hit` has to be asked after that transaction: it releases expired claims, resumes unfinished HITs, and locks annotators of
-    other studies and slots of other HITs, in which it could meet another transaction that waits for this one; and it
-    knows why there is no HIT.
+    None where `next_hit` has to be asked after that transaction: it resumes unfinished HITs, and locks annotators of
+    other studies and slots of other HITs, in which it could meet another transaction that waits for this one. Where no
+    slot is free, it releases expired claims (else the worker does, some seconds later) and knows why there is no HIT.
     """
     if submitted.late or submitted.purpose != Assignment.Purpose.RATING:  # has locked slots, or may release some
         return None
-    if _FIRST_STUDY.first(user=submitted.annotator.user_id, at=now) != (submitted.annotator.study_id, False, False):
+    if _FIRST_STUDY.first(user=submitted.annotator.user_id) != (submitted.annotator.study_id, False):
         return None
     return claim_at_once(annotator=submitted.annotator, at=now)
 

@@ -210,8 +210,11 @@ def _page_context(assignment: Assignment) -> dict[str, Any]:
 
 
 def _source(hit: int, user: int, annotator: int) -> "QuerySet[Instance, tuple[str, bool, int]]":
-    submitted = Assignment.objects.filter(annotator=annotator, state=Assignment.State.SUBMITTED)
-    counted = submitted.exclude(purpose=QUALIFICATION).order_by().values("annotator").annotate(count=Count("pk"))
+    states = Assignment.State
+    # Not by `state=SUBMITTED`: SQLite plans a statement anew in each run if a value of it decides on a partial index.
+    submitted = Assignment.objects.exclude(state__in=(states.CLAIMED, states.EXPIRED, states.RETURNED))
+    counted = submitted.filter(annotator=annotator).exclude(purpose=QUALIFICATION).order_by().values("annotator")
+    counted = counted.annotate(count=Count("pk"))
     found = Instance.objects.filter(matchups__hits=hit).annotate(has_notes=Exists(unread_by(user))).order_by()
     found = found.annotate(submitted_count=Coalesce(Subquery(counted.values("count")), 0))
     return found.values_list("source", "has_notes", "submitted_count")

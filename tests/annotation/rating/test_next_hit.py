@@ -149,18 +149,6 @@ def test_hits_that_ran_out_are_freed_for_the_next_one(browser: Client, study: St
     assert response.headers["HX-Push-Url"] == f"/rate/hit/{current(annotator).key}/"
 
 
-def test_hits_that_ran_out_are_freed_even_if_another_is_free(
-    browser: Client, study: Study, annotator: Annotator
-) -> None:
-    done = rated(annotator)
-    gone = claim_hit(annotator=make_annotator(study, "gone"), at=timezone.now() - timedelta(minutes=61))
-    assert Slot.objects.free().count() == 1
-
-    submit(browser, done)
-    gone.refresh_from_db()
-    assert gone.state == Assignment.State.EXPIRED
-
-
 def test_a_hit_submitted_late_leads_on_too(browser: Client, study: Study, annotator: Annotator) -> None:
     done = rated(annotator)
     Assignment.objects.filter(pk=done.pk).update(expires_at=timezone.now() - timedelta(minutes=1))
