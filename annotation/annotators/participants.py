@@ -57,7 +57,7 @@ def pseudonym(study: Study, external_id: str) -> str:
 
 def is_erased(study: Study, *external_ids: str) -> bool:
     """Tell whether an id of a participant or submission belongs to a rater whose data were deleted."""
-    names = [pseudonym(study, one) for one in external_ids]
+    names = [pseudonym(study, external_id) for external_id in external_ids]
     people = Participant.objects.filter(channel__study=study, external_id__in=names)
     return people.exists() or Submission.objects.filter(channel__study=study, external_id__in=names).exists()
 
@@ -118,9 +118,9 @@ def join(*, channel: Channel, external_id: str, at: datetime) -> tuple[Participa
     Raises: ClaimRefused for a new participant if the channel is closed.
     """
     channel = locked_channel(channel)
-    known = channel.participants.filter(external_id=external_id).select_related("annotator__user").first()
-    if known is not None:
-        return known, False
+    participant = channel.participants.filter(external_id=external_id).select_related("annotator__user").first()
+    if participant is not None:
+        return participant, False
     refuse_erased(channel.study, external_id)
     refuse_closed(channel)
     annotator = new_raters(channel, 1)[0]
@@ -134,7 +134,7 @@ def open_submission(*, participant: Participant, external_id: str, at: datetime)
     A webhook may have created it before, without a participant.
     Raises: ClaimRefused if it belongs to another participant.
     """
-    submission, made = Submission.objects.select_for_update(of=("self",)).get_or_create(
+    submission, created = Submission.objects.select_for_update(of=("self",)).get_or_create(
         channel_id=participant.channel_id,
         external_id=external_id,
         defaults={"participant": participant, "started_at": at},
@@ -144,4 +144,4 @@ def open_submission(*, participant: Participant, external_id: str, at: datetime)
         submission.save(update_fields=["participant"])
     if submission.participant_id != participant.pk:
         raise ClaimRefused(_("This link belongs to another person."))
-    return submission, made
+    return submission, created

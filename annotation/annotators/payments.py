@@ -54,7 +54,9 @@ def payments_of(study: Study, *, platforms: bool = False) -> list[Payment]:
     platforms : include raters whom their platform pays
     """
     kinds = (*PAID_HERE, *PAID_BY_PLATFORM) if platforms else PAID_HERE
-    annotators = {one.pk: one for one in study.annotators.filter(kind__in=kinds).select_related("user")}
+    annotators = {
+        annotator.pk: annotator for annotator in study.annotators.filter(kind__in=kinds).select_related("user")
+    }
     submitted = Assignment.objects.filter(hit__batch__study=study, annotator__kind__in=kinds, state=SUBMITTED)
     own = ~Q(purpose=Assignment.Purpose.QUALIFICATION)
     filled = Q(slot__isnull=False, excluded=False, annotator__excluded=False)

@@ -70,7 +70,7 @@ def _draw(assignment_seed: int, pair_id: int, key: str) -> _Draw:
 def _sides(draws: list[_Draw]) -> dict[int, bool]:
     by_side = sorted(draws, key=lambda draw: draw.side)
     half = len(by_side) // 2
-    lefts = {draw.pair_id: place < half for place, draw in enumerate(by_side)}
+    lefts = {draw.pair_id: index < half for index, draw in enumerate(by_side)}
     if len(by_side) % 2:
         lefts[by_side[half].pair_id] = by_side[half].coin
     return lefts

@@ -31,8 +31,8 @@ def with_activity(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
 
 def last_active(assignment: Assignment) -> datetime | None:
     """Return the time of the last activity on an assignment from `with_activity`, or None if unknown."""
-    found = (assignment.claimed_at, *(getattr(assignment, name) for name in ("voted_at", "opened_at", "second_at")))
-    return max((moment for moment in found if moment), default=None)
+    times = (assignment.claimed_at, *(getattr(assignment, name) for name in ("voted_at", "opened_at", "second_at")))
+    return max((moment for moment in times if moment), default=None)
 
 
 def idle_minutes(assignment: Assignment, at: datetime, after: timedelta = IDLE_AFTER) -> int | None:
@@ -44,6 +44,6 @@ def idle_minutes(assignment: Assignment, at: datetime, after: timedelta = IDLE_A
 def idle_claims(batch: Batch, at: datetime, after: timedelta = IDLE_AFTER) -> list[IdleClaim]:
     """Return the claims on HITs of a batch that have been idle for at least `after`, the longest first."""
     claims = with_activity(Assignment.objects.claimed().present().filter(hit__batch=batch))
-    found = [(one, idle_minutes(one, at, after)) for one in claims.select_related("annotator")]
-    idle = [IdleClaim(one, minutes) for one, minutes in found if minutes is not None]
-    return sorted(idle, key=lambda one: (-one.minutes, one.assignment.pk))
+    minutes_by_claim = [(claim, idle_minutes(claim, at, after)) for claim in claims.select_related("annotator")]
+    idle = [IdleClaim(claim, minutes) for claim, minutes in minutes_by_claim if minutes is not None]
+    return sorted(idle, key=lambda claim: (-claim.minutes, claim.assignment.pk))

@@ -31,8 +31,8 @@ def reserve(slots: SlotQuerySet) -> None:
         own = list(group)
         study = own[0].batch.study
         free = [slot for slot in own if slot.assignment is None]
-        held = [slot.assignment.arm for slot in own if slot.assignment is not None]
-        names = reserved_arms(study, hit_id, len(own), held) if are_reserved(study) else [""] * len(free)
+        held_arms = [slot.assignment.arm for slot in own if slot.assignment is not None]
+        names = reserved_arms(study, hit_id, len(own), held_arms) if are_reserved(study) else [""] * len(free)
         for slot, arm in zip(free, names, strict=True):
             if slot.arm != arm:
                 slot.arm = arm
@@ -40,23 +40,23 @@ def reserve(slots: SlotQuerySet) -> None:
     Slot.objects.bulk_update(changed, ["arm"], batch_size=_CHUNK)
 
 
-def reserved_arms(study: Study, hit_id: int, places: int, held: Iterable[str]) -> Sequence[str]:
+def reserved_arms(study: Study, hit_id: int, slots: int, held_arms: Iterable[str]) -> Sequence[str]:
     """Return the arms of a HIT's free slots ("" for any), in an order drawn from the study's seed.
 
-    places : number of the HIT's slots
-    held   : the arms of the raters who hold or fill one
+    slots     : number of the HIT's slots
+    held_arms : the arms of the raters who hold or fill one
     """
-    have = Counter(held)
-    free = places - have.total()
-    share = places // len(study.arms)
+    have = Counter(held_arms)
+    free = slots - have.total()
+    share = slots // len(study.arms)
     rng = Random(derived_seed(study.seed, "slots", hit_id))
-    lacking = [(place, arm) for arm in study.arms for place in range(have[arm], share)]
+    lacking = [(turn, arm) for arm in study.arms for turn in range(have[arm], share)]
     rng.shuffle(lacking)
     # If one arm holds too many slots, the others can't all get their share: those with the fewest come first.
-    lacking.sort(key=lambda one: one[0])
-    kept = [arm for _, arm in lacking[:free]]
-    rng.shuffle(kept)
-    return kept + [""] * (free - len(kept))
+    lacking.sort(key=lambda item: item[0])
+    reserved = [arm for _, arm in lacking[:free]]
+    rng.shuffle(reserved)
+    return reserved + [""] * (free - len(reserved))
 
 
 def reserve_all(study: Study) -> None:

@@ -35,7 +35,7 @@ def make_slots(*, batch: Batch, hits: Iterable[Hit], numbers: Collection[int]) -
 
 def _runs(ids: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Group numbers into runs without gaps: (first, last)."""
-    for _, run in groupby(enumerate(sorted(ids)), key=lambda place: place[1] - place[0]):
+    for _, run in groupby(enumerate(sorted(ids)), key=lambda item: item[1] - item[0]):
         own = [number for _, number in run]
         yield own[0], own[-1]
 
@@ -46,10 +46,10 @@ def release_expired(*, at: datetime, study: Study | None = None) -> int:
 
     At most _MOST_AT_ONCE, the oldest first, since requests of raters do this too.
     """
-    found = Assignment.objects.expired(at).select_for_update(skip_locked=True, of=("self",)).order_by("expires_at")
+    claims = Assignment.objects.expired(at).select_for_update(skip_locked=True, of=("self",)).order_by("expires_at")
     if study is not None:
-        found = found.filter(hit__batch__study=study)
-    expired = list(found.values_list("pk", "hit_id")[:_MOST_AT_ONCE])
+        claims = claims.filter(hit__batch__study=study)
+    expired = list(claims.values_list("pk", "hit_id")[:_MOST_AT_ONCE])
     if expired:
         ids = [pk for pk, _ in expired]
         reopen_slots(ids, {hit_id for _, hit_id in expired})
@@ -65,8 +65,8 @@ def reopen_slots(assignment_ids: Collection[int], hit_ids: set[int]) -> None:
     moved = []
     for slots in by_hit.values():
         slots.sort(key=lambda slot: slot.number)
-        kept = [slot.assignment_id for slot in slots if slot.assignment_id not in (None, *assignment_ids)]
-        for slot, assignment_id in zip(slots, kept + [None] * (len(slots) - len(kept)), strict=True):
+        remaining = [slot.assignment_id for slot in slots if slot.assignment_id not in (None, *assignment_ids)]
+        for slot, assignment_id in zip(slots, remaining + [None] * (len(slots) - len(remaining)), strict=True):
             if slot.assignment_id != assignment_id:
                 slot.assignment_id = assignment_id
                 moved.append(slot)

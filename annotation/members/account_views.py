@@ -144,8 +144,10 @@ def login_link(request: HttpRequest) -> HttpResponse:
 
 
 def _link_page(request: HttpRequest, owner: User) -> HttpResponse:
-    other = _name_of(request.user) if isinstance(request.user, User) else ""
-    response = render(request, "annotation/members/sign_in_link.html", {"owner": _name_of(owner), "other": other})
+    current_name = _name_of(request.user) if isinstance(request.user, User) else ""
+    response = render(
+        request, "annotation/members/sign_in_link.html", {"owner": _name_of(owner), "other": current_name}
+    )
     if BROWSER not in request.COOKIES:
         response.set_cookie(
             BROWSER,

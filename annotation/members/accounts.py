@@ -40,8 +40,8 @@ def grant_role(
     channel.
     """
     if role == Role.ADMIN and (study is not None or group is not None):
-        what = "study" if study is not None else "group"
-        raise AnnotationError(f"a site admin is one in all studies; leave the {what} out, or grant study-admin in it")
+        scope = "study" if study is not None else "group"
+        raise AnnotationError(f"a site admin is one in all studies; leave the {scope} out, or grant study-admin in it")
     if study is not None and group is not None:
         raise AnnotationError("a role is in one study or in all of a group: name one of the two")
     if role not in Role.values:
@@ -70,8 +70,8 @@ def grant_role(
             user.is_staff = user.is_superuser = changed = True
             user.save(update_fields=["is_staff", "is_superuser"])
         return user, changed
-    _, made = RoleGrant.objects.get_or_create(user=user, role=role, study=study, group=None if study else group)
-    return user, changed or made
+    _, created = RoleGrant.objects.get_or_create(user=user, role=role, study=study, group=None if study else group)
+    return user, changed or created
 
 
 def _holds(user: User, role: str, study: Study | None, group: ResearchGroup | None) -> bool:

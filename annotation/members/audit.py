@@ -55,8 +55,8 @@ def _add_command(name: str, status: int, changes: list[Any]) -> None:
 
 def entries(*, since: datetime | None) -> Iterator[dict[str, Any]]:
     """Yield the log as documents, the earliest first."""
-    found = AuditEntry.objects.all() if since is None else AuditEntry.objects.filter(happened_at__gte=since)
-    for entry in found.iterator():
+    entries_since = AuditEntry.objects.all() if since is None else AuditEntry.objects.filter(happened_at__gte=since)
+    for entry in entries_since.iterator():
         yield {
             "id": entry.pk,
             "at": entry.happened_at.isoformat(),

@@ -46,11 +46,11 @@ def note_changed(
         return
     fields = _fields(sender)
     if update_fields is not None:
-        fields = [one for one in fields if {one.name, one.attname} & set(update_fields)]
-    names = [one.attname for one in fields]
+        fields = [field for field in fields if {field.name, field.attname} & set(update_fields)]
+    names = [field.attname for field in fields]
     before = sender._base_manager.filter(pk=instance.pk).values(*names).first() or dict.fromkeys(names)
     after = _values(instance, fields)
-    if changed := [one for one in fields if before[one.attname] != after[one.attname]]:
+    if changed := [field for field in fields if before[field.attname] != after[field.attname]]:
         _note(noted, instance, "changed", changed, before, after)
 
 
@@ -81,11 +81,11 @@ def _noted(model: type[models.Model]) -> list[Change] | None:
 
 
 def _fields(model: type[models.Model]) -> list[Any]:
-    return [one for one in model._meta.concrete_fields if not one.primary_key and one.name not in UNTOLD]
+    return [field for field in model._meta.concrete_fields if not field.primary_key and field.name not in UNTOLD]
 
 
 def _values(instance: models.Model, fields: Iterable[Any]) -> dict[str, Any]:
-    return {one.attname: getattr(instance, one.attname) for one in fields}
+    return {field.attname: getattr(instance, field.attname) for field in fields}
 
 
 def _note(
@@ -100,11 +100,12 @@ def _note(
     if len(noted) >= MOST:
         noted[-1] = {"kind": "more", "rows": noted[-1].get("rows", 1) + 1}
         return
-    plain = [one for one in fields if isinstance(one, PLAIN) or one.choices]
+    plain = [field for field in fields if isinstance(field, PLAIN) or field.choices]
     values = {
-        one.name: [None if side is None else _text(side[one.attname]) for side in (before, after)] for one in plain
+        field.name: [None if side is None else _text(side[field.attname]) for side in (before, after)]
+        for field in plain
     }
-    texts = [one.name for one in fields if one not in plain]
+    texts = [field.name for field in fields if field not in plain]
     noted.append(
         {"kind": kind, "model": instance._meta.label_lower, "key": instance.pk, "changes": values, "texts": texts}
     )

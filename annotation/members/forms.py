@@ -80,5 +80,5 @@ class MoveStudyForm(forms.Form):
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        others = ResearchGroup.objects.exclude(pk=study.group_id)
-        self.fields["group"].queryset = others  # type: ignore[attr-defined]
+        groups = ResearchGroup.objects.exclude(pk=study.group_id)
+        self.fields["group"].queryset = groups  # type: ignore[attr-defined]

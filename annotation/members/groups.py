@@ -38,8 +38,8 @@ def find_group(slug: str) -> ResearchGroup:
     """
     group = ResearchGroup.objects.filter(slug=slug).first()
     if group is None:
-        known = ", ".join(ResearchGroup.objects.values_list("slug", flat=True)[:20]) or "none yet"
-        raise UnknownName(f"there is no group {slug}; known: {known}")
+        slugs = ", ".join(ResearchGroup.objects.values_list("slug", flat=True)[:20]) or "none yet"
+        raise UnknownName(f"there is no group {slug}; known: {slugs}")
     return group
 
 
@@ -93,11 +93,13 @@ def add_member(
     if role not in GRANTABLE:
         raise UnknownName(f"role is {role!r}; it must be one of {', '.join(GRANTABLE)}")
     username = User.normalize_username(username.strip())
-    taken = User.objects.filter(username__iexact=username).exists() if must_be_new else False
-    if taken:
+    is_taken = User.objects.filter(username__iexact=username).exists() if must_be_new else False
+    if is_taken:
         raise Unacceptable(f"The user name {username} is taken. Please choose another.")
-    there = User.objects.filter(username=username, is_active=True).first()
-    if not must_be_new and (there is None or is_self_registered(there)):  # annotators are not addressed by user name
+    existing = User.objects.filter(username=username, is_active=True).first()
+    if not must_be_new and (
+        existing is None or is_self_registered(existing)
+    ):  # annotators are not addressed by user name
         raise Unacceptable(f"There is no account with the user name {username}.")
     user, changed = grant_role(username=username, role=role, study=study, group=group)
     logger.info("%s given to %s in %s by %s", role, _named(user), study or group, _named(by))
@@ -123,8 +125,8 @@ def revoke_role(
         if not ended:
             where = f"study {study}" if study else f"group {group}"
             raise UnknownName(f"{user} is not {role} in {where}")
-    place = study or group or "everything"
-    logger.info("%s taken from %s in %s by %s", role, _named(user), place, _named(by))
+    scope = study or group or "everything"
+    logger.info("%s taken from %s in %s by %s", role, _named(user), scope, _named(by))
 
 
 @transaction.atomic
@@ -167,7 +169,7 @@ def new_member_link(
 def _revoke_site_admin(user: User) -> None:
     # All are locked, so that two site admins who revoke each other's role can't both succeed.
     admins = list(User.objects.select_for_update().filter(is_superuser=True, is_active=True).order_by("pk"))
-    if user.pk not in {one.pk for one in admins}:
+    if user.pk not in {admin.pk for admin in admins}:
         raise UnknownName(f"{user} is not a site admin")
     if len(admins) == 1:
         raise AnnotationError(f"{user} is the last site admin; make another one first")

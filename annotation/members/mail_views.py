@@ -48,10 +48,10 @@ class AddressForm(forms.Form):
 
     def clean_password(self) -> str:
         """Check the password, as signing in does."""
-        given: str = self.cleaned_data["password"]
-        if authenticate(self.request, username=self.user.get_username(), password=given) is None:
+        password: str = self.cleaned_data["password"]
+        if authenticate(self.request, username=self.user.get_username(), password=password) is None:
             raise forms.ValidationError(_("This is not your password."))
-        return given
+        return password
 
 
 @never_cache

@@ -83,22 +83,22 @@ def members(request: HttpRequest, study: Study) -> HttpResponse:
     return _members(request, study)
 
 
-def _members(request: HttpRequest, place: Place) -> HttpResponse:
+def _members(request: HttpRequest, scope: Place) -> HttpResponse:
     if request.method != "POST":
-        return _page(request, place, MemberForm())
+        return _page(request, scope, MemberForm())
     form = MemberForm(request.POST)
-    added = _add(request, form, place)
+    added = _add(request, form, scope)
     if added is None:
-        return _page(request, place, form, status=422)
-    return _page(request, place, MemberForm(), made=added) if added.url else _redirect_to(place)
+        return _page(request, scope, form, status=422)
+    return _page(request, scope, MemberForm(), link=added) if added.url else _redirect_to(scope)
 
 
-def _add(request: HttpRequest, form: MemberForm, place: Place) -> NewLink | None:
+def _add(request: HttpRequest, form: MemberForm, scope: Place) -> NewLink | None:
     """Grant the role of a form; None if that fails, with an error on the form."""
     if not form.is_valid():
         return None
     try:
-        member = add_member(**form.arguments, **_where(place), by=account_of(request))
+        member = add_member(**form.arguments, **_where(scope), by=account_of(request))
     except AnnotationError as error:
         form.add_error("username", str(error))
         return None
@@ -106,32 +106,32 @@ def _add(request: HttpRequest, form: MemberForm, place: Place) -> NewLink | None
     message = f"{name} has the role {role} now." if member.changed else f"{name} had the role {role} already."
     messages.success(request, message)
     if member.is_new and (address := form.cleaned_data.get("address")):
-        language = language_of(place) if isinstance(place, Study) else None
+        language = language_of(scope) if isinstance(scope, Study) else None
         write_mail(kind=Mail.Kind.SIGN_IN, address=address, user=member.user, at=timezone.now(), language=language)
         messages.success(request, "The sign-in link is being sent.")
     url = login_link(user=member.user, base_url=request.build_absolute_uri("/")) if member.is_new else ""
     return NewLink(member.user.get_username(), url)
 
 
-def _revoke(request: HttpRequest, place: Place) -> HttpResponse:
+def _revoke(request: HttpRequest, scope: Place) -> HttpResponse:
     """Revoke the role of a form, and redirect to a page that the user may still open."""
-    user, grant = account_of(request), _grant(request, place)
-    revoke_role(user=grant.user, role=grant.role, **_where(place), by=user)
+    user, grant = account_of(request), _grant(request, scope)
+    revoke_role(user=grant.user, role=grant.role, **_where(scope), by=user)
     messages.success(request, f"{grant.user.get_username()} no longer has the role {_role(grant.role)} here.")
-    return _redirect_to(place) if may_give_roles(user, **_where(place)) else redirect("annotation:home")
+    return _redirect_to(scope) if may_give_roles(user, **_where(scope)) else redirect("annotation:home")
 
 
 revoke_in_group = group_view(*MANAGERS, methods=POST)(_revoke)
 revoke_in_study = study_view(*MANAGERS, methods=POST)(_revoke)
 
 
-def _show_link(request: HttpRequest, place: Place) -> HttpResponse:
+def _show_link(request: HttpRequest, scope: Place) -> HttpResponse:
     """Show a new sign-in link for a member who has never signed in."""
-    member = _grant(request, place).user
+    member = _grant(request, scope).user
     url = new_member_link(
-        user=member, base_url=request.build_absolute_uri("/"), **_where(place), by=account_of(request)
+        user=member, base_url=request.build_absolute_uri("/"), **_where(scope), by=account_of(request)
     )
-    return _page(request, place, MemberForm(), made=NewLink(member.get_username(), url))
+    return _page(request, scope, MemberForm(), link=NewLink(member.get_username(), url))
 
 
 link_in_group = never_cache(group_view(*MANAGERS, methods=POST)(_show_link))
@@ -169,14 +169,14 @@ def move(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _page(
-    request: HttpRequest, place: Place, form: MemberForm, *, made: NewLink | None = None, status: int = 200, **more: Any
+    request: HttpRequest, scope: Place, form: MemberForm, *, link: NewLink | None = None, status: int = 200, **more: Any
 ) -> HttpResponse:
     """Render a group's or a study's page; `more` are invalid forms to be shown again."""
-    if isinstance(place, ResearchGroup):
-        template, context = "annotation/members/group.html", _group_context(request, place)
+    if isinstance(scope, ResearchGroup):
+        template, context = "annotation/members/group.html", _group_context(request, scope)
     else:
-        template, context = "annotation/members/members.html", _study_context(request, place)
-    return render(request, template, {**context, "form": form, "made": made, **more}, status=status)
+        template, context = "annotation/members/members.html", _study_context(request, scope)
+    return render(request, template, {**context, "form": form, "made": link, **more}, status=status)
 
 
 def _group_context(request: HttpRequest, group: ResearchGroup) -> dict[str, Any]:
@@ -216,20 +216,20 @@ def _annotators_page(request: HttpRequest, grants: QuerySet[RoleGrant]) -> "Page
     return Paginator(grants, ANNOTATORS_A_PAGE).get_page(request.GET.get("page"))
 
 
-def _grant(request: HttpRequest, place: Place) -> RoleGrant:
+def _grant(request: HttpRequest, scope: Place) -> RoleGrant:
     """Return the form's grant, if it is of this study or group."""
-    given = request.POST.get("grant", "")
-    is_number = given.isdecimal() and len(given) < 20  # int() refuses thousands of digits
-    return get_object_or_404(grants_in(**_where(place)), pk=int(given) if is_number else 0)
+    grant_id = request.POST.get("grant", "")
+    is_number = grant_id.isdecimal() and len(grant_id) < 20  # int() refuses thousands of digits
+    return get_object_or_404(grants_in(**_where(scope)), pk=int(grant_id) if is_number else 0)
 
 
 def _role(role: str) -> str:
     return str(dict(RoleGrant._meta.get_field("role").flatchoices)[role])
 
 
-def _where(place: Place) -> dict[str, Any]:
-    return {"group": place} if isinstance(place, ResearchGroup) else {"study": place}
+def _where(scope: Place) -> dict[str, Any]:
+    return {"group": scope} if isinstance(scope, ResearchGroup) else {"study": scope}
 
 
-def _redirect_to(place: Place) -> HttpResponse:
-    return redirect("annotation:group" if isinstance(place, ResearchGroup) else "annotation:members", place.slug)
+def _redirect_to(scope: Place) -> HttpResponse:
+    return redirect("annotation:group" if isinstance(scope, ResearchGroup) else "annotation:members", scope.slug)

@@ -78,8 +78,8 @@ def has_no_roles_outside(user: User, *, study: Study | None = None, group: Resea
     if user.is_superuser or user.is_staff:
         return False
     if study is not None:
-        grants, places = user.role_grants.exclude(study=study), user.annotators.exclude(study=study)
+        grants, annotators = user.role_grants.exclude(study=study), user.annotators.exclude(study=study)
     else:
         grants = user.role_grants.exclude(group=group).exclude(study__group=group)
-        places = user.annotators.exclude(study__group=group)
-    return not grants.exists() and not places.exists()
+        annotators = user.annotators.exclude(study__group=group)
+    return not grants.exists() and not annotators.exists()

@@ -79,22 +79,22 @@ class AuditMiddleware(MiddlewareMixin):
         noted_changes.set(None)
         if changes is None:
             return response
-        found = request.resolver_match
+        match = request.resolver_match
         try:
             if request.user.is_authenticated:
                 AuditEntry.objects.create(
                     account=request.user.pk,
                     method=(request.method or "")[:7],
-                    action=found.view_name[:120] if found else "-",
-                    about={name: str(value) for name, value in found.kwargs.items() if name not in SECRET}
-                    if found
+                    action=match.view_name[:120] if match else "-",
+                    about={name: str(value) for name, value in match.kwargs.items() if name not in SECRET}
+                    if match
                     else {},
                     status=response.status_code,
                     request_id=current.get(),
                     changes=changes,
                 )
         except Error as error:  # the response has the outcome
-            logger.error("%s %s is not in the audit log: %s", request.method, found, error)
+            logger.error("%s %s is not in the audit log: %s", request.method, match, error)
         return response
 
 

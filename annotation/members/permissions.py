@@ -49,10 +49,10 @@ def has_group_role(user: Any, *roles: str) -> bool:
 def _grants_of(user: Any) -> frozenset[tuple[str, int | None]]:
     """Return each role of `user` with its group (None for a study's), by one query per request."""
     # Cached on the account; `request.user` is a lazy proxy that passes attributes on.
-    held: frozenset[tuple[str, int | None]] | None = getattr(user, "_held_roles", None)
-    if held is None:
-        held = user._held_roles = frozenset(RoleGrant.objects.filter(user=user).values_list("role", "group_id"))  # noqa: SLF001  # ours, see above
-    return held
+    grants: frozenset[tuple[str, int | None]] | None = getattr(user, "_held_roles", None)
+    if grants is None:
+        grants = user._held_roles = frozenset(RoleGrant.objects.filter(user=user).values_list("role", "group_id"))  # noqa: SLF001  # ours, see above
+    return grants
 
 
 def group_of_new_study(user: User) -> ResearchGroup:
@@ -125,11 +125,11 @@ def groups_of_new_study(user: User) -> list[ResearchGroup]:
         raise PermissionDenied("this token is limited to some studies, and can't make another")
     first = group_of_new_study(user)
     if user.is_superuser:
-        others = ResearchGroup.objects.all()
+        groups = ResearchGroup.objects.all()
     else:  # roles in single studies of a group don't count
         grants = user.role_grants.filter(role__in=READERS)
-        others = ResearchGroup.objects.filter(role_grants__in=grants).distinct()
-    return [first, *(group for group in others.order_by("slug") if group.pk != first.pk)]
+        groups = ResearchGroup.objects.filter(role_grants__in=grants).distinct()
+    return [first, *(group for group in groups.order_by("slug") if group.pk != first.pk)]
 
 
 def group_of_copy(user: User, study: Study) -> ResearchGroup:

@@ -66,10 +66,10 @@ def make_backup_codes(*, user: User) -> list[str]:
 @transaction.atomic
 def is_code_right(*, user: User, code: str) -> bool:
     """Check a code of the app or a backup code, and use it up; wrong ones make the next wait, longer each time."""
-    given = _plain(code)
-    model = TOTPDevice if len(given) == 6 else StaticDevice  # digits of an app's code
+    digits = _plain(code)
+    model = TOTPDevice if len(digits) == 6 else StaticDevice  # digits of an app's code
     device = model.objects.select_for_update().filter(user=user, confirmed=True).first()
-    return device is not None and bool(device.verify_token(given))
+    return device is not None and bool(device.verify_token(digits))
 
 
 @transaction.atomic

@@ -41,8 +41,8 @@ def make_token(
         problems["scopes"] = [f"Choose at least one of: {', '.join(Scope.values)}."]
     if expires_at is not None and expires_at <= at:
         problems["expires_at"] = ["This time is over."]
-    seen = set(Study.objects.visible_to(user, *READERS).values_list("pk", flat=True))
-    if hidden := [study.slug for study in studies if study.pk not in seen]:
+    visible_ids = set(Study.objects.visible_to(user, *READERS).values_list("pk", flat=True))
+    if hidden := [study.slug for study in studies if study.pk not in visible_ids]:
         problems["studies"] = [f"{user} reads no study {hidden[0]}."]
     if problems:
         raise BadFields(problems)

@@ -41,5 +41,5 @@ def resolve_username(typed: str, channel_key: str = "") -> str:
         return typed
     names = Channel.objects.filter(kind=Channel.Kind.ACCOUNTS).order_by()
     inside_any = names.values(inside=Concat(Value(f"{typed}{SEPARATOR}"), F("key"), output_field=CharField()))
-    found = list(accounts.filter(username__in=inside_any)[:2])
-    return found[0] if len(found) == 1 else typed
+    matching = list(accounts.filter(username__in=inside_any)[:2])
+    return matching[0] if len(matching) == 1 else typed

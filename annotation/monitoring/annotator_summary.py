@@ -33,7 +33,7 @@ class RaterSummary:
 
 def assignments_of(annotator: Annotator) -> QuerySet[Assignment]:
     """Return an annotator's assignments, the latest first, with counts of first votes and active seconds."""
-    left = Q(verdict=-1, display__a_is_left=True) | Q(verdict=1, display__a_is_left=False)
+    chose_left = Q(verdict=-1, display__a_is_left=True) | Q(verdict=1, display__a_is_left=False)
     return (
         annotator.assignments.select_related("hit__batch", "hit__matchup__instance", "slot")
         .defer("hit__matchup__instance__source", "hit__matchup__instance__metadata", "hit__matchup__instance__gold")
@@ -41,15 +41,15 @@ def assignments_of(annotator: Annotator) -> QuerySet[Assignment]:
             for_a=_first_votes(Q(verdict=-1)),
             ties=_first_votes(Q(verdict=0)),
             for_b=_first_votes(Q(verdict=1)),
-            on_left=_first_votes(left),
+            on_left=_first_votes(chose_left),
             seconds=_of_votes(Sum("active_seconds")),
         )
         .order_by("-pk")
     )
 
 
-def _first_votes(wanted: Q) -> Coalesce:
-    return Coalesce(_of_votes(Count("pk", filter=Q(stage=Rating.Stage.FIRST) & wanted)), 0)
+def _first_votes(condition: Q) -> Coalesce:
+    return Coalesce(_of_votes(Count("pk", filter=Q(stage=Rating.Stage.FIRST) & condition)), 0)
 
 
 def _of_votes(figure: Aggregate) -> Subquery:

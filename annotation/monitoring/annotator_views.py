@@ -76,8 +76,8 @@ def _act(request: HttpRequest, annotator: Annotator, action: str, cleaned: dict[
         send_message(annotator=annotator, **arguments)
         return "Sent. They see it on their next page."
     if action == "erase":
-        kept = cleaned["ratings"] == "keep"
-        erase_rater(annotator=annotator, by=arguments["by"], at=arguments["at"], keep_ratings=kept)
+        keeps_ratings = cleaned["ratings"] == "keep"
+        erase_rater(annotator=annotator, by=arguments["by"], at=arguments["at"], keep_ratings=keeps_ratings)
         return f"What is held about rater {annotator.code} has been deleted."
     if action in OF_ASSIGNMENT:
         assignment = get_object_or_404(annotator.assignments, key=_key(request.POST.get("assignment", "")))
@@ -91,15 +91,17 @@ def _page(
     """Render the page; `bound` is the invalid form."""
     page = Paginator(assignments_of(annotator), HITS_A_PAGE).get_page(request.GET.get("page"))
     chosen_key = _key(request.POST.get("assignment", "") or request.GET.get("assignment", ""))
-    chosen = annotator.assignments.select_related("hit__batch", "hit__matchup__instance").filter(key=chosen_key).first()
+    assignment = (
+        annotator.assignments.select_related("hit__batch", "hit__matchup__instance").filter(key=chosen_key).first()
+    )
     kinds = {name: form(prefix=name) for name, form in {**OF_RATER, **OF_ASSIGNMENT}.items()}
     context = {
         "study": annotator.study,
         "rater": annotator,
         "summary": summary_of(annotator),
         "page": page,
-        "claim": next((one for one in annotator.assignments.claimed().select_related("hit__batch")), None),
-        "chosen": chosen,
+        "claim": next((claim for claim in annotator.assignments.claimed().select_related("hit__batch")), None),
+        "chosen": assignment,
         "forms": {**kinds, **(bound or {})},
         "refused": next(iter(bound or {}), ""),
         "problems": [problem for form in (bound or {}).values() for problem in form.non_field_errors()],

@@ -143,20 +143,20 @@ class Glance:
 
 def glance_at(batch: Batch, rows: Sequence[RaterRow]) -> Glance:
     """Count a batch's raters; excluded ones are decided about."""
-    here = [row.claim for row in rows if row.claim and row.claim.batch_id == batch.pk]
-    idle = sum(claim.lapsed or claim.idle_minutes is not None for claim in here)
+    claims = [row.claim for row in rows if row.claim and row.claim.batch_id == batch.pk]
+    idle = sum(claim.lapsed or claim.idle_minutes is not None for claim in claims)
     undecided = [row for row in rows if not row.annotator.excluded]
     blocked = sum(row.annotator.blocked_at is not None for row in undecided)
     blocked += _blocked_before_first_hit(batch).exclude(pk__in=[row.annotator.pk for row in rows]).count()
     return Glance(
         raters=len(rows),
-        at_work=len(here) - idle,
+        at_work=len(claims) - idle,
         idle=idle,
         warned=sum(row.annotator.warned_at is not None and row.annotator.blocked_at is None for row in undecided),
         blocked=blocked,
         flags=sum(row.flags for row in undecided),
         returned_afterward=sum(
-            any(hit.hit.batch_id == batch.pk for hit in hits) for _one, hits in returned_submissions(batch.study)
+            any(hit.hit.batch_id == batch.pk for hit in hits) for _submission, hits in returned_submissions(batch.study)
         ),
     )
 
@@ -193,7 +193,7 @@ def raters_of(batch: Batch, at: datetime, *, thorough: bool = True) -> list[Rate
     claims, votes = _claims(list(rows), at), _votes(batch)
     checks, flags = scores_of(list(rows)), _flags(batch)
     medians, agreement = (_medians(batch), _agreement(batch)) if thorough else ({}, {})
-    found = [
+    summaries = [
         replace(
             row,
             claim=claims.get(pk),
@@ -206,7 +206,7 @@ def raters_of(batch: Batch, at: datetime, *, thorough: bool = True) -> list[Rate
         )
         for pk, row in rows.items()
     ]
-    return sorted(found, key=lambda row: (row.claim is None, -row.submitted, row.annotator.code))
+    return sorted(summaries, key=lambda row: (row.claim is None, -row.submitted, row.annotator.code))
 
 
 def _assignments(batch: Batch) -> dict[int, RaterRow]:
@@ -219,11 +219,11 @@ def _assignments(batch: Batch) -> dict[int, RaterRow]:
         .values("annotator")
         .annotate(submitted=Count("pk", filter=mine), counted=Count("pk", filter=mine & filled), pay=Sum("pay_due"))
     )
-    found = {row["annotator"]: row for row in sums}
-    annotators = Annotator.objects.present().in_bulk(found)
+    sums_by_annotator = {row["annotator"]: row for row in sums}
+    annotators = Annotator.objects.present().in_bulk(sums_by_annotator)
     return {
         pk: RaterRow(annotators[pk], submitted=row["submitted"], counted=row["counted"], pay=to_cents(row["pay"]))
-        for pk, row in found.items()
+        for pk, row in sums_by_annotator.items()
         if pk in annotators
     }
 
@@ -255,7 +255,7 @@ def _all_votes(batch: Batch) -> QuerySet[Rating]:
 
 def _votes(batch: Batch) -> dict[int, VoteCounts]:
     first = Q(stage=FIRST)
-    left = Q(verdict=-1, display__a_is_left=True) | Q(verdict=1, display__a_is_left=False)
+    chose_left = Q(verdict=-1, display__a_is_left=True) | Q(verdict=1, display__a_is_left=False)
     right = Q(verdict=1, display__a_is_left=True) | Q(verdict=-1, display__a_is_left=False)
     rows = (
         _all_votes(batch)
@@ -263,7 +263,7 @@ def _votes(batch: Batch) -> dict[int, VoteCounts]:
         .annotate(
             votes=Count("pk", filter=first),
             ties=Count("pk", filter=first & Q(verdict=0)),
-            left=Count("pk", filter=first & left),
+            left=Count("pk", filter=first & chose_left),
             right=Count("pk", filter=first & right),
             timed=Count("pk", filter=first & Q(active_seconds__isnull=False)),
             seconds=Sum("active_seconds"),

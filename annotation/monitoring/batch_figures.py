@@ -40,24 +40,24 @@ def figures_of(batch: Batch, slots: Slots, raters: Sequence[RaterRow], at: datet
     """Sum up a batch's time and money, in one query besides its raters' rows."""
     study = batch.study
     recent = Q(submitted_at__gt=at - HOUR, submitted_at__lte=at, slot__isnull=False)
-    found = Assignment.objects.filter(hit__batch=batch).aggregate(
+    sums = Assignment.objects.filter(hit__batch=batch).aggregate(
         pay=Sum("pay_due"),
         last_hour=Count("pk", filter=recent & Q(state=Assignment.State.SUBMITTED)),
         began=Min("claimed_at"),
     )
     seconds, timed = sum(row.votes.seconds for row in raters), sum(row.votes.timed for row in raters)
-    pay, left = to_cents(found["pay"] or Decimal(0)), slots.total - slots.filled
-    due = study.pay_for(left)
+    pay, free_slots = to_cents(sums["pay"] or Decimal(0)), slots.total - slots.filled
+    pay_due = study.pay_for(free_slots)
     a_hit = _hours_of_a_hit(batch, seconds, timed)
     return Figures(
         hours=seconds / 3600,
-        hours_total=None if a_hit is None or not slots.total else seconds / 3600 + left * a_hit,
+        hours_total=None if a_hit is None or not slots.total else seconds / 3600 + free_slots * a_hit,
         measured=timed > 0,
         pay=pay,
-        pay_total=None if due is None or not slots.total else to_cents(pay + due),
+        pay_total=None if pay_due is None or not slots.total else to_cents(pay + pay_due),
         currency=study.currency,
-        last_hour=found["last_hour"],
-        finish=_finish(left, found["last_hour"], found["began"], at),
+        last_hour=sums["last_hour"],
+        finish=_finish(free_slots, sums["last_hour"], sums["began"], at),
     )
 
 
@@ -68,13 +68,13 @@ def _hours_of_a_hit(batch: Batch, seconds: float, timed: int) -> float | None:
     return batch.study.minutes_per_hit / 60 if batch.study.minutes_per_hit else None
 
 
-def _finish(left: int, last_hour: int, began: datetime | None, at: datetime) -> datetime | None:
+def _finish(free_slots: int, last_hour: int, began: datetime | None, at: datetime) -> datetime | None:
     """Return when the last slot is filled at the pace of the last hour; None without submissions or open slots.
 
     began : when the batch's first HIT was claimed; work of less than an hour has a higher pace
     """
-    if not left or not last_hour:
+    if not free_slots or not last_hour:
         return None
     period = HOUR if began is None else min(max(at - began, LEAST_PERIOD), HOUR)
-    remaining = left / last_hour * (period / HOUR)
+    remaining = free_slots / last_hour * (period / HOUR)
     return None if remaining > LONGEST_FORECAST else at + remaining * HOUR

@@ -106,7 +106,7 @@ def slots_of(batch: Batch, at: datetime) -> Slots:
     """Count a batch's slots in one query, from two indexes and the open claims, without reading slot rows."""
     slots = Slot.objects.filter(batch=batch).order_by()
     claimed = Assignment.objects.claimed().filter(slot__batch=batch).order_by()
-    found = (
+    counts = (
         Batch.objects.filter(pk=batch.pk)
         .order_by()
         .values(
@@ -118,11 +118,11 @@ def slots_of(batch: Batch, at: datetime) -> Slots:
         .get()
     )
     return Slots(
-        total=found["total"],
-        filled=found["total"] - found["free"] - found["claimed"],
-        claimed=found["claimed"] - found["lapsed"],
-        open=found["free"] + found["lapsed"],
-        lapsed=found["lapsed"],
+        total=counts["total"],
+        filled=counts["total"] - counts["free"] - counts["claimed"],
+        claimed=counts["claimed"] - counts["lapsed"],
+        open=counts["free"] + counts["lapsed"],
+        lapsed=counts["lapsed"],
     )
 
 
@@ -160,23 +160,23 @@ def _ratings_per_pair(batch: Batch, pairs: int) -> tuple[dict[int, int], int]:
     ).exclude(assignment__annotator__in=_not_counting(batch))
     per_pair = counted.values("pair").annotate(n=Count("pk"), raters=Count("assignment__annotator", distinct=True))
     rows = select_from_cte(per_pair, "SELECT n, COUNT(*), SUM(n - raters) FROM found GROUP BY n")
-    found = {int(count): int(many) for count, many, _twice in rows}
-    most = max([batch.raters_per_hit, *found])
-    histogram = {count: found.get(count, 0) for count in range(most + 1)}
-    histogram[0] = pairs - sum(found.values())
-    return histogram, sum(int(twice) for _count, _many, twice in rows)
+    pairs_by_count = {int(count): int(number) for count, number, _twice in rows}
+    highest = max([batch.raters_per_hit, *pairs_by_count])
+    histogram = {count: pairs_by_count.get(count, 0) for count in range(highest + 1)}
+    histogram[0] = pairs - sum(pairs_by_count.values())
+    return histogram, sum(int(twice) for _count, _pairs, twice in rows)
 
 
 def _not_counting(batch: Batch) -> QuerySet[Annotator, Any]:
-    whole = Annotator.objects.filter(study=batch.study_id)
-    return whole.filter(Q(excluded=True) | Q(withdrawn_at__isnull=False)).order_by().values("pk")
+    annotators = Annotator.objects.filter(study=batch.study_id)
+    return annotators.filter(Q(excluded=True) | Q(withdrawn_at__isnull=False)).order_by().values("pk")
 
 
 def _wrong_slots(batch: Batch) -> tuple[int, int]:
     filled = Slot.objects.filter(batch=batch, assignment__isnull=False).order_by()
     overfull = filled.values("hit").annotate(n=Count("pk")).filter(n__gt=batch.raters_per_hit)
-    found = filled.aggregate(slots=Count("pk"), assignments=Count("assignment", distinct=True))
-    return overfull.count(), found["slots"] - found["assignments"]
+    counts = filled.aggregate(slots=Count("pk"), assignments=Count("assignment", distinct=True))
+    return overfull.count(), counts["slots"] - counts["assignments"]
 
 
 def _not_counted(batch: Batch) -> tuple[int, int, int]:
@@ -184,9 +184,9 @@ def _not_counted(batch: Batch) -> tuple[int, int, int]:
     submitted = Assignment.objects.present().filter(hit__batch=batch, state=SUBMITTED, purpose=batch.purpose)
     out = Q(excluded=True) | Q(annotator__excluded=True)
     unfilled = Q(slot=None) if batch.purpose == Batch.Purpose.RATING else Q(pk=None)  # only rating HITs have slots
-    found = submitted.order_by().aggregate(
+    counts = submitted.order_by().aggregate(
         surplus=Count("pk", filter=unfilled & ~out),
         excluded=Count("pk", filter=out),
         late=Count("pk", filter=Q(late=True)),
     )
-    return found["surplus"], found["excluded"], found["late"]
+    return counts["surplus"], counts["excluded"], counts["late"]

@@ -183,19 +183,19 @@ def _wrapped(
 ) -> tuple[str, str]:
     """Return a partial that polls itself, and a digest of its content."""
     content = render_to_string(template, dict(context), request)
-    seen = sha256(f"{bool(trigger)}{content}".encode()).hexdigest()[:16]
+    etag = sha256(f"{bool(trigger)}{content}".encode()).hexdigest()[:16]
     around = {
         "id": f"batch-{name}",
         "address": reverse(f"annotation:batch-{name}", args=[batch.study.slug, batch.pk]),
-        "seen": seen,
+        "seen": etag,
         "trigger": trigger,
         "content": content,
     }
-    return render_to_string("annotation/monitoring/_polled.html", around, request), seen
+    return render_to_string("annotation/monitoring/_polled.html", around, request), etag
 
 
-def _response(request: HttpRequest, part: str, seen: str) -> HttpResponse:
-    if request.GET.get("seen") == seen:
+def _response(request: HttpRequest, part: str, etag: str) -> HttpResponse:
+    if request.GET.get("seen") == etag:
         return HttpResponse(status=204)
     return HttpResponse(part)
 

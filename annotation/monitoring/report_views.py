@@ -34,7 +34,7 @@ def reports(request: HttpRequest, study: Study) -> HttpResponse:
         if not manages:
             raise PermissionDenied
         if "keep" in request.POST:
-            listed = {str(one.pk): one for one, _hits in returned_submissions(study)}
+            listed = {str(submission.pk): submission for submission, _hits in returned_submissions(study)}
             if request.POST["keep"] not in listed:
                 raise Http404("no such returned submission")
             keep_returned_work(submission=listed[request.POST["keep"]])

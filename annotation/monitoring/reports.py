@@ -62,11 +62,15 @@ def returned_submissions(study: Study) -> list[tuple[Submission, list[Assignment
         participant__annotator__withdrawn_at=None,
         participant__annotator__excluded=False,
     ).exclude(details__has_key="work_kept")
-    found = list(submissions.select_related("channel", "participant__annotator").order_by("-ended_at", "-pk"))
-    hits = Assignment.objects.filter(pk__in=[pk for one in found for pk in one.details["unpaid"]], excluded=False)
+    returned = list(submissions.select_related("channel", "participant__annotator").order_by("-ended_at", "-pk"))
+    hits = Assignment.objects.filter(
+        pk__in=[pk for submission in returned for pk in submission.details["unpaid"]], excluded=False
+    )
     by_key = {str(hit.pk): hit for hit in hits.select_related("hit__batch")}
-    work = [(one, [by_key[pk] for pk in one.details["unpaid"] if pk in by_key]) for one in found]
-    return [(one, own) for one, own in work if own]
+    work = [
+        (submission, [by_key[pk] for pk in submission.details["unpaid"] if pk in by_key]) for submission in returned
+    ]
+    return [(submission, own) for submission, own in work if own]
 
 
 @transaction.atomic

@@ -46,13 +46,13 @@ def share(label: str, usual: float | None = None, *, help_text: str = "") -> for
 
 
 def number(
-    label: str, most: float = HIGHEST_PRICE, usual: float | None = None, *, help_text: str = ""
+    label: str, maximum: float = HIGHEST_PRICE, usual: float | None = None, *, help_text: str = ""
 ) -> forms.FloatField:
     """Return a field for a number that may be left out, which shows its default."""
     attributes = {"step": "any"} | ({} if usual is None else {"placeholder": str(usual)})
     widget = forms.NumberInput(attrs=attributes)
     return forms.FloatField(
-        required=False, min_value=0, max_value=most, label=label, help_text=help_text, widget=widget
+        required=False, min_value=0, max_value=maximum, label=label, help_text=help_text, widget=widget
     )
 
 
@@ -144,9 +144,11 @@ class PlanForm(forms.Form):
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, study: Study) -> None:
         super().__init__(data)
-        self.known = {self._key(one): one for one in configurations(study)}
+        self.known = {self._key(option): option for option in configurations(study)}
         fields: dict[str, Any] = self.fields
-        fields["configuration"].choices = [(key, str(one)) for key, one in self.known.items()] or [("", "none yet")]
+        fields["configuration"].choices = [(key, str(option)) for key, option in self.known.items()] or [
+            ("", "none yet")
+        ]
         fields["batches"].choices = [(name, name) for name in study.batches.for_rating().values_list("name", flat=True)]
         fields["batches"].widget.attrs["size"] = min(LIST_ROWS, max(1, len(fields["batches"].choices)))
         has_votes = Rating.objects.filter(display__assignment__hit__batch__study=study).exists()

@@ -47,10 +47,10 @@ def _about_variance(plan: Mapping[str, Any]) -> Iterator[str]:
         yield "The pilot's instances were chosen by separability: those of a random sample may vary otherwise."
     for group in components[0]["merged"]:
         yield f"The pilot can't tell apart what comes from {_joined(group)}. Designs unlike it may need fewer instances."
-    below = {name for one in components for name in one["truncated"]}
-    if below:
-        yield f"Estimated below 0 and taken as 0: {_joined(sorted(below))}. The plan errs on the safe side."
-    if all(one["total"] == 0 for one in components):
+    truncated = {name for component in components for name in component["truncated"]}
+    if truncated:
+        yield f"Estimated below 0 and taken as 0: {_joined(sorted(truncated))}. The plan errs on the safe side."
+    if all(component["total"] == 0 for component in components):
         yield "All values are alike, so there is no variance to plan from. Two instances is no advice: rate more first."
     if plan["measure"] == "consistency":
         yield (

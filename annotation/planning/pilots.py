@@ -74,8 +74,8 @@ class Assumptions:
 
     def shares(self, measure: PlannedMeasure) -> dict[str, float]:
         """Return the shares, with defaults."""
-        given = {name: getattr(self, name) for name in SHARES[measure]}
-        filled = {name: SHARES[measure][name] if value is None else value for name, value in given.items()}
+        values = {name: getattr(self, name) for name in SHARES[measure]}
+        filled = {name: SHARES[measure][name] if value is None else value for name, value in values.items()}
         if measure == PlannedMeasure.CONSISTENCY:
             filled |= {"pair": 0.0, "rater": 1 - filled["instance"]}
         return filled
@@ -127,8 +127,8 @@ def variance_of(study: Study, named: Configuration | None, spec: PlanSpec) -> Va
         votes = rows_of(rated_pairs.outcomes, first_votes(rated_pairs.outcomes))
         rated = np.unique(votes.instance[~np.isnan(votes.verdict)])
         if len(rated) >= MIN_INSTANCES:
-            about = _about_pilot(named, batches, rated_pairs.raters)
-            return _from_pilot(votes, spec, about, np.random.default_rng(study.seed))
+            pilot = _about_pilot(named, batches, rated_pairs.raters)
+            return _from_pilot(votes, spec, pilot, np.random.default_rng(study.seed))
         if spec.pilot_batches:
             raise Unacceptable(
                 f"The pilot has votes on {counted(len(rated), 'instances')}; a variance between instances needs "
@@ -148,23 +148,27 @@ def _about_pilot(named: Configuration, batches: tuple[Batch, ...] | None, codes:
     return {
         "batches": None if batches is None else [batch.name for batch in batches],
         "scripted": scripted.exists(),
-        "by_separability": any(str(one.selection.get("spec", "")).startswith(BY_SEPARABILITY) for one in used),
+        "by_separability": any(
+            str(used_batch.selection.get("spec", "")).startswith(BY_SEPARABILITY) for used_batch in used
+        ),
     }
 
 
-def _from_pilot(votes: Outcomes, spec: PlanSpec, about: dict[str, Any], rng: np.random.Generator) -> Variance:
-    known = ~np.isnan(votes.verdict)
+def _from_pilot(votes: Outcomes, spec: PlanSpec, description: dict[str, Any], rng: np.random.Generator) -> Variance:
+    is_known = ~np.isnan(votes.verdict)
     pilot: dict[str, Any] = {
-        **about,
-        "instances": len(np.unique(votes.instance[known])),
-        "raters": len(np.unique(votes.rater[known])),
-        "ratings": int(known.sum()),
-        "tie_share": float((votes.verdict[known] == 0).mean()),
+        **description,
+        "instances": len(np.unique(votes.instance[is_known])),
+        "raters": len(np.unique(votes.rater[is_known])),
+        "ratings": int(is_known.sum()),
+        "tie_share": float((votes.verdict[is_known] == 0).mean()),
     }
     if spec.measure == PlannedMeasure.WIN_RATE:
         scores = (1 - votes.verdict) / 2  # a win of A is 1, a tie 1/2
-        found = crossed_components(scores, votes.instance, votes.pair, votes.rater)
-        return Variance(dict.fromkeys(spec.pairs or PAIRS, found), {**pilot, "mean": float(scores[known].mean())})
+        estimates = crossed_components(scores, votes.instance, votes.pair, votes.rater)
+        return Variance(
+            dict.fromkeys(spec.pairs or PAIRS, estimates), {**pilot, "mean": float(scores[is_known].mean())}
+        )
     sets = rating_sets(votes)
     (n_pairs,) = spec.pairs or (int(np.bincount(sets.present[sets.present > 0]).argmax()),)
     steady = consistency_components(sets, n_pairs, rng=rng)
@@ -174,12 +178,12 @@ def _from_pilot(votes: Outcomes, spec: PlanSpec, about: dict[str, Any], rng: np.
 
 def _from_assumptions(study: Study, spec: PlanSpec) -> Variance:
     assumed = spec.assumptions or Assumptions()
-    found = assumed.components(spec.measure)
+    components = assumed.components(spec.measure)
     stated: dict[str, Any] = {"stated": spec.assumptions is not None, "shares": assumed.shares(spec.measure)}
     if spec.measure == PlannedMeasure.WIN_RATE:
         stated |= {"win_rate": assumed.win_rate, "tie_share": assumed.tie_share}
-        return Variance(dict.fromkeys(spec.pairs or PAIRS, found), assumptions=stated)
+        return Variance(dict.fromkeys(spec.pairs or PAIRS, components), assumptions=stated)
     return Variance(
-        dict.fromkeys(spec.pairs or (study.pairs_per_hit,), found),
+        dict.fromkeys(spec.pairs or (study.pairs_per_hit,), components),
         assumptions={**stated, "consistency_sd": assumed.consistency_sd},
     )

@@ -35,7 +35,7 @@ def plan(study: Study, spec: PlanSpec) -> dict[str, Any]:
         pilot_instances = variance.pilot["instances"] if variance.pilot else None
         aim = replace(aim, pilot_instances=pilot_instances)
         rates = _rates(study, named, spec)
-        found = [
+        candidates = [
             design
             for pairs, components in variance.components.items()
             for design in designs(
@@ -44,7 +44,7 @@ def plan(study: Study, spec: PlanSpec) -> dict[str, Any]:
         ]
     except AnalysisError as error:
         raise Unacceptable(str(error)) from None
-    best, here = cheapest(found), cheapest(found, here=True)
+    best, cheapest_with_instances = cheapest(candidates), cheapest(candidates, here=True)
     document = {
         "study": study.slug,
         "version": VERSION,
@@ -56,10 +56,10 @@ def plan(study: Study, spec: PlanSpec) -> dict[str, Any]:
         "finite_population": spec.finite,
         "variance": _variance_json(variance),
         "costs": {**asdict(rates), "currency": study.currency, "source_share_from": _share_from(named, spec)},
-        "designs": [asdict(design) for design in found],
-        "cheapest_by": _ranked_by(found),
+        "designs": [asdict(design) for design in candidates],
+        "cheapest_by": _ranked_by(candidates),
         "cheapest": None if best is None else asdict(best),
-        "cheapest_within_study": None if here is None else asdict(here),
+        "cheapest_within_study": None if cheapest_with_instances is None else asdict(cheapest_with_instances),
     }
     return {**document, "notes": notes(document)}
 
@@ -81,11 +81,11 @@ def _configuration(study: Study, spec: PlanSpec) -> Configuration | None:
         if not (spec.dataset and spec.systems):
             raise InvalidSelection("Name the data set and both systems.")
         return configuration(study, dataset=spec.dataset, systems=spec.systems)
-    known = configurations(study)
-    if len(known) > 1 and not spec.assumptions:
-        listed = "; ".join(str(one) for one in known)
+    existing = configurations(study)
+    if len(existing) > 1 and not spec.assumptions:
+        listed = "; ".join(str(option) for option in existing)
         raise InvalidSelection(f"Name the data set and both systems; the study has {listed}.")
-    return known[0] if len(known) == 1 else None
+    return existing[0] if len(existing) == 1 else None
 
 
 def _sizes(named: Configuration | None) -> dict[int, int] | None:
@@ -104,12 +104,12 @@ def _with_available(aim: Aim, sizes: Mapping[int, int] | None, pairs: int, finit
 def _rates(study: Study, named: Configuration | None, spec: PlanSpec) -> Prices:
     """Return the given prices, completed by the study's settings of the same names."""
     own = {price.name: getattr(study, price.name, None) for price in fields(Prices)}
-    known: dict[str, Any] = {
+    rates: dict[str, Any] = {
         name: value if isinstance(value, int) else float(value) for name, value in own.items() if value is not None
     }
     if "source_share" not in spec.prices and named is not None:
-        known["source_share"] = _source_share(named, study.pairs_per_hit)
-    return Prices(**{**known, **spec.prices})
+        rates["source_share"] = _source_share(named, study.pairs_per_hit)
+    return Prices(**{**rates, **spec.prices})
 
 
 def _source_share(named: Configuration, pairs: int) -> float:
@@ -118,8 +118,8 @@ def _source_share(named: Configuration, pairs: int) -> float:
     source = Instance.objects.filter(pk__in=ids).aggregate(mean=Avg(Length("source")))["mean"] or 0.0
     texts = Generation.objects.filter(instance__in=ids, system__in=[named.system_a, named.system_b])
     text = texts.aggregate(mean=Avg(Length("text")))["mean"] or 0.0
-    whole = float(source) + 2 * pairs * float(text)
-    return float(source) / whole if whole else 0.0
+    total = float(source) + 2 * pairs * float(text)
+    return float(source) / total if total else 0.0
 
 
 def _share_from(named: Configuration | None, spec: PlanSpec) -> str:
@@ -129,9 +129,9 @@ def _share_from(named: Configuration | None, spec: PlanSpec) -> str:
     return "unknown" if named is None else "texts"
 
 
-def _ranked_by(found: Sequence[Design]) -> str:
-    if any(design.cost is not None for design in found):
-        return "pay and judge cost" if any(design.judge_calls for design in found) else "pay"
+def _ranked_by(designs: Sequence[Design]) -> str:
+    if any(design.cost is not None for design in designs):
+        return "pay and judge cost" if any(design.judge_calls for design in designs) else "pay"
     return "raters' work"
 
 
@@ -149,11 +149,11 @@ def _variance_json(variance: Variance) -> dict[str, Any]:
         "components": [
             {
                 "pairs": pairs,
-                **asdict(found),
-                "truncated": list(found.truncated),
-                "merged": [list(group) for group in found.merged],
-                "total": found.total,
+                **asdict(component),
+                "truncated": list(component.truncated),
+                "merged": [list(group) for group in component.merged],
+                "total": component.total,
             }
-            for pairs, found in variance.components.items()
+            for pairs, component in variance.components.items()
         ],
     }

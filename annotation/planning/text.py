@@ -20,9 +20,9 @@ def _head(plan: Mapping[str, Any]) -> Iterator[str]:
     yield f"{plan['study']}{where}"
     yield f"{plan['measure']}, {plan['level']:.0%} interval {plan['width']:g} wide from the lower to the upper bound"
     yield from _source(plan["variance"])
-    one = plan["variance"]["components"][0]  # for the win rate, the same for any number of pairs
-    parts = ", ".join(f"{component_name(name)} {one[name]:.4f}" for name in parts_of(plan))
-    yield f"variance of one {'rating set' if plan['measure'] == 'consistency' else 'verdict'}: {one['total']:.4f} = {parts}"
+    component = plan["variance"]["components"][0]  # for the win rate, the same for any number of pairs
+    parts = ", ".join(f"{component_name(name)} {component[name]:.4f}" for name in parts_of(plan))
+    yield f"variance of one {'rating set' if plan['measure'] == 'consistency' else 'verdict'}: {component['total']:.4f} = {parts}"
 
 
 def _source(variance: Mapping[str, Any]) -> Iterator[str]:
@@ -33,16 +33,16 @@ def _source(variance: Mapping[str, Any]) -> Iterator[str]:
         )
     else:
         assumed = variance["assumptions"]
-        said = ", ".join(
+        parts = ", ".join(
             f"{name.replace('_', ' ')} {value:g}" for name, value in assumed.items() if isinstance(value, float)
         )
         shares = ", ".join(f"{component_name(name)} {share:g}" for name, share in assumed["shares"].items() if share)
-        yield f"assumed: {said}; shares of the variance: {shares}"
+        yield f"assumed: {parts}; shares of the variance: {shares}"
 
 
 def _table(designs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     rows = [_COLUMNS, *(_row(design) for design in designs)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(_COLUMNS))]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
     for row in rows:
         yield "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
@@ -76,5 +76,5 @@ def _foot(plan: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"note: {note}" for note in plan["notes"])
 
 
-def _number(value: float | None, places: int = 0) -> str:
-    return NONE if value is None else f"{value:,.{places}f}"
+def _number(value: float | None, decimals: int = 0) -> str:
+    return NONE if value is None else f"{value:,.{decimals}f}"

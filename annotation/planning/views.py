@@ -24,29 +24,29 @@ def planner(request: HttpRequest, study: Study) -> HttpResponse:
     return render(request, "annotation/planning/planner.html", context, status=422 if form.errors else 200)
 
 
-def _plan_context(found: dict[str, Any]) -> dict[str, Any]:
+def _plan_context(plan: dict[str, Any]) -> dict[str, Any]:
     """Return the context of a plan: a grid of the instances needed, and the variance components."""
     rows: dict[int, list[dict[str, Any]]] = {}
-    for design in found["designs"]:
-        design["is_cheapest"] = _same(design, found["cheapest"])
-        design["is_cheapest_here"] = _same(design, found["cheapest_within_study"])
+    for design in plan["designs"]:
+        design["is_cheapest"] = _same(design, plan["cheapest"])
+        design["is_cheapest_here"] = _same(design, plan["cheapest_within_study"])
         rows.setdefault(design["pairs"], []).append(design)
-    currency = found["costs"]["currency"]
-    first = found["variance"]["components"][0]
+    currency = plan["costs"]["currency"]
+    first = plan["variance"]["components"][0]
     parts = [
         (component_name(name), first[name], percent(first[name] / first["total"] if first["total"] else None, 0))
-        for name in parts_of(found)
+        for name in parts_of(plan)
     ]
     return {
-        "plan": found,
+        "plan": plan,
         "rows": rows,
         "parts": [
             *parts,
-            (f"one {'rating set' if found['measure'] == 'consistency' else 'verdict'}", first["total"], ""),
+            (f"one {'rating set' if plan['measure'] == 'consistency' else 'verdict'}", first["total"], ""),
         ],
         "pay_heading": f"Pay ({currency})" if currency else "Pay",
     }
 
 
-def _same(design: dict[str, Any], other: dict[str, Any] | None) -> bool:
-    return other is not None and (design["pairs"], design["raters"]) == (other["pairs"], other["raters"])
+def _same(design: dict[str, Any], reference: dict[str, Any] | None) -> bool:
+    return reference is not None and (design["pairs"], design["raters"]) == (reference["pairs"], reference["raters"])

@@ -312,8 +312,8 @@ def erasure_preview(annotator: Annotator) -> ErasurePreview:
 def due_to(annotator: Annotator) -> Decimal | None:
     """Return the pay due to a rater for submitted HITs; None where the study sets no pay."""
     submitted = annotator.assignments.filter(state=Assignment.State.SUBMITTED)
-    due: Decimal | None = submitted.aggregate(due=Sum("pay_due"))["due"]
-    return to_cents(due)
+    amount: Decimal | None = submitted.aggregate(due=Sum("pay_due"))["due"]
+    return to_cents(amount)
 
 
 def find_raters(key: str, study: Study | None = None) -> list[Annotator]:
@@ -323,14 +323,14 @@ def find_raters(key: str, study: Study | None = None) -> list[Annotator]:
     """
     everyone = Annotator.objects.select_related("study", "user").order_by("study", "pk")
     studies = Study.objects.all() if study is None else Study.objects.filter(pk=study.pk)
-    found = everyone.filter(study__in=studies)
-    hidden = [pseudonym(one, key) for one in studies]
-    person = found.filter(Q(user__username=key) | Q(participant__external_id__in=[key, *hidden]))
+    annotators = everyone.filter(study__in=studies)
+    hidden = [pseudonym(annotator, key) for annotator in studies]
+    person = annotators.filter(Q(user__username=key) | Q(participant__external_id__in=[key, *hidden]))
     if listed := list(person.distinct()):
         return listed
-    coded = list(found.filter(code=key))
+    coded = list(annotators.filter(code=key))
     if len(coded) > 1:
-        slugs = ", ".join(one.study.slug for one in coded)
+        slugs = ", ".join(annotator.study.slug for annotator in coded)
         raise Unacceptable(f"Raters of several studies have the code {key}: {slugs}. Name the study.")
     if not coded:
         raise UnknownName("No rater has this code, account name or platform id; nothing was changed.")

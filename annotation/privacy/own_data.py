@@ -63,12 +63,12 @@ def _account(user: User) -> Json:
             for grant in user.role_grants.select_related("study", "group").order_by("pk")
         ],
         "api_tokens": [
-            {"name": one.name, "made_at": _time(one.created_at), "last_used_at": _time(one.last_used_at)}
-            for one in user.api_tokens.order_by("pk")
+            {"name": row.name, "made_at": _time(row.created_at), "last_used_at": _time(row.last_used_at)}
+            for row in user.api_tokens.order_by("pk")
         ],
         "failed_sign_ins": [
-            {"last_at": _time(one.attempt_time), "address": one.ip_address, "browser": one.user_agent}
-            for one in attempts
+            {"last_at": _time(row.attempt_time), "address": row.ip_address, "browser": row.user_agent}
+            for row in attempts
         ],
     }
 
@@ -93,21 +93,21 @@ def _study(annotator: Annotator) -> Json:
         "erased_at": _time(annotator.erased_at),
         "work_ended": annotator.excluded or annotator.blocked_at is not None,
         "consent": [
-            {"version": one.version, "text": one.text, "accepted": one.accepted, "at": _time(one.answered_at)}
-            for one in annotator.consents.order_by("pk")
+            {"version": row.version, "text": row.text, "accepted": row.accepted, "at": _time(row.answered_at)}
+            for row in annotator.consents.order_by("pk")
         ],
         "qualification": [
-            {"attempt": one.attempt, "pairs": one.pairs, "right": one.right, "passed": one.passed} for one in results
+            {"attempt": row.attempt, "pairs": row.pairs, "right": row.right, "passed": row.passed} for row in results
         ],
         "hits": [_hit(assignment) for assignment in _work(annotator)],
         "messages": [
-            {"text": one.text, "sent_at": _time(one.sent_at), "read_at": _time(one.read_at)}
-            for one in annotator.messages.order_by("pk")
+            {"text": row.text, "sent_at": _time(row.sent_at), "read_at": _time(row.read_at)}
+            for row in annotator.messages.order_by("pk")
         ],
-        "decisions": [{"kind": one.kind, "at": _time(one.happened_at)} for one in events],
+        "decisions": [{"kind": row.kind, "at": _time(row.happened_at)} for row in events],
         "invitations": [
-            {"made_at": _time(one.created_at), "valid_until": _time(one.expires_at), "used_at": _time(one.used_at)}
-            for one in Invitation.objects.filter(annotator=annotator)
+            {"made_at": _time(row.created_at), "valid_until": _time(row.expires_at), "used_at": _time(row.used_at)}
+            for row in Invitation.objects.filter(annotator=annotator)
         ],
         "platform": _platform(annotator),
     }
@@ -135,38 +135,38 @@ def _hit(assignment: Assignment) -> Json:
         "return_reason": assignment.return_reason,
         "return_comment": assignment.return_comment,
         "pairs": [
-            _pair(place, display, assignment.annotator.study.questions)
-            for place, display in enumerate(displays, start=1)
+            _pair(position, display, assignment.annotator.study.questions)
+            for position, display in enumerate(displays, start=1)
         ],
     }
 
 
-def _pair(place: int, display: Display, questions: Sequence[Question]) -> Json:
+def _pair(position: int, display: Display, questions: Sequence[Question]) -> Json:
     return {
-        "place": place,
+        "place": position,
         "shown_at": _time(display.shown_at),
         "second_shown_at": _time(display.second_shown_at),
         "choices": [
-            {**_choice(one, display, questions), "at": _time(one.rated_at), "translated": one.translated}
-            for _key, one in sorted(display.votes.items())
+            {**_choice(row, display, questions), "at": _time(row.rated_at), "translated": row.translated}
+            for _key, row in sorted(display.votes.items())
         ],
         "history": [
             {
-                **_choice(one, display, questions),
-                "received_at": _time(one.received_at),
-                "chosen_at": _time(one.chosen_at),
-                "source_opened": one.source_opened,
+                **_choice(row, display, questions),
+                "received_at": _time(row.received_at),
+                "chosen_at": _time(row.chosen_at),
+                "source_opened": row.source_opened,
             }
-            for one in display.changes
+            for row in display.changes
         ],
         "reports": [
             {
-                "kind": one.kind,
-                "comment": one.comment,
-                "at": _time(one.flagged_at),
-                "taken_back_at": _time(one.taken_back_at),
+                "kind": row.kind,
+                "comment": row.comment,
+                "at": _time(row.flagged_at),
+                "taken_back_at": _time(row.taken_back_at),
             }
-            for one in display.flags.all()
+            for row in display.flags.all()
         ],
     }
 
@@ -188,30 +188,30 @@ def _platform(annotator: Annotator) -> Json | None:
     if participant is None:
         return None
     submissions = list(participant.submissions.order_by("pk"))
-    ids = [one.external_id for one in submissions]
-    about = Q(body__message__participant_id=participant.external_id) | Q(body__message__resource_id__in=ids)
+    ids = [row.external_id for row in submissions]
+    is_about = Q(body__message__participant_id=participant.external_id) | Q(body__message__resource_id__in=ids)
     return {
         "platform": participant.channel.kind,
         "id": participant.external_id,
         "joined_at": _time(participant.joined_at),
         "submissions": [
             {
-                "id": one.external_id,
-                "state": one.state,
-                "code": one.code,
-                "details": one.details,
-                "started_at": _time(one.started_at),
-                "ended_at": _time(one.ended_at),
+                "id": row.external_id,
+                "state": row.state,
+                "code": row.code,
+                "details": row.details,
+                "started_at": _time(row.started_at),
+                "ended_at": _time(row.ended_at),
                 "requests": [
                     {"kind": action.kind, "what": action.payload, "state": action.state, "at": _time(action.created_at)}
-                    for action in one.actions.order_by("pk")
+                    for action in row.actions.order_by("pk")
                 ],
             }
-            for one in submissions
+            for row in submissions
         ],
         "messages": [
-            {"received_at": _time(one.received_at), "body": one.body.get("message")}
-            for one in WebhookEvent.objects.filter(about, channel__study=annotator.study).order_by("pk")
+            {"received_at": _time(row.received_at), "body": row.body.get("message")}
+            for row in WebhookEvent.objects.filter(is_about, channel__study=annotator.study).order_by("pk")
         ],
     }
 

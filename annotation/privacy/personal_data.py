@@ -315,10 +315,10 @@ OTHER = {
 }
 
 
-def classified(held: Iterable[Entry], other: dict[str, str]) -> list[tuple[str, str]]:
+def classified(entries: Iterable[Entry], reasons: dict[str, str]) -> list[tuple[str, str]]:
     """List every field that a registry names, as (model, field), with duplicates."""
-    named = [(entry.model, name) for entry in held for name in entry.fields.split()]
-    for model, names in other.items():
+    named = [(entry.model, name) for entry in entries for name in entry.fields.split()]
+    for model, names in reasons.items():
         if names == ALL_OTHERS:
             fields = [field.name for field in apps.get_model(model)._meta.local_concrete_fields if field.name != "id"]
             names = " ".join(name for name in fields if (model, name) not in named)

@@ -52,12 +52,12 @@ def expired_studies(at: datetime) -> Iterator[Expired]:
 def erase_expired(*, at: datetime) -> list[Expired]:
     """Delete what is due, each rater in a transaction of its own to keep locks short; idempotent."""
     done = list(expired_studies(at))
-    for one in done:
-        for annotator in _raters_to_erase(one.study):
+    for erasure in done:
+        for annotator in _raters_to_erase(erasure.study):
             erase_rater(annotator=annotator, by=None, at=at, keep_ratings=True, logged=False)
-        erase_submissions(one.study, _unclaimed_submissions(one.study))
-        WebhookEvent.objects.filter(channel__study=one.study).delete()
-        log(study=one.study, kind=Event.Kind.ERASED, at=at, changes={"raters": one.raters})
+        erase_submissions(erasure.study, _unclaimed_submissions(erasure.study))
+        WebhookEvent.objects.filter(channel__study=erasure.study).delete()
+        log(study=erasure.study, kind=Event.Kind.ERASED, at=at, changes={"raters": erasure.raters})
     return done
 
 
@@ -66,7 +66,7 @@ def erase_traces(*, at: datetime) -> int:
     before = at - timedelta(days=SIGN_IN_DAYS)
     rows: list[QuerySet[Any]] = [Session.objects.filter(expire_date__lt=at), Mail.objects.filter(ended_at__lt=before)]
     rows += [model.objects.filter(attempt_time__lt=before) for model in (AccessAttempt, AccessFailureLog, AccessLog)]
-    return sum(found.delete()[0] for found in rows)
+    return sum(rows_of_model.delete()[0] for rows_of_model in rows)
 
 
 def _raters_to_erase(study: Study) -> QuerySet[Annotator]:

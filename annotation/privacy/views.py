@@ -44,7 +44,7 @@ def own_data_file(request: HttpRequest) -> HttpResponse:
 def erase(request: HttpRequest, study_key: str = "") -> HttpResponse:
     """Explain what erasure deletes and keeps, and do it: in one study, or, without a key, in all."""
     user = account_of(request)
-    annotators: Sequence[Annotator] = [one for one in annotator_records(user) if study_key in ("", one.study.key)]
+    annotators: Sequence[Annotator] = [item for item in annotator_records(user) if study_key in ("", item.study.key)]
     if not annotators:
         raise Http404("rates in no such study")
     everywhere = not study_key
@@ -53,14 +53,14 @@ def erase(request: HttpRequest, study_key: str = "") -> HttpResponse:
         if everywhere:
             done = erase_person(annotators=annotators, by=None, at=now)
         else:
-            done = [erase_rater(annotator=one, by=None, at=now) for one in annotators]
-        if not any(one.account for one in done):
+            done = [erase_rater(annotator=item, by=None, at=now) for item in annotators]
+        if not any(item.account for item in done):
             return redirect("annotation:own-data")
         logout(request)
-        return render(request, "annotation/privacy/erased.html", {"done": [one for one in done if one.due]})
+        return render(request, "annotation/privacy/erased.html", {"done": [item for item in done if item.due]})
     context = {
         "study": None if everywhere else annotators[0].study,
-        "prospects": [erasure_preview(one) for one in annotators],
+        "prospects": [erasure_preview(item) for item in annotators],
         "account_stays": is_account_needed(user, leaving=None if everywhere else annotators),
         "unclear": request.method == "POST",
     }

@@ -52,11 +52,11 @@ class Effect:
         if self.counted:
             parts.append("1 HIT counts again." if self.counted == 1 else f"{self.counted} HITs count again.")
         if self.surplus:
-            one, several = (
+            singular, several = (
                 "1 HIT stays uncounted: others have its place.",
                 "HITs stay uncounted: others have their places.",
             )
-            parts.append(one if self.surplus == 1 else f"{self.surplus} {several}")
+            parts.append(singular if self.surplus == 1 else f"{self.surplus} {several}")
         return " ".join(parts)
 
 
@@ -97,11 +97,11 @@ def include_annotator(*, annotator: Annotator, reason: str = "", by: User | None
     annotator.excluded, annotator.exclusion_reason = False, ""
     annotator.save(update_fields=["excluded", "exclusion_reason"])
     standing = annotator.assignments.filter(state=SUBMITTED, purpose=RATING, excluded=False)
-    kept = standing.filter(slot__isnull=False).count()
+    slots_held = standing.filter(slot__isnull=False).count()
     counted, surplus = _refill_slots(annotator, standing)
-    changes = {"hits_counted_again": kept + counted, "hits_left_uncounted": surplus}
+    changes = {"hits_counted_again": slots_held + counted, "hits_left_uncounted": surplus}
     _log(Event.Kind.INCLUDED, annotator, reason, by, at, changes=changes)
-    return Effect(changed=True, counted=kept + counted, surplus=surplus)
+    return Effect(changed=True, counted=slots_held + counted, surplus=surplus)
 
 
 @transaction.atomic
@@ -183,9 +183,9 @@ def release_idle(*, batch: Batch, after: timedelta, reason: str = "", by: User |
     if after < IDLE_AFTER:
         raise Unacceptable(f"A rater counts as idle after {LEAST_MINUTES} minutes at the earliest.")
     released = 0
-    for one in idle_claims(batch, at, after):
+    for claim in idle_claims(batch, at, after):
         try:
-            effect = release_claim(assignment=one.assignment, reason=reason, by=by, at=at, idle=after)
+            effect = release_claim(assignment=claim.assignment, reason=reason, by=by, at=at, idle=after)
         except (AssignmentClosed, Unacceptable):  # submitted, returned or withdrawn since
             continue
         released += effect.ended
@@ -209,10 +209,10 @@ def unblock_annotator(*, annotator: Annotator, by: User | None, at: datetime) ->
 
 def _lock(annotator: Annotator) -> Annotator:
     """Lock a rater, which serializes the decision with their own requests."""
-    found = Annotator.objects.select_for_update(of=("self",)).select_related("study").get(pk=annotator.pk)
-    if found.withdrawn_at is not None:
+    locked = Annotator.objects.select_for_update(of=("self",)).select_related("study").get(pk=annotator.pk)
+    if locked.withdrawn_at is not None:
         raise Unacceptable("This rater has withdrawn: nothing of theirs counts, and that is final.")
-    return found
+    return locked
 
 
 def _lock_assignment(assignment: Assignment) -> Assignment:
@@ -232,16 +232,16 @@ def _clean_reason(reason: str, *, needed: bool = True) -> str:
 
 
 def _expire(claims: Collection[Assignment], at: datetime) -> None:
-    Assignment.objects.filter(pk__in=[one.pk for one in claims]).update(state=EXPIRED, expires_at=at)
+    Assignment.objects.filter(pk__in=[claim.pk for claim in claims]).update(state=EXPIRED, expires_at=at)
 
 
 def _reopen(assignments: Collection[Assignment]) -> None:
-    reopen_slots([one.pk for one in assignments], {one.hit_id for one in assignments})
+    reopen_slots([assignment.pk for assignment in assignments], {assignment.hit_id for assignment in assignments})
 
 
 def _lost_slots(losing: Collection[Assignment]) -> dict[str, str]:
     """Record in the log's changes which assignments lose their slots: only these may be refilled later."""
-    return {"assignments": " ".join(one.key for one in losing)} if losing else {}
+    return {"assignments": " ".join(assignment.key for assignment in losing)} if losing else {}
 
 
 def _refill_slots(annotator: Annotator, assignments: QuerySet[Assignment]) -> tuple[int, int]:
@@ -253,12 +253,12 @@ def _refill_slots(annotator: Annotator, assignments: QuerySet[Assignment]) -> tu
         for key in str(changes.get("assignments", "")).split()
     }
     without = assignments.filter(slot=None, key__in=lost).order_by("submitted_at", "pk")
-    refilled = [take_free_slot(one) for one in without]
+    refilled = [take_free_slot(assignment) for assignment in without]
     return sum(refilled), len(refilled) - sum(refilled)
 
 
-def _log(kind: Event.Kind, annotator: Annotator, reason: str, by: User | None, at: datetime, **what: Any) -> None:
-    assignment = what.get("assignment")
+def _log(kind: Event.Kind, annotator: Annotator, reason: str, by: User | None, at: datetime, **details: Any) -> None:
+    assignment = details.get("assignment")
     if assignment is not None:
-        what["batch"] = assignment.hit.batch
-    log(study=annotator.study, kind=kind, by=by, at=at, annotator=annotator, reason=reason, **what)
+        details["batch"] = assignment.hit.batch
+    log(study=annotator.study, kind=kind, by=by, at=at, annotator=annotator, reason=reason, **details)

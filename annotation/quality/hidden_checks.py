@@ -67,8 +67,8 @@ def gold_ahead(annotator: Annotator, batch: Batch) -> QuerySet[Hit]:
         purpose=Batch.Purpose.GOLD,
         pairs_per_hit=batch.pairs_per_hit,  # another length would reveal the check
     )
-    seen = annotator.assignments.values("hit__matchup_id")
-    return Hit.objects.filter(batch__in=gold).exclude(matchup_id__in=seen).order_by("batch_id", "position")
+    seen_matchups = annotator.assignments.values("hit__matchup_id")
+    return Hit.objects.filter(batch__in=gold).exclude(matchup_id__in=seen_matchups).order_by("batch_id", "position")
 
 
 def _gold(annotator: Annotator, batch: Batch) -> Assignment | None:
@@ -119,8 +119,8 @@ def scores_of(annotator_ids: Collection[int]) -> dict[int, CheckScores]:
         "display__assignment__repeats", "display__pair_id", "verdict"
     ):
         before.setdefault((repeat_id, pair_id), set()).add(verdict)
-    again = first.filter(display__assignment__purpose=REPEAT)
-    for rater, repeat_id, pair_id, verdict in again.values_list(
+    repeated = first.filter(display__assignment__purpose=REPEAT)
+    for rater, repeat_id, pair_id, verdict in repeated.values_list(
         "display__assignment__annotator", "display__assignment_id", "display__pair_id", "verdict"
     ):
         if (repeat_id, pair_id) in before:
@@ -140,12 +140,12 @@ def apply_thresholds(annotator: Annotator, at: datetime) -> Annotator:
         (scores.gold_share, scores.gold_asked, study.gold_warn_below, study.gold_block_below, "known answers"),
         (scores.repeat_share, scores.repeat_asked, study.repeat_warn_below, study.repeat_block_below, "repeated pairs"),
     )
-    for share, answered, warn_below, block_below, what in judged:
+    for share, answered, warn_below, block_below, subject in judged:
         if share is None or answered < study.check_pairs_needed:
             continue
         if block_below is not None and share < block_below and annotator.blocked_at is None:
             annotator.blocked_at = at
-            annotator.block_reason = f"{share:.2f} of {answered} {what}, below {block_below:g}"
+            annotator.block_reason = f"{share:.2f} of {answered} {subject}, below {block_below:g}"
         if warn_below is not None and share < warn_below and not (annotator.warned_at or annotator.blocked_at):
             annotator.warned_at = at
     annotator.save(update_fields=["blocked_at", "block_reason", "warned_at"])

@@ -52,14 +52,17 @@ def qualification_status(annotator: Annotator) -> QualificationStatus:
     """Return an annotator's progress in the qualification."""
     results = list(annotator.qualification_results.order_by("attempt"))
     passed = any(result.passed for result in results)
-    left = max(annotator.study.qualification_attempts - len(results), 0)
+    attempts_left = max(annotator.study.qualification_attempts - len(results), 0)
     return QualificationStatus(
         required=not passed and qualification_hits(annotator).exists(),
         passed=passed,
         attempts_used=len(results),
-        attempts_left=left,
+        attempts_left=attempts_left,
         last=results[-1] if results else None,
-        awaits_retry=bool(results) and not passed and left > 0 and not _attempt(annotator, len(results) + 1).exists(),
+        awaits_retry=bool(results)
+        and not passed
+        and attempts_left > 0
+        and not _attempt(annotator, len(results) + 1).exists(),
     )
 
 
@@ -74,12 +77,12 @@ def next_assignment(annotator: Annotator, at: datetime) -> Assignment | None:
 
     Raises: ClaimRefused when the qualification wasn't passed.
     """
-    found = qualification_status(annotator)
-    if not found.required:
+    status = qualification_status(annotator)
+    if not status.required:
         return None
-    if found.awaits_retry or found.attempts_left == 0:
+    if status.awaits_retry or status.attempts_left == 0:
         raise ClaimRefused(_("You did not pass the qualification for this study."))
-    number = found.attempts_used + 1
+    number = status.attempts_used + 1
     following = _next_in_attempt(annotator, number)
     if following is None:  # a qualification batch was closed during the attempt
         record_result(annotator, number, at)
@@ -98,11 +101,11 @@ def _next_in_attempt(annotator: Annotator, number: int) -> Assignment | None:
         if (assignment := begun.get(hit.pk)) is not None and assignment.state != Assignment.State.SUBMITTED:
             return assignment
     done = sum(assignment.state == Assignment.State.SUBMITTED for assignment in begun.values())
-    others = [hit for hit in hits if hit.pk not in begun]
-    if not others or done >= (annotator.study.qualification_hits or math.inf):
+    remaining = [hit for hit in hits if hit.pk not in begun]
+    if not remaining or done >= (annotator.study.qualification_hits or math.inf):
         return None
     earlier = _instances_seen(annotator.assignments.filter(attempt__lt=number))
-    hit = min(others, key=lambda hit: hit.matchup.instance_id in earlier)
+    hit = min(remaining, key=lambda hit: hit.matchup.instance_id in earlier)
     return Assignment(hit=hit, annotator=annotator, purpose=QUALIFICATION, attempt=number, seed=new_seed())
 
 
@@ -119,10 +122,10 @@ def begin_attempt(*, annotator: Annotator, at: datetime) -> Assignment:
     Raises: ClaimRefused when none is allowed or due.
     """
     annotator = Annotator.objects.select_for_update(of=("self",)).select_related("study").get(pk=annotator.pk)
-    found = qualification_status(annotator)
-    if not found.required or not found.awaits_retry:
+    status = qualification_status(annotator)
+    if not status.required or not status.awaits_retry:
         raise ClaimRefused(_("There is nothing to try again."))
-    assignment = _next_in_attempt(annotator, found.attempts_used + 1)
+    assignment = _next_in_attempt(annotator, status.attempts_used + 1)
     if assignment is None:
         raise ClaimRefused(_("There is nothing to try again."))
     assignment.state, assignment.claimed_at = Assignment.State.EXPIRED, at  # waits to be claimed
@@ -134,41 +137,41 @@ def record_result(annotator: Annotator, number: int, at: datetime) -> Qualificat
     """Record the result of an attempt whose HITs are all submitted; None while some are missing."""
     if _next_in_attempt(annotator, number) is not None:
         return None
-    right, asked = 0, 0
+    right, total = 0, 0
     for assignment in _attempt(annotator, number).filter(state=Assignment.State.SUBMITTED):
         verdicts = first_verdicts(assignment)
         for display in assignment.displays.select_related("pair__matchup__instance", *_SYSTEMS):
-            asked += 1
+            total += 1
             right += verdicts.get(display.pk) == expected_verdict(display.pair)
     needed = annotator.study.qualification_share
-    result, _made = QualificationResult.objects.get_or_create(
+    result, _created = QualificationResult.objects.get_or_create(
         annotator=annotator,
         attempt=number,
         defaults={
-            "pairs": asked,
+            "pairs": total,
             "right": right,
             "needed_share": needed,
-            "passed": right >= pairs_needed(needed, asked),
+            "passed": right >= pairs_needed(needed, total),
             "finished_at": at,
         },
     )
     return result
 
 
-def pairs_needed(share: float, asked: int) -> int:
+def pairs_needed(share: float, total: int) -> int:
     """Return how many pairs have to be right; rounded first, since 0.1 * 30 > 3 in floating point."""
-    return math.ceil(round(share * asked, 9))
+    return math.ceil(round(share * total, 9))
 
 
 def may_show_answers(annotator: Annotator) -> bool:
     """Tell whether an annotator may see the expected answers: after the last attempt, or if all further HITs are new."""
-    found = qualification_status(annotator)
-    if found.passed or not found.attempts_left:
+    status = qualification_status(annotator)
+    if status.passed or not status.attempts_left:
         return True
-    seen = _instances_seen(annotator.assignments.all())
-    unseen = set(qualification_hits(annotator).values_list("matchup__instance_id", flat=True)) - seen
-    begun = _attempt(annotator, found.attempts_used + 1).count()
-    return len(unseen) >= hits_in_attempt(annotator) * found.attempts_left - begun
+    seen_instances = _instances_seen(annotator.assignments.all())
+    unseen = set(qualification_hits(annotator).values_list("matchup__instance_id", flat=True)) - seen_instances
+    begun = _attempt(annotator, status.attempts_used + 1).count()
+    return len(unseen) >= hits_in_attempt(annotator) * status.attempts_left - begun
 
 
 def answered(annotator: Annotator) -> QuerySet[Assignment]:
@@ -181,12 +184,12 @@ def too_few_hits(study: Study) -> str:
     """Return a notice when a qualification has too few HITs for all attempts to be different; empty if enough."""
     batches = Batch.objects.filter(study=study, purpose=Batch.Purpose.QUALIFICATION)
     hits = Hit.objects.filter(batch__in=batches.exclude(status=Batch.Status.CLOSED))
-    found = hits.aggregate(instances=Count("matchup__instance", distinct=True), hits=Count("pk", distinct=True))
-    available = found["instances"]
-    needed = study.qualification_attempts * (study.qualification_hits or found["hits"])
+    counts = hits.aggregate(instances=Count("matchup__instance", distinct=True), hits=Count("pk", distinct=True))
+    available = counts["instances"]
+    needed = study.qualification_attempts * (study.qualification_hits or counts["hits"])
     if not available or study.qualification_attempts == 1 or needed <= available:
         return ""
-    pairs = HitPair.objects.filter(hit__in=hits).count() / found["hits"]
+    pairs = HitPair.objects.filter(hit__in=hits).count() / counts["hits"]
     return (
         f"The qualification has {counted(available, 'HITs')} ({counted(round(available * pairs), 'pairs')}) of "
         f"different instances; for {study.qualification_attempts} attempts with fresh ones it needs "
@@ -205,16 +208,16 @@ def feedback(assignment: Assignment) -> list[Feedback]:
         "position"
     ):
         texts = (display.pair.generation_a.text, display.pair.generation_b.text)
-        left, right = texts if display.a_is_left else texts[::-1]
-        chosen, expected = verdicts.get(display.pk), expected_verdict(display.pair)
+        left_text, right_text = texts if display.a_is_left else texts[::-1]
+        choice, expected = verdicts.get(display.pk), expected_verdict(display.pair)
         rows.append(
             Feedback(
                 place=display.position + 1,
-                left=left,
-                right=right,
-                chosen=screen_side(chosen, display),
+                left=left_text,
+                right=right_text,
+                chosen=screen_side(choice, display),
                 expected=screen_side(expected, display),
-                is_right=chosen is not None and chosen == expected,
+                is_right=choice is not None and choice == expected,
                 why=str((display.pair.matchup.instance.gold or {}).get("why", "")),
             )
         )

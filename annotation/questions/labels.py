@@ -20,7 +20,7 @@ _STACKED = {DEFAULT_LEFT: gettext_noop("Top"), DEFAULT_RIGHT: gettext_noop("Bott
 
 def stacked_label(label: str) -> str:
     """Return a side's name on a narrow screen: a default one changes, the researcher's own stays."""
-    names = {gettext(beside): gettext(above) for beside, above in _STACKED.items()}
+    names = {gettext(inline): gettext(stacked) for inline, stacked in _STACKED.items()}
     return names.get(label, label)
 
 
@@ -47,11 +47,11 @@ def choice_names(question: Question, sides: tuple[str, str]) -> dict[str, SafeSt
     return {choice: choice_name(choice, sides) for choice in question.choices}
 
 
-def _both_names(beside: str, stacked: str) -> SafeString:
-    if beside == stacked:
-        return isolated(beside)
+def _both_names(inline: str, stacked: str) -> SafeString:
+    if inline == stacked:
+        return isolated(inline)
     return format_html(
-        '<bdi><span class="if-beside">{}</span><span class="if-stacked">{}</span></bdi>', beside, stacked
+        '<bdi><span class="if-beside">{}</span><span class="if-stacked">{}</span></bdi>', inline, stacked
     )
 
 

@@ -109,47 +109,47 @@ class BadQuestion(ValueError):
 FIELDS = tuple(field.name for field in fields(Question) if field.name != "number")
 
 
-def further_questions(given: Sequence[Mapping[str, Any]]) -> tuple[Question, ...]:
+def further_questions(definitions: Sequence[Mapping[str, Any]]) -> tuple[Question, ...]:
     """Return a study's stored further questions, numbered from 1."""
-    return tuple(Question(number=number, **one) for number, one in enumerate(given, start=1))
+    return tuple(Question(number=number, **definition) for number, definition in enumerate(definitions, start=1))
 
 
-def checked_questions(given: Any, main_key: str) -> list[dict[str, Any]]:
+def checked_questions(value: Any, main_key: str) -> list[dict[str, Any]]:
     """Return further questions as they are stored, from JSON values.
 
     Raises: BadQuestion naming the question by its place among all of them.
     """
-    if not isinstance(given, list):
+    if not isinstance(value, list):
         raise BadQuestion("The further questions must be a list.")
-    if len(given) >= MOST_QUESTIONS:
+    if len(value) >= MOST_QUESTIONS:
         raise BadQuestion(f"A pair may be asked {MOST_QUESTIONS} questions in all.")
-    keys, found = {main_key}, []
-    for place, one in enumerate(given, start=2):
+    keys, questions = {main_key}, []
+    for number, item in enumerate(value, start=2):
         try:
-            question = _checked(one)
+            question = _checked(item)
             if question["key"] in keys:
                 raise BadQuestion(f"another question has the key {question['key']}")
         except BadQuestion as error:
-            raise BadQuestion(f"Question {place}: {error}.") from None
+            raise BadQuestion(f"Question {number}: {error}.") from None
         keys.add(question["key"])
-        found.append(question)
-    return found
+        questions.append(question)
+    return questions
 
 
-def _checked(given: Any) -> dict[str, Any]:
-    if not isinstance(given, Mapping):
+def _checked(item: Any) -> dict[str, Any]:
+    if not isinstance(item, Mapping):
         raise BadQuestion("it must be an object with key and text")
-    if unknown := sorted(set(map(str, given)) - set(FIELDS)):
+    if unknown := sorted(set(map(str, item)) - set(FIELDS)):
         raise BadQuestion(f"it has no {', '.join(unknown)}, but {', '.join(FIELDS)}")
     texts = {
-        "key": _checked_text(given, "key", LONGEST_KEY),
-        "text": _checked_text(given, "text", LONGEST_TEXT),
-        "description": _checked_text(given, "description", LONGEST_DESCRIPTION),
+        "key": _checked_text(item, "key", LONGEST_KEY),
+        "text": _checked_text(item, "text", LONGEST_TEXT),
+        "description": _checked_text(item, "description", LONGEST_DESCRIPTION),
     }
     if (problem := key_problem(texts["key"])) or not texts["text"]:
         raise BadQuestion(problem or "a text is needed")
     switches: dict[str, Any] = {
-        name: given.get(name, name == "ties_allowed") for name in ("ties_allowed", "strength", "tie_kinds")
+        name: item.get(name, name == "ties_allowed") for name in ("ties_allowed", "strength", "tie_kinds")
     }
     if not all(isinstance(value, bool) for value in switches.values()):
         raise BadQuestion(f"{', '.join(switches)} must be true or false")
@@ -158,8 +158,8 @@ def _checked(given: Any) -> dict[str, Any]:
     return {**texts, **switches}
 
 
-def _checked_text(given: Mapping[str, Any], name: str, longest: int) -> str:
-    value = given.get(name, "")
+def _checked_text(definition: Mapping[str, Any], name: str, longest: int) -> str:
+    value = definition.get(name, "")
     if not isinstance(value, str) or text_problem(value, longest=longest, may_be_blank=True):
         raise BadQuestion(f"{name} must be a text of at most {longest} characters")
     return value.strip().replace("\r\n", "\n")
@@ -188,4 +188,7 @@ def described(question: Mapping[str, Any]) -> str:
 
 def without_wording(questions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return what votes depend on in stored further questions: all but the words."""
-    return [{name: value for name, value in one.items() if name not in ("text", "description")} for one in questions]
+    return [
+        {name: value for name, value in question.items() if name not in ("text", "description")}
+        for question in questions
+    ]

@@ -46,7 +46,7 @@ def refuse_fixed(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> None:
         before, after = map(without_wording, changes["criteria"])
         if before == after:
             changed.remove("criteria")
-        _refuse_other_keys(study, [one["key"] for one in before], [one.get("key") for one in after])
+        _refuse_other_keys(study, [question["key"] for question in before], [question.get("key") for question in after])
     _refuse_to_hide(study, changes)
     if (fixed := sorted(changed & FIXED_BY_VOTES)) and _has_votes(study):
         raise SettingFixed(fixed, "votes have been given; this can be chosen in a new study only")
@@ -77,8 +77,8 @@ def _refuse_to_hide(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> Non
     """
     criteria = list(zip(*changes.get("criteria", ([], [])), strict=False))
     for switch, answered in ANSWERED.items():
-        further = ((before.get(switch), after.get(switch)) for before, after in criteria)
-        for number, (before, after) in enumerate([changes.get(switch, (False, False)), *further]):
+        switches = ((before.get(switch), after.get(switch)) for before, after in criteria)
+        for number, (before, after) in enumerate([changes.get(switch, (False, False)), *switches]):
             if before and not after and _ratings(study).filter(answered, question=number).exists():
                 key = study.questions[number].key
                 raise SettingFixed(["criteria" if number else switch], f"answers to {key} have it and would lose it")

@@ -24,22 +24,22 @@ def refuse_missing_tables(study: Study, arms: Iterable[str], pairs: QuerySet[Pai
     `table:VARIANT` needs this table of every pair, `placebo:VARIANT` one of a pair of another instance.
     Raises: InvalidSelection with the number of pairs that lack each variant.
     """
-    shown = [arm for arm in map(Arm.parse, arms) if arm.shows_table]
-    if not shown:
+    arms_with_table = [arm for arm in map(Arm.parse, arms) if arm.shows_table]
+    if not arms_with_table:
         return
     instances = dict(pairs.values_list("pk", "matchup__instance_id"))
     lacking = []
-    for arm in shown:
+    for arm in arms_with_table:
         tables = ComparisonTable.objects.filter(study=study, variant=arm.variant)
         if arm.kind == "table":
             missing = len(instances.keys() - set(tables.values_list("pair_id", flat=True)))
-            what = f"{missing} of {len(instances)} pairs have no comparison table of variant {arm.variant}"
+            problem = f"{missing} of {len(instances)} pairs have no comparison table of variant {arm.variant}"
         else:
             having = set(tables.order_by().values_list("pair__matchup__instance_id", flat=True).distinct())
             missing = sum(not having - {instance} for instance in instances.values())
-            what = f"for {missing} of {len(instances)} pairs no other instance has a table of variant {arm.variant}"
+            problem = f"for {missing} of {len(instances)} pairs no other instance has a table of variant {arm.variant}"
         if missing:
-            lacking.append(f"{what} (arm {arm.name})")
+            lacking.append(f"{problem} (arm {arm.name})")
     if lacking:
         raise InvalidSelection(
             f"{'; '.join(lacking)}. Import the tables first, with {settings.COMMAND} import_tables or on the study's page."

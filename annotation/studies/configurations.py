@@ -56,8 +56,8 @@ def configurations(study: Study, *, checks: bool = True) -> list[Configuration]:
         .values_list("instance__dataset", "system_a_id", "system_b_id")
         .distinct()
     )
-    found = [Configuration(study, dataset, systems[a], systems[b]) for dataset, a, b in rows]
-    return sorted(found, key=lambda c: (c.dataset, c.system_a.name, c.system_b.name))
+    rated = [Configuration(study, dataset, systems[a], systems[b]) for dataset, a, b in rows]
+    return sorted(rated, key=lambda c: (c.dataset, c.system_a.name, c.system_b.name))
 
 
 def matchup_counts(study: Study) -> dict[tuple[str, int, int], int]:
@@ -72,12 +72,12 @@ def configuration(study: Study, *, dataset: str, systems: tuple[str, str]) -> Co
 
     Raises: UnknownName listing those that exist.
     """
-    known = configurations(study)
-    for candidate in known:
+    existing = configurations(study)
+    for candidate in existing:
         names = {candidate.system_a.name, candidate.system_b.name}
         if candidate.dataset == dataset and names == set(systems):
             return candidate
-    listed = "; ".join(str(c) for c in known) or "none yet: import instances first"
+    listed = "; ".join(str(c) for c in existing) or "none yet: import instances first"
     raise UnknownName(f"study {study.slug} has no {dataset}: {systems[0]} / {systems[1]}; it has {listed}")
 
 
@@ -86,9 +86,11 @@ def configuration_of_dataset(study: Study, dataset: str) -> Configuration:
 
     Raises: UnknownName listing the data sets that have one
     """
-    known = configurations(study)
-    found = next((one for one in known if one.dataset == dataset), None)
-    if found is None:
-        listed = ", ".join(dict.fromkeys(one.dataset for one in known)) or "none yet: import instances first"
+    existing = configurations(study)
+    match = next((candidate for candidate in existing if candidate.dataset == dataset), None)
+    if match is None:
+        listed = (
+            ", ".join(dict.fromkeys(candidate.dataset for candidate in existing)) or "none yet: import instances first"
+        )
         raise UnknownName(f"study {study.slug} compares no systems in a data set {dataset!r}; it has {listed}")
-    return found
+    return match

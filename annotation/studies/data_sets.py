@@ -49,22 +49,22 @@ class DataSet:
         return {
             **dict(zip(COLUMNS[:6], [self.name, *values], strict=True)),
             **{
-                f"{of}_{name}": getattr(found, name)
-                for of, found in zip(("source", "text"), self.lengths, strict=True)
+                f"{of}_{name}": getattr(lengths, name)
+                for of, lengths in zip(("source", "text"), self.lengths, strict=True)
                 for name in ("n", "mean", "median", "shortest", "longest")
             },
         }
 
 
-def data_sets(study: Study, *, most: int | None = None) -> list[DataSet]:
+def data_sets(study: Study, *, sample_size: int | None = None) -> list[DataSet]:
     """Return the figures of each data set, in the order of the instances, and where there are several, of all.
 
-    most : sources and texts of a data set whose words are counted, drawn with the study's seed; `None`: all of them
+    sample_size : sources and texts of a data set whose words are counted, drawn with the study's seed; `None`: all of them
     """
-    found: dict[str, DataSet] = {}
+    datasets: dict[str, DataSet] = {}
     gold = study.instances.exclude(gold=None).exclude(gold={})
     for name in study.instances.order_by("position").values_list("dataset", flat=True):
-        found.setdefault(name, DataSet(name)).instances += 1
+        datasets.setdefault(name, DataSet(name)).instances += 1
     generations = Generation.objects.filter(instance__study=study)
     systems = set(generations.order_by().values_list("instance__dataset", "system").distinct())
     counts = {
@@ -73,52 +73,59 @@ def data_sets(study: Study, *, most: int | None = None) -> list[DataSet]:
         "generations": _count(generations, "instance__dataset"),
         "pairs": _count(Pair.objects.filter(matchup__instance__study=study), "matchup__instance__dataset"),
     }
-    sources = _lengths(study, study.instances.exclude(source=""), "dataset", "source", most)
-    texts = _lengths(study, generations, "instance__dataset", "text", most)
-    for name, one in found.items():
+    sources = _lengths(study, study.instances.exclude(source=""), "dataset", "source", sample_size)
+    texts = _lengths(study, generations, "instance__dataset", "text", sample_size)
+    for name, dataset in datasets.items():
         for figure, by_name in counts.items():
-            setattr(one, figure, by_name.get(name, 0))
-        one.sources, one.texts = sources.get(name, Lengths()), texts.get(name, Lengths())
-    return [*found.values(), *([_together(list(found.values()), len({of for _, of in systems}))] * (len(found) > 1))]
+            setattr(dataset, figure, by_name.get(name, 0))
+        dataset.sources, dataset.texts = sources.get(name, Lengths()), texts.get(name, Lengths())
+    return [
+        *datasets.values(),
+        *([_together(list(datasets.values()), len({of for _, of in systems}))] * (len(datasets) > 1)),
+    ]
 
 
 def _count(rows: QuerySet[Any], dataset: str) -> dict[str, int]:
     return dict(rows.order_by().values_list(dataset).annotate(Count("pk")))
 
 
-def _lengths(study: Study, rows: QuerySet[Any], dataset: str, text: str, most: int | None) -> dict[str, Lengths]:
+def _lengths(study: Study, rows: QuerySet[Any], dataset: str, text: str, sample_size: int | None) -> dict[str, Lengths]:
     counts: dict[str, list[int]] = defaultdict(list)
-    for name, one in _texts(study, rows.order_by("pk"), dataset, text, most):
-        counts[name].append(length_in_words(one))
-    return {name: Lengths(tuple(found)) for name, found in counts.items()}
+    for name, text_of_row in _texts(study, rows.order_by("pk"), dataset, text, sample_size):
+        counts[name].append(length_in_words(text_of_row))
+    return {name: Lengths(tuple(lengths)) for name, lengths in counts.items()}
 
 
-def _texts(study: Study, rows: QuerySet[Any], dataset: str, text: str, most: int | None) -> Iterator[tuple[str, str]]:
+def _texts(
+    study: Study, rows: QuerySet[Any], dataset: str, text: str, sample_size: int | None
+) -> Iterator[tuple[str, str]]:
     """Yield data set and text, of all rows or of those that are drawn."""
-    if most is None:
+    if sample_size is None:
         yield from rows.values_list(dataset, text).iterator(chunk_size=CHUNK)
         return
     by_name: dict[str, list[int]] = defaultdict(list)
     for name, pk in rows.values_list(dataset, "pk"):
         by_name[name].append(pk)
-    names = {pk: name for name, ids in by_name.items() for pk in _drawn(study, ids, most)}
+    names = {pk: name for name, ids in by_name.items() for pk in _drawn(study, ids, sample_size)}
     ids = list(names)
     for start in range(0, len(ids), CHUNK):
         # By primary key alone: with the study's condition SQLite goes through all of its rows for each part.
-        for pk, one in rows.model._default_manager.filter(pk__in=ids[start : start + CHUNK]).values_list("pk", text):
-            yield names[pk], one
+        for pk, text_of_row in rows.model._default_manager.filter(pk__in=ids[start : start + CHUNK]).values_list(
+            "pk", text
+        ):
+            yield names[pk], text_of_row
 
 
-def _drawn(study: Study, ids: list[int], most: int) -> list[int]:
-    if len(ids) <= most:
+def _drawn(study: Study, ids: list[int], sample_size: int) -> list[int]:
+    if len(ids) <= sample_size:
         return ids
-    return sorted(np.random.default_rng([study.seed]).choice(ids, most, replace=False).tolist())
+    return sorted(np.random.default_rng([study.seed]).choice(ids, sample_size, replace=False).tolist())
 
 
-def _together(several: list[DataSet], systems: int) -> DataSet:
+def _together(datasets: list[DataSet], systems: int) -> DataSet:
     """Return the figures of all data sets: lengths are those of all texts, not means of means."""
     total = DataSet(None, systems=systems)
-    for one in several:
+    for dataset in datasets:
         for name in ("instances", "gold", "generations", "pairs", "sources", "texts"):
-            setattr(total, name, getattr(total, name) + getattr(one, name))
+            setattr(total, name, getattr(total, name) + getattr(dataset, name))
     return total

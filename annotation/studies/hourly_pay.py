@@ -27,8 +27,8 @@ def hourly_pay(pay: Decimal | None, currency: str, minutes_per_hit: int | None) 
     """Return the pay for an hour of HITs; None where pay, currency or expected minutes are not known."""
     if pay is None or not currency or not minutes_per_hit:
         return None
-    least = settings.LEAST_HOURLY_PAY.get(currency.upper())
-    return HourlyPay(to_cents(pay * 60 / minutes_per_hit), currency.upper(), least)
+    minimum = settings.LEAST_HOURLY_PAY.get(currency.upper())
+    return HourlyPay(to_cents(pay * 60 / minutes_per_hit), currency.upper(), minimum)
 
 
 def hourly_pay_of(study: Study) -> HourlyPay | None:

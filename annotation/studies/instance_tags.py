@@ -5,8 +5,8 @@ from typing import Any
 
 def tags_of(metadata: dict[str, Any]) -> tuple[str, ...]:
     """Return the tags in an instance's metadata: texts, or one text, under `tags` or `tag`."""
-    found: list[str] = []
+    tags: list[str] = []
     for key in ("tags", "tag"):
         value = metadata.get(key)
-        found += [value] if isinstance(value, str) else value if isinstance(value, list) else []
-    return tuple(dict.fromkeys(tag for tag in found if isinstance(tag, str) and tag))
+        tags += [value] if isinstance(value, str) else value if isinstance(value, list) else []
+    return tuple(dict.fromkeys(tag for tag in tags if isinstance(tag, str) and tag))

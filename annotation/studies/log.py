@@ -11,9 +11,9 @@ from annotation.models import Event, Study
 from annotation.questions.questions import described
 
 
-def log(*, study: Study, kind: str, by: User | None = None, at: datetime | None = None, **what: Any) -> Event:
+def log(*, study: Study, kind: str, by: User | None = None, at: datetime | None = None, **details: Any) -> Event:
     """Add an event to a study's log; `what`: batch, annotator, assignment, reason, changes."""
-    return Event.objects.create(study=study, kind=kind, by=by, happened_at=at or timezone.now(), **what)
+    return Event.objects.create(study=study, kind=kind, by=by, happened_at=at or timezone.now(), **details)
 
 
 LONGEST_SHOWN = 200  # characters of a value; the log's page shows all
@@ -22,8 +22,8 @@ LONGEST_SHOWN = 200  # characters of a value; the log's page shows all
 def events_of(study: Study) -> QuerySet[Event]:
     """Return a study's log, the latest first."""
     visible = study.events.filter(annotator__withdrawn_at=None, assignment__annotator__withdrawn_at=None)
-    about = ("batch", "annotator", "assignment__annotator", "assignment__hit", "by")
-    return visible.select_related(*about).order_by("-happened_at", "-pk")
+    relations = ("batch", "annotator", "assignment__annotator", "assignment__hit", "by")
+    return visible.select_related(*relations).order_by("-happened_at", "-pk")
 
 
 def shown_with_results(study: Study) -> list[dict[str, str]]:
@@ -84,7 +84,7 @@ def _change(value: Any) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(described(one) if isinstance(one, dict) else str(one) for one in value) or "none"
+        return ", ".join(described(item) if isinstance(item, dict) else str(item) for item in value) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "nothing" if value in (None, "") else str(value)

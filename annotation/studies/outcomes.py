@@ -51,34 +51,39 @@ def select(configuration: Configuration, batches: Iterable[Batch] | None = None)
 
     batches : by default all batches for rating
     """
-    chosen = list(batches_for_rating(configuration) if batches is None else batches)
-    return _select([configuration], configuration.matchups(), chosen, [bool(chosen)])[0]
+    selected_batches = list(batches_for_rating(configuration) if batches is None else batches)
+    return _select([configuration], configuration.matchups(), selected_batches, [bool(selected_batches)])[0]
 
 
 def select_each(
-    study: Study, wanted: Sequence[Configuration], batches: Iterable[Batch] | None = None
+    study: Study, configurations: Sequence[Configuration], batches: Iterable[Batch] | None = None
 ) -> list[Selection]:
     """Make the selections of several configurations of a study, each as `select` would."""
-    chosen = list(study.batches.for_rating() if batches is None else batches)
-    batched = {(batch.dataset, batch.system_a_id, batch.system_b_id) for batch in chosen}
-    has_batch = [one.key in batched if batches is None else bool(chosen) for one in wanted]
-    return _select(wanted, Matchup.objects.filter(instance__study=study), chosen, has_batch)
+    selected_batches = list(study.batches.for_rating() if batches is None else batches)
+    batched = {(batch.dataset, batch.system_a_id, batch.system_b_id) for batch in selected_batches}
+    has_batch = [
+        configuration.key in batched if batches is None else bool(selected_batches) for configuration in configurations
+    ]
+    return _select(configurations, Matchup.objects.filter(instance__study=study), selected_batches, has_batch)
 
 
-def select_unplaced(study: Study, wanted: Sequence[Configuration]) -> list[Selection]:
+def select_unplaced(study: Study, configurations: Sequence[Configuration]) -> list[Selection]:
     """Make the selections of the instances that stand on no HIT for rating; those that serve checks only are left out."""
     placed = Hit.objects.filter(batch__in=study.batches.for_rating().order_by()).order_by()
     matchups = Matchup.objects.filter(instance__study=study).exclude(pk__in=placed.values("matchup_id"))
-    return _select(wanted, matchups, (), [False] * len(wanted))
+    return _select(configurations, matchups, (), [False] * len(configurations))
 
 
 def _select(
-    wanted: Sequence[Configuration], matchups: QuerySet[Matchup], batches: Sequence[Batch], has_batch: Sequence[bool]
+    configurations: Sequence[Configuration],
+    matchups: QuerySet[Matchup],
+    batches: Sequence[Batch],
+    has_batch: Sequence[bool],
 ) -> list[Selection]:
     """Make the selections of some configurations from these matchups; those without a batch have all their pairs."""
-    if not wanted:
+    if not configurations:
         return []
-    code = {one.key: number for number, one in enumerate(wanted)}
+    code = {configuration.key: number for number, configuration in enumerate(configurations)}
     names = ("pk", "instance__instance_id", "instance__dataset", "system_a_id", "system_b_id")
     listed = [row for row in matchups.order_by("instance__position").values_list(*names) if row[2:] in code]
     matchup = np.array([row[0] for row in listed], dtype=np.int64)
@@ -95,21 +100,21 @@ def _select(
     on_hits = number_columns(HitPair.objects.filter(hit__batch__in=batches).order_by(), "pair_id")[0].astype(np.int64)
     is_chosen = np.zeros(len(matchup), dtype=bool)
     if not is_placed.all():
-        free = number_columns(without_checks(wanted[0].study, matchups.order_by()), "pk")[0]
+        free = number_columns(without_checks(configurations[0].study, matchups.order_by()), "pk")[0]
         is_chosen = ~is_placed & np.isin(matchup, free)
     pair_is_chosen = np.where(is_placed[row], np.isin(pair, on_hits), is_chosen[row])
     is_chosen[row[pair_is_chosen]] = True
 
     chance, instance, each = _chances(matchup[by_key], by_key, batches), np.full(len(matchup), -1), []
-    for number, one in enumerate(wanted):
-        chosen, pairs = np.flatnonzero(is_chosen & (of == number)), np.flatnonzero(of[row] == number)
-        instance[chosen] = np.arange(len(chosen))
+    for number, configuration in enumerate(configurations):
+        selected, pairs = np.flatnonzero(is_chosen & (of == number)), np.flatnonzero(of[row] == number)
+        instance[selected] = np.arange(len(selected))
         each.append(
             Selection(
-                configuration=one,
-                matchup_ids=tuple(matchup[chosen].tolist()),
-                instance_ids=tuple(listed[place][1] for place in chosen.tolist()),
-                chance=chance[chosen],
+                configuration=configuration,
+                matchup_ids=tuple(matchup[selected].tolist()),
+                instance_ids=tuple(listed[position][1] for position in selected.tolist()),
+                chance=chance[selected],
                 pair=pair[pairs],
                 instance=np.where(pair_is_chosen[pairs], instance[row[pairs]], -1),
                 index=index[pairs],
@@ -126,11 +131,11 @@ def _chances(matchups: IntArray, places_of: IntArray, batches: Sequence[Batch]) 
     hits = number_columns(Hit.objects.filter(batch__in=batches).order_by(), "matchup_id", "inclusion_probability")
     row = places(matchups, hits[0])
     at, chance = places_of[row[row >= 0]], hits[1][row >= 0]
-    least, most = np.full(len(matchups), np.inf), np.full(len(matchups), -np.inf)
+    smallest, largest = np.full(len(matchups), np.inf), np.full(len(matchups), -np.inf)
     unknown = np.isnan(chance)
-    np.minimum.at(least, at, np.where(unknown, -np.inf, chance))  # no matchup with an unknown one has equal bounds
-    np.maximum.at(most, at, np.where(unknown, np.inf, chance))
-    return np.where(least == most, least, np.nan)
+    np.minimum.at(smallest, at, np.where(unknown, -np.inf, chance))  # no matchup with an unknown one has equal bounds
+    np.maximum.at(largest, at, np.where(unknown, np.inf, chance))
+    return np.where(smallest == largest, smallest, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,25 +163,26 @@ def rows_on_each(selections: Sequence[Selection], *pairs: IntArray) -> list[list
     if not selections:
         return [[] for _ in pairs]
     columns = [
-        (one.pair, np.full(len(one.pair), number), one.instance, one.index) for number, one in enumerate(selections)
+        (selection.pair, np.full(len(selection.pair), number), selection.instance, selection.index)
+        for number, selection in enumerate(selections)
     ]
-    key, *known = (np.concatenate(column) for column in zip(*columns, strict=True))
+    key, *known_keys = (np.concatenate(column) for column in zip(*columns, strict=True))
     by_key = np.argsort(key, kind="stable")
-    key, (of, instance, index) = key[by_key], (column[by_key] for column in known)
-    return [_rows_on_each(places(key, one), of, instance, index, len(selections)) for one in pairs]
+    key, (of, instance, index) = key[by_key], (column[by_key] for column in known_keys)
+    return [_rows_on_each(places(key, selection), of, instance, index, len(selections)) for selection in pairs]
 
 
 def _rows_on_each(
-    found: IntArray, of: IntArray, instance: IntArray, index: IntArray, n: int
+    positions: IntArray, of: IntArray, instance: IntArray, index: IntArray, n: int
 ) -> list[ConfigurationRows]:
     """Split rows by configuration; `found` is the place of each row's pair in the other columns, or -1."""
-    at = np.flatnonzero(found >= 0)
-    row = found[at]
-    whose = of[row].astype(np.uint16 if n < 1 << 16 else np.int64)  # small numbers are sorted by counting
-    order = np.argsort(whose, kind="stable")
-    bounds = np.append(0, np.cumsum(np.bincount(whose, minlength=n))).tolist()
+    at = np.flatnonzero(positions >= 0)
+    row = positions[at]
+    owner = of[row].astype(np.uint16 if n < 1 << 16 else np.int64)  # small numbers are sorted by counting
+    order = np.argsort(owner, kind="stable")
+    bounds = np.append(0, np.cumsum(np.bincount(owner, minlength=n))).tolist()
     mine = [order[low:high] for low, high in pairwise(bounds)]
-    return [ConfigurationRows(at[one], instance[row[one]], index[row[one]]) for one in mine]
+    return [ConfigurationRows(at[rows], instance[row[rows]], index[row[rows]]) for rows in mine]
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,9 +208,9 @@ def human_answers(
     selection: Selection, batches: Iterable[Batch] | None = None, *, stage: str = "first", question: int = MAIN
 ) -> Answers:
     """Return `human_ratings` with the numbers of the answers that they leave out."""
-    one = selection.configuration
-    hits = Hit.objects.filter(matchup__in=one.matchups().order_by())
-    return _answers(one.study, hits, [selection], batches, stage=stage, question=question)[0]
+    configuration = selection.configuration
+    hits = Hit.objects.filter(matchup__in=configuration.matchups().order_by())
+    return _answers(configuration.study, hits, [selection], batches, stage=stage, question=question)[0]
 
 
 def human_answers_on_each(
@@ -233,16 +239,20 @@ def _answers(
     whose: Whose = EVERYONE,
     timed: bool = True,
 ) -> list[Answers]:
-    chosen = [batch.pk for batch in (study.batches.for_rating() if batches is None else batches)]
+    batch_ids = [batch.pk for batch in (study.batches.for_rating() if batches is None else batches)]
     if batches is not None:
-        hits = hits.filter(batch__in=chosen)
-    asked = study.questions[question]
-    votes = read_votes(study, hits.order_by(), chosen, stage=stage, question=asked, whose=whose, timed=timed)
+        hits = hits.filter(batch__in=batch_ids)
+    asked_question = study.questions[question]
+    votes = read_votes(
+        study, hits.order_by(), batch_ids, stage=stage, question=asked_question, whose=whose, timed=timed
+    )
     counted, left_out = rows_on_each(selections, votes.pair, votes.left_out)
     rated = [_rated(votes, rows.selected()) for rows in counted]
-    if asked.strength or asked.tie_kinds:
-        rated = [replace(one, asked=asked) for one in rated]
-    return [Answers(one, _count(votes.reason[rows.at])) for one, rows in zip(rated, left_out, strict=True)]
+    if asked_question.strength or asked_question.tie_kinds:
+        rated = [replace(rated_pairs, asked=asked_question) for rated_pairs in rated]
+    return [
+        Answers(rated_pairs, _count(votes.reason[rows.at])) for rated_pairs, rows in zip(rated, left_out, strict=True)
+    ]
 
 
 def _count(reasons: IntArray) -> dict[str, int]:
@@ -253,14 +263,14 @@ def _count(reasons: IntArray) -> dict[str, int]:
 def _rated(votes: HumanVotes, rows: ConfigurationRows) -> RatedPairs:
     at = rows.at
     people, person = groups(votes.person[at])
-    codes = [votes.codes[one] for one in people.tolist()]
+    codes = [votes.codes[index] for index in people.tolist()]
     by_code = sorted(range(len(codes)), key=codes.__getitem__)
     rank = np.empty(len(codes), dtype=np.int64)
     rank[by_code] = np.arange(len(codes))
     return RatedPairs(
         outcomes_on(rows, votes.verdict[at], rank[person]),
         first_is_a=votes.first_is_a[at],
-        raters=tuple(codes[place] for place in by_code),
+        raters=tuple(codes[position] for position in by_code),
         chance=votes.chance[at],
         seconds=votes.seconds[at],
         shown=votes.shown[at],
@@ -272,8 +282,8 @@ def _rated(votes: HumanVotes, rows: ConfigurationRows) -> RatedPairs:
 def outcomes_on(rows: ConfigurationRows, verdict: FloatArray, rater: IntArray) -> Outcomes:
     """Return verdicts on one selection; A has the code 0, B 1."""
     n = len(rows.at)
-    zeros, ones = np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64)
-    return Outcomes(rows.instance, rows.index, zeros, ones, verdict, rater)
+    zeros, weights = np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64)
+    return Outcomes(rows.instance, rows.index, zeros, weights, verdict, rater)
 
 
 def batches_for_rating(configuration: Configuration) -> QuerySet[Batch]:
@@ -300,8 +310,8 @@ def batches_named(study: Study, names: Sequence[str]) -> tuple[Batch, ...] | Non
     """
     if not names:
         return None
-    known = {batch.name: batch for batch in study.batches.for_rating()}
-    if strangers := [name for name in names if name not in known]:
-        listed = ", ".join(known) or "none"
+    batches_by_name = {batch.name: batch for batch in study.batches.for_rating()}
+    if strangers := [name for name in names if name not in batches_by_name]:
+        listed = ", ".join(batches_by_name) or "none"
         raise UnknownName(f"study {study.slug} has no batch {', '.join(strangers)} for rating; it has {listed}")
-    return tuple(known[name] for name in dict.fromkeys(names))
+    return tuple(batches_by_name[name] for name in dict.fromkeys(names))

@@ -49,12 +49,14 @@ class FurtherQuestionsWidget(forms.Widget):
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
         """Add a form for each row; unreadable values are shown as they were given."""
         context = super().get_context(name, value, attrs)
-        rows = [dict(one) for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+        rows = (
+            [dict(question) for question in value if isinstance(question, Mapping)] if isinstance(value, list) else []
+        )
         context["rows"] = [
             FurtherQuestionForm(
-                prefix=f"{name}-{place}", initial=rows[place] if place < len(rows) else {"ties_allowed": True}
+                prefix=f"{name}-{index}", initial=rows[index] if index < len(rows) else {"ties_allowed": True}
             )
-            for place in range(MOST_QUESTIONS - 1)
+            for index in range(MOST_QUESTIONS - 1)
         ]
         context["asked"] = len(rows)
         return context
@@ -63,7 +65,7 @@ class FurtherQuestionsWidget(forms.Widget):
         """Return the value under `name`, or the rows that are not empty."""
         if name in data:
             return data[name]
-        rows = [_row(data, f"{name}-{place}") for place in range(MOST_QUESTIONS - 1)]
+        rows = [_row(data, f"{name}-{index}") for index in range(MOST_QUESTIONS - 1)]
         return [row for row in rows if row["key"] or row["text"]]
 
     def value_omitted_from_data(self, data: Mapping[str, Any], files: Any, name: str) -> bool:

@@ -27,8 +27,8 @@ def question_named(study: Study, key: str) -> Question | None:
 
     Raises: UnknownName listing those that exist.
     """
-    found = find_question(study, key)
-    return found if len(study.questions) > 1 else None
+    question = find_question(study, key)
+    return question if len(study.questions) > 1 else None
 
 
 def answered_questions(study: Study) -> set[int]:
@@ -46,5 +46,5 @@ def answered_questions(study: Study) -> set[int]:
 
 def named_questions(study: Study) -> Mapping[int, Question]:
     """Return a study's questions by number; none where it asks only one, which pages and files don't name."""
-    asked = study.questions
-    return {question.number: question for question in asked} if len(asked) > 1 else {}
+    questions = study.questions
+    return {question.number: question for question in questions} if len(questions) > 1 else {}

@@ -26,8 +26,8 @@ def find_study(slug: str, *, lock: bool = False) -> Study:
     try:
         study = (Study.objects.select_for_update() if lock else Study.objects).get(slug=slug)
     except Study.DoesNotExist:
-        known = ", ".join(Study.objects.values_list("slug", flat=True)[:20]) or "none yet"
-        raise UnknownStudy(f"there is no study {slug}; known: {known}") from None
+        slugs = ", ".join(Study.objects.values_list("slug", flat=True)[:20]) or "none yet"
+        raise UnknownStudy(f"there is no study {slug}; known: {slugs}") from None
     if study.merging:
         raise AnnotationError(f"an import into study {slug} is being completed; try again in a few seconds")
     return study

@@ -116,8 +116,8 @@ class StudySettingsForm(forms.ModelForm[Study]):
 
     def clean_arms(self) -> list[str]:
         """Split names at line breaks and commas."""
-        given = self.cleaned_data["arms"].replace(",", "\n").splitlines()
-        return [name.strip() for name in given if name.strip()]
+        lines = self.cleaned_data["arms"].replace(",", "\n").splitlines()
+        return [name.strip() for name in lines if name.strip()]
 
     def clean(self) -> dict[str, Any]:
         """Return further questions as they are stored, if they can be asked."""
@@ -146,18 +146,18 @@ class StudySettingsForm(forms.ModelForm[Study]):
     @property
     def groups(self) -> list["SettingsGroup"]:
         """The groups of fields, each field with its default."""
-        return [self._group(title, about, names) for title, about, names in GROUPS]
+        return [self._group(title, summary, names) for title, summary, names in GROUPS]
 
-    def _group(self, title: str, about: str, names: Sequence[str]) -> "SettingsGroup":
+    def _group(self, title: str, summary: str, names: Sequence[str]) -> "SettingsGroup":
         fields = [self[name] for name in names]
         for bound in fields:
             if default := default_shown(bound.name):
-                said = f"Default: {default}"
+                note = f"Default: {default}"
                 stop = "" if default.endswith(("?", "!", ".")) else "."
-                bound.help_text = f"{bound.field.help_text} {said}{stop}".strip()
+                bound.help_text = f"{bound.field.help_text} {note}{stop}".strip()
         preview = next((self.PREVIEWS[name] for name in names if name in self.PREVIEWS), "")
         changed = [str(bound.label) for bound in fields if is_changed(self.instance, bound.name)]
-        return SettingsGroup(title, about, fields, preview, changed)
+        return SettingsGroup(title, summary, fields, preview, changed)
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class SettingsGroup:
     @property
     def is_wrong(self) -> bool:
         """Tell whether a field has errors."""
-        return any(one.errors for one in self.fields)
+        return any(field.errors for field in self.fields)
 
 
 def default_shown(name: str) -> str:
@@ -204,8 +204,8 @@ class FirstSettingsForm(StudySettingsForm):
     FIRST = ("title", "task_kind", "question", "pairs_per_hit", "raters_per_hit")
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, instance: Study) -> None:
-        further = {name for name in self.base_fields if name not in self.FIRST}
-        if data is not None and not further & data.keys():
+        later_names = {name for name in self.base_fields if name not in self.FIRST}
+        if data is not None and not later_names & data.keys():
             # Not sent by a browser, but by a script that leaves the other settings to the template.
             data = {**form_data(instance, {}), **{name: data[name] for name in self.FIRST if data.get(name)}}
         super().__init__(data, instance=instance)
@@ -220,8 +220,10 @@ class FirstSettingsForm(StudySettingsForm):
     @property
     def further(self) -> list[SettingsGroup]:
         """The other groups."""
-        others = ((title, about, [name for name in names if name not in self.FIRST]) for title, about, names in GROUPS)
-        return [self._group(title, about, names) for title, about, names in others if names]
+        groups = (
+            (title, summary, [name for name in names if name not in self.FIRST]) for title, summary, names in GROUPS
+        )
+        return [self._group(title, summary, names) for title, summary, names in groups if names]
 
 
 class QuestionsForm(StudySettingsForm):
@@ -253,39 +255,39 @@ def reason_field(**more: Any) -> forms.CharField:
     return forms.CharField(max_length=LONGEST_REASON, widget=forms.Textarea(attrs={"rows": 2}), **named)
 
 
-def checked_settings(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
+def checked_settings(study: Study, values: Mapping[str, Any]) -> dict[str, Any]:
     """Validate some settings together with the study's others, and return their cleaned values.
 
-    given : by name; texts as in a form, or values as in JSON
+    values : by name; texts as in a form, or values as in JSON
     Raises: BadFields.
     """
-    form = StudySettingsForm(form_data(study, given), instance=study)
+    form = StudySettingsForm(form_data(study, values), instance=study)
     if not form.is_valid():
         raise BadFields({name: [str(problem) for problem in problems] for name, problems in form.errors.items()})
-    return {name: form.cleaned_data[name] for name in given}
+    return {name: form.cleaned_data[name] for name in values}
 
 
-def form_data(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the data of a submitted form: the study's settings, with the given ones replaced.
+def form_data(study: Study, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the data of a submitted form: the study's settings, with some of them replaced.
 
     Raises: BadFields for an unknown name, or a value of the wrong type.
     """
     fields = StudySettingsForm.base_fields
-    if unknown := [name for name in given if name not in fields]:
-        known = ", ".join(fields)
-        raise BadFields({name: [f"No such setting; there are {known}."] for name in unknown})
+    if unknown := [name for name in values if name not in fields]:
+        names = ", ".join(fields)
+        raise BadFields({name: [f"No such setting; there are {names}."] for name in unknown})
     present = {name: _form_value(value) for name, value in StudySettingsForm(instance=study).initial.items()}
-    bad = {name: [problem] for name, value in given.items() if (problem := _kind_problem(fields[name], value))}
+    bad = {name: [problem] for name, value in values.items() if (problem := _kind_problem(fields[name], value))}
     if bad:
         raise BadFields(bad)
-    switches = {name: _is_yes(value) for name, value in given.items() if isinstance(fields[name], forms.BooleanField)}
-    return {**present, **{name: _form_value(value) for name, value in given.items()}, **switches}
+    switches = {name: _is_yes(value) for name, value in values.items() if isinstance(fields[name], forms.BooleanField)}
+    return {**present, **{name: _form_value(value) for name, value in values.items()}, **switches}
 
 
 def _form_value(value: Any) -> Any:
     """Return a value as form data; booleans stay."""
     if isinstance(value, list):
-        return "\n".join(value) if all(isinstance(one, str) for one in value) else value
+        return "\n".join(value) if all(isinstance(item, str) for item in value) else value
     return value if isinstance(value, bool) else "" if value is None else str(value)
 
 

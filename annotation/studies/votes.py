@@ -131,34 +131,36 @@ def read_votes(
     batches : primary keys of the batches whose answers count
     timed   : whether `seconds` and `shown` are read
     """
-    known, batch = number_columns(hits.order_by("pk"), "pk", "batch_id").astype(np.int64)
-    has_most = 2 * len(known) > Hit.objects.count()  # reading all rows takes less time than joining those of the HITs
-    given = _assignments(study, hits, known, np.isin(batch, list(batches)), whose, has_most=has_most)
+    hit_ids, batch = number_columns(hits.order_by("pk"), "pk", "batch_id").astype(np.int64)
+    has_most = 2 * len(hit_ids) > Hit.objects.count()  # reading all rows takes less time than joining those of the HITs
+    assignments = _assignments(study, hits, hit_ids, np.isin(batch, list(batches)), whose, has_most=has_most)
     stored = Rating.objects.for_question(question.number).filter(stage=stage)
     if not has_most:
         stored = stored.filter(display__assignment__hit__in=hits)
-    answers = _answers(stored, given, question, timed=timed)
-    out = (given.is_wanted & ~given.is_counted & given.reasons.any(axis=0))[answers.of]
+    answers = _answers(stored, assignments, question, timed=timed)
+    out = (assignments.is_wanted & ~assignments.is_counted & assignments.reasons.any(axis=0))[answers.of]
 
     on_hits = HitPair.objects.all() if has_most else HitPair.objects.filter(hit__in=hits)
-    of, asked, chance = _asked(on_hits, given)
-    answer = places_of_two((answers.of, answers.pair), (of, asked))
+    of, asked_pair, chance = _asked(on_hits, assignments)
+    answer = places_of_two((answers.of, answers.pair), (of, asked_pair))
     is_answered = answer >= 0
-    kept = (np.bincount(of[is_answered], minlength=len(given.key)) > 0)[of]  # an assignment without answers has no rows
+    is_kept = (np.bincount(of[is_answered], minlength=len(assignments.key)) > 0)[
+        of
+    ]  # an assignment without answers has no rows
     if stage != Rating.Stage.FIRST:
-        kept &= is_answered
-    if not kept.all():
-        of, asked, chance, answer = of[kept], asked[kept], chance[kept], answer[kept]
+        is_kept &= is_answered
+    if not is_kept.all():
+        of, asked_pair, chance, answer = of[is_kept], asked_pair[is_kept], chance[is_kept], answer[is_kept]
     # What is appended is the value of pairs without an answer, whose place is -1.
     position = np.append(answers.position, np.nan)[answer]
     if timed and question.number != MAIN:
-        seconds = _seconds_on_pairs(hits, stage, given, of, asked)
+        seconds = _seconds_on_pairs(hits, stage, assignments, of, asked_pair)
     else:
         seconds = np.append(answers.seconds, np.nan)[answer]
     return HumanVotes(
-        codes=given.codes,
-        pair=asked,
-        person=given.person[of],
+        codes=assignments.codes,
+        pair=asked_pair,
+        person=assignments.person[of],
         verdict=np.append(answers.verdict, np.nan)[answer],
         first_is_a=np.append(answers.first_is_a, np.nan)[answer],
         chance=chance,
@@ -167,46 +169,46 @@ def read_votes(
         strength=np.append(answers.strength, np.nan)[answer],
         tie_kind=np.append(answers.tie_kind, 0.0)[answer],
         left_out=answers.pair[out],
-        reason=given.reasons[:, answers.of[out]].argmax(axis=0),
+        reason=assignments.reasons[:, answers.of[out]].argmax(axis=0),
     )
 
 
-def _answers(stored: QuerySet[Rating], given: _Assignments, question: Question, *, timed: bool) -> _Answers:
+def _answers(stored: QuerySet[Rating], assignments: _Assignments, question: Question, *, timed: bool) -> _Answers:
     """Read the ratings of some assignments; others are left out."""
     has_degree = question.strength or question.tie_kinds
     times, degrees = OF_TIME if timed else (), OF_DEGREE if has_degree else ()
-    shown = packed("display__pair_id", *OF_ANSWER)
-    found = number_columns(stored.order_by(), "display__assignment_id", shown, *degrees, *times)
-    of = places(given.key, found[0])
+    displayed = packed("display__pair_id", *OF_ANSWER)
+    columns = number_columns(stored.order_by(), "display__assignment_id", displayed, *degrees, *times)
+    of = places(assignments.key, columns[0])
     if (of < 0).any():  # of other HITs
-        found, of = found[:, of >= 0], of[of >= 0]
-    pair, verdict, side = unpacked(found[1], *(n for _, n in OF_ANSWER))
+        columns, of = columns[:, of >= 0], of[of >= 0]
+    pair, verdict, side = unpacked(columns[1], *(n for _, n in OF_ANSWER))
     unread = np.full(len(of), np.nan)
-    strength, tie_kind = found[2:4] if has_degree else (unread, np.zeros(len(of)))
-    seconds, position = found[-2:] if timed else (unread, unread)
+    strength, tie_kind = columns[2:4] if has_degree else (unread, np.zeros(len(of)))
+    seconds, position = columns[-2:] if timed else (unread, unread)
     return _Answers(
         of, pair, (verdict - 1).astype(np.float64), _FIRST_IS_A[side], strength, tie_kind, seconds, position
     )
 
 
 def _seconds_on_pairs(
-    hits: QuerySet[Hit], stage: str, given: _Assignments, of: IntArray, asked: IntArray
+    hits: QuerySet[Hit], stage: str, assignments: _Assignments, of: IntArray, asked_pair: IntArray
 ) -> FloatArray:
     """Return the active seconds on pairs, which are kept with the main question."""
     recorded = Rating.objects.for_question(MAIN).filter(stage=stage, display__assignment__hit__in=hits)
     spent = number_columns(recorded.order_by(), "display__assignment_id", "display__pair_id", "active_seconds")
-    found = places_of_two((places(given.key, spent[0]), spent[1].astype(np.int64)), (of, asked))
-    return np.append(spent[2], np.nan)[found]
+    rows = places_of_two((places(assignments.key, spent[0]), spent[1].astype(np.int64)), (of, asked_pair))
+    return np.append(spent[2], np.nan)[rows]
 
 
 def _assignments(
-    study: Study, hits: QuerySet[Hit], known: IntArray, is_chosen: BoolArray, whose: Whose, *, has_most: bool
+    study: Study, hits: QuerySet[Hit], hit_ids: IntArray, is_chosen: BoolArray, whose: Whose, *, has_most: bool
 ) -> _Assignments:
     """Read the assignments on some HITs, whose primary keys `known` has, ascending; `is_chosen`: their answers count."""
     people = list(study.annotators.order_by("pk").values_list("pk", "code", "withdrawn_at", "excluded"))
-    keys = np.array([one[0] for one in people], dtype=np.int64)
-    has_withdrawn = np.array([one[2] is not None for one in people], dtype=bool)
-    is_excluded = np.array([one[3] for one in people], dtype=bool)
+    keys = np.array([person_row[0] for person_row in people], dtype=np.int64)
+    has_withdrawn = np.array([person_row[2] is not None for person_row in people], dtype=bool)
+    is_excluded = np.array([person_row[3] for person_row in people], dtype=bool)
     flags = flags_of(
         Q(excluded=True),
         ~Q(purpose=Assignment.Purpose.RATING),
@@ -215,30 +217,30 @@ def _assignments(
         Q(pk__isnull=False) if whose.arms is None else _in_arms(whose.arms),
     )
     stored = Assignment.objects.all() if has_most else Assignment.objects.filter(hit__in=hits)
-    found = number_columns(stored.order_by(), "pk", "annotator_id", packed("hit_id", (flags, 32)))
-    key, annotator, hit_and_flags = found[:, np.argsort(found[0], kind="stable")]
+    columns = number_columns(stored.order_by(), "pk", "annotator_id", packed("hit_id", (flags, 32)))
+    key, annotator, hit_and_flags = columns[:, np.argsort(columns[0], kind="stable")]
     key, (hit, flag) = key.astype(np.int64), unpacked(hit_and_flags, 32)
-    of_hit = places(known, hit)
+    of_hit = places(hit_ids, hit)
     if (of_hit < 0).any():  # of other HITs
         key, annotator, hit, flag, of_hit = (column[of_hit >= 0] for column in (key, annotator, hit, flag, of_hit))
     drawn, chance = number_columns(
         hits.exclude(inclusion_probability=None).order_by("pk"), "pk", "inclusion_probability"
     )
     person = places(keys, annotator)
-    excluded, check, not_submitted, surplus, wanted = (flag & (1 << bit) > 0 for bit in range(5))
+    excluded, check, not_submitted, surplus, is_wanted = (flag & (1 << bit) > 0 for bit in range(5))
     excluded = (excluded | is_excluded[person]) & (not whose.with_excluded)
     reasons = np.stack([has_withdrawn[person], check, excluded, not_submitted, surplus])
     if whose.people is not None:
-        wanted &= np.array([one[1] in whose.people for one in people], dtype=bool)[person]
+        is_wanted &= np.array([person_row[1] in whose.people for person_row in people], dtype=bool)[person]
     return _Assignments(
         key,
         hit,
         np.append(chance, np.nan)[places(drawn.astype(np.int64), hit)],
         person,
         reasons,
-        wanted,
-        wanted & ~reasons.any(axis=0) & is_chosen[of_hit],
-        tuple(one[1] for one in people),
+        is_wanted,
+        is_wanted & ~reasons.any(axis=0) & is_chosen[of_hit],
+        tuple(person_row[1] for person_row in people),
     )
 
 
@@ -248,14 +250,14 @@ def _in_arms(arms: Collection[str]) -> Q:
     return Q(arm__in=arms) | Q(Exists(second))
 
 
-def _asked(on_hits: QuerySet[HitPair], given: _Assignments) -> tuple[IntArray, IntArray, FloatArray]:
+def _asked(on_hits: QuerySet[HitPair], assignments: _Assignments) -> tuple[IntArray, IntArray, FloatArray]:
     """Return a row for each pair of each counted assignment: the assignment's row, the pair, the HIT's chance."""
     hit, pair = number_columns(on_hits.order_by("hit_id", "position"), "hit_id", "pair_id")
     listed, start, size = np.unique(hit.astype(np.int64), return_index=True, return_counts=True)
-    counted = np.flatnonzero(given.is_counted)
-    at = places(listed, given.hit[counted])
+    counted = np.flatnonzero(assignments.is_counted)
+    at = places(listed, assignments.hit[counted])
     counted, at = counted[at >= 0], at[at >= 0]
     sizes = size[at]
     first = np.cumsum(sizes) - sizes
-    place = np.arange(sizes.sum()) + np.repeat(start[at] - first, sizes)
-    return np.repeat(counted, sizes), pair[place].astype(np.int64), np.repeat(given.chance[counted], sizes)
+    position = np.arange(sizes.sum()) + np.repeat(start[at] - first, sizes)
+    return np.repeat(counted, sizes), pair[position].astype(np.int64), np.repeat(assignments.chance[counted], sizes)

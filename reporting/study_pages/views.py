@@ -143,7 +143,7 @@ def instances(request: HttpRequest, study: Study) -> HttpResponse:
     """List a study's instances, with figures of its data sets."""
     page = Paginator(study.instances.all(), 50).get_page(request.GET.get("page"))
     context = {"study": study, "page": page, "counted": COUNTED_TEXTS}
-    context["data_sets"] = data_sets(study, most=COUNTED_TEXTS) if page.number == 1 else []
+    context["data_sets"] = data_sets(study, sample_size=COUNTED_TEXTS) if page.number == 1 else []
     return render(request, "reporting/study_pages/instances.html", context)
 
 
