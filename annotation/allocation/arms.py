@@ -59,7 +59,7 @@ def draw_arm(*, study: Study, annotator: Annotator | None = None, instance: Inst
 
 def nth_arm(study: Study, number: int) -> str:
     """Return the arm of the n-th arrival (from 0)."""
-    block, place = divmod(number, len(study.arms))
+    block, index = divmod(number, len(study.arms))
     order = list(study.arms)
     Random(derived_seed(study.seed, "arms", block)).shuffle(order)
-    return str(order[place])
+    return str(order[index])

@@ -98,7 +98,7 @@ def _claim_locked(annotator: Annotator, at: datetime) -> Assignment | None:
         return None
     # A query of its own: the locking statement may have waited, and reads the other tables as of its start.
     unfinished = _UNFINISHED.all(annotator=annotator.pk)
-    if current := next((one for one in unfinished if one.state == Assignment.State.CLAIMED), None):
+    if current := next((assignment for assignment in unfinished if assignment.state == Assignment.State.CLAIMED), None):
         return current
     return _claim_new(annotator, at, unfinished)
 
@@ -132,7 +132,7 @@ def _claim_next(
     slot = queue.lock_next(annotator, rating, arm_of_rater(annotator)) if rating else None
     if slot is None:
         return None
-    batch = next(one for one in rating if one.pk == slot.batch_id)
+    batch = next(candidate for candidate in rating if candidate.pk == slot.batch_id)
     if (check := next_check(annotator, batch)) is not None:
         return _begin(check, at, shown_at)
     slot.hit.batch = batch
@@ -144,9 +144,9 @@ def _resume(
     annotator: Annotator, unfinished: Sequence[Assignment], batches: Sequence[Batch], at: datetime
 ) -> Assignment | None:
     """Claim an unfinished HIT, or an unfinished hidden check, once more."""
-    if (check := next((one for one in unfinished if one.purpose in CHECKS), None)) is not None:
+    if (check := next((candidate for candidate in unfinished if candidate.purpose in CHECKS), None)) is not None:
         return _begin(check, at)
-    by_hit = {one.hit_id: one for one in unfinished if one.purpose == Assignment.Purpose.RATING}
+    by_hit = {candidate.hit_id: candidate for candidate in unfinished if candidate.purpose == Assignment.Purpose.RATING}
     rating = queue.for_rating(annotator, batches, ClaimKind.RESUMED) if by_hit else []
     if not rating:
         return None
@@ -169,10 +169,10 @@ def _start_in_slot(slot: Slot, assignment: Assignment, at: datetime, shown_at: d
 
 def _locked(annotator: Annotator, at: datetime) -> Annotator:
     """Lock an annotator, which serializes one person's tabs."""
-    found = _LOCKED.first(annotator=annotator.pk, at=at)
-    if found is None:
+    row = _LOCKED.first(annotator=annotator.pk, at=at)
+    if row is None:
         raise Annotator.DoesNotExist(annotator.pk)
-    return found
+    return row
 
 
 def _begin(assignment: Assignment, at: datetime, shown_at: datetime | None = None) -> Assignment:

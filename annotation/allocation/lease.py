@@ -53,9 +53,9 @@ def lock_with_annotator(assignments: QuerySet[Assignment]) -> QuerySet[Assignmen
 
 def with_consent(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
     """Read assignments with their study, and the annotator's answer to its consent text."""
-    found = assignments.select_related("annotator", "hit__batch__study").order_by()
+    rows = assignments.select_related("annotator", "hit__batch__study").order_by()
     columns = {"accepted": accepted("annotator_id", "hit__batch__study__consent_version")}  # declared on the model
-    return found.annotate(**columns)
+    return rows.annotate(**columns)
 
 
 def attach_annotator(assignment: Assignment) -> Assignment:
@@ -75,10 +75,10 @@ LEAST_EXTENSION = 1 / 60  # of the lease: saves a write on most votes
 
 def lock_hit(assignment: Assignment) -> LockedHit:
     """Lock an assignment within the caller's transaction. Raises: AssignmentClosed when it was deleted."""
-    found = _ASSIGNMENT.first(assignment=assignment.pk)
-    if found is None:
+    row = _ASSIGNMENT.first(assignment=assignment.pk)
+    if row is None:
         raise AssignmentClosed(_("This HIT is not there any more; nothing was changed."))
-    return LockedHit(attach_annotator(found))
+    return LockedHit(attach_annotator(row))
 
 
 def extend_lease(hit: LockedHit, at: datetime, *, extend: bool = True, revises: bool = False) -> LockedHit:
@@ -141,8 +141,8 @@ def reacquire_slot(assignment: Assignment) -> bool:
         return False
     if assignment.purpose != Assignment.Purpose.RATING:
         return True
-    others = assignment.annotator.assignments.exclude(pk=assignment.pk).exclude(state=EXPIRED)
-    if others.filter(hit__matchup_id=assignment.hit.matchup_id).exists():
+    other_claims = assignment.annotator.assignments.exclude(pk=assignment.pk).exclude(state=EXPIRED)
+    if other_claims.filter(hit__matchup_id=assignment.hit.matchup_id).exists():
         return False
     if not for_rating(assignment.annotator, [batch], ClaimKind.SENT):
         return False

@@ -16,13 +16,13 @@ def is_reached(annotator: Annotator, channel: Channel | None, claim: ClaimKind =
     Hidden checks count like any other HIT, so that the cap does not reveal them; qualifications, returned and expired
     HITs don't count.
     """
-    most = annotator.study.most_hits_per_rater
-    if most is not None and hit_count(annotator) >= most:
+    limit = annotator.study.most_hits_per_rater
+    if limit is not None and hit_count(annotator) >= limit:
         return True
     if channel is None:
         return False
-    left = adapter_of(channel).hits_left(annotator=annotator, channel=channel, claim=claim)
-    return left is not None and left <= 0
+    hits = adapter_of(channel).hits_left(annotator=annotator, channel=channel, claim=claim)
+    return hits is not None and hits <= 0
 
 
 def hit_count(annotator: Annotator) -> int:

@@ -43,8 +43,8 @@ def no_work_reason(annotator: Annotator, at: datetime) -> str:
 
 
 def _failed(annotator: Annotator) -> bool:
-    found = qualification_status(annotator)
-    return found.required and not found.passed and found.attempts_left == 0
+    status = qualification_status(annotator)
+    return status.required and not status.passed and status.attempts_left == 0
 
 
 def _expiries(study: int, annotator: int) -> "QuerySet[Assignment, datetime | None]":

@@ -27,10 +27,10 @@ def open_batches(annotator: Annotator) -> list[Batch]:
     """Return the open batches, of every purpose, of this annotator's study; none of an archived study."""
     if annotator.study.archived_at is not None:
         return []
-    found = _OPEN.all(study=annotator.study_id)
-    for batch in found:
+    rows = _OPEN.all(study=annotator.study_id)
+    for batch in rows:
         batch.study = annotator.study
-    return found
+    return rows
 
 
 def _open(study: int) -> QuerySet[Batch]:
@@ -104,9 +104,9 @@ def lock_next(annotator: Annotator, batches: Sequence[Batch], arm: str) -> Slot 
 
 def _by_head(annotator: Annotator, batches: Sequence[Batch], kept_for: str) -> list[Slot]:
     """Return the annotator's next slot in each batch that has one, fewest filled first."""
-    known = {batch.pk for batch in batches}
-    found = _HEADS.all(study=annotator.study_id, annotator=annotator.pk, arm=kept_for)
-    return [slot for slot in found if slot.batch_id in known]
+    batch_ids = {batch.pk for batch in batches}
+    heads = _HEADS.all(study=annotator.study_id, annotator=annotator.pk, arm=kept_for)
+    return [slot for slot in heads if slot.batch_id in batch_ids]
 
 
 def _heads(study: int, annotator: int, arm: str) -> QuerySet[Slot]:

@@ -21,8 +21,8 @@ def is_revisable(assignment: Assignment, at: datetime) -> bool:
     """
     if not is_changeable(assignment, at):
         return False
-    later = Assignment.objects.filter(annotator__user=assignment.annotator.user_id)
-    return not later.filter(submitted_at__gt=assignment.submitted_at).exists()
+    newer = Assignment.objects.filter(annotator__user=assignment.annotator.user_id)
+    return not newer.filter(submitted_at__gt=assignment.submitted_at).exists()
 
 
 def is_changeable(assignment: Assignment, at: datetime) -> bool:

@@ -69,8 +69,8 @@ class BatchSetup(GenericViewSet[Any]):
         form = read_form(CreateBatch, body, study=self._managed_study(needed_text(body, "study")))
         if form.cleaned_data["preview"]:
             return Response(form.forecast().as_json)
-        batches, made = form.run(by=user_of(request))
-        code = status.HTTP_201_CREATED if made else status.HTTP_200_OK
+        batches, created = form.run(by=user_of(request))
+        code = status.HTTP_201_CREATED if created else status.HTTP_200_OK
         if form.asked_design:
             return Response(DesignSerializer({"batches": batches}).data, status=code)
         return self._response(batches[0], code)
@@ -108,5 +108,5 @@ class BatchSetup(GenericViewSet[Any]):
     def copy(self, request: Request, pk: str) -> Response:
         """Make a batch with the settings of this one; a draft by default."""
         batch = self._managed()
-        copy, made = read_form(CopyBatch, body_of(request)).run(batch, by=user_of(request))
-        return self._response(copy, status.HTTP_201_CREATED if made else status.HTTP_200_OK)
+        copy, created = read_form(CopyBatch, body_of(request)).run(batch, by=user_of(request))
+        return self._response(copy, status.HTTP_201_CREATED if created else status.HTTP_200_OK)

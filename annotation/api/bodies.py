@@ -91,7 +91,7 @@ def needed_text(data: dict[str, Any], name: str) -> str:
 def schema_of(
     form: type[forms.BaseForm],
     name: str = "",
-    about: str = "",
+    description: str = "",
     *,
     exclude: Collection[str] = (),
     partial: bool = False,
@@ -112,7 +112,7 @@ def schema_of(
         for key, field in form.base_fields.items()  # type: ignore[attr-defined]
         if key not in exclude
     }
-    attributes = {"__doc__": about or form.__doc__, **fields, **extra}
+    attributes = {"__doc__": description or form.__doc__, **fields, **extra}
     return type(f"{name or form.__name__}Serializer", (serializers.Serializer,), attributes)
 
 
@@ -126,9 +126,9 @@ def _described(field: Any, *, required: bool, default: Any) -> serializers.Field
         more: dict[str, Any] = {"child": texts} if hasattr(field, "longest") else {}
         return serializers.DictField(**shared, **more)
     if shape is list:
-        whole = getattr(field, "coerce", None) is int
+        is_whole = getattr(field, "coerce", None) is int
         exactly, longest = getattr(field, "exactly", None), getattr(field, "longest", None)
-        child = serializers.IntegerField() if whole else serializers.CharField(max_length=longest)
+        child = serializers.IntegerField() if is_whole else serializers.CharField(max_length=longest)
         return serializers.ListField(child=child, min_length=exactly, max_length=exactly, **shared)
     if shape is bool:
         return serializers.BooleanField(**{**shared, "default": bool(field.initial)})
@@ -194,8 +194,8 @@ def read(kind: type[serializers.Serializer[Any]], request: Request) -> dict[str,
     Raises: BadFields, also for unknown names, which may be mistyped.
     """
     data = body_of(request)
-    known = kind().fields
-    if unknown := [name for name in data if name not in known]:
+    fields = kind().fields
+    if unknown := [name for name in data if name not in fields]:
         raise BadFields({name: ["There is no such field here."] for name in unknown})
     serializer = kind(data=data)
     if not serializer.is_valid():
@@ -206,5 +206,5 @@ def read(kind: type[serializers.Serializer[Any]], request: Request) -> dict[str,
 def _flatten(problems: Any) -> list[str]:
     """Flatten a field's errors; those of a list are prefixed with the index."""
     if isinstance(problems, dict):
-        return [f"{place}: {word}" for place, nested in problems.items() for word in _flatten(nested)]
+        return [f"{field}: {word}" for field, nested in problems.items() for word in _flatten(nested)]
     return [str(problem) for problem in problems]

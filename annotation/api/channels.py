@@ -120,8 +120,8 @@ class ChannelSetup(GenericViewSet[Any]):
         data = read(NewChannelSerializer, request)
         study = find_study(request.user, data["study"], *READERS)
         require_manager(request.user, study)
-        if data["kind"] not in [one.value for one in kinds()]:
-            raise BadFields({"kind": [f"This must be one of {', '.join(one.value for one in kinds())}."]})
+        if data["kind"] not in [kind.value for kind in kinds()]:
+            raise BadFields({"kind": [f"This must be one of {', '.join(kind.value for kind in kinds())}."]})
         channel = make_channel(
             study=study,
             kind=data["kind"],
@@ -166,11 +166,11 @@ class ChannelSetup(GenericViewSet[Any]):
     @action(detail=True, methods=["post"], pagination_class=None)
     def act(self, request: Request, key: str) -> Response:
         """Do what a button of the channel's page does at its platform; 422 for an action that its kind doesn't have."""
-        channel, asked = self._managed(), read(PlatformActionSerializer, request)
+        channel, body = self._managed(), read(PlatformActionSerializer, request)
         done = adapter_of(channel).act(
             channel=channel,
-            action=asked["action"],
-            data=asked["values"],
+            action=body["action"],
+            data=body["values"],
             by=user_of(request),
             at=timezone.now(),
         )
@@ -181,8 +181,8 @@ class ChannelSetup(GenericViewSet[Any]):
     def reissue(self, request: Request, key: str) -> Response:
         """Make a new link, good for one day, for a rater who has lost access."""
         channel, code = self._managed(), read(ReissueSerializer, request)["rater"]
-        made = reissue(channel=channel, code=code, base_url=_base(request), at=timezone.now(), by=user_of(request))
-        return Response(asdict(made), status=status.HTTP_201_CREATED)
+        link = reissue(channel=channel, code=code, base_url=_base(request), at=timezone.now(), by=user_of(request))
+        return Response(asdict(link), status=status.HTTP_201_CREATED)
 
 
 class StudyInvitations(GenericViewSet[Any]):
@@ -202,19 +202,19 @@ class StudyInvitations(GenericViewSet[Any]):
 
 def _invited(channel: Channel, body: dict[str, Any], request: Request) -> Response:
     """Make as many nameless raters of a channel as a request asks for, and a one-time link for each."""
-    asked = read_form(Invite, body).cleaned_data
-    made = invite(
+    cleaned = read_form(Invite, body).cleaned_data
+    links = invite(
         channel=channel,
-        count=asked["count"],
-        valid_days=asked["days"],
+        count=cleaned["count"],
+        valid_days=cleaned["days"],
         base_url=_base(request),
         at=timezone.now(),
     )
-    return _links(made, status.HTTP_201_CREATED)
+    return _links(links, status.HTTP_201_CREATED)
 
 
 def _links(links: list[Link], code: int = status.HTTP_200_OK) -> Response:
-    return Response(LinkSerializer([asdict(one) for one in links], many=True).data, status=code)
+    return Response(LinkSerializer([asdict(link) for link in links], many=True).data, status=code)
 
 
 def _base(request: Request) -> str:
@@ -230,7 +230,7 @@ def _batch(study: Study, name: str | None) -> Batch | None:
     return batch
 
 
-def _options(kind: str, kept: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+def _options(kind: str, options: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of a kind: those that are stored, under those that are sent.
 
     Raises: BadFields for one that the kind doesn't have.
@@ -238,4 +238,4 @@ def _options(kind: str, kept: dict[str, Any], data: dict[str, Any]) -> dict[str,
     fields, sent = options_form_of(kind).base_fields, data.get("options", {})
     if strange := [name for name in sent if name not in fields]:
         raise BadFields({name: [f"Channels of kind {kind} have no such setting."] for name in strange})
-    return {**{name: kept[name] for name in fields if name in kept}, **sent}
+    return {**{name: options[name] for name in fields if name in options}, **sent}

@@ -27,7 +27,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
         return Response({"detail": message_for(request.method)}, status=503, headers=HEADERS)
     if isinstance(error, ValidationError) and isinstance(error.detail, dict):  # of filters
         fields = {name: [str(problem) for problem in problems] for name, problems in error.detail.items()}
-        return Response({"detail": "; ".join(" ".join(one) for one in fields.values()), "fields": fields}, status=400)
+        return Response(
+            {"detail": "; ".join(" ".join(texts) for texts in fields.values()), "fields": fields}, status=400
+        )
     return default_handler(error, context)
 
 

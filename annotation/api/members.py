@@ -77,10 +77,10 @@ class _Members(GenericViewSet[Any]):
     place: Literal["study", "group"]  # where, as services name it
 
     def _managed_place(self) -> dict[str, Any]:
-        place: dict[str, Any] = {self.place: self.get_object()}
-        if not may_give_roles(user_of(self.request), **place):
+        scope: dict[str, Any] = {self.place: self.get_object()}
+        if not may_give_roles(user_of(self.request), **scope):
             raise PermissionDenied("only study admins may do this")
-        return place
+        return scope
 
     @extend_schema(responses={200: MemberSerializer(many=True), **refusals()}, filters=False)
     @action(detail=True, filter_backends=[], read_scope=Scope.PERSONAL, paged=True)
@@ -93,21 +93,21 @@ class _Members(GenericViewSet[Any]):
     @members.mapping.post
     def add_member(self, request: Request, slug: str) -> Response:
         """Give a role to an account; one that it has already changes nothing."""
-        place, data = self._managed_place(), read(NewMemberSerializer, request)
+        scope, data = self._managed_place(), read(NewMemberSerializer, request)
         user = user_of(request)
-        member = add_member(username=data["username"], role=data["role"], must_be_new=data["new"], by=user, **place)
-        grant = grants_in(**place).get(user=member.user, role=data["role"])
+        member = add_member(username=data["username"], role=data["role"], must_be_new=data["new"], by=user, **scope)
+        grant = grants_in(**scope).get(user=member.user, role=data["role"])
         return Response(MemberSerializer(grant).data, status=status.HTTP_201_CREATED)
 
     @extend_schema(request=None, responses={204: None, **refusals(409)})
     @action(**SHARED, url_path=MEMBER, methods=["delete"])
     def remove_member(self, request: Request, slug: str, member: str) -> Response:
         """Take a role that is held here; it ends at once."""
-        place = self._managed_place()
-        grant = grants_in(**place).filter(pk=int(member)).first()
+        scope = self._managed_place()
+        grant = grants_in(**scope).filter(pk=int(member)).first()
         if grant is None:
             raise Http404(f"no member {member}")
-        revoke_role(user=grant.user, role=grant.role, by=user_of(request), **place)
+        revoke_role(user=grant.user, role=grant.role, by=user_of(request), **scope)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -123,10 +123,10 @@ class StudyMembers(_Members):
         study: Study = self.get_object()
         require_manager(request.user, study)
         _require_site_admin(request)
-        wanted = read(MoveSerializer, request)["group"]
-        group = ResearchGroup.objects.filter(slug=wanted).first()
+        slug_of_group = read(MoveSerializer, request)["group"]
+        group = ResearchGroup.objects.filter(slug=slug_of_group).first()
         if group is None:
-            raise Http404(f"no group {wanted}")
+            raise Http404(f"no group {slug_of_group}")
         move_study(study=study, group=group, by=user_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 

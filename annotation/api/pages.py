@@ -27,7 +27,7 @@ class KeyPagination(CursorPagination):
 
         Raises: ParseError for one that can't be had.
         """
-        return number_asked(request, "page_size", PAGE_SIZE, least=1, most=LARGEST_PAGE)
+        return number_asked(request, "page_size", PAGE_SIZE, minimum=1, maximum=LARGEST_PAGE)
 
     def get_ordering(self, request: Request, queryset: QuerySet[Any], view: Any) -> tuple[str, ...]:
         """Return the order of the rows."""
@@ -61,25 +61,25 @@ class KeyPagination(CursorPagination):
         }
 
 
-def number_asked(request: Request, name: str, default: int, *, least: int, most: int) -> int:
+def number_asked(request: Request, name: str, default: int, *, minimum: int, maximum: int) -> int:
     """Return a parameter that is a whole number.
 
     Raises: ParseError for anything else, or one out of bounds.
     """
-    asked = request.query_params.get(name, str(default))
-    if not (asked.isascii() and asked.isdecimal() and len(asked) <= 10 and least <= int(asked) <= most):
-        raise ParseError(f"{name} must be from {least} to {most}")
-    return int(asked)
+    text = request.query_params.get(name, str(default))
+    if not (text.isascii() and text.isdecimal() and len(text) <= 10 and minimum <= int(text) <= maximum):
+        raise ParseError(f"{name} must be from {minimum} to {maximum}")
+    return int(text)
 
 
 PAGED = ("cursor", "page_size")
 
 
-def refuse_unknown(request: Request | HttpRequest, known: Collection[str]) -> None:
+def refuse_unknown(request: Request | HttpRequest, names: Collection[str]) -> None:
     """Refuse a query that names something else than these parameters: a mistyped filter would let all rows through.
 
     Raises: ParseError.
     """
-    if unknown := sorted(set(request.GET) - set(known)):
-        there_are = ", ".join(sorted(known)) or "none"
+    if unknown := sorted(set(request.GET) - set(names)):
+        there_are = ", ".join(sorted(names)) or "none"
         raise ParseError(f"there is no parameter {', '.join(unknown)} here; there are: {there_are}")

@@ -34,19 +34,19 @@ class StudyPlans(GenericViewSet[Any]):
     def plan(self, request: Request, slug: str) -> Response:
         """Return designs with what each takes, as `manage.py plan --format json` prints them."""
         study: Study = self.get_object()
-        asked = request.query_params.copy()
-        wanted = asked.pop("dataset", []), asked.pop("systems", [])
-        form = PlanForm(asked, study=study)
-        if any(wanted):
-            asked["configuration"] = _key(form, *wanted)
+        query = request.query_params.copy()
+        axes = query.pop("dataset", []), query.pop("systems", [])
+        form = PlanForm(query, study=study)
+        if any(axes):
+            query["configuration"] = _key(form, *axes)
         checked(form)
         return Response(plan(study, form.spec))
 
 
 def _key(form: PlanForm, datasets: list[str], systems: list[str]) -> str:
     """Return the key of the configuration that fits, one that is none otherwise."""
-    for key, one in form.known.items():
-        names = {one.system_a.name, one.system_b.name}
-        if set(datasets) <= {one.dataset} and set(systems) <= names:
+    for key, configuration in form.known.items():
+        names = {configuration.system_a.name, configuration.system_b.name}
+        if set(datasets) <= {configuration.dataset} and set(systems) <= names:
             return key
     return " ".join([*datasets, *systems])

@@ -83,9 +83,9 @@ class BatchProgress(GenericViewSet[Any]):
     def idle(self, request: Request, pk: str) -> Response:
         """List the claims whose raters are idle, the longest first."""
         batch = self._of_admin()
-        after = number_asked(request, "minutes", LEAST_MINUTES, least=LEAST_MINUTES, most=MOST_MINUTES)
-        found = idle_claims(batch, timezone.now(), timedelta(minutes=after))
-        return Response(IdleSerializer(found, many=True).data)
+        after = number_asked(request, "minutes", LEAST_MINUTES, minimum=LEAST_MINUTES, maximum=MOST_MINUTES)
+        claims = idle_claims(batch, timezone.now(), timedelta(minutes=after))
+        return Response(IdleSerializer(claims, many=True).data)
 
     @extend_schema(
         request=ReleaseIdleSerializer, parameters=[], responses={200: CountSerializer, **refusals(409, 413, 422)}

@@ -67,10 +67,10 @@ class EraseSerializer(serializers.Serializer[Any]):
     )
 
 
-def _decision(request: Any, about: str) -> Callable[[F], F]:
+def _decision(request: Any, description: str) -> Callable[[F], F]:
     """Describe a decision for the schema."""
     described: Callable[[F], F] = extend_schema(
-        request=request, responses={200: EffectSerializer, **refusals(409, 413, 422)}, description=about
+        request=request, responses={200: EffectSerializer, **refusals(409, 413, 422)}, description=description
     )
     return described
 
@@ -140,8 +140,8 @@ class RaterDecisions(_Decisions):
     def erase(self, request: Request, pk: str) -> Response:
         """Delete what is held about a rater in this study, as their page does."""
         annotator = self.managed()
-        kept = read(EraseSerializer, request)["keep_ratings"]
-        erase_rater(annotator=annotator, by=user_of(request), at=timezone.now(), keep_ratings=kept)
+        keeps_ratings = read(EraseSerializer, request)["keep_ratings"]
+        erase_rater(annotator=annotator, by=user_of(request), at=timezone.now(), keep_ratings=keeps_ratings)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT, **refusals()}, filters=False)

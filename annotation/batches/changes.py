@@ -91,9 +91,9 @@ def refuse_extension(batch: Batch, more_raters: int, spec: BatchSpec | None) -> 
     if more_raters and batch.purpose != Batch.Purpose.RATING:
         raise InvalidSelection(f"batch {batch.name} goes to every rater ({batch.purpose}); there are no more to add")
     if more_raters < 0 or batch.raters_per_hit + more_raters > MOST_RATERS:
-        most = MOST_RATERS - batch.raters_per_hit
+        limit = MOST_RATERS - batch.raters_per_hit
         raise InvalidSelection(
-            f"{more_raters} more raters a HIT; it must be from 1 to {most}, since {MOST_RATERS} are the most"
+            f"{more_raters} more raters a HIT; it must be from 1 to {limit}, since {MOST_RATERS} are the most"
         )
     if spec is not None:
         _refuse_hits(batch, spec.selection)
@@ -128,9 +128,11 @@ def _refuse_hits(batch: Batch, selection: SelectionSpec) -> None:
 
 
 def _refuse_outdated(batch: Batch, hits: int, known_raters: int | None, known_hits: int | None) -> None:
-    for known, has, what in ((known_raters, batch.raters_per_hit, "raters a HIT"), (known_hits, hits, "HITs")):
-        if known is not None and known != has:
-            raise InvalidSelection(f"batch {batch.name} has been extended meanwhile: it has {has} {what}, not {known}")
+    for expected, has, unit in ((known_raters, batch.raters_per_hit, "raters a HIT"), (known_hits, hits, "HITs")):
+        if expected is not None and expected != has:
+            raise InvalidSelection(
+                f"batch {batch.name} has been extended meanwhile: it has {has} {unit}, not {expected}"
+            )
 
 
 def _add_raters(batch: Batch, more: int) -> None:
@@ -189,8 +191,8 @@ def spec_of(batch: Batch) -> BatchSpec:
 
     Raises: InvalidSelection for a batch of imported ratings, whose selection is unknown.
     """
-    asked = batch.selection.get("asked")
-    if batch.origin == Batch.Origin.IMPORTED or asked is None:
+    requested = batch.selection.get("asked")
+    if batch.origin == Batch.Origin.IMPORTED or requested is None:
         raise InvalidSelection(f"the ratings of batch {batch.name} were imported; there is nothing to copy")
-    selection = SelectionSpec(asked["spec"], asked["instance_ids"], asked["similarity"])
+    selection = SelectionSpec(requested["spec"], requested["instance_ids"], requested["similarity"])
     return extension_spec(batch, selection, 0, batch.seed)

@@ -73,7 +73,7 @@ class Layout:
 
 def datasets_with_designs(study: Study) -> list[str]:
     """List the data sets in which more than two systems are compared."""
-    names = [one.dataset for one in configurations(study)]
+    names = [configuration.dataset for configuration in configurations(study)]
     return sorted({name for name in names if names.count(name) > 1})
 
 
@@ -89,19 +89,19 @@ def lay_out(spec: BatchSpec, design: str) -> Layout:
     if not spec.for_rating:
         raise InvalidSelection("a design is for ratings; make a qualification or hidden checks of one pair of systems")
     study, dataset = spec.configuration.study, spec.configuration.dataset
-    wanted = [one for one in configurations(study) if one.dataset == dataset]
-    if len(wanted) < 2:
+    compared = [item for item in configurations(study) if item.dataset == dataset]
+    if len(compared) < 2:
         raise InvalidSelection(f"only two systems are compared in {dataset}; a design is for more")
-    pools = [pool_of(replace(spec, configuration=one)) for one in wanted]
+    pools = [pool_of(replace(spec, configuration=item)) for item in compared]
     rng = np.random.default_rng(spec.seed)
-    known = {name for pool in pools for name in pool.instance_ids}
+    names_of_instances = {name for pool in pools for name in pool.instance_ids}
     in_order = study.instances.filter(dataset=dataset).order_by("position").values_list("instance_id", flat=True)
-    ids = [name for name in in_order if name in known]
-    chosen = [ids[place] for place in _instances(ids, spec.selection, dataset, rng)]
-    held = [set(pool.instance_ids) for pool in pools]
-    has = np.array([[name in one for one in held] for name in chosen], dtype=bool).reshape(-1, len(pools))
-    names = sorted({system.name for one in wanted for system in (one.system_a, one.system_b)})
-    ends = np.array([[names.index(one.system_a.name), names.index(one.system_b.name)] for one in wanted])
+    ids = [name for name in in_order if name in names_of_instances]
+    selected = [ids[index] for index in _instances(ids, spec.selection, dataset, rng)]
+    ids_of_pools = [set(pool.instance_ids) for pool in pools]
+    has = np.array([[name in item for item in ids_of_pools] for name in selected], dtype=bool).reshape(-1, len(pools))
+    names = sorted({system.name for item in compared for system in (item.system_a, item.system_b)})
+    ends = np.array([[names.index(item.system_a.name), names.index(item.system_b.name)] for item in compared])
     order = _ranking(study, names, rng) if design == SWISS else np.empty(0, dtype=np.int64)
     used = has
     if match["per_instance"]:
@@ -109,8 +109,8 @@ def lay_out(spec: BatchSpec, design: str) -> Layout:
     elif design == SWISS:
         used = neighbour_design(has, ends, order)
     left_out = {f"{reason}, {pool.configuration}": n for pool in pools for reason, n in pool.left_out.items()}
-    parts = _parts(spec, pools, chosen, used, rng)
-    return Layout(design, chosen, len(ids), left_out, parts, [names[code] for code in order])
+    parts = _parts(spec, pools, selected, used, rng)
+    return Layout(design, selected, len(ids), left_out, parts, [names[code] for code in order])
 
 
 def _instances(ids: Sequence[str], selection: SelectionSpec, dataset: str, rng: np.random.Generator) -> Sequence[int]:
@@ -125,10 +125,10 @@ def _instances(ids: Sequence[str], selection: SelectionSpec, dataset: str, rng: 
             f"a design takes all instances, random:N or ids, got {selection.spec}: each pair of systems has its own separability"
         )
     try:
-        places: list[int] = choose_random(len(ids), int(match["count"]), rng).tolist()
+        indexes: list[int] = choose_random(len(ids), int(match["count"]), rng).tolist()
     except AnalysisError as error:
         raise InvalidSelection(f"{selection.spec} of {dataset}: {error}") from None
-    return places
+    return indexes
 
 
 def _parts(
@@ -149,12 +149,12 @@ def _parts(
 def _ranking(study: Study, names: Sequence[str], rng: np.random.Generator) -> IntArray:
     """Rank the systems by people's first votes so far, in all data sets; at random where nothing tells them apart."""
     everything = configurations(study, checks=False)
-    votes = [one.rated.outcomes.verdict for one in human_answers_on_each(study, select_each(study, everything))]
+    votes = [answers.rated.outcomes.verdict for answers in human_answers_on_each(study, select_each(study, everything))]
     codes = {name: code for code, name in enumerate(names)}
     rows = [
-        (codes[one.system_a.name], codes[one.system_b.name], verdict)
-        for one, verdict in zip(everything, votes, strict=True)
-        if one.system_a.name in codes and one.system_b.name in codes
+        (codes[answers.system_a.name], codes[answers.system_b.name], verdict)
+        for answers, verdict in zip(everything, votes, strict=True)
+        if answers.system_a.name in codes and answers.system_b.name in codes
     ]
     sizes = [len(verdict) for *_, verdict in rows]
     a, b = (np.repeat(np.array([row[side] for row in rows], dtype=np.int64), sizes) for side in (0, 1))
@@ -205,16 +205,16 @@ def create_design(
     Raises: InvalidSelection saying why not
     """
     study = Study.objects.select_for_update().get(pk=spec.configuration.study.pk)
-    asked = {**_asked(spec), "design": design, **({} if drawn else {"seed": spec.seed})}
-    if made := batches_of_design(study, name):
-        before = made[0].selection["design"]["asked"]
-        if {**before, **asked} != before:
+    requested = {**_asked(spec), "design": design, **({} if drawn else {"seed": spec.seed})}
+    if existing := batches_of_design(study, name):
+        before = existing[0].selection["design"]["asked"]
+        if {**before, **requested} != before:
             raise InvalidSelection(f"the study has a design {name} already, made otherwise; choose another name")
-        return made, False
+        return existing, False
     refuse_new(study, status)
     layout = lay_out(spec, design)
     refuse_slots(layout.hits * spec.raters, by)
-    recorded = {"name": name, "asked": {**asked, "seed": spec.seed}, "order": list(layout.order)}
+    recorded = {"name": name, "asked": {**requested, "seed": spec.seed}, "order": list(layout.order)}
     batches = [
         store_batch(
             study=study,
@@ -251,12 +251,12 @@ def set_design_status(*, study: Study, name: str, status: str, by: User | None =
     """
     batches = batches_of_design(study, name)
     if not batches:
-        known = sorted(
+        names = sorted(
             set(study.batches.exclude(selection__design=None).values_list("selection__design__name", flat=True))
         )
-        raise UnknownName(f"study {study.slug} has no design {name!r}; it has: {', '.join(known) or 'none yet'}")
-    running = [one for one in batches if one.status != Batch.Status.CLOSED] or batches
-    able = [one for one in running if one.status == status or may_become(one.status, status)]
+        raise UnknownName(f"study {study.slug} has no design {name!r}; it has: {', '.join(names) or 'none yet'}")
+    running = [candidate for candidate in batches if candidate.status != Batch.Status.CLOSED] or batches
+    able = [candidate for candidate in running if candidate.status == status or may_become(candidate.status, status)]
     for batch in able or batches:
         set_batch_status(batch=batch, status=status, by=by, reason=reason)
     return able
@@ -268,5 +268,5 @@ def _asked(spec: BatchSpec) -> dict[str, Any]:
     return {**settings, "pairs": spec.pairs, "raters": spec.raters}
 
 
-def _systems(one: Configuration) -> str:
-    return f"{one.system_a.name} / {one.system_b.name}"
+def _systems(configuration: Configuration) -> str:
+    return f"{configuration.system_a.name} / {configuration.system_b.name}"

@@ -131,8 +131,8 @@ def extension_forecast(
 def raters_needed(batches: Sequence[Batch]) -> int:
     """Return how many raters batches of a study take at the least; those that go to every rater take none."""
     works = [
-        work_of(extension_spec(one, SelectionSpec(), 0, one.seed), one.hits.count(), one.raters_per_hit, NO_FEE)
-        for one in batches
+        work_of(extension_spec(batch, SelectionSpec(), 0, batch.seed), batch.hits.count(), batch.raters_per_hit, NO_FEE)
+        for batch in batches
     ]
     return combined(list(filter(None, works)), most_in_study=batches[0].study.most_hits_per_rater).raters
 
@@ -145,7 +145,7 @@ def _forecast(spec: BatchSpec, choice: Choice, work: Workload | None) -> BatchFo
         pool=len(pool.matchup_ids),
         chosen=len(sample.places),
         left_out=pool.left_out,
-        instance_ids=[pool.instance_ids[place] for place in sorted(sample.places)],
+        instance_ids=[pool.instance_ids[position] for position in sorted(sample.places)],
         hits=len(sample.places),
         pairs=len(sample.places) * spec.pairs,
         work=work,
@@ -181,8 +181,8 @@ def _bars(choice: Choice, run: SeparabilityRun, bins: int) -> list[Bar]:
     longest = max([1, *(counted.chosen + counted.left), counted.chosen_undefined + counted.left_undefined])
     last = len(counted.edges) - 2
     bars = [
-        Bar(low, high, place == last, int(chosen), int(left), int(longest))
-        for place, (low, high, chosen, left) in enumerate(
+        Bar(low, high, position == last, int(selected), int(remaining), int(longest))
+        for position, (low, high, selected, remaining) in enumerate(
             zip(counted.edges[:-1].tolist(), counted.edges[1:].tolist(), counted.chosen, counted.left, strict=True)
         )
     ]

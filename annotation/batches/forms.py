@@ -266,8 +266,8 @@ class BatchSettings(DrawForm):
         }
         if self.asked_design:
             return designs.create_design(design=self.asked_design, **arguments)
-        batch, made = create_batch(**arguments)
-        return [batch], made
+        batch, created = create_batch(**arguments)
+        return [batch], created
 
 
 class CreateBatch(NamedSelectionForm, BatchSettings):
@@ -337,8 +337,8 @@ class BatchForm(SelectionForm, BatchSettings):
         super().__init__(data, files, study=study, initial={**begin, **(initial or {})})
         self.offer_similarities(study)
         self.known: list[Configuration] = configurations(study)
-        places = [(str(place), str(named)) for place, named in enumerate(self.known)]
-        self.fields["configuration"] = forms.ChoiceField(choices=places, label="Data set and systems")
+        options = [(str(index), str(named)) for index, named in enumerate(self.known)]
+        self.fields["configuration"] = forms.ChoiceField(choices=options, label="Data set and systems")
         if not designs.datasets_with_designs(study):
             del self.fields["design"], self.fields["per_instance"]
 
@@ -374,13 +374,13 @@ class BatchForm(SelectionForm, BatchSettings):
         return {**super().redisplay_values, "configuration": str(self.known.index(self.configuration))}
 
 
-def initial_of(spec: BatchSpec, known: list[Configuration]) -> dict[str, Any]:
+def initial_of(spec: BatchSpec, configurations: list[Configuration]) -> dict[str, Any]:
     """Return a form's initial values from the specification of a batch."""
     named, selection = spec.configuration, spec.selection
     return {
         **{name: getattr(spec, name) for name in SETTINGS},
         **_fields_of_spec(selection.spec),
-        "configuration": _place(known, named.dataset, named.system_a.name, named.system_b.name),
+        "configuration": _place(configurations, named.dataset, named.system_a.name, named.system_b.name),
         "ids": "\n".join(selection.instance_ids),
         "similarity": selection.similarity or "",
     }
@@ -393,24 +393,26 @@ def _fields_of_spec(spec: str) -> dict[str, Any]:
     return {"how": how, "number": match["count"] or match["per_bin"], "bins": match["bins"] or 4}
 
 
-def initial_from_query(query: Mapping[str, str], known: list[Configuration]) -> dict[str, Any]:
+def initial_from_query(query: Mapping[str, str], configurations: list[Configuration]) -> dict[str, Any]:
     """Return a form's initial values from a link's query: the method of selection and the configuration.
 
     `dataset`, `a` and `b` name the configuration; invalid values are ignored.
     """
-    place = _place(known, *(query.get(name) for name in ("dataset", "a", "b")))
-    kept: dict[str, Any] = {name: query[name] for name in ("number", "similarity") if name in query}
+    index = _place(configurations, *(query.get(name) for name in ("dataset", "a", "b")))
+    initial: dict[str, Any] = {name: query[name] for name in ("number", "similarity") if name in query}
     if query.get("how") in dict(HOW):
-        kept["how"] = query["how"]
-    return {**kept, **({"configuration": place} if place else {})}
+        initial["how"] = query["how"]
+    return {**initial, **({"configuration": index} if index else {})}
 
 
-def _place(known: list[Configuration], *names: str | None) -> str | None:
+def _place(configurations: list[Configuration], *names: str | None) -> str | None:
     """Return the value of the configuration with this data set, A and B in the form's list."""
-    places = (
-        str(place) for place, one in enumerate(known) if (one.dataset, one.system_a.name, one.system_b.name) == names
+    indexes = (
+        str(index)
+        for index, configuration in enumerate(configurations)
+        if (configuration.dataset, configuration.system_a.name, configuration.system_b.name) == names
     )
-    return next(places, None)
+    return next(indexes, None)
 
 
 NONE = "none"
@@ -460,8 +462,8 @@ class ExtensionSettings(DrawForm):
     def run(self, batch: Batch, *, by: User | None = None) -> Batch:
         """Extend the batch."""
         names = ("reason", "seed", "known_raters", "known_hits")
-        given = {name: self.cleaned_data[name] for name in names}
-        return extend_batch(batch=batch, more_raters=self.more, selection=self.selection, by=by, **given)
+        values = {name: self.cleaned_data[name] for name in names}
+        return extend_batch(batch=batch, more_raters=self.more, selection=self.selection, by=by, **values)
 
 
 class ExtendBatch(NamedSelectionForm, ExtensionSettings):
@@ -514,9 +516,9 @@ class CopyBatch(forms.Form):
             dataset=cleaned["dataset"] or batch.dataset,
             systems=cleaned["systems"] or (batch.system_a.name, batch.system_b.name),
         )
-        given = {name: cleaned[name] for name in ("name", "seed")}
+        values = {name: cleaned[name] for name in ("name", "seed")}
         return copy_batch(
-            batch=batch, configuration=target, status=cleaned["status"] or Batch.Status.DRAFT, by=by, **given
+            batch=batch, configuration=target, status=cleaned["status"] or Batch.Status.DRAFT, by=by, **values
         )
 
 

@@ -125,13 +125,13 @@ class InstanceSample:
         run = self.run
         if run is None:
             return {"similarity": None, "separability": None}
-        kept = {
+        record = {
             "measure": run.label,
             "model_fingerprint": run.model_fingerprint,
             "normalisation": {"group": run.group, "min": run.low, "max": run.high},
             "texts_sha256": run.texts_sha256,
         }
-        return {"similarity": run.similarity, "separability": kept}
+        return {"similarity": run.similarity, "separability": record}
 
 
 @dataclass(frozen=True)
@@ -198,9 +198,9 @@ def pool_of(spec: BatchSpec, extended: Batch | None = None) -> Pool:
         f"with fewer than {spec.pairs} pairs": counted.filter(available__lt=spec.pairs).count(),
     }
     rows = list(counted.filter(available__gte=spec.pairs).values_list("pk", "instance__instance_id"))
-    for reason, taken in _unavailable(spec, extended):
-        left_out[reason] = sum(row[0] in taken for row in rows)
-        rows = [row for row in rows if row[0] not in taken]
+    for reason, unavailable in _unavailable(spec, extended):
+        left_out[reason] = sum(row[0] in unavailable for row in rows)
+        rows = [row for row in rows if row[0] not in unavailable]
     if not spec.for_rating:
         golds = dict(matchups.values_list("pk", "instance__gold"))
         problems = [_gold_problem(configuration, golds[pk]) for pk, _ in rows]
@@ -220,9 +220,9 @@ def _unavailable(spec: BatchSpec, extended: Batch | None) -> Iterator[tuple[str,
     """
     rating = Q(batch__purpose=Batch.Purpose.RATING)
     placed = Hit.objects.filter(batch__study=spec.configuration.study, matchup__in=matchups_of(spec.configuration))
-    others = placed.filter(~rating if spec.for_rating else rating, batch__origin=Batch.Origin.COLLECTED)
+    matchups = placed.filter(~rating if spec.for_rating else rating, batch__origin=Batch.Origin.COLLECTED)
     reason = "on HITs of a qualification or of hidden checks" if spec.for_rating else "on HITs for rating"
-    yield reason, set(others.values_list("matchup_id", flat=True))
+    yield reason, set(matchups.values_list("matchup_id", flat=True))
     if extended is not None:
         yield "in the batch already", set(placed.filter(batch=extended).values_list("matchup_id", flat=True))
 
@@ -273,13 +273,13 @@ def places_of(instance_ids: Sequence[str], available: Sequence[str], of: object)
 
     Raises: InvalidSelection naming those that are not there; or if there is no id
     """
-    places = {instance_id: place for place, instance_id in enumerate(available)}
-    if unknown := [instance_id for instance_id in instance_ids if instance_id not in places]:
-        shown = ", ".join(unknown[:10])
-        raise InvalidSelection(f"{len(unknown)} of the ids can't be rated or are not in {of}: {shown}")
+    positions = {instance_id: position for position, instance_id in enumerate(available)}
+    if unknown := [instance_id for instance_id in instance_ids if instance_id not in positions]:
+        listed = ", ".join(unknown[:10])
+        raise InvalidSelection(f"{len(unknown)} of the ids can't be rated or are not in {of}: {listed}")
     if not instance_ids:
         raise InvalidSelection("the list of ids is empty")
-    return [places[instance_id] for instance_id in dict.fromkeys(instance_ids)]
+    return [positions[instance_id] for instance_id in dict.fromkeys(instance_ids)]
 
 
 def plan_hits(choice: Choice, pairs_per_hit: int, order: Sequence[int] | None = None) -> list[HitPlan]:
@@ -290,10 +290,14 @@ def plan_hits(choice: Choice, pairs_per_hit: int, order: Sequence[int] | None = 
     rows = Pair.objects.filter(matchup__in=matchups_of(pool.configuration)).order_by("matchup_id", "index")
     pairs = grouped(rows.values_list("matchup_id", "pk"))
     hits = []
-    for place, probability, position in zip(sample.places, probabilities, order, strict=True):
-        available = pairs[pool.matchup_ids[place]]
+    for instance_index, probability, position in zip(sample.places, probabilities, order, strict=True):
+        available = pairs[pool.matchup_ids[instance_index]]
         pairs_of_hit = sorted(rng.choice(len(available), size=pairs_per_hit, replace=False))
-        hits.append(HitPlan(pool.matchup_ids[place], position, probability, [available[one] for one in pairs_of_hit]))
+        hits.append(
+            HitPlan(
+                pool.matchup_ids[instance_index], position, probability, [available[index] for index in pairs_of_hit]
+            )
+        )
     return hits
 
 

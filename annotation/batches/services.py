@@ -114,9 +114,9 @@ def _fields_of(spec: BatchSpec) -> dict[str, Any]:
 
 def _refuse_other(existing: Batch, spec: BatchSpec, *, same_seed: bool) -> None:
     fields = {**_fields_of(spec), "seed": existing.seed if same_seed else spec.seed}
-    made = {name: getattr(existing, name) for name in fields}
-    made["raters_per_hit"] = existing.selection.get("raters_at_first", existing.raters_per_hit)
-    if made != fields or existing.selection.get("asked") != spec.selection.as_json:
+    present = {name: getattr(existing, name) for name in fields}
+    present["raters_per_hit"] = existing.selection.get("raters_at_first", existing.raters_per_hit)
+    if present != fields or existing.selection.get("asked") != spec.selection.as_json:
         raise InvalidSelection(f"the study has a batch {existing.name} already, made otherwise; choose another name")
 
 
@@ -157,19 +157,19 @@ def add_hits(*, batch: Batch, plans: Sequence[HitPlan], after: int = 0) -> list[
         (
             Hit(
                 batch=batch,
-                matchup_id=one.matchup_id,
-                position=after + one.place,
-                inclusion_probability=one.probability,
+                matchup_id=hit_plan.matchup_id,
+                position=after + hit_plan.place,
+                inclusion_probability=hit_plan.probability,
             )
-            for one in plans
+            for hit_plan in plans
         ),
         batch_size=_CHUNK,
     )
     HitPair.objects.bulk_create(
         (
             HitPair(hit=hit, pair_id=pair_id, position=position)
-            for hit, one in zip(hits, plans, strict=True)
-            for position, pair_id in enumerate(one.pair_ids)
+            for hit, hit_plan in zip(hits, plans, strict=True)
+            for position, pair_id in enumerate(hit_plan.pair_ids)
         ),
         batch_size=_CHUNK,
     )

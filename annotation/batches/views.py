@@ -35,20 +35,20 @@ def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
         return render(request, NEW, {"study": study, "form": form, **_initial_forecast(form, study)})
     form = BatchForm(request.POST, request.FILES, study=study)
     if form.is_valid() and (done := attempt(form, lambda: form.run(by=account_of(request)))):
-        batches, made = done
-        messages.success(request, _outcome(form, batches, made))
+        batches, created = done
+        messages.success(request, _outcome(form, batches, created))
         is_design_draft = form.asked_design and batches[0].status == Batch.Status.DRAFT
         return redirect("annotation:study", study.slug) if is_design_draft else _after_launch(request, batches)
     return render(request, NEW, {"study": study, "form": form}, status=422)
 
 
-def _outcome(form: BatchForm, batches: Sequence[Batch], made: bool) -> str:
+def _outcome(form: BatchForm, batches: Sequence[Batch], is_new: bool) -> str:
     name, is_open = form.cleaned_data["name"], batches[0].status == Batch.Status.OPEN
     if form.asked_design:
-        created = f"Batches of design {name} made: {len(batches)}."
-        return created if made else f"Design {name} was there already, made the same way."
-    created = "is launched" if is_open else "is a draft"
-    return f"Batch {name} {created if made else 'was there already, made the same way'}."
+        outcome = f"Batches of design {name} made: {len(batches)}."
+        return outcome if is_new else f"Design {name} was there already, made the same way."
+    outcome = "is launched" if is_open else "is a draft"
+    return f"Batch {name} {outcome if is_new else 'was there already, made the same way'}."
 
 
 @study_view(*MANAGERS, methods=FORM)

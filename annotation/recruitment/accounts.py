@@ -110,15 +110,15 @@ class MailInviteForm(InviteForm):
 
     def clean_addresses(self) -> list[str]:
         """Return the addresses, each once."""
-        found = list(dict.fromkeys(self.cleaned_data["addresses"].split()))
-        for address in found:
+        addresses = list(dict.fromkeys(self.cleaned_data["addresses"].split()))
+        for address in addresses:
             try:
                 validate_email(address)
             except forms.ValidationError:
                 raise forms.ValidationError(f"{address} is no e-mail address; nothing was sent.") from None
-        if len(found) > MOST_AT_ONCE:
-            raise forms.ValidationError(f"{len(found)} links at once? From 1 to {MOST_AT_ONCE} can be made.")
-        return found
+        if len(addresses) > MOST_AT_ONCE:
+            raise forms.ValidationError(f"{len(addresses)} links at once? From 1 to {MOST_AT_ONCE} can be made.")
+        return addresses
 
 
 class ReissueForm(forms.Form):

@@ -46,22 +46,26 @@ class Anonymous(Adapter):
 
     def arrive(self, request: HttpRequest, channel: Channel) -> HttpResponse:
         """Redirect a known browser to its work; show others the button, whose POST makes a rater."""
-        known = participant_of_session(request, channel) or _participant_of_cookie(request, channel)
-        if known is not None and _may_lead_on(request, known):
-            return _welcome(request, channel, known)
+        participant = participant_of_session(request, channel) or _participant_of_cookie(request, channel)
+        if participant is not None and _may_lead_on(request, participant):
+            return _welcome(request, channel, participant)
         try:
-            if known is None:
+            if participant is None:
                 refuse_closed(channel)
             if request.method == "POST":
                 drawn = _id_in_cookie(request, channel) or _new_id()
                 now = timezone.now()
-                known, _is_new = join_limited(channel=channel, external_id=drawn, address=client_ip(request), at=now)
-                return _welcome(request, channel, known)
+                participant, _is_new = join_limited(
+                    channel=channel, external_id=drawn, address=client_ip(request), at=now
+                )
+                return _welcome(request, channel, participant)
         except ClaimRefused as refusal:
             return refused(request, channel, refusal)
-        context = public_context(channel, is_known=known is not None)
+        context = public_context(channel, is_known=participant is not None)
         response = render(request, "annotation/recruitment/join.html", context)
-        _set_cookie(response, channel, known.external_id if known else _id_in_cookie(request, channel) or _new_id())
+        _set_cookie(
+            response, channel, participant.external_id if participant else _id_in_cookie(request, channel) or _new_id()
+        )
         return response
 
     def panel(self, channel: Channel) -> Panel:
@@ -80,23 +84,23 @@ class Anonymous(Adapter):
         )
 
 
-def _may_lead_on(request: HttpRequest, known: Participant) -> bool:
+def _may_lead_on(request: HttpRequest, participant: Participant) -> bool:
     """Tell whether to redirect a known browser at once: not if another user is signed in, who has to confirm first."""
-    user = known.annotator.user
+    user = participant.annotator.user
     if user is None or not user.is_active:
         return False
     return request.method == "POST" or not request.user.is_authenticated or request.user.pk == user.pk
 
 
-def _welcome(request: HttpRequest, channel: Channel, known: Participant) -> HttpResponse:
+def _welcome(request: HttpRequest, channel: Channel, participant: Participant) -> HttpResponse:
     """Sign a participant in unless they are, and redirect them to their work."""
-    user = known.annotator.user
+    user = participant.annotator.user
     if user is None or not user.is_active:
         return refusal_page(request, channel, _("Your place in this study is no longer there."))
     if request.user.pk != user.pk:
-        sign_in(request, known.annotator)
+        sign_in(request, participant.annotator)
     response = redirect_to_work()
-    _set_cookie(response, channel, known.external_id)
+    _set_cookie(response, channel, participant.external_id)
     return response
 
 

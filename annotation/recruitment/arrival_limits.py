@@ -55,7 +55,7 @@ def refuse_over_limit(*, channel: Channel, address: str | None, at: datetime) ->
             _("Enough people have joined already; the study takes no more raters. Thank you for your interest.")
         )
     hashed = hashed_address(channel, address)
-    times = [time for time, other in _recent(channel, at) if other == hashed]
+    times = [time for time, sender in _recent(channel, at) if sender == hashed]
     if len(times) >= hourly_limit(channel):
         wait = int(times[0] + WINDOW.total_seconds() - at.timestamp()) + 1
         raise TooManyArrivals(
@@ -70,9 +70,9 @@ def join_limited(*, channel: Channel, external_id: str, address: str | None, at:
     Raises: ClaimRefused when the channel is shut; TooManyArrivals.
     """
     channel = locked_channel(channel)
-    known = channel.participants.filter(external_id=external_id).select_related("annotator__user").first()
-    if known is not None:
-        return known, False
+    participant = channel.participants.filter(external_id=external_id).select_related("annotator__user").first()
+    if participant is not None:
+        return participant, False
     refuse_erased(channel.study, external_id)
     _admit(channel, address, at)
     return join(channel=channel, external_id=external_id, at=at)
@@ -128,13 +128,13 @@ def note_attempt(*, channel: Channel, address: str | None, at: datetime) -> None
     channel = locked_channel(channel)
     refuse_over_limit(channel=channel, address=address, at=at)
     hashed, since = hashed_address(channel, address), (at - WINDOW).timestamp()
-    before = [[time, other, sent] for time, other, sent in channel.options.get("attempts", []) if time > since]
-    first, sent = next(((time, sent) for time, other, sent in before if other == hashed), (int(at.timestamp()), 0))
+    before = [[time, sender, sent] for time, sender, sent in channel.options.get("attempts", []) if time > since]
+    first, sent = next(((time, sent) for time, sender, sent in before if sender == hashed), (int(at.timestamp()), 0))
     if sent >= ATTEMPTS_EACH * hourly_limit(channel):
         raise TooManyArrivals(
             _("Many people have joined from your network in the last hour. Please try again later."),
             retry_after=int(first + WINDOW.total_seconds() - at.timestamp()) + 1,
         )
-    others = [one for one in before if one[1] != hashed]
-    channel.options = {**channel.options, "attempts": [*others, [first, hashed, sent + 1]][-_MOST_ADDRESSES:]}
+    other_attempts = [attempt for attempt in before if attempt[1] != hashed]
+    channel.options = {**channel.options, "attempts": [*other_attempts, [first, hashed, sent + 1]][-_MOST_ADDRESSES:]}
     channel.save(update_fields=["options"])

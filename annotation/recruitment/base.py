@@ -95,11 +95,11 @@ class Adapter(ABC):
 
     def hits_left(self, *, annotator: Annotator, channel: Channel, claim: ClaimKind = ClaimKind.NEW) -> int | None:
         """Return how many further HITs this channel lets an annotator have; None without a limit of its own."""
-        most = channel.options.get("most_hits")
-        if most is None:
+        limit = channel.options.get("most_hits")
+        if limit is None:
             return None
-        taken = annotator.assignments.filter(state__in=(Assignment.State.CLAIMED, Assignment.State.SUBMITTED))
-        return int(most) - taken.exclude(purpose=Assignment.Purpose.QUALIFICATION).count()
+        claimed = annotator.assignments.filter(state__in=(Assignment.State.CLAIMED, Assignment.State.SUBMITTED))
+        return int(limit) - claimed.exclude(purpose=Assignment.Purpose.QUALIFICATION).count()
 
     def work_of(self, annotator: Annotator) -> QuerySet[Assignment]:
         """Return the HITs that an outcome is about, without the qualification: all of a rater's, or those of one visit."""

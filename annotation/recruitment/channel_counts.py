@@ -37,12 +37,12 @@ def raters_of_channel(channel: Channel) -> QuerySet[Annotator, Any]:
     )
 
 
-def rows_of(raters: QuerySet[Annotator, Any], most: int) -> dict[str, Any]:
+def rows_of(raters: QuerySet[Annotator, Any], limit: int) -> dict[str, Any]:
     """Return the first raters, each with counts of their work, and how many more there are."""
-    found = list(raters[:most])
-    work = count_by(submitted_by([rater.pk for rater in found]), key=lambda hit: hit.annotator)
-    rows = [(rater, work.get(rater.pk, WorkCount())) for rater in found]
-    return {"raters": rows, "more": max(raters.count() - most, 0)}
+    listed = list(raters[:limit])
+    work = count_by(submitted_by([rater.pk for rater in listed]), key=lambda hit: hit.annotator)
+    rows = [(rater, work.get(rater.pk, WorkCount())) for rater in listed]
+    return {"raters": rows, "more": max(raters.count() - limit, 0)}
 
 
 def invitation_counts(channel: Channel, at: datetime) -> dict[str, int]:

@@ -42,7 +42,7 @@ def channels(request: HttpRequest, study: Study) -> HttpResponse:
 @study_view(*MANAGERS, methods=FORM)
 def new_channel(request: HttpRequest, study: Study, kind: str) -> HttpResponse:
     """Make a channel of one kind, shut at first."""
-    label = next((str(one.label) for one in kinds() if one.value == kind), None)
+    label = next((str(option.label) for option in kinds() if option.value == kind), None)
     if label is None:
         raise Http404(f"no channels of kind {kind}")
     form, options = _forms(request, study, kind, {"name": label}, {})
@@ -86,17 +86,17 @@ def links(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
         return _send_again(request, channel)
     if request.method == "POST":
         form = ReissueForm(request.POST) if "rater" in request.POST else kind(request.POST)
-        if form.is_valid() and (made := attempt(form, lambda: _make_links(request, channel, form))):
-            messages.success(request, made)
+        if form.is_valid() and (count := attempt(form, lambda: _make_links(request, channel, form))):
+            messages.success(request, count)
             return redirect("annotation:links", study.slug, channel.key)
-    found = open_links(channel=channel, base_url=request.build_absolute_uri("/"), at=timezone.now())
+    links_open = open_links(channel=channel, base_url=request.build_absolute_uri("/"), at=timezone.now())
     if request.GET.get("format") == "csv":
-        return _as_csv(found)
+        return _as_csv(links_open)
     context = {
         "study": study,
         "channel": channel,
         "form": form,
-        "links": found,
+        "links": links_open,
         "invitations": invitation_counts(channel, timezone.now()),
         "mails": _unsent_mails(channel),
     }
@@ -105,17 +105,17 @@ def links(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
 
 def _make_links(request: HttpRequest, channel: Channel, form: forms.Form) -> str:
     """Make the links that a valid form asks for; return the message about them."""
-    asked = form.cleaned_data
+    cleaned = form.cleaned_data
     common: dict[str, Any] = {"channel": channel, "base_url": "", "at": timezone.now()}
-    if "rater" in asked:
-        link = reissue(code=asked["rater"].strip(), by=account_of(request), **common)
+    if "rater" in cleaned:
+        link = reissue(code=cleaned["rater"].strip(), by=account_of(request), **common)
         return f"The new link of rater {link.rater} is below."
-    addresses = asked.get("addresses", [])
-    count = len(addresses) or asked["count"]
-    made = len(invite(count=count, valid_days=asked["days"], addresses=addresses, **common))
+    addresses = cleaned.get("addresses", [])
+    count = len(addresses) or cleaned["count"]
+    count_made = len(invite(count=count, valid_days=cleaned["days"], addresses=addresses, **common))
     if addresses:
-        return f"{made} link is being sent." if made == 1 else f"{made} links are being sent."
-    return f"{made} link{pluralize(made)} made."
+        return f"{count_made} link is being sent." if count_made == 1 else f"{count_made} links are being sent."
+    return f"{count_made} link{pluralize(count_made)} made."
 
 
 def _send_again(request: HttpRequest, channel: Channel) -> HttpResponse:
@@ -136,18 +136,20 @@ def _forms(
     return ChannelForm(data, study=study, initial=own), form_of_kind(data, initial=initial)
 
 
-def _page(request: HttpRequest, channel: Channel, *, status: int = 200, given: Any = None) -> HttpResponse:
+def _page(request: HttpRequest, channel: Channel, *, status: int = 200, form_and_options: Any = None) -> HttpResponse:
     own = {"name": channel.name, "batch": channel.batch_id}
-    form, options = given or _forms(request, channel.study, channel.kind, own, channel.options)
+    form, options = form_and_options or _forms(request, channel.study, channel.kind, own, channel.options)
     panel = adapter_of(channel).panel(channel)
     if "act" in request.POST:
-        for one in panel.action_forms.values():
-            one.initial = {**one.initial, **request.POST.dict()}
+        for action_form in panel.action_forms.values():
+            action_form.initial = {**action_form.initial, **request.POST.dict()}
     context = {
         **panel.context,
         **panel.action_forms,
         "panel": panel.template,
-        "needs_settings": any(one.in_settings and not one.is_done for one in panel.context.get("checks", ())),
+        "needs_settings": any(
+            action_form.in_settings and not action_form.is_done for action_form in panel.context.get("checks", ())
+        ),
         "help_page": adapter_of(channel).help_page,
         "study": channel.study,
         "channel": with_counts(Channel.objects.filter(pk=channel.pk)).get(),
@@ -181,7 +183,7 @@ def _save(request: HttpRequest, channel: Channel) -> HttpResponse:
         else:
             messages.success(request, "Saved.")
             return redirect("annotation:channel", channel.study.slug, channel.key)
-    return _page(request, channel, status=422, given=(form, options))
+    return _page(request, channel, status=422, form_and_options=(form, options))
 
 
 def _add_errors(form: forms.Form, options: forms.Form, error: BadFields) -> None:
@@ -198,7 +200,7 @@ def _as_csv(links: list[Link]) -> HttpResponse:
     response = as_download(HttpResponse(content_type="text/csv; charset=utf-8"), "links.csv")
     writer = csv.writer(response)
     writer.writerow(["rater", "link", "valid_until"])
-    writer.writerows([one.rater, one.link, one.valid_until.isoformat()] for one in links)
+    writer.writerows([row.rater, row.link, row.valid_until.isoformat()] for row in links)
     return response
 
 

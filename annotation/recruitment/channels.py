@@ -33,8 +33,8 @@ class OfferedKind:
 
 def kinds() -> list[OfferedKind]:
     """Return the kinds that have an adapter, in the order in which they are offered."""
-    known = adapters()
-    return [OfferedKind(kind, label, known[kind].summary) for kind, label in channel_kinds() if kind in known]
+    registered = adapters()
+    return [OfferedKind(kind, label, registered[kind].summary) for kind, label in channel_kinds() if kind in registered]
 
 
 def options_form_of(kind: str) -> type[forms.Form]:
@@ -127,10 +127,10 @@ def channel_of_rater(*, study: Study, code: str) -> Channel:
     Raises: UnknownName when there is none.
     """
     of_rater = Q(participants__annotator__code=code) | Q(invitations__annotator__code=code)
-    found = study.channels.filter(of_rater).select_related("study").first()
-    if found is None:
+    channel = study.channels.filter(of_rater).select_related("study").first()
+    if channel is None:
         raise UnknownName(f"No rater {code} has come through a channel of this study.")
-    return found
+    return channel
 
 
 def _clean(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,6 +159,6 @@ def _place(field: str) -> str:
 
 
 def _free_name(study: Study, name: str) -> str:
-    taken = set(study.channels.values_list("name", flat=True))
-    others = (f"{name} {number}" for number in range(2, len(taken) + 3))
-    return next(free for free in (name, *others) if free not in taken)
+    names = set(study.channels.values_list("name", flat=True))
+    candidates = (f"{name} {number}" for number in range(2, len(names) + 3))
+    return next(free for free in (name, *candidates) if free not in names)

@@ -68,9 +68,9 @@ def _why_not(row: Mapping[str, Any]) -> Any:
 def count_by(hits: Iterable[SubmittedHit], key: Callable[[SubmittedHit], Key]) -> dict[Key, WorkCount]:
     """Count HITs by a key."""
     reasons: dict[Key, Counter[Any]] = defaultdict(Counter)
-    for one in hits:
-        reasons[key(one)][one.why_not] += 1
+    for hit in hits:
+        reasons[key(hit)][hit.why_not] += 1
     return {
-        found: WorkCount(counts.total(), counts[""], tuple((why, n) for why, n in counts.items() if why))
-        for found, counts in reasons.items()
+        reason: WorkCount(counts.total(), counts[""], tuple((why, n) for why, n in counts.items() if why))
+        for reason, counts in reasons.items()
     }

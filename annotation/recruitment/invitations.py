@@ -59,12 +59,12 @@ def invite(
     annotators = new_raters(channel, count)
     tokens = [_token(channel, annotator.code, at) for annotator in annotators]
     until = at + timedelta(days=valid_days)
-    made = Invitation.objects.bulk_create(
+    invitations = Invitation.objects.bulk_create(
         Invitation(channel=channel, annotator=annotator, digest=digest_of(token), created_at=at, expires_at=until)
         for annotator, token in zip(annotators, tokens, strict=True)
     )
     language = language_of(channel.study)
-    for address, invitation in zip(addresses, made, strict=False):
+    for address, invitation in zip(addresses, invitations, strict=False):
         write_mail(kind=Mail.Kind.INVITATION, address=address, invitation=invitation, at=at, language=language)
     return [
         Link(annotator.code, _address(channel, token, base_url), until)
@@ -105,8 +105,10 @@ def open_links(*, channel: Channel, base_url: str, at: datetime) -> list[Link]:
         .select_related("annotator", "channel")
         .order_by("pk")
     )
-    made = ((one, link_of(one, base_url)) for one in unused)
-    return [Link(one.annotator.code, link, one.expires_at) for one, link in made if link is not None]
+    links = ((invitation, link_of(invitation, base_url)) for invitation in unused)
+    return [
+        Link(invitation.annotator.code, link, invitation.expires_at) for invitation, link in links if link is not None
+    ]
 
 
 def link_of(invitation: Invitation, base_url: str) -> str | None:

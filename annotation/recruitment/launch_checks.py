@@ -33,8 +33,8 @@ def refuse_missing(checks: Iterable[Check], *, for_draft: bool = False) -> None:
 
     Raises: Unacceptable naming it.
     """
-    needed = (one for one in checks if one.for_draft or not (for_draft or one.is_advice))
-    if missing := [one.label for one in needed if not one.is_done]:
+    needed = (check for check in checks if check.for_draft or not (for_draft or check.is_advice))
+    if missing := [check.label for check in needed if not check.is_done]:
         raise Unacceptable(f"Missing: {', '.join(missing)}.")
 
 
@@ -47,8 +47,8 @@ def address_check() -> Check:
 def hourly_checks(pay: HourlyPay | None) -> Iterator[Check]:
     """Yield how the pay compares with the server's least, where it sets one."""
     if pay is not None and pay.least is not None:
-        least = f"At least {pay.least} {pay.currency} for an hour; this is {pay.amount}."
-        yield Check("Hourly pay", not pay.is_below, least, is_advice=True)
+        minimum = f"At least {pay.least} {pay.currency} for an hour; this is {pay.amount}."
+        yield Check("Hourly pay", not pay.is_below, minimum, is_advice=True)
 
 
 def opening_checks(channel: Channel) -> Iterator[Check]:

@@ -88,10 +88,10 @@ class PlatformLimitsForm(ArrivalLimitsForm):
 
     def clean_bonus_cap(self) -> str:
         """Return the cap, by default the usual one; refuse one above the server's."""
-        given: str = self.cleaned_data["bonus_cap"]
-        if given and (problem := ceiling_problem(given)):
+        text: str = self.cleaned_data["bonus_cap"]
+        if text and (problem := ceiling_problem(text)):
             raise ValidationError(problem)
-        return given or self.usual_bonus_cap
+        return text or self.usual_bonus_cap
 
 
 class ChannelForm(forms.Form):

@@ -52,10 +52,10 @@ def write_down(
     Raises: Unacceptable when that is another one.
     """
     lock_channel(channel)
-    action, made = channel.actions.get_or_create(
+    action, created = channel.actions.get_or_create(
         key=key, defaults={"kind": kind, "payload": payload, "submission": submission}
     )
-    if made or action.payload == payload:
+    if created or action.payload == payload:
         return action
     if fixed and (action.state == DONE or (action.state == PENDING and action.attempts)):
         before = ", ".join(f"{name} {value}" for name, value in action.payload.items())
@@ -104,9 +104,9 @@ def ask_once(action: PlatformAction, ask: Ask, *, at: datetime) -> None:
     _end(action, DONE, answer, at)
 
 
-def note(action: PlatformAction, known: Json) -> None:
+def note(action: PlatformAction, facts: Json) -> None:
     """Store what a retry needs, before the next step; `None` removes a value."""
-    action.answer = {name: value for name, value in {**action.answer, **known}.items() if value is not None}
+    action.answer = {name: value for name, value in {**action.answer, **facts}.items() if value is not None}
     action.save(update_fields=["answer"])
 
 

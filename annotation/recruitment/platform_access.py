@@ -52,7 +52,7 @@ def is_listed(parts: SplitResult) -> bool:
     """
     host = (parts.hostname or "").rstrip(".").lower()
     port = parts.port or _PORTS.get(parts.scheme, 0)
-    listed = {one.strip().lower() for one in settings.PLATFORM_ALLOWLIST}
+    listed = {address.strip().lower() for address in settings.PLATFORM_ALLOWLIST}
     return f"[{host}]:{port}" in listed if ":" in host else f"{host}:{port}" in listed
 
 

@@ -86,7 +86,7 @@ class StudyNumbers(GenericViewSet[Any]):
     def accuracy(self, request: Request, slug: str) -> Response:
         """Return how often judges are right where there is gold, as `manage.py judge_accuracy --format json` prints it."""
         study: Study = self.get_object()
-        return Response(judge_accuracy(study, seed=number_asked(request, "seed", 0, least=0, most=MOST_SEED)))
+        return Response(judge_accuracy(study, seed=number_asked(request, "seed", 0, minimum=0, maximum=MOST_SEED)))
 
     @extend_schema(parameters=[QUESTION], responses=COMPUTED, filters=False)
     @action(**WORK, parameters=[QUESTION])
@@ -185,8 +185,8 @@ class StudyNumbers(GenericViewSet[Any]):
 
 def _shown(request: Request) -> slice:
     """Return the place of a page among computed rows."""
-    page = number_asked(request, "page", 1, least=1, most=MOST_SEED)
-    size = number_asked(request, "page_size", 20, least=1, most=MOST_ON_PAGE)
+    page = number_asked(request, "page", 1, minimum=1, maximum=MOST_SEED)
+    size = number_asked(request, "page_size", 20, minimum=1, maximum=MOST_ON_PAGE)
     return slice((page - 1) * size, page * size)
 
 

@@ -29,7 +29,7 @@ def awaiting(channel: Channel) -> list[Submission]:
     """Return the assignments that await a decision on MTurk and have no problem."""
     done = channel.submissions.filter(state__in=(Submission.State.COMPLETED, Submission.State.SCREENED_OUT))
     done = done.filter(details__mturk__status="Submitted").select_related("participant")
-    return [one for one in done if not one.details.get("problem")]
+    return [submission for submission in done if not submission.details.get("problem")]
 
 
 def approve(
@@ -46,11 +46,11 @@ def approve(
     override : also rejected ones, which MTurk allows for 30 days
     Raises: UnknownName; Unacceptable; KeyMissing.
     """
-    chosen = awaiting(channel) if assignment_ids is None else _find(channel, assignment_ids)
+    submissions = awaiting(channel) if assignment_ids is None else _find(channel, assignment_ids)
     feedback = _feedback(feedback)
     payload = {"feedback": feedback, "override": override}
     name = "approve-rejected" if override else APPROVE
-    return _run(channel, _planned(channel, APPROVE, chosen, payload, name=name), at, limit)
+    return _run(channel, _planned(channel, APPROVE, submissions, payload, name=name), at, limit)
 
 
 def reject(
@@ -63,8 +63,8 @@ def reject(
     feedback = _feedback(feedback)
     if not feedback:
         raise Unacceptable("Say why: the worker reads it.")
-    chosen = _find(channel, assignment_ids)
-    return _run(channel, _planned(channel, REJECT, chosen, {"feedback": feedback}, name=REJECT), at, limit)
+    submissions = _find(channel, assignment_ids)
+    return _run(channel, _planned(channel, REJECT, submissions, {"feedback": feedback}, name=REJECT), at, limit)
 
 
 def bonus(
@@ -82,21 +82,21 @@ def bonus(
     Raises: UnknownName; Unacceptable for an amount above the channel's cap, no reason, or another amount under the same
     label; KeyMissing.
     """
-    given = MturkSettings.of(channel)
+    mturk = MturkSettings.of(channel)
     amount, reason, label = amount.strip(), _feedback(reason), label.strip()
     if not MONEY.fullmatch(amount) or Decimal(amount) <= 0:
         raise Unacceptable("The bonus must be dollars and cents, such as 0.75.")
-    if Decimal(amount) > given.bonus_cap:
-        raise Unacceptable(f"A bonus of {amount} is above the channel’s cap of {given.bonus_cap}.")
+    if Decimal(amount) > mturk.bonus_cap:
+        raise Unacceptable(f"A bonus of {amount} is above the channel’s cap of {mturk.bonus_cap}.")
     if not reason:
         raise Unacceptable("Say what the bonus is for: the worker reads it.")
     if not 1 <= len(label) <= 20:
         raise Unacceptable("The bonus’s label must have 1 to 20 characters.")
-    chosen = _find(channel, assignment_ids)
-    if without_worker := [one.external_id for one in chosen if one.participant is None]:
+    submissions = _find(channel, assignment_ids)
+    if without_worker := [submission.external_id for submission in submissions if submission.participant is None]:
         raise Unacceptable(f"These assignments are unknown here: {', '.join(without_worker)}")
     payload = {"amount": str(Decimal(amount).quantize(Decimal("0.01"))), "reason": reason}
-    return _run(channel, _planned(channel, BONUS, chosen, payload, name=BONUS, label=f":{label}"), at, limit)
+    return _run(channel, _planned(channel, BONUS, submissions, payload, name=BONUS, label=f":{label}"), at, limit)
 
 
 def qualify(
@@ -114,7 +114,7 @@ def qualify(
         people = people.filter(submissions__state=Submission.State.APPROVED).distinct()
     else:
         people = people.filter(annotator__code__in=codes)
-        if unknown := set(codes) - {one.annotator.code for one in people}:
+        if unknown := set(codes) - {participant.annotator.code for participant in people}:
             raise UnknownName(f"No rater of this channel: {', '.join(sorted(unknown))}")
     digest = hashlib.sha256(name.encode()).hexdigest()[:16]
     type_action = write_down(
@@ -130,10 +130,10 @@ def qualify(
         write_down(
             channel=channel,
             kind=QUALIFY,
-            key=f"{QUALIFY}:{digest}:{one.pk}:{value}",
-            payload={"type_id": type_action.answer["type_id"], "participant": one.pk, "value": value},
+            key=f"{QUALIFY}:{digest}:{participant.pk}:{value}",
+            payload={"type_id": type_action.answer["type_id"], "participant": participant.pk, "value": value},
         )
-        for one in people
+        for participant in people
     ]
     return _run(channel, actions, at, None)
 
@@ -146,10 +146,12 @@ def _feedback(text: str) -> str:
 
 
 def _find(channel: Channel, assignment_ids: Sequence[str]) -> list[Submission]:
-    found = {one.external_id: one for one in channel.submissions.filter(external_id__in=assignment_ids)}
-    if unknown := [one for one in assignment_ids if one not in found]:
+    by_id = {
+        submission.external_id: submission for submission in channel.submissions.filter(external_id__in=assignment_ids)
+    }
+    if unknown := [submission for submission in assignment_ids if submission not in by_id]:
         raise UnknownName(f"This channel knows no such assignments: {', '.join(unknown)}. Run sync first?")
-    return [found[one] for one in dict.fromkeys(assignment_ids)]
+    return [by_id[submission] for submission in dict.fromkeys(assignment_ids)]
 
 
 def _planned(
@@ -157,8 +159,14 @@ def _planned(
 ) -> list[PlatformAction]:
     """Store a request for each submission; its name and label tell it from others of the kind."""
     return [
-        write_down(channel=channel, kind=kind, key=f"{name}:{one.external_id}{label}", payload=payload, submission=one)
-        for one in submissions
+        write_down(
+            channel=channel,
+            kind=kind,
+            key=f"{name}:{submission.external_id}{label}",
+            payload=payload,
+            submission=submission,
+        )
+        for submission in submissions
     ]
 
 
@@ -176,7 +184,7 @@ def _send(client: MturkClient, action: PlatformAction) -> Json:
 def _decide(client: MturkClient, action: PlatformAction) -> Json:
     """Approve or reject; a decision that MTurk has already counts as done."""
     submission = _submission(action)
-    operation, wanted = _OPERATIONS[action.kind]
+    operation, target = _OPERATIONS[action.kind]
     arguments: Json = {"AssignmentId": submission.external_id}
     if action.payload["feedback"]:
         arguments["RequesterFeedback"] = action.payload["feedback"]
@@ -185,12 +193,12 @@ def _decide(client: MturkClient, action: PlatformAction) -> Json:
     try:
         client.call(operation, **arguments)
     except MturkRefused as refusal:
-        if not wrong_state(refusal) or status_of(client, submission.external_id) != wanted:
+        if not wrong_state(refusal) or status_of(client, submission.external_id) != target:
             raise
     submission.state = _STATES[action.kind]
-    submission.details = {**submission.details, "mturk": {**submission.details.get("mturk", {}), "status": wanted}}
+    submission.details = {**submission.details, "mturk": {**submission.details.get("mturk", {}), "status": target}}
     submission.save(update_fields=["state", "details"])
-    return {"status": wanted}
+    return {"status": target}
 
 
 def _pay(client: MturkClient, action: PlatformAction) -> Json:
@@ -218,8 +226,8 @@ def _pay(client: MturkClient, action: PlatformAction) -> Json:
 def _is_paid(client: MturkClient, submission: Submission, payload: Json) -> bool:
     paid = client.pages("list_bonus_payments", "BonusPayments", AssignmentId=submission.external_id)
     return any(
-        Decimal(one["BonusAmount"]) == Decimal(payload["amount"]) and one.get("Reason") == payload["reason"]
-        for one in paid
+        Decimal(bonus["BonusAmount"]) == Decimal(payload["amount"]) and bonus.get("Reason") == payload["reason"]
+        for bonus in paid
     )
 
 
@@ -227,13 +235,13 @@ def _make_type(client: MturkClient, action: PlatformAction) -> Json:
     """Make a qualification type, or find the one of this name: names are unique in an account."""
     name = action.payload["name"]
     try:
-        made = client.call(
+        answer = client.call(
             "create_qualification_type",
             Name=name,
             Description=action.payload["description"],
             QualificationTypeStatus="Active",
         )["QualificationType"]
-        return {"type_id": made["QualificationTypeId"]}
+        return {"type_id": answer["QualificationTypeId"]}
     except MturkRefused as refusal:
         mine = client.pages(
             "list_qualification_types",
@@ -242,10 +250,10 @@ def _make_type(client: MturkClient, action: PlatformAction) -> Json:
             MustBeRequestable=False,
             MustBeOwnedByCaller=True,
         )
-        found = next((one for one in mine if one["Name"] == name), None)
-        if found is None:
+        match = next((qualification for qualification in mine if qualification["Name"] == name), None)
+        if match is None:
             raise refusal from None
-        return {"type_id": found["QualificationTypeId"]}
+        return {"type_id": match["QualificationTypeId"]}
 
 
 def _give(client: MturkClient, action: PlatformAction) -> Json:

@@ -46,18 +46,18 @@ class Mturk(Adapter):
 
         Errors are handled here, since the middleware's error page may not be framed by MTurk.
         """
-        given = MturkSettings.of(channel)
+        mturk = MturkSettings.of(channel)
         assignment_id = request.GET.get("assignmentId", "")
         looks_ahead = request.method == "HEAD" or "prefetch" in request.headers.get("Sec-Purpose", "")
         if assignment_id in ("", PREVIEW) or looks_ahead:
-            return framed(request, given.site, PREVIEW_PAGE, _preview(channel.study, given))
+            return framed(request, mturk.site, PREVIEW_PAGE, _preview(channel.study, mturk))
         now = timezone.now()
         try:
-            arrival = _arrival(request, given)
+            arrival = _arrival(request, mturk)
             address = client_ip(request)
             verified = check_arrival(channel, arrival, address)
             submission = work.arrive(channel=channel, arrival=arrival, verified=verified, address=address, at=now)
-            context = state_of(submission, given, now)
+            context = state_of(submission, mturk, now)
         except TooManyArrivals as error:
             response = framed_refusal(request, channel, str(error), status=429)
             if error.retry_after is not None:
@@ -65,7 +65,7 @@ class Mturk(Adapter):
             return response
         except AnnotationError as error:
             return framed_refusal(request, channel, str(error), status=status_of(error))
-        return framed(request, given.site, FRAME, context)
+        return framed(request, mturk.site, FRAME, context)
 
     def panel(self, channel: Channel) -> Panel:
         """Show the offered HITs, the assignments and the actions."""
@@ -80,8 +80,8 @@ class Mturk(Adapter):
 
     def hits_left(self, *, annotator: Annotator, channel: Channel, claim: ClaimKind = ClaimKind.NEW) -> int | None:
         """Return how many HITs this worker may have now: one per MTurk assignment, within the channel's limit."""
-        known = [super().hits_left(annotator=annotator, channel=channel, claim=claim), work.hits_left(annotator)]
-        return min((left for left in known if left is not None), default=None)
+        limits = [super().hits_left(annotator=annotator, channel=channel, claim=claim), work.hits_left(annotator)]
+        return min((hits for hits in limits if hits is not None), default=None)
 
     def completion_message(
         self, *, annotator: Annotator, outcome: WorkOutcome, at: datetime
@@ -102,24 +102,28 @@ class Mturk(Adapter):
         return CompletionMessage(nothing, leaves=True)
 
 
-def _preview(study: Study, given: MturkSettings) -> dict[str, object]:
+def _preview(study: Study, mturk: MturkSettings) -> dict[str, object]:
     """Return the preview's context, without any text of the study's data."""
-    left, right = study.side_labels
+    left_label, right_label = study.side_labels
     return {
         "study": study,
-        "reward": given.reward,
+        "reward": mturk.reward,
         "minutes": study.minutes_per_hit,
         "questions": [
-            (translate_default(one.text), one.description, list(one.labels(left, right).items()))
-            for one in study.questions
+            (
+                translate_default(question.text),
+                question.description,
+                list(question.labels(left_label, right_label).items()),
+            )
+            for question in study.questions
         ],
         "source_label": translate_default(study.source_label),
-        "label_left": left,
-        "label_right": right,
+        "label_left": left_label,
+        "label_right": right_label,
     }
 
 
-def _arrival(request: HttpRequest, given: MturkSettings) -> work.MturkArrival:
+def _arrival(request: HttpRequest, mturk: MturkSettings) -> work.MturkArrival:
     """Read MTurk's query parameters.
 
     Raises: Unacceptable when they are invalid, or from the other MTurk site.
@@ -127,6 +131,6 @@ def _arrival(request: HttpRequest, given: MturkSettings) -> work.MturkArrival:
     worker, assignment, hit = (request.GET.get(name, "") for name in ("workerId", "assignmentId", "hitId"))
     if not (_WORKER.fullmatch(worker) and _ID.fullmatch(assignment) and _ID.fullmatch(hit)):
         raise Unacceptable(_("This address is not complete. Please open the HIT on MTurk."))
-    if request.GET.get("turkSubmitTo", "").removesuffix("/") != given.site.submit:
+    if request.GET.get("turkSubmitTo", "").removesuffix("/") != mturk.site.submit:
         raise Unacceptable(_("This HIT was opened from another site than the one it is meant for."))
     return work.MturkArrival(worker_id=worker, assignment_id=assignment, hit_id=hit)

@@ -31,9 +31,9 @@ def check_arrival(channel: Channel, arrival: MturkArrival, address: str | None) 
     Raises: ClaimRefused when there is no such assignment, it is another worker's, or the channel is shut;
     TooManyArrivals.
     """
-    given = MturkSettings.of(channel)
-    known = channel.submissions.filter(external_id=arrival.assignment_id).exists()
-    if known or not given.has_key:
+    mturk = MturkSettings.of(channel)
+    is_known = channel.submissions.filter(external_id=arrival.assignment_id).exists()
+    if is_known or not mturk.has_key:
         return UNVERIFIED
     if not channel.participants.filter(external_id=arrival.worker_id).exists():
         refuse_closed(channel)
@@ -45,7 +45,7 @@ def check_arrival(channel: Channel, arrival: MturkArrival, address: str | None) 
     if is_unresponsive(channel):
         return UNVERIFIED
     try:
-        return _verify(given, arrival)
+        return _verify(mturk, arrival)
     except ClaimRefused:
         note_refused(channel, name)
         raise
@@ -55,15 +55,15 @@ def check_arrival(channel: Channel, arrival: MturkArrival, address: str | None) 
         return UNVERIFIED
 
 
-def _verify(given: MturkSettings, arrival: MturkArrival) -> str:
-    with closing(MturkClient(given, patient=False)) as client:
+def _verify(mturk: MturkSettings, arrival: MturkArrival) -> str:
+    with closing(MturkClient(mturk, patient=False)) as client:
         try:
-            found = client.call("get_assignment", AssignmentId=arrival.assignment_id)["Assignment"]
+            assignment = client.call("get_assignment", AssignmentId=arrival.assignment_id)["Assignment"]
         except MturkRefused as refusal:
             if "does not exist" in str(refusal):
                 raise ClaimRefused(_("MTurk does not know this assignment. Please open the HIT on MTurk.")) from None
             # "Can be called with a status of" means that it is accepted and not submitted. `sync` reports a refused key.
             return ACCEPTED if "can be called with a status of" in str(refusal) else UNVERIFIED
-    if found.get("WorkerId") != arrival.worker_id or found.get("HITId") != arrival.hit_id:
+    if assignment.get("WorkerId") != arrival.worker_id or assignment.get("HITId") != arrival.hit_id:
         raise ClaimRefused(_("This link belongs to another person."))
     return SUBMITTED

@@ -58,16 +58,16 @@ class MturkClient:
     Raises: KeyMissing when the channel's variables are unset or another group's, or the address isn't allowed any more.
     """
 
-    def __init__(self, given: MturkSettings, *, patient: bool = True) -> None:
+    def __init__(self, mturk: MturkSettings, *, patient: bool = True) -> None:
         # Imported here, like boto3.
         from botocore.config import Config  # type: ignore[import-untyped]
 
-        names = (given.access_key_env, given.secret_key_env)
-        if given.is_stand_in and (problem := stand_in_problem(given.endpoint)):
+        names = (mturk.access_key_env, mturk.secret_key_env)
+        if mturk.is_stand_in and (problem := stand_in_problem(mturk.endpoint)):
             raise KeyMissing(problem)
-        access, secret = given.key
+        access, secret = mturk.key
         if not access or not secret:
-            if problem := given.key_problem:  # may have changed since the channel was set up
+            if problem := mturk.key_problem:  # may have changed since the channel was set up
                 raise KeyMissing(problem)
             missing = " ".join(name or "–" for name in names)
             raise KeyMissing(f"Set these environment variables on the server first: {missing}")
@@ -80,7 +80,7 @@ class MturkClient:
             self._client = _session().client(
                 "mturk",
                 region_name="us-east-1",
-                endpoint_url=given.endpoint,
+                endpoint_url=mturk.endpoint,
                 aws_access_key_id=access,
                 aws_secret_access_key=secret,
                 config=config,
@@ -136,5 +136,5 @@ def _error_of(response: Mapping[str, Any]) -> AnnotationError:
     return MturkRefused(words or code, str(response.get("TurkErrorCode") or code))
 
 
-def _no_answer(what: str) -> str:
-    return f"MTurk did not answer as it should ({what}). Nothing is lost or doubled: run this again later."
+def _no_answer(operation: str) -> str:
+    return f"MTurk did not answer as it should ({operation}). Nothing is lost or doubled: run this again later."

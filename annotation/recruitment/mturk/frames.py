@@ -65,8 +65,8 @@ def read_frame(channel: Channel, token: str) -> Submission | None:
         channel_id, worker, assignment_id = signing.loads(token, salt=FRAME_SALT, max_age=FRAME_SECONDS)
     except (signing.BadSignature, ValueError):
         return None
-    found = channel.submissions.filter(external_id=assignment_id, participant__external_id=worker)
-    return found.select_related("participant__annotator__study").first() if channel_id == channel.pk else None
+    submissions = channel.submissions.filter(external_id=assignment_id, participant__external_id=worker)
+    return submissions.select_related("participant__annotator__study").first() if channel_id == channel.pk else None
 
 
 def link_token(submission: Submission) -> str:

@@ -40,10 +40,10 @@ def publish(*, channel: Channel, at: datetime, limit: int | None = None) -> RunS
     Raises: Unacceptable saying what is missing; ClaimRefused when the channel is shut; KeyMissing.
     """
     refuse_closed(channel)
-    given = MturkSettings.of(channel)
-    request = hit_request(channel, given)
+    mturk = MturkSettings.of(channel)
+    request = hit_request(channel, mturk)
     _plan_hits(channel, at)
-    with closing(MturkClient(given)) as client:
+    with closing(MturkClient(mturk)) as client:
         unanswered = channel.actions.filter(kind=HIT).exclude(state=State.DONE)
         if unanswered.filter(attempts__gte=1).exists():
             adopt_hits(client, channel)
@@ -69,26 +69,26 @@ def expire(*, channel: Channel, at: datetime, limit: int | None = None) -> RunSu
         return send_requests(client=client, actions=actions, send=_take_down, at=at, limit=limit)
 
 
-def hit_request(channel: Channel, given: MturkSettings) -> Json:
+def hit_request(channel: Channel, mturk: MturkSettings) -> Json:
     """Return the arguments of CreateHIT that all HITs of a channel share.
 
     Raises: Unacceptable naming missing settings.
     """
-    required = {"title": given.title, "description": given.description, "reward in dollars": given.reward}
+    required = {"title": mturk.title, "description": mturk.description, "reward in dollars": mturk.reward}
     if missing := [name for name, value in required.items() if not value.strip()]:
         raise Unacceptable(f"Set these in the channel’s settings first: {', '.join(missing)}.")
     url = settings.BASE_URL.rstrip("/") + reverse("annotation:join", args=[channel.key])
-    if not url.startswith("https://") and not given.is_stand_in:
+    if not url.startswith("https://") and not mturk.is_stand_in:
         raise Unacceptable(f"MTurk shows pages over HTTPS only; BASE_URL is {settings.BASE_URL}.")
     return {
-        "Title": given.title,
-        "Description": given.description,
-        "Keywords": given.keywords,
-        "Reward": given.reward,
-        "AssignmentDurationInSeconds": given.duration_minutes * 60,
-        "LifetimeInSeconds": given.lifetime_days * 24 * 60 * 60,
-        "AutoApprovalDelayInSeconds": given.auto_approval_days * 24 * 60 * 60,
-        "QualificationRequirements": parse_requirements(given.requirements),
+        "Title": mturk.title,
+        "Description": mturk.description,
+        "Keywords": mturk.keywords,
+        "Reward": mturk.reward,
+        "AssignmentDurationInSeconds": mturk.duration_minutes * 60,
+        "LifetimeInSeconds": mturk.lifetime_days * 24 * 60 * 60,
+        "AutoApprovalDelayInSeconds": mturk.auto_approval_days * 24 * 60 * 60,
+        "QualificationRequirements": parse_requirements(mturk.requirements),
         "Question": QUESTION.format(url=escape(url)),
     }
 
@@ -111,18 +111,18 @@ def _plan_hits(channel: Channel, at: datetime) -> None:
     before = channel.actions.filter(kind=HIT)
     if before.exclude(state=State.DONE).exists():
         return
-    places = slots_to_fill(channel, batches) - sum(on_offer(channel, at).values())
-    number, sizes = before.count(), hit_sizes(places, batches)
+    slots = slots_to_fill(channel, batches) - sum(on_offer(channel, at).values())
+    number, sizes = before.count(), hit_sizes(slots, batches)
     PlatformAction.objects.bulk_create(
-        PlatformAction(channel=channel, kind=HIT, key=f"hit:{number + one}", payload={"max_assignments": size})
-        for one, size in enumerate(sizes, start=1)
+        PlatformAction(channel=channel, kind=HIT, key=f"hit:{number + index}", payload={"max_assignments": size})
+        for index, size in enumerate(sizes, start=1)
     )
 
 
-def hit_sizes(places: int, batches: Sequence[Batch]) -> list[int]:
+def hit_sizes(slots: int, batches: Sequence[Batch]) -> list[int]:
     """Return the assignments of each MTurk HIT that so many places come to."""
     each = min(MOST_ASSIGNMENTS, max((batch.raters_per_hit for batch in batches), default=1))
-    return [min(each, places - done) for done in range(0, max(places, 0), each)]
+    return [min(each, slots - done) for done in range(0, max(slots, 0), each)]
 
 
 def slots_to_fill(channel: Channel, batches: Sequence[Batch]) -> int:
@@ -133,18 +133,18 @@ def slots_to_fill(channel: Channel, batches: Sequence[Batch]) -> int:
 
 def on_offer(channel: Channel, at: datetime) -> dict[str, int]:
     """Return MTurk HIT id → remaining assignments, of the HITs that workers can still accept."""
-    taken = set(channel.actions.filter(kind=EXPIRE, state=State.DONE).values_list("payload__hit_id", flat=True))
+    expired = set(channel.actions.filter(kind=EXPIRE, state=State.DONE).values_list("payload__hit_id", flat=True))
     used = Counter(
         details.get("hit_id")
         for details in channel.submissions.filter(state__in=WORKED).values_list("details", flat=True)
     )
-    places: dict[str, int] = {}
+    offered: dict[str, int] = {}
     for action in channel.actions.filter(kind=HIT, state=State.DONE):
         hit_id, expires = action.answer["hit_id"], parse_datetime(action.answer.get("expires_at") or "")
-        left = action.payload["max_assignments"] - used[hit_id]
-        if hit_id not in taken and left > 0 and (expires is None or expires > at):
-            places[hit_id] = left
-    return places
+        unused = action.payload["max_assignments"] - used[hit_id]
+        if hit_id not in expired and unused > 0 and (expires is None or expires > at):
+            offered[hit_id] = unused
+    return offered
 
 
 def token_of(action: PlatformAction) -> str:
@@ -155,7 +155,7 @@ def token_of(action: PlatformAction) -> str:
 def _create(client: MturkClient, action: PlatformAction, request: Json) -> Json:
     token = token_of(action)
     try:
-        made = client.call(
+        hit = client.call(
             "create_hit",
             **request,
             MaxAssignments=action.payload["max_assignments"],
@@ -168,22 +168,22 @@ def _create(client: MturkClient, action: PlatformAction, request: Json) -> Json:
         named = re.search(r'"([A-Z0-9]+)"', str(refusal))
         if named is None:
             raise
-        made = client.call("get_hit", HITId=named[1])["HIT"]
-    return hit_answer(made)
+        hit = client.call("get_hit", HITId=named[1])["HIT"]
+    return hit_answer(hit)
 
 
-def hit_answer(made: Json) -> Json:
+def hit_answer(hit: Json) -> Json:
     """Return what is stored of MTurk's description of a HIT."""
-    expiration = made.get("Expiration")
+    expiration = hit.get("Expiration")
     if isinstance(expiration, datetime):
         expires = expiration.astimezone(UTC)
     else:  # if missing, on offer until `sync` learns more
         expires = datetime.now(tz=UTC) + timedelta(days=365)
     return {
-        "hit_id": made["HITId"],
-        "group_id": made.get("HITGroupId", ""),
+        "hit_id": hit["HITId"],
+        "group_id": hit.get("HITGroupId", ""),
         "expires_at": expires.isoformat(),
-        "status": made.get("HITStatus", ""),
+        "status": hit.get("HITStatus", ""),
     }
 
 

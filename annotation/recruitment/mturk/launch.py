@@ -34,14 +34,14 @@ class PlannedHits:
 
 def offer_of(channel: Channel) -> PlannedHits:
     """Return the HITs that `publish` makes once all batches of the channel are open, with MTurk's fee."""
-    given, batches = MturkSettings.of(channel), list(_batches(channel))
+    mturk, batches = MturkSettings.of(channel), list(_batches(channel))
     offered = sum(on_offer(channel, timezone.now()).values())
-    places = max(slots_to_fill(channel, batches) - offered, 0)
-    hits = len(hit_sizes(places, batches))
-    if not MONEY.fullmatch(given.reward):
-        return PlannedHits(places, hits, offered, None, None)
-    reward = Decimal(given.reward)
-    return PlannedHits(places, hits, offered, reward, places * (reward + max(to_cents(reward * FEE), LEAST_FEE)))
+    slots = max(slots_to_fill(channel, batches) - offered, 0)
+    hits = len(hit_sizes(slots, batches))
+    if not MONEY.fullmatch(mturk.reward):
+        return PlannedHits(slots, hits, offered, None, None)
+    reward = Decimal(mturk.reward)
+    return PlannedHits(slots, hits, offered, reward, slots * (reward + max(to_cents(reward * FEE), LEAST_FEE)))
 
 
 def _batches(channel: Channel) -> QuerySet[Batch]:
@@ -52,10 +52,10 @@ def _batches(channel: Channel) -> QuerySet[Batch]:
 
 def checks(channel: Channel, offer: PlannedHits) -> list[Check]:
     """Return what offering HITs needs, in the order in which it is done."""
-    given, in_settings = MturkSettings.of(channel), "Set it in the settings below."
+    mturk, in_settings = MturkSettings.of(channel), "Set it in the settings below."
     return [
-        Check("Title", bool(given.title.strip()), in_settings, for_draft=True, in_settings=True),
-        Check("Description", bool(given.description.strip()), in_settings, for_draft=True, in_settings=True),
+        Check("Title", bool(mturk.title.strip()), in_settings, for_draft=True, in_settings=True),
+        Check("Description", bool(mturk.description.strip()), in_settings, for_draft=True, in_settings=True),
         Check(
             "Reward",
             offer.reward is not None,
@@ -66,7 +66,7 @@ def checks(channel: Channel, offer: PlannedHits) -> list[Check]:
         *hourly_checks(_hourly(channel, offer)),
         Check(
             "Requirements",
-            bool(given.requirements.strip()),
+            bool(mturk.requirements.strip()),
             "Without any, every worker can accept: see the settings.",
             is_advice=True,
         ),
@@ -78,7 +78,7 @@ def checks(channel: Channel, offer: PlannedHits) -> list[Check]:
         ),
         Check(
             "Access key",
-            given.has_key,
+            mturk.has_key,
             "Name its two variables in the settings, and set them on the server.",
             in_settings=True,
         ),

@@ -45,14 +45,14 @@ def send_requests(
     limit : the most requests to send; the rest waits
     """
     summary = RunSummary()
-    asked = 0
+    sent = 0
     for action in actions:
         if action.state == State.DONE:
             summary.unchanged += 1
-        elif summary.trouble or (limit is not None and asked >= limit):
+        elif summary.trouble or (limit is not None and sent >= limit):
             summary.waiting += 1
         else:
-            asked += 1
+            sent += 1
             _send_one(client, action, send, at, summary)
     return summary
 

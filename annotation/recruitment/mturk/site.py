@@ -146,16 +146,16 @@ def parse_requirements(text: str) -> list[dict[str, Any]]:
 
     Raises: Unacceptable naming the line.
     """
-    found = [_requirement(line) for line in text.splitlines() if line.strip()]
-    if len(found) > MOST_REQUIREMENTS:
+    requirements = [_requirement(line) for line in text.splitlines() if line.strip()]
+    if len(requirements) > MOST_REQUIREMENTS:
         raise Unacceptable(f"MTurk takes at most {MOST_REQUIREMENTS} requirements.")
-    return found
+    return requirements
 
 
 def _requirement(line: str) -> dict[str, Any]:
     wrong = Unacceptable(f"“{line}” is no requirement. Write, for example, approval-rate >= 95 or locale in US GB.")
-    name, *rest = line.split()
-    comparator, values = (rest[0], rest[1:]) if rest else ("", [])
+    name, *words = line.split()
+    comparator, values = (words[0], words[1:]) if words else ("", [])
     type_id = _KNOWN.get(name, name)
     if comparator not in _COMPARATORS or not re.fullmatch(r"[A-Z0-9]{1,64}", type_id):
         raise wrong
@@ -188,8 +188,8 @@ def stand_in_problem(endpoint: str) -> str | None:
     except ValueError:
         return "This address can’t be read."
     plain = not (parts.username or parts.password or parts.query or parts.fragment) and parts.path in ("", "/")
-    here = parts.scheme == "http" and parts.hostname in LOOPBACK and parts.port is not None
-    if not (plain and here) or re.search(r"[\s\\@?#]", endpoint):
+    is_local = parts.scheme == "http" and parts.hostname in LOOPBACK and parts.port is not None
+    if not (plain and is_local) or re.search(r"[\s\\@?#]", endpoint):
         return "The address must be on this machine: http://127.0.0.1:PORT."
     if not listed:
         return f"To allow it, the server’s administrator adds {parts.netloc} to the setting PLATFORM_ALLOWLIST."

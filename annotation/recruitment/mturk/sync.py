@@ -27,27 +27,27 @@ def sync(*, channel: Channel, at: datetime, limit: int | None = None) -> Json:
     limit : the most HITs to ask about, least recently synced first
     Raises: KeyMissing; MturkUnreachable; MturkRefused; earlier updates are kept.
     """
-    given = MturkSettings.of(channel)
+    mturk = MturkSettings.of(channel)
     for participant in channel.participants.filter(submissions__state__in=AT_WORK).distinct():
         settle(participant=participant)
-    with closing(MturkClient(given)) as client:
+    with closing(MturkClient(mturk)) as client:
         listed = {hit["HITId"]: hit for hit in adopt_hits(client, channel)}
         offered = sorted(
             channel.actions.filter(kind=HIT, state=State.DONE),
             key=lambda action: (action.answer.get("synced_at", ""), action.pk),
         )
-        asked = offered[:limit]
-        seen = sum(_sync_hit(client, channel, action, listed, at) for action in asked)
-    gone = _time_out(channel, given, at)
-    return {"hits": len(asked), "assignments": seen, "timed_out": gone, "hits_left": len(offered) - len(asked)}
+        batch = offered[:limit]
+        count = sum(_sync_hit(client, channel, action, listed, at) for action in batch)
+    gone = _time_out(channel, mturk, at)
+    return {"hits": len(batch), "assignments": count, "timed_out": gone, "hits_left": len(offered) - len(batch)}
 
 
 def _sync_hit(
     client: MturkClient, channel: Channel, action: PlatformAction, listed: dict[str, Json], at: datetime
 ) -> int:
     hit_id = action.answer["hit_id"]
-    found = list(client.pages("list_assignments_for_hit", "Assignments", HITId=hit_id))
-    for row in found:
+    assignments = list(client.pages("list_assignments_for_hit", "Assignments", HITId=hit_id))
+    for row in assignments:
         if not is_erased(channel.study, row["AssignmentId"], row["WorkerId"]):
             _take(channel, row)
     hit = listed.get(hit_id, {})
@@ -59,7 +59,7 @@ def _sync_hit(
         "available": hit.get("NumberOfAssignmentsAvailable", 0),
     }
     action.save(update_fields=["answer"])
-    return len(found)
+    return len(assignments)
 
 
 @transaction.atomic
@@ -111,11 +111,11 @@ def answers(document: str) -> set[str]:
         root = ElementTree.fromstring(document)  # noqa: S314  # without entities, see above
     except ElementTree.ParseError:
         return set()
-    return {(one.text or "").strip() for one in root.iter() if re.fullmatch(r"(\{.*\})?FreeText", one.tag)}
+    return {(element.text or "").strip() for element in root.iter() if re.fullmatch(r"(\{.*\})?FreeText", element.tag)}
 
 
-def _time_out(channel: Channel, given: MturkSettings, at: datetime) -> int:
+def _time_out(channel: Channel, mturk: MturkSettings, at: datetime) -> int:
     """End assignments that were not submitted within their time on MTurk, plus a grace period."""
-    before = at - timedelta(minutes=given.duration_minutes) - _GRACE
+    before = at - timedelta(minutes=mturk.duration_minutes) - _GRACE
     late = channel.submissions.filter(state__in=AT_WORK, started_at__lt=before)
     return late.update(state=Sub.TIMED_OUT, ended_at=at)

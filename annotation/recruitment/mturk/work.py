@@ -50,8 +50,8 @@ def arrive(
         _refuse_made_up(participant, arrival)
     else:
         participant, _new = join(channel=channel, external_id=arrival.worker_id, at=at)
-    submission, made = open_submission(participant=participant, external_id=arrival.assignment_id, at=at)
-    if made or "hit_id" not in submission.details:
+    submission, created = open_submission(participant=participant, external_id=arrival.assignment_id, at=at)
+    if created or "hit_id" not in submission.details:
         submission.details = {**submission.details, "hit_id": arrival.hit_id, "verified": verified}
         submission.save(update_fields=["details"])
     return submission
@@ -112,8 +112,8 @@ def begin(*, submission: Submission, opens: int, device: str, at: datetime) -> A
 
 def browser_of(participant: Participant) -> str:
     """Return the digest of a worker's browser; empty before the first link was used, or after a release."""
-    known = participant.submissions.filter(details__has_key="device").exclude(details__device="").order_by("-pk")
-    return str(known.values_list("details__device", flat=True).first() or "")
+    with_device = participant.submissions.filter(details__has_key="device").exclude(details__device="").order_by("-pk")
+    return str(with_device.values_list("details__device", flat=True).first() or "")
 
 
 @transaction.atomic
@@ -131,10 +131,10 @@ def current(participant: Participant) -> Submission | None:
 
 
 def _opened_at(submission: Submission) -> datetime:
-    found = parse_datetime(submission.details["opened_at"])
-    if found is None:
+    opened_at = parse_datetime(submission.details["opened_at"])
+    if opened_at is None:
         raise ValueError(f"submission {submission.pk} was opened at {submission.details['opened_at']!r}")
-    return found
+    return opened_at
 
 
 def hits_left(annotator: Annotator) -> int | None:
@@ -159,10 +159,12 @@ def _unbound(participant: Participant, since: datetime | None = None) -> list[As
 def settle(*, participant: Participant) -> None:
     """Match a worker's submitted HITs with the MTurk assignments that they did them for, one HIT each."""
     participant = Participant.objects.select_for_update().get(pk=participant.pk)
-    waiting = [one for one in participant.submissions.filter(state__in=AT_WORK) if "opened_at" in one.details]
+    waiting = [
+        candidate for candidate in participant.submissions.filter(state__in=AT_WORK) if "opened_at" in candidate.details
+    ]
     for assignment in _unbound(participant) if waiting else []:
         submitted = assignment.submitted_at
-        before = [one for one in waiting if submitted is not None and _opened_at(one) <= submitted]
+        before = [candidate for candidate in waiting if submitted is not None and _opened_at(candidate) <= submitted]
         if not before:
             continue
         submission = max(before, key=_opened_at)
@@ -196,5 +198,5 @@ def cannot_continue(annotator: Annotator) -> bool:
     """Tell whether a worker can't continue: no consent, not qualified, or their work was ended."""
     if annotator.withdrawn_at or annotator.excluded or annotator.blocked_at:
         return True
-    consent, found = latest_consent(annotator), qualification_status(annotator)
-    return (consent is not None and not consent.accepted) or (found.required and not found.attempts_left)
+    consent, status = latest_consent(annotator), qualification_status(annotator)
+    return (consent is not None and not consent.accepted) or (status.required and not status.attempts_left)

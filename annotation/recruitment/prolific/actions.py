@@ -67,27 +67,27 @@ def reject(
 
 
 def _decide(kind: str, submission: Submission, words: Json, client: ProlificClient, at: datetime) -> RequestResult:
-    wanted = _DECIDED[kind]
-    other = next(status for status in _DECIDED.values() if status != wanted)
-    if submission.state == other.lower():
-        raise Unacceptable(f"This submission is {other} at Prolific; it can only be changed there.")
+    target = _DECIDED[kind]
+    opposite = next(status for status in _DECIDED.values() if status != target)
+    if submission.state == opposite.lower():
+        raise Unacceptable(f"This submission is {opposite} at Prolific; it can only be changed there.")
 
     def send(action: PlatformAction) -> Json:
         if action.attempts:
-            found = _status(client, submission)
-            if found == wanted:
-                return {"status": found}
+            current = _status(client, submission)
+            if current == target:
+                return {"status": current}
         try:
             client.transition(submission.external_id, kind.upper(), **words)
         except ProlificRefused as refusal:
-            if refusal.code in (400, 409, 422) and _status(client, submission) == wanted:
-                return {"status": wanted}
+            if refusal.code in (400, 409, 422) and _status(client, submission) == target:
+                return {"status": target}
             raise
-        return {"status": wanted}
+        return {"status": target}
 
     done = _once(client, submission, kind, f"{kind}:{submission.external_id}", words, send, at)
     if not done.before:
-        apply_status(submission=submission, status=wanted, at=at)
+        apply_status(submission=submission, status=target, at=at)
     return done
 
 
@@ -95,7 +95,7 @@ def _status(client: ProlificClient, submission: Submission) -> str:
     return status_named(client.submission(submission.external_id).get("status"))
 
 
-def read_amount(text: str, given: ProlificSettings) -> Decimal:
+def read_amount(text: str, prolific: ProlificSettings) -> Decimal:
     """Read a bonus in the study's currency, such as 0.75.
 
     Raises: Unacceptable unless it is above 0 and not above the channel's cap.
@@ -103,8 +103,8 @@ def read_amount(text: str, given: ProlificSettings) -> Decimal:
     text = text.strip()
     if not (text.isascii() and MONEY.fullmatch(text)) or Decimal(text) <= 0:
         raise Unacceptable("Give the bonus in the study’s currency, such as 0.75.")
-    if Decimal(text) > given.bonus_cap:
-        raise Unacceptable(f"The largest bonus of this channel is {given.bonus_cap}.")
+    if Decimal(text) > prolific.bonus_cap:
+        raise Unacceptable(f"The largest bonus of this channel is {prolific.bonus_cap}.")
     return Decimal(text)
 
 
@@ -160,7 +160,7 @@ def _plain(text: str) -> bool:
 def _listed(client: ProlificClient, submission: Submission, cents: int) -> int:
     """Count the bonuses of this amount that Prolific lists as paid for a submission."""
     paid = client.submission(submission.external_id).get("bonus_payments")
-    return sum(1 for one in paid if one == cents) if isinstance(paid, list) else 0
+    return sum(1 for amount in paid if amount == cents) if isinstance(paid, list) else 0
 
 
 def _look_up(action: PlatformAction, submission: Submission, cents: int, client: ProlificClient, at: datetime) -> Json:
@@ -206,8 +206,10 @@ def _take(submission: Submission, kind: str, key: str, payload: Json, at: dateti
     channel = lock_channel(submission.channel_id)
     unsettled = channel.actions.filter(submission=submission, state=PENDING, attempts__gt=0).exclude(key=key)
     kinds = (BONUS,) if kind == BONUS else (APPROVE, REJECT)
-    if (other := unsettled.filter(kind__in=kinds).first()) is not None:
-        raise Unacceptable(f"The outcome of an earlier request ({other.key}) is not known yet. Repeat that one first.")
+    if (pending := unsettled.filter(kind__in=kinds).first()) is not None:
+        raise Unacceptable(
+            f"The outcome of an earlier request ({pending.key}) is not known yet. Repeat that one first."
+        )
     action = write_down(channel=channel, kind=kind, key=key, payload=payload, submission=submission, fixed=False)
     if action.state == FAILED and action.answer.get("paying_since"):
         raise Unacceptable(str(action.answer.get("error", "")))

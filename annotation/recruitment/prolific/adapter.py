@@ -120,7 +120,7 @@ class Prolific(Adapter):
         channel = Channel.objects.filter(participants__annotator=annotator).first()
         if channel is None:
             return None
-        end = finish(annotator=annotator, outcome=outcome, given=ProlificSettings.of(channel), at=at)
+        end = finish(annotator=annotator, outcome=outcome, prolific=ProlificSettings.of(channel), at=at)
         return None if end is None else _completion_message(end)
 
 
@@ -129,43 +129,43 @@ def _admit_visitor(request: HttpRequest, channel: Channel, at: datetime) -> Subm
 
     Raises: Unacceptable; ClaimRefused; ProlificUnreachable; TokenMissing.
     """
-    given = ProlificSettings.of(channel)
-    claims = _claims(request, given)
-    arrival = _arrival(request.GET, claims, given)
-    known = _known(channel, arrival)
-    own = known is not None and _is_own_browser(request, channel, known)
+    prolific = ProlificSettings.of(channel)
+    claims = _claims(request, prolific)
+    arrival = _arrival(request.GET, claims, prolific)
+    submission = _known(channel, arrival)
+    own = submission is not None and _is_own_browser(request, channel, submission)
     mine = own and _has_come_with(channel, arrival)
-    if given.proof == SIGNED and claims is None and not mine:
+    if prolific.proof == SIGNED and claims is None and not mine:
         raise ClaimRefused(_("This study opens from Prolific only. Please open it there."))
     if request.method != "POST" and (is_robot(request) or (request.user.is_authenticated and not own)):
         return None
     address, confirmed = client_ip(request), claims is not None
-    if given.proof == ASKED and not mine:
+    if prolific.proof == ASKED and not mine:
         throttle_lookup(channel=channel, address=address)
-        _look_up_submission(channel, arrival, given)
+        _look_up_submission(channel, arrival, prolific)
         confirmed = True
     proven = own or claims is not None
     return admit(channel=channel, arrival=arrival, proven=proven, confirmed=confirmed, address=address, at=at)
 
 
-def _claims(request: HttpRequest, given: ProlificSettings) -> dict[str, Any] | None:
+def _claims(request: HttpRequest, prolific: ProlificSettings) -> dict[str, Any] | None:
     """Return the claims of a token signed by Prolific, if the channel requires one and the address has it."""
     token = request.GET.get(PARAMETER, "")
-    if given.proof != SIGNED or not token:
+    if prolific.proof != SIGNED or not token:
         return None
-    client = ProlificClient(given, hasty=True)
+    client = ProlificClient(prolific, hasty=True)
     try:
         return claims_of(token, client=client, host=request.get_host(), path=request.path)
     except ProlificRefused as refusal:
         raise ProlificUnreachable(str(refusal), may_have_worked=False) from None
 
 
-def _arrival(named: QueryDict, claims: Mapping[str, Any] | None, given: ProlificSettings) -> ProlificArrival:
+def _arrival(named: QueryDict, claims: Mapping[str, Any] | None, prolific: ProlificSettings) -> ProlificArrival:
     """Read the three ids; signed ones must equal those in the address.
 
     Raises: Unacceptable when an id is missing or invalid; ClaimRefused for another study.
     """
-    found = []
+    ids = []
     for name in NAMES:
         values = set(named.getlist(name))
         if claims is not None:
@@ -176,16 +176,16 @@ def _arrival(named: QueryDict, claims: Mapping[str, Any] | None, given: Prolific
                 _("It has to be opened from Prolific, which puts %(names)s into it. Please open the study there again.")
                 % {"names": ", ".join(NAMES)}
             )
-        found.append(value)
-    participant, study, submission = found
-    if not given.study_id or study != given.study_id:
+        ids.append(value)
+    participant, study, submission = ids
+    if not prolific.study_id or study != prolific.study_id:
         raise ClaimRefused(_("This link is for another study. Please open the study from Prolific again."))
     return ProlificArrival(participant, submission)
 
 
 def _known(channel: Channel, arrival: ProlificArrival) -> Participant | None:
-    found = channel.participants.filter(external_id=arrival.participant)
-    return found.select_related("annotator__user").first()
+    participants = channel.participants.filter(external_id=arrival.participant)
+    return participants.select_related("annotator__user").first()
 
 
 def _has_come_with(channel: Channel, arrival: ProlificArrival) -> bool:
@@ -194,7 +194,7 @@ def _has_come_with(channel: Channel, arrival: ProlificArrival) -> bool:
     return mine.exists()
 
 
-def _look_up_submission(channel: Channel, arrival: ProlificArrival, given: ProlificSettings) -> None:
+def _look_up_submission(channel: Channel, arrival: ProlificArrival, prolific: ProlificSettings) -> None:
     """Verify with Prolific that the submission exists, is active and theirs.
 
     Raises: ClaimRefused; ProlificUnreachable; TokenMissing.
@@ -205,7 +205,7 @@ def _look_up_submission(channel: Channel, arrival: ProlificArrival, given: Proli
     if is_unresponsive(channel):
         raise ProlificUnreachable("", may_have_worked=False)
     try:
-        found = ProlificClient(given, hasty=True).submission(arrival.submission)
+        submission = ProlificClient(prolific, hasty=True).submission(arrival.submission)
     except ProlificRefused as refusal:
         if refusal.code in (401, 403):  # the token is wrong, which is not the participant's fault
             note_unresponsive(channel)
@@ -215,8 +215,8 @@ def _look_up_submission(channel: Channel, arrival: ProlificArrival, given: Proli
     except ProlificUnreachable:
         note_unresponsive(channel)
         raise
-    named = (found.get("participant", found.get("participant_id")), found.get("study_id"))
-    if named != (arrival.participant, given.study_id) or status_named(found.get("status")) not in _WORKING:
+    named = (submission.get("participant", submission.get("participant_id")), submission.get("study_id"))
+    if named != (arrival.participant, prolific.study_id) or status_named(submission.get("status")) not in _WORKING:
         note_refused(channel, name)
         raise _unknown_submission()
 
@@ -225,15 +225,17 @@ def _unknown_submission() -> ClaimRefused:
     return ClaimRefused(_("Prolific knows no such submission at work. Please open the study from Prolific again."))
 
 
-def _is_own_browser(request: HttpRequest, channel: Channel, known: Participant) -> bool:
+def _is_own_browser(request: HttpRequest, channel: Channel, submission: Participant) -> bool:
     """Tell whether the browser is the one that the participant is bound to, by its session or cookie."""
-    if is_signed_in_as(request, known.annotator):
+    if is_signed_in_as(request, submission.annotator):
         return True
-    kept = (
-        request.get_signed_cookie(_cookie(channel, known.external_id), default="", salt=_SALT, max_age=SESSION_LIFETIME)
+    cookie = (
+        request.get_signed_cookie(
+            _cookie(channel, submission.external_id), default="", salt=_SALT, max_age=SESSION_LIFETIME
+        )
         or ""
     )
-    return constant_time_compare(kept, _place(known))
+    return constant_time_compare(cookie, _place(submission))
 
 
 def _cookie(channel: Channel, external_id: str) -> str:
@@ -241,20 +243,20 @@ def _cookie(channel: Channel, external_id: str) -> str:
     return f"tandem-{channel.key}-{salted_hmac(_SALT, external_id, algorithm='sha256').hexdigest()[:12]}"
 
 
-def _place(known: Participant) -> str:
+def _place(submission: Participant) -> str:
     """Return the cookie's value, which changes when an admin releases the browser."""
-    user = known.annotator.user
-    return "" if user is None else f"{known.pk}:{user.get_session_auth_hash()}"
+    user = submission.annotator.user
+    return "" if user is None else f"{submission.pk}:{user.get_session_auth_hash()}"
 
 
 def _welcome(request: HttpRequest, channel: Channel, submission: Submission) -> HttpResponse:
-    known = Participant.objects.select_related("annotator__user").get(submissions=submission)
-    if known.annotator.user is None or not known.annotator.user.is_active:
+    participant = Participant.objects.select_related("annotator__user").get(submissions=submission)
+    if participant.annotator.user is None or not participant.annotator.user.is_active:
         return refusal_page(request, channel, _("Your place in this study is no longer there."))
-    if not is_signed_in_as(request, known.annotator):
-        sign_in(request, known.annotator)
+    if not is_signed_in_as(request, participant.annotator):
+        sign_in(request, participant.annotator)
     response = redirect_to_work()
-    set_browser_cookie(response, channel, _cookie(channel, known.external_id), _place(known), salt=_SALT)
+    set_browser_cookie(response, channel, _cookie(channel, participant.external_id), _place(participant), salt=_SALT)
     return response
 
 

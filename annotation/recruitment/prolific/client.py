@@ -51,13 +51,13 @@ class ProlificClient:
 
     def __init__(
         self,
-        given: ProlificSettings,
+        prolific: ProlificSettings,
         *,
         patient: bool = True,
         hasty: bool = False,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.given = given
+        self.given = prolific
         self.hasty = hasty
         self.tries, self.seconds, self.longest_pause = (5, 20.0, 30.0) if patient else (2, 5.0, 2.0)
         if hasty:
@@ -201,8 +201,8 @@ class ProlificClient:
     def _pause(self, state: RetryCallState) -> float:
         """Return the seconds that Prolific asks to wait, or a pause that doubles."""
         error = state.outcome and state.outcome.exception()
-        wanted = error.retry_after if isinstance(error, ProlificUnreachable) else None
-        return float(min(2.0 ** (state.attempt_number - 1) if wanted is None else wanted, self.longest_pause))
+        retry_after = error.retry_after if isinstance(error, ProlificUnreachable) else None
+        return float(min(2.0 ** (state.attempt_number - 1) if retry_after is None else retry_after, self.longest_pause))
 
     def _token(self) -> str:
         token = self.given.token
@@ -242,11 +242,11 @@ def _refusal(response: Any) -> ProlificRefused:
 def _flat(value: Any) -> str:
     """Flatten a text, a list of texts, or texts by field into one line."""
     if isinstance(value, dict):
-        return "; ".join(f"{name}: {_flat(one)}" for name, one in list(value.items())[:10])
+        return "; ".join(f"{name}: {_flat(item)}" for name, item in list(value.items())[:10])
     if isinstance(value, list):
-        return " ".join(_flat(one) for one in value[:10])
+        return " ".join(_flat(item) for item in value[:10])
     return "" if value is None else str(value)[:LONGEST_WORDS]
 
 
-def _no_answer(what: str) -> str:
-    return f"Prolific did not answer as it should ({what}). Nothing is lost or doubled: try the same again later."
+def _no_answer(request: str) -> str:
+    return f"Prolific did not answer as it should ({request}). Nothing is lost or doubled: try the same again later."

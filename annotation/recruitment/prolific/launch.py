@@ -45,12 +45,12 @@ CODES = (
 
 def checks(channel: Channel) -> list[Check]:
     """Return what a launch needs, in the order in which it is done."""
-    given, pay = ProlificSettings.of(channel), hourly_pay_of(channel.study)
-    made = bool(given.study_id and given.completed)
+    prolific, pay = ProlificSettings.of(channel), hourly_pay_of(channel.study)
+    has_draft = bool(prolific.study_id and prolific.completed)
     return [
         Check(
             "API token",
-            bool(given.token),
+            bool(prolific.token),
             "Name its variable in the settings below, and set it on the server.",
             in_settings=True,
             for_draft=True,
@@ -66,12 +66,12 @@ def checks(channel: Channel) -> list[Check]:
         ),
         Check(
             "Study at Prolific",
-            made,
+            has_draft,
             "Make the draft below, or enter its id and code in the settings; until then no rater can join.",
         ),
         Check(
             "Messages",
-            bool(given.webhook_secret),
+            bool(prolific.webhook_secret),
             "Without a webhook, press “Ask Prolific what is new” now and then.",
             is_advice=True,
         ),
@@ -105,7 +105,9 @@ def make_draft(*, channel: Channel, data: Mapping[str, str], client: ProlificCli
     if channel.options.get("study_id"):
         raise Unacceptable("This channel has a study at Prolific already.")
     refuse_missing(checks(channel), for_draft=True)
-    codes = {option: str(channel.options.get(option) or "") or secrets.token_hex(4).upper() for option, *_rest in CODES}
+    codes = {
+        option: str(channel.options.get(option) or "") or secrets.token_hex(4).upper() for option, *_texts in CODES
+    }
     answer = client.create_study(_draft(channel, data, codes))
     study_id = str(answer.get("id") or "")
     if not ID.fullmatch(study_id):
@@ -143,12 +145,12 @@ def is_published(channel: Channel) -> bool:
     return channel.actions.filter(key=f"{PUBLISH}:{channel.options.get('study_id')}", state=DONE).exists()
 
 
-def set_places(*, channel: Channel, places: str, client: ProlificClient) -> int:
+def set_places(*, channel: Channel, text: str, client: ProlificClient) -> int:
     """Set the number of all places of the study at Prolific, which only grows once it is published; return it.
 
     Raises: Unacceptable for no such number; ProlificRefused, ProlificUnreachable, TokenMissing.
     """
-    number = _read_places(places)
+    number = _read_places(text)
     client.change_study({"total_available_places": number})
     return number
 
@@ -161,26 +163,26 @@ def _read_places(text: str) -> int:
 
 def _draft(channel: Channel, data: Mapping[str, str], codes: Mapping[str, str]) -> Json:
     """Return the draft as docs.prolific.com/api-reference/studies/create-study has it."""
-    name, about, places = (data.get(field, "").strip() for field in ("name", "description", "places"))
-    if not (0 < len(name) <= LONGEST_NAME and 0 < len(about) <= LONGEST_DESCRIPTION):
+    name, description, number = (data.get(field, "").strip() for field in ("name", "description", "places"))
+    if not (0 < len(name) <= LONGEST_NAME and 0 < len(description) <= LONGEST_DESCRIPTION):
         raise Unacceptable("Give a title and a description; participants read both.")
     reward, minutes = reward_of(channel), channel.study.minutes_per_hit or 0
-    asked: dict[str, Any] = {"return_reason": "This study can't be continued. Please return your submission."}
+    fields: dict[str, Any] = {"return_reason": "This study can't be continued. Please return your submission."}
     return {
         "name": name,
         "internal_name": f"{channel.study.slug}: {channel.name}"[:LONGEST_NAME],
-        "description": about,
+        "description": description,
         "external_study_url": f"{settings.BASE_URL.rstrip('/')}{reverse('annotation:join', args=[channel.key])}?{PLACEHOLDERS}",
         "prolific_id_option": "url_parameters",
         "completion_codes": [
             {
                 "code": codes[option],
                 "code_type": kind,
-                "actions": [{"action": action, **(asked if action == "REQUEST_RETURN" else {})}],
+                "actions": [{"action": action, **(fields if action == "REQUEST_RETURN" else {})}],
             }
             for option, kind, action in CODES
         ],
-        "total_available_places": _read_places(places),
+        "total_available_places": _read_places(number),
         "filters": read_filters(data.get("screening", "")),
         "estimated_completion_time": minutes * hits_of_place(channel),
         "reward": int((reward or 0) * 100),

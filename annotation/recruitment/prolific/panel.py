@@ -42,42 +42,42 @@ _PROBLEMS = {OTHER_PARTICIPANT: "Prolific says that it is another participant’
 
 def panel_context(channel: Channel) -> dict[str, Any]:
     """Return the panel's context, without requests to Prolific."""
-    given = ProlificSettings.of(channel)
+    prolific = ProlificSettings.of(channel)
     rows = shown(channel)
     on_page = list(rows[:MOST_SHOWN])
     work = _work_of(on_page)
     unanswered, published = channel.actions.exclude(state=PlatformAction.State.DONE), is_published(channel)
     return {
-        "given": given,
+        "given": prolific,
         "checks": checks(channel),
         "is_published": published,
         "day_checks": first_work_checks(channel) if published else [],
         "reward": reward_of(channel),
-        "has_token": bool(given.token),
-        "has_webhook_secret": bool(given.webhook_secret),
-        "api_host": urlsplit(given.api).netloc if given.api != API else "",
+        "has_token": bool(prolific.token),
+        "has_webhook_secret": bool(prolific.webhook_secret),
+        "api_host": urlsplit(prolific.api).netloc if prolific.api != API else "",
         "entry_path": f"{reverse('annotation:join', args=[channel.key])}?{PLACEHOLDERS}",
         "webhook_path": reverse("annotation:prolific-webhook", args=[channel.key]),
         "codes": [
-            ("Completed", given.completed),
-            ("Screened out", given.screened_out),
-            ("No consent", given.no_consent),
-            ("Timed out", given.timed_out),
+            ("Completed", prolific.completed),
+            ("Screened out", prolific.screened_out),
+            ("No consent", prolific.no_consent),
+            ("Timed out", prolific.timed_out),
         ],
-        "rows": [_row(one, work.get(one.pk, WorkCount())) for one in on_page],
+        "rows": [_row(row, work.get(row.pk, WorkCount())) for row in on_page],
         "more": max(rows.count() - MOST_SHOWN, 0),
         "awaiting": channel.submissions.filter(state=State.COMPLETED).exclude(participant=None).count(),
-        "unanswered": [(one.key, one.get_state_display(), one.answer.get("error", "")) for one in unanswered[:20]],
+        "unanswered": [(row.key, row.get_state_display(), row.answer.get("error", "")) for row in unanswered[:20]],
         "unanswered_count": unanswered.count(),
     }
 
 
 def panel_forms(channel: Channel) -> dict[str, forms.Form]:
     """Return the forms of the panel's actions."""
-    places, hits = free_places(channel), hits_of_place(channel)
+    free, hits = free_places(channel), hits_of_place(channel)
     return {
-        "draft": DraftForm(hits, auto_id="draft-%s", initial={"places": places, "screening": USUAL}),
-        "all_places": PlacesForm(places, auto_id="all-%s"),
+        "draft": DraftForm(hits, auto_id="draft-%s", initial={"places": free, "screening": USUAL}),
+        "all_places": PlacesForm(free, auto_id="all-%s"),
         "decision": ProlificDecisionForm(ProlificSettings.of(channel).bonus_cap, auto_id="decision-%s"),
     }
 
@@ -95,11 +95,11 @@ def shown(channel: Channel) -> QuerySet[Submission]:
 
 def _work_of(submissions: Sequence[Submission]) -> dict[int, WorkCount]:
     """Count the HITs submitted for each submission, in two queries."""
-    people = {one.participant_id for one in submissions if one.participant_id}
+    people = {submission.participant_id for submission in submissions if submission.participant_id}
     by_annotator: dict[int, list[Submission]] = defaultdict(list)
-    for one in Submission.objects.filter(participant__in=people).select_related("participant"):
-        if one.participant is not None:
-            by_annotator[one.participant.annotator_id].append(one)
+    for submission in Submission.objects.filter(participant__in=people).select_related("participant"):
+        if submission.participant is not None:
+            by_annotator[submission.participant.annotator_id].append(submission)
     openings = {annotator: Openings(own) for annotator, own in by_annotator.items()}
     return count_by(submitted_by(openings), key=lambda hit: openings[hit.annotator].current_at(hit.at))
 
@@ -131,8 +131,8 @@ def run_panel_action(*, channel: Channel, action: str, data: Mapping[str, str], 
     """
     client = ProlificClient(ProlificSettings.of(channel), patient=False)
     if action == "sync":
-        found = sync(channel=channel, client=client, at=at, most_pages=PAGES_AT_ONCE)
-        return f"Submissions that Prolific lists: {found.seen}, of which new here: {found.new}, with news: {found.changed}."
+        result = sync(channel=channel, client=client, at=at, most_pages=PAGES_AT_ONCE)
+        return f"Submissions that Prolific lists: {result.seen}, of which new here: {result.new}, with news: {result.changed}."
     if action == "draft":
         study_id = make_draft(channel=channel, data=data, client=client)
         return f"The draft {study_id} is at Prolific. Look at it there, then publish it."
@@ -140,8 +140,8 @@ def run_panel_action(*, channel: Channel, action: str, data: Mapping[str, str], 
         done = publish(channel=channel, client=client, at=at)
         return "The study is published: participants see it now." if done else DONE_BEFORE
     if action == "places":
-        places = set_places(channel=channel, places=data.get("places", ""), client=client)
-        return f"Places of the study at Prolific: {places} in all now."
+        number = set_places(channel=channel, text=data.get("places", ""), client=client)
+        return f"Places of the study at Prolific: {number} in all now."
     if action not in ("approve", "reject", "bonus", "release"):
         raise Unacceptable(f"This channel has no action {action}.")
     submission = find_submission(channel, data.get("submission", ""))
@@ -168,10 +168,12 @@ def find_submission(channel: Channel, external_id: str) -> Submission:
 
     Raises: UnknownName.
     """
-    found = channel.submissions.select_related("participant__annotator").filter(external_id=external_id.strip()).first()
-    if found is None:
+    submission = (
+        channel.submissions.select_related("participant__annotator").filter(external_id=external_id.strip()).first()
+    )
+    if submission is None:
         raise UnknownName(f"No submission {external_id[:64]} has come through this channel.")
-    return found
+    return submission
 
 
 def _message(done: RequestResult, words: str) -> str:

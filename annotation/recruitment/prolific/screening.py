@@ -22,7 +22,7 @@ def read_filters(text: str) -> list[Json]:
 
     Raises: Unacceptable naming the line.
     """
-    found: dict[str, dict[str, Any]] = {}
+    filters: dict[str, dict[str, Any]] = {}
     for line in filter(None, (line.strip() for line in text.splitlines())):
         read = _LINE.fullmatch(line)
         if read is None:
@@ -31,13 +31,13 @@ def read_filters(text: str) -> list[Json]:
             )
         name, sign, bound, values = read.groups()
         kind = "selected_range" if sign else "selected_values"
-        chosen = found.setdefault(name, {"filter_id": name, kind: {} if sign else []})
-        if kind not in chosen or (sign and _BOUND[sign] in chosen[kind]) or (values and chosen[kind]):
+        filter_row = filters.setdefault(name, {"filter_id": name, kind: {} if sign else []})
+        if kind not in filter_row or (sign and _BOUND[sign] in filter_row[kind]) or (values and filter_row[kind]):
             raise Unacceptable(f"Filter {name} has two lines that don’t fit together.")
         if sign:
-            chosen[kind][_BOUND[sign]] = int(bound)
+            filter_row[kind][_BOUND[sign]] = int(bound)
         else:
-            chosen[kind] += values.split()
-    if len(found) > MOST_FILTERS:
+            filter_row[kind] += values.split()
+    if len(filters) > MOST_FILTERS:
         raise Unacceptable(f"At most {MOST_FILTERS} filters.")
-    return list(found.values())
+    return list(filters.values())

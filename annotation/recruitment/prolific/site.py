@@ -120,10 +120,10 @@ def address_problem(url: str) -> str | None:
     if not plain or parts.path not in ("", "/") or re.search(r"[\s\\]", url):
         return "Only https://host or https://host:port, without a path."
     if parts.scheme == "https":
-        known = listed or (parts.hostname == urlsplit(API).hostname and parts.port in (None, 443))
+        is_allowed = listed or (parts.hostname == urlsplit(API).hostname and parts.port in (None, 443))
     else:
-        known = listed and parts.scheme == "http" and parts.hostname in _LOOPBACK
-    if not known:
+        is_allowed = listed and parts.scheme == "http" and parts.hostname in _LOOPBACK
+    if not is_allowed:
         return (
             "The token is sent to Prolific only. For a stand-in, the server’s administrator adds its host:port to "
             "PLATFORM_ALLOWLIST; without https it has to be this machine."

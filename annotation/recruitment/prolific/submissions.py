@@ -91,13 +91,13 @@ def admit(
                 "If you can’t, write to the researcher, who can let you in here."
             )
         )
-    known = channel.submissions.filter(external_id=arrival.submission).first()
-    if known is not None and known.details.get("participant_id", arrival.participant) != arrival.participant:
+    existing = channel.submissions.filter(external_id=arrival.submission).first()
+    if existing is not None and existing.details.get("participant_id", arrival.participant) != arrival.participant:
         raise ClaimRefused(_("This link belongs to another person."))
-    if not (confirmed or (known is not None and is_confirmed(known))):
-        _refuse_made_up(participant, is_new=known is None)
-    came_before = known is not None and known.participant_id is not None
-    submission, _made = open_submission(participant=participant, external_id=arrival.submission, at=at)
+    if not (confirmed or (existing is not None and is_confirmed(existing))):
+        _refuse_made_up(participant, is_new=existing is None)
+    came_before = existing is not None and existing.participant_id is not None
+    submission, _created = open_submission(participant=participant, external_id=arrival.submission, at=at)
     if confirmed and not submission.details.get("vouched"):
         submission.details = {**submission.details, "vouched": True}
         submission.save(update_fields=["details"])
@@ -172,7 +172,7 @@ def is_over(annotator: Annotator, *, begun: bool = False) -> bool:
         return False
     if _has_ended(current) or not (begun or _is_active(current)):
         return True
-    return not is_confirmed(current) and any(one.state == State.REJECTED for one in submissions)
+    return not is_confirmed(current) and any(submission.state == State.REJECTED for submission in submissions)
 
 
 def is_unpaid(annotator: Annotator) -> bool:
@@ -279,7 +279,7 @@ def _release(submission: Submission, status: str, at: datetime) -> None:
 
 
 @transaction.atomic
-def finish(*, annotator: Annotator, outcome: str, given: ProlificSettings, at: datetime) -> SubmissionEnd | None:
+def finish(*, annotator: Annotator, outcome: str, prolific: ProlificSettings, at: datetime) -> SubmissionEnd | None:
     """Record the outcome of a participant's current submission, and return its end with the code.
 
     None while a HIT is claimed, and for raters without a submission. A code that was shown is kept; only the code for
@@ -300,17 +300,17 @@ def finish(*, annotator: Annotator, outcome: str, given: ProlificSettings, at: d
     ):
         return SubmissionEnd("")
     submission.state = _ENDS[outcome]
-    submission.code = _code(annotator, outcome, given)
+    submission.code = _code(annotator, outcome, prolific)
     submission.details = {**submission.details, "outcome": str(outcome)}
     submission.ended_at = submission.ended_at or at
     submission.save(update_fields=["state", "code", "details", "ended_at"])
     return SubmissionEnd(submission.state, submission.code)
 
 
-def _code(annotator: Annotator, outcome: str, given: ProlificSettings) -> str:
+def _code(annotator: Annotator, outcome: str, prolific: ProlificSettings) -> str:
     if outcome == COMPLETED:
-        return given.completed
+        return prolific.completed
     if outcome == TIMED_OUT:
-        return given.timed_out
+        return prolific.timed_out
     consent = latest_consent(annotator)
-    return given.no_consent if consent is not None and not consent.accepted else given.screened_out
+    return prolific.no_consent if consent is not None and not consent.accepted else prolific.screened_out

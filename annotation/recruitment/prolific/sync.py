@@ -34,25 +34,25 @@ def sync(*, channel: Channel, client: ProlificClient, at: datetime, most_pages: 
     """
     if not client.given.study_id:
         raise Unacceptable("Name Prolific’s study in the channel’s settings first.")
-    found = SyncResult()
+    result = SyncResult()
     for row in client.submissions(most_pages=most_pages):
         external_id, status = row.get("id"), status_named(row.get("status"))
         if not (isinstance(external_id, str) and ID.fullmatch(external_id) and status):
-            found.unreadable += 1
+            result.unreadable += 1
             continue
-        found.seen += 1
+        result.seen += 1
         if is_erased(channel.study, external_id, str(row.get("participant_id"))):
             continue
-        submission, made = _get_or_create(channel, external_id, row, at)
-        found.new += made
-        found.changed += apply_status(submission=submission, status=status, at=at) and not made
-    return found
+        submission, created = _get_or_create(channel, external_id, row, at)
+        result.new += created
+        result.changed += apply_status(submission=submission, status=status, at=at) and not created
+    return result
 
 
 @transaction.atomic
 def _get_or_create(channel: Channel, external_id: str, row: Json, at: datetime) -> tuple[Submission, bool]:
     """Return the submission with this id, marked as one of the study, with Prolific's participant id."""
-    submission, made = Submission.objects.select_for_update(of=("self",)).get_or_create(
+    submission, created = Submission.objects.select_for_update(of=("self",)).get_or_create(
         channel=channel, external_id=external_id, defaults={"started_at": at}
     )
     participant: Any = row.get("participant_id")
@@ -64,4 +64,4 @@ def _get_or_create(channel: Channel, external_id: str, row: Json, at: datetime) 
     if submission.details | noted != submission.details:
         submission.details = {**submission.details, **noted}
         submission.save(update_fields=["details"])
-    return submission, made
+    return submission, created

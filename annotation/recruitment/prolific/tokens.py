@@ -45,7 +45,7 @@ def claims_of(token: str, *, client: ProlificClient, host: str, path: str) -> Js
         raise _refused() from None
     audience, claims = payload.get("aud"), payload.get("prolific")
     audiences = audience if isinstance(audience, list) else [audience]
-    if not isinstance(claims, dict) or not any(_is_here(one, host, path) for one in audiences):
+    if not isinstance(claims, dict) or not any(_is_here(name, host, path) for name in audiences):
         raise _refused()
     return claims
 
@@ -54,9 +54,9 @@ def _key(client: ProlificClient, kid: Any) -> Json:
     """Return the key with this id, or an empty one; fetch unknown ones, at most once a PAUSE."""
     name = f"prolific-keys:{client.given.api}"
     keys: Sequence[Json] | None = cache.get(name)
-    found = _find(keys or [], kid)
-    if found or (keys is not None and not cache.add(f"{name}:asked", True, PAUSE)):
-        return found
+    key = _find(keys or [], kid)
+    if key or (keys is not None and not cache.add(f"{name}:asked", True, PAUSE)):
+        return key
     if cache.get(f"{name}:away"):  # don't wait for another time-out
         raise ProlificUnreachable("Prolific did not answer a moment ago.", may_have_worked=False)
     try:

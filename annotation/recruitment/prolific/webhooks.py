@@ -59,10 +59,10 @@ def read(*, secret: str, headers: Any, body: bytes, at: datetime) -> WebhookMess
     forward.
     Raises: BadMessage.
     """
-    given, stamp = headers.get("X-Prolific-Request-Signature", ""), headers.get("X-Prolific-Request-Timestamp", "")
+    signature, stamp = headers.get("X-Prolific-Request-Signature", ""), headers.get("X-Prolific-Request-Timestamp", "")
     if not (stamp.isascii() and stamp.isdigit() and len(stamp) <= 12):
         raise BadMessage("no time", 401)
-    if not constant_time_compare(given, signature_of(secret, stamp, body)):
+    if not constant_time_compare(signature, signature_of(secret, stamp, body)):
         raise BadMessage("wrong signature", 401)
     if abs(at.timestamp() - int(stamp)) > WINDOW.total_seconds():
         raise BadMessage("not from now", 401)
@@ -99,10 +99,10 @@ def _payload(body: bytes) -> dict[str, Any]:
 
 def _said_at(text: str, signed: int) -> float:
     try:
-        said = float(text[:20])
+        seconds = float(text[:20])
     except ValueError:
         return signed
-    return said if 0 < said < signed else signed
+    return seconds if 0 < seconds < signed else signed
 
 
 @transaction.atomic
@@ -114,17 +114,17 @@ def receive(*, channel: Channel, message: WebhookMessage, at: datetime) -> str:
     """
     Channel.objects.select_for_update(of=("self",)).get(pk=channel.pk)  # serializes concurrent duplicates
     named = [message.body.get(name) for name in ("resource_id", "participant_id")]
-    if is_erased(channel.study, *(one for one in named if isinstance(one, str))):
+    if is_erased(channel.study, *(value for value in named if isinstance(value, str))):
         return "erased"
     recent = channel.webhook_events.filter(received_at__gte=at - 2 * WINDOW)
     if recent.filter(body__signature=message.signature).exists():
         return "duplicate"
-    event, made = WebhookEvent.objects.get_or_create(
+    event, created = WebhookEvent.objects.get_or_create(
         channel=channel,
         event_id=message.event_id,
         defaults={"body": {"signature": message.signature, "message": message.body}, "received_at": at},
     )
-    if not made:
+    if not created:
         return "duplicate"
     if not _apply(channel, message, at):
         return "kept"
@@ -140,8 +140,8 @@ def _apply(channel: Channel, message: WebhookMessage, at: datetime) -> bool:
     if not (isinstance(external_id, str) and ID.fullmatch(external_id)):
         return False
     participant = message.body.get("participant_id")
-    submission, made = channel.submissions.get_or_create(external_id=external_id, defaults={"started_at": at})
-    if made and isinstance(participant, str) and ID.fullmatch(participant):
+    submission, created = channel.submissions.get_or_create(external_id=external_id, defaults={"started_at": at})
+    if created and isinstance(participant, str) and ID.fullmatch(participant):
         submission.details = {"participant_id": participant}
         submission.save(update_fields=["details"])
     return apply_status(submission=submission, status=status, at=at, said_at=message.said_at)

@@ -19,7 +19,7 @@ class Openings:
     """The times at which each of a participant's submissions became the current one."""
 
     def __init__(self, submissions: Collection[Submission]) -> None:
-        self._all = sorted((moment, one.pk) for one in submissions for moment in _opened(one))
+        self._all = sorted((moment, submission.pk) for submission in submissions for moment in _opened(submission))
         self._moments = [moment for moment, _pk in self._all]
 
     def current_at(self, at: datetime) -> int:
@@ -33,8 +33,8 @@ class Openings:
 
 
 def _opened(submission: Submission) -> list[datetime]:
-    given = submission.details.get("opened")
-    return [datetime.fromisoformat(one) for one in given] if given else [submission.started_at]
+    times = submission.details.get("opened")
+    return [datetime.fromisoformat(time) for time in times] if times else [submission.started_at]
 
 
 def submissions_of(annotator: Annotator) -> list[Submission]:
@@ -45,16 +45,16 @@ def submissions_of(annotator: Annotator) -> list[Submission]:
 def current_submission(submissions: Collection[Submission]) -> Submission | None:
     """Return the current one of a participant's submissions."""
     last = Openings(submissions).last if submissions else None
-    return next((one for one in submissions if one.pk == last), None)
+    return next((submission for submission in submissions if submission.pk == last), None)
 
 
 def note_opened(submission: Submission, *, came_before: bool, at: datetime) -> None:
     """Make a locked submission the current one of its participant, who may have come with it before."""
-    others = Submission.objects.filter(participant=submission.participant_id).exclude(pk=submission.pk)
-    known = [*others, submission] if came_before else list(others)
-    if known and Openings(known).last == submission.pk:
+    earlier = Submission.objects.filter(participant=submission.participant_id).exclude(pk=submission.pk)
+    submissions = [*earlier, submission] if came_before else list(earlier)
+    if submissions and Openings(submissions).last == submission.pk:
         return
-    opened = [one.isoformat() for one in _opened(submission)] if came_before else []
+    opened = [time.isoformat() for time in _opened(submission)] if came_before else []
     if len(opened) < MOST_OPENED:
         submission.details = {**submission.details, "opened": [*opened, at.isoformat()]}
         submission.save(update_fields=["details"])
@@ -89,4 +89,4 @@ def _work_of(annotator: Annotator, submission: int | None) -> QuerySet[Assignmen
         return openings.last if at is None else openings.current_at(at)
 
     target = submission or openings.last
-    return mine.filter(Q(pk__in=[one.pk for one in mine if owner(one) == target]))
+    return mine.filter(Q(pk__in=[own.pk for own in mine if owner(own) == target]))

@@ -40,7 +40,7 @@ def test_figures_by_hand(study: Study) -> None:
     assert (tea.name, tea.texts.mean, tea.texts.median) == ("tea", 3.5, 3.5)
     assert (every.name, every.instances, every.systems, every.texts.n) == (None, 3, 3, 8)
     assert every.texts.mean == 21 / 8  # of all texts: not the mean of 14/6 and 3.5
-    assert [one.texts.n for one in data_sets(study, most=1)] == [1, 1, 2]
+    assert [one.texts.n for one in data_sets(study, sample_size=1)] == [1, 1, 2]
     assert data_sets(make_study("other", instances=0)) == []
 
 
