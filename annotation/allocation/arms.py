@@ -10,7 +10,7 @@ from annotation.models.studies import ArmUnit
 
 
 def arm_of(assignment: Assignment) -> str:
-    """Return an assignment's arm, drawn now if its rater or instance has none; empty where there is no second stage."""
+    """Return an assignment's arm, drawn now if its rater or instance has none. It is empty without a second stage."""
     study = assignment.hit.batch.study
     if not study.is_two_stage or assignment.purpose == Assignment.Purpose.QUALIFICATION:
         return ""
@@ -25,7 +25,7 @@ def arm_of(assignment: Assignment) -> str:
 
 
 def arm_of_rater(annotator: Annotator, *, draw: bool = True) -> str:
-    """Return a rater's arm where the study assigns raters to arms; empty elsewhere.
+    """Return a rater's arm where the study assigns raters to arms, else an empty string.
 
     draw : store it if it is new; without, return the arm that would be drawn now
     """

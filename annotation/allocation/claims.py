@@ -82,7 +82,7 @@ def claim_at_once(*, annotator: Annotator, at: datetime) -> Assignment | None:
 
 @transaction.atomic
 def _claim(annotator: Annotator, at: datetime, *, stop_at_expired: bool = True) -> Assignment | None:
-    """Claim as `claim_hit`; None when expired claims are to be released first."""
+    """Claim as `claim_hit`, or None when expired claims are to be released first."""
     annotator = _locked(annotator, at)
     if stop_at_expired and annotator.any_expired:
         return None
@@ -93,7 +93,7 @@ def _claim(annotator: Annotator, at: datetime, *, stop_at_expired: bool = True) 
 
 
 def _claim_locked(annotator: Annotator, at: datetime) -> Assignment | None:
-    """Claim for an annotator who is locked; None where there is nothing for them."""
+    """Claim for an annotator who is locked, or None where there is nothing for them."""
     if has_ended(annotator) or not _consented(annotator):
         return None
     # A query of its own: the locking statement may have waited, and reads the other tables as of its start.
@@ -112,7 +112,7 @@ def _consented(annotator: Annotator) -> bool:
 def _claim_new(
     annotator: Annotator, at: datetime, unfinished: Sequence[Assignment] = (), shown_at: datetime | None = None
 ) -> Assignment | None:
-    """Claim for an annotator who is locked and has no open HIT; None where there is nothing for them."""
+    """Claim for an annotator who is locked and has no open HIT, or None where there is nothing for them."""
     if has_ended(annotator) or not _consented(annotator):
         return None
     batches = queue.open_batches(annotator)
@@ -127,7 +127,7 @@ def _claim_new(
 def _claim_next(
     annotator: Annotator, batches: Sequence[Batch], at: datetime, shown_at: datetime | None
 ) -> Assignment | None:
-    """Claim the next HIT of the queue, or the hidden check due before it; None where there is neither."""
+    """Claim the next HIT of the queue, or the hidden check due before it, or None where there is neither."""
     rating = queue.for_rating(annotator, batches)
     slot = queue.lock_next(annotator, rating, arm_of_rater(annotator)) if rating else None
     if slot is None:

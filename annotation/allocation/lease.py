@@ -19,21 +19,21 @@ EXPIRED, CLAIMED = Assignment.State.EXPIRED, Assignment.State.CLAIMED
 
 @dataclass(frozen=True)
 class LockedHit:
-    """An assignment that the transaction has locked, with its annotator; `late` when its lease had expired."""
+    """An assignment that the transaction has locked, with its annotator. `late` means that its lease had expired."""
 
     assignment: Assignment
     late: bool = False
 
 
 def has_consented(annotator: Annotator) -> bool:
-    """Tell whether the latest answer to the current text accepts it; no query if `accepted` is known."""
+    """Tell whether the latest answer to the current text accepts it. No query if `accepted` is known."""
     if annotator.accepted is not None:
         return annotator.accepted
     return bool(_ACCEPTED.first(annotator=annotator.pk, version=annotator.study.consent_version))
 
 
 def accepted(annotator: str, version: str) -> Subquery:
-    """Return an annotation with the last answer to the current text; the arguments name columns of the outer query."""
+    """Return an annotation with the last answer to the current text. The arguments name columns of the outer query."""
     answers = Consent.objects.filter(annotator=OuterRef(annotator), version=OuterRef(version)).order_by("-pk")
     return Subquery(answers.values("accepted")[:1])
 
@@ -129,7 +129,7 @@ def require_open(assignment: Assignment, *, revisable: bool = False) -> None:
 
 
 def reacquire_slot(assignment: Assignment) -> bool:
-    """Take a free slot of its HIT for an expired assignment; False when none is free or its matchup was rated since.
+    """Take a free slot for an expired assignment. Return False if none is free or its matchup was rated since.
 
     Qualifications and checks need no slot. No slot for a blocked annotator, one at a cap, or a batch that isn't open.
     """

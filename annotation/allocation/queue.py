@@ -24,7 +24,7 @@ _MOST_SLOTS_A_HIT = 20
 
 
 def open_batches(annotator: Annotator) -> list[Batch]:
-    """Return the open batches, of every purpose, of this annotator's study; none of an archived study."""
+    """Return the open batches, of every purpose, of this annotator's study, unless it is archived."""
     if annotator.study.archived_at is not None:
         return []
     rows = _OPEN.all(study=annotator.study_id)
@@ -69,14 +69,14 @@ def _unseen(slots: SlotQuerySet, annotator: int) -> SlotQuerySet:
 
 
 def _of_annotator(assignments: AssignmentQuerySet, annotator: int) -> AssignmentQuerySet:
-    """Keep one annotator's assignments; SQLite's planner is kept from starting with the index on the annotator."""
+    """Keep one annotator's assignments. SQLite's planner is kept from starting with the index on the annotator."""
     if connection.vendor == "sqlite":
         return assignments.alias(of=F("annotator") + 0).filter(of=annotator)  # an expression that no index covers
     return assignments.filter(annotator=annotator)
 
 
 def arms_open_to(annotator: Annotator, arm: str) -> tuple[str, ...]:
-    """Return the arms whose slots a rater of this arm may take, preferred first; `arm` is empty without arms."""
+    """Return the arms whose slots a rater of this arm may take, preferred first. `arm` is empty without arms."""
     study = annotator.study
     if arm and study.is_two_stage and study.arm_unit == ArmUnit.RATER:
         return (arm, ANY_ARM)

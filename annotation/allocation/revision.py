@@ -1,4 +1,4 @@
-"""Changes of a rater's last HIT for a short time after its submission; the HIT stays submitted and keeps its slot."""
+"""Changes of a rater's last HIT shortly after its submission. The HIT stays submitted and keeps its slot."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -45,7 +45,7 @@ def _is_decided(annotator: Annotator) -> bool:
 
 
 def last_revisable(user: int, at: datetime, latest: Assignment | None = None) -> Assignment | None:
-    """Return the HIT that a user may still change; None without one.
+    """Return the HIT that a user may still change, or None without one.
 
     latest : the HIT that they submitted last, where that is known
     """

@@ -16,7 +16,7 @@ def latest_consent(annotator: Annotator) -> Consent | None:
 
 
 def answer_consent(*, annotator: Annotator, accepted: bool, at: datetime) -> Consent:
-    """Record an answer to the current text, unless it repeats the last one; earlier answers stay.
+    """Record an answer to the current text, unless it repeats the last one. Earlier answers stay.
 
     Raises: ClaimRefused if the annotator has withdrawn, which is final.
     """

@@ -33,7 +33,7 @@ def send_message(*, annotator: Annotator, text: str, by: User | None, at: dateti
 
 @transaction.atomic
 def send_to_batch(*, batch: Batch, text: str, by: User | None, at: datetime) -> int:
-    """Send a message to every rater who has, or had, a HIT of a batch; return their number.
+    """Send a message to every rater who has, or had, a HIT of a batch and return their number.
 
     Raises: Unacceptable if it is empty or too long, or there is no such rater.
     """
@@ -72,7 +72,7 @@ _UNREAD = Prepared(_unread)
 
 
 def mark_read(*, user: AbstractBaseUser | AnonymousUser, key: str, at: datetime) -> bool:
-    """Mark a user's message as read; False if there is no unread one with this key."""
+    """Mark a user's message as read, or return False if no unread one has this key."""
     for message in unread(user):
         if constant_time_compare(message_key(message.pk), key):
             Message.objects.filter(pk=message.pk, read_at=None).update(read_at=at)

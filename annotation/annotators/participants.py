@@ -28,7 +28,7 @@ ERASED = "erased-"  # no platform's ids contain a dash
 
 
 def channel_of(annotator: Annotator) -> Channel | None:
-    """Return the channel that an annotator came through, or None; the database is asked once for each object."""
+    """Return the channel that an annotator came through, or None. The database is asked once for each object."""
     if annotator.came_by is None and annotator.kind in BY_CHANNEL:
         annotator.came_by = _CHANNEL.first(annotator=annotator.pk)
         if annotator.came_by is not None:

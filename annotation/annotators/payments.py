@@ -1,4 +1,4 @@
-"""What a study owes to each rater: the sum of what was due at each submission."""
+"""The pay that a study owes to each rater: the sum over submissions."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -18,7 +18,7 @@ PAID_BY_PLATFORM = (Annotator.Kind.PROLIFIC, Annotator.Kind.MTURK)
 
 @dataclass(frozen=True)
 class Payment:
-    """What one rater is owed. For a rater who has withdrawn, only code and sum are given.
+    """The pay due to one rater. For a rater who has withdrawn, only code and sum are given.
 
     name         : of the account, if it has one
     channel      : kind of the annotator
@@ -111,14 +111,14 @@ def _payment(annotator: Annotator, sums: Mapping[str, Any], seconds: float | Non
 
 
 def _name(annotator: Annotator) -> str:
-    """Return the name of an account; accounts created by a link have none."""
+    """Return the name of an account. Accounts created by a link have none."""
     if annotator.kind != Annotator.Kind.ACCOUNT or annotator.user is None:
         return ""
     return annotator.user.get_full_name() or annotator.user.username
 
 
 def payment_rows(payments: list[Payment]) -> list[dict[str, Any]]:
-    """Return payments as rows of `COLUMNS`; amounts as text, which is exact."""
+    """Return payments as rows of `COLUMNS`. Amounts as text, which is exact."""
     rows = []
     for payment in payments:
         row = asdict(payment)

@@ -38,7 +38,7 @@ class DesignSerializer(serializers.Serializer[Any]):
 
 
 class BarSerializer(serializers.Serializer[Any]):
-    """One bin of separability; that of undefined values has no bounds."""
+    """One bin of separability. That of undefined values has no bounds."""
 
     low = serializers.FloatField(allow_null=True)
     high = serializers.FloatField(allow_null=True)
@@ -47,7 +47,7 @@ class BarSerializer(serializers.Serializer[Any]):
 
 
 class WorkSerializer(serializers.Serializer[Any]):
-    """Workload; null where it is unknown or unbounded. Money is text."""
+    """Workload. Null where it is unknown or unbounded. Money is text."""
 
     hits = serializers.IntegerField()
     pairs = serializers.IntegerField()

@@ -45,7 +45,7 @@ class BatchSetup(GenericViewSet[Any]):
     """Endpoints that make, launch, pause, close, extend and copy batches."""
 
     def _managed(self) -> Batch:
-        """Return the batch to a study admin; 403 for readers, 404 for others."""
+        """Return the batch to a study admin, else raise 403 for readers and 404 for others."""
         batch: Batch = self.get_object()
         require_manager(self.request.user, batch.study)
         return batch
@@ -64,7 +64,7 @@ class BatchSetup(GenericViewSet[Any]):
         responses={200: _MADE, 201: ChangedBatchSerializer, **refusals(409, 413, 422)},
     )
     def create(self, request: Request) -> Response:
-        """Make a batch, or those of a design; making the same again changes nothing. With `preview`, return a forecast."""
+        """Create a batch, or those of a design. Repeating it changes nothing. `preview` returns a forecast."""
         body = body_of(request)
         form = read_form(CreateBatch, body, study=self._managed_study(needed_text(body, "study")))
         if form.cleaned_data["preview"]:
@@ -81,7 +81,7 @@ class BatchSetup(GenericViewSet[Any]):
     )
     @action(detail=True, methods=["post"], url_path="status")
     def set_status(self, request: Request, pk: str) -> Response:
-        """Launch a batch, pause it, close it, or open it again; with `design`, all of its design."""
+        """Launch, pause, close or reopen a batch, or with `design` all of its design."""
         batch = self._managed()
         data = read_form(SetBatch, body_of(request)).cleaned_data
         if data.pop("design"):
@@ -106,7 +106,7 @@ class BatchSetup(GenericViewSet[Any]):
     )
     @action(detail=True, methods=["post"])
     def copy(self, request: Request, pk: str) -> Response:
-        """Make a batch with the settings of this one; a draft by default."""
+        """Create a batch with the settings of this one, a draft by default."""
         batch = self._managed()
         copy, created = read_form(CopyBatch, body_of(request)).run(batch, by=user_of(request))
         return self._response(copy, status.HTTP_201_CREATED if created else status.HTTP_200_OK)

@@ -67,7 +67,7 @@ def body_of(request: Request) -> dict[str, Any]:
 
 
 def texts_of(data: dict[str, Any], *names: str) -> dict[str, str]:
-    """Pop texts from a request's values; missing and null ones are empty.
+    """Pop texts from a request's values. Missing and null ones are empty.
 
     Raises: BadFields for a value of another type.
     """
@@ -97,7 +97,7 @@ def schema_of(
     partial: bool = False,
     **extra: Any,
 ) -> type[serializers.Serializer[Any]]:
-    """Return the serializer that describes the fields of a form, for the schema alone; the form checks their values.
+    """Return the serializer that describes the fields of a form, for the schema alone. The form checks their values.
 
     partial : what is left out stays as it is stored
     extra   : fields that the form doesn't have, or has otherwise
@@ -204,7 +204,7 @@ def read(kind: type[serializers.Serializer[Any]], request: Request) -> dict[str,
 
 
 def _flatten(problems: Any) -> list[str]:
-    """Flatten a field's errors; those of a list are prefixed with the index."""
+    """Flatten a field's errors. Those of a list are prefixed with the index."""
     if isinstance(problems, dict):
         return [f"{field}: {word}" for field, nested in problems.items() for word in _flatten(nested)]
     return [str(problem) for problem in problems]

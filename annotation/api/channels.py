@@ -33,7 +33,7 @@ from annotation.recruitment.invitations import Link, invite, open_links, reissue
 
 
 class ChannelSerializer(serializers.ModelSerializer[Channel]):
-    """A way into a study, with the settings of its kind; what its adapter keeps besides is left out."""
+    """A way into a study, with the settings of its kind and without its adapter's other data."""
 
     study = serializers.CharField(source="study.slug", read_only=True)
     batch = serializers.CharField(source="batch.name", default=None, allow_null=True, read_only=True)
@@ -51,7 +51,7 @@ class ChannelSerializer(serializers.ModelSerializer[Channel]):
 
 
 class ChannelChangeSerializer(serializers.Serializer[Any]):
-    """Settings of a channel; those that are left out keep their values."""
+    """Settings of a channel. Omitted ones keep their values."""
 
     name = serializers.CharField(required=False, max_length=100)
     batch = serializers.CharField(required=False, allow_null=True, max_length=200, help_text="Null: any batch.")
@@ -60,7 +60,7 @@ class ChannelChangeSerializer(serializers.Serializer[Any]):
 
 
 class NewChannelSerializer(ChannelChangeSerializer):
-    """A channel to be made; shut unless `is_open`."""
+    """A channel to be created, shut unless `is_open`."""
 
     study = serializers.CharField(max_length=80)
     kind = serializers.CharField(max_length=12, help_text="accounts, anonymous, prolific or mturk.")
@@ -98,7 +98,7 @@ class PlatformActionSerializer(serializers.Serializer[Any]):
 
 
 class DoneSerializer(serializers.Serializer[Any]):
-    """What was done."""
+    """A message about the action."""
 
     message = serializers.CharField()
 
@@ -165,7 +165,7 @@ class ChannelSetup(GenericViewSet[Any]):
     @extend_schema(request=PlatformActionSerializer, responses={200: DoneSerializer, **refusals(409, 413, 422)})
     @action(detail=True, methods=["post"], pagination_class=None)
     def act(self, request: Request, key: str) -> Response:
-        """Do what a button of the channel's page does at its platform; 422 for an action that its kind doesn't have."""
+        """Run an action of the channel's page at its platform. An action that its kind doesn't have is 422."""
         channel, body = self._managed(), read(PlatformActionSerializer, request)
         done = adapter_of(channel).act(
             channel=channel,

@@ -18,7 +18,7 @@ ROOT = "/api/"
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Handle domain errors and an unavailable database; leave others to the framework."""
+    """Handle domain errors and an unavailable database, and leave others to the framework."""
     if isinstance(error, AnnotationError):
         return Response({"detail": error_text(error), **_more(error)}, status=status_of(error))
     if isinstance(error, UNAVAILABLE):

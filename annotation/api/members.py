@@ -37,7 +37,7 @@ class MemberSerializer(serializers.ModelSerializer[RoleGrant]):
 
 
 class NewMemberSerializer(serializers.Serializer[Any]):
-    """The account that gets a role. A new one has no password; the page of members makes its sign-in link."""
+    """The account that gets a role. A new one has no password. The page of members makes its sign-in link."""
 
     username = serializers.CharField(max_length=150)
     role = serializers.ChoiceField(choices=[role.value for role in GRANTABLE])
@@ -66,13 +66,13 @@ class GroupNameSerializer(serializers.Serializer[Any]):
 
 
 class MoveSerializer(serializers.Serializer[Any]):
-    """Where a study goes. Roles of researchers and study admins in the study itself end."""
+    """The new group of a study. Roles of researchers and study admins in the study itself end."""
 
     group = serializers.CharField(max_length=80, help_text="Its short name.")
 
 
 class _Members(GenericViewSet[Any]):
-    """Who has a role in a study or a group, for its study admins."""
+    """Members of a study or a group, for its study admins."""
 
     place: Literal["study", "group"]  # where, as services name it
 
@@ -85,14 +85,14 @@ class _Members(GenericViewSet[Any]):
     @extend_schema(responses={200: MemberSerializer(many=True), **refusals()}, filters=False)
     @action(detail=True, filter_backends=[], read_scope=Scope.PERSONAL, paged=True)
     def members(self, request: Request, slug: str) -> Response:
-        """List the roles that are held here; of a study also those of its group's researchers and study admins."""
+        """List the roles in it. A study's include those of its group's researchers and study admins."""
         page = self.paginate_queryset(members_of(**self._managed_place()).order_by("pk"))
         return self.get_paginated_response(MemberSerializer(page, many=True).data)
 
     @extend_schema(request=NewMemberSerializer, responses={201: MemberSerializer, **refusals(409, 413, 422)})
     @members.mapping.post
     def add_member(self, request: Request, slug: str) -> Response:
-        """Give a role to an account; one that it has already changes nothing."""
+        """Grant a role to an account. An existing grant stays."""
         scope, data = self._managed_place(), read(NewMemberSerializer, request)
         user = user_of(request)
         member = add_member(username=data["username"], role=data["role"], must_be_new=data["new"], by=user, **scope)
@@ -102,7 +102,7 @@ class _Members(GenericViewSet[Any]):
     @extend_schema(request=None, responses={204: None, **refusals(409)})
     @action(**SHARED, url_path=MEMBER, methods=["delete"])
     def remove_member(self, request: Request, slug: str, member: str) -> Response:
-        """Take a role that is held here; it ends at once."""
+        """Revoke a role at once."""
         scope = self._managed_place()
         grant = grants_in(**scope).filter(pk=int(member)).first()
         if grant is None:
@@ -119,7 +119,7 @@ class StudyMembers(_Members):
     @extend_schema(request=MoveSerializer, responses={204: None, **refusals(413, 422)})
     @action(**SHARED, methods=["post"])
     def move(self, request: Request, slug: str) -> Response:
-        """Move a study to another group; for site admins."""
+        """Move a study to another group, for site admins."""
         study: Study = self.get_object()
         require_manager(request.user, study)
         _require_site_admin(request)
@@ -138,7 +138,7 @@ class GroupSetup(_Members):
 
     @extend_schema(request=NewGroupSerializer, responses={201: GroupSerializer, **refusals(409, 413, 422)})
     def create(self, request: Request) -> Response:
-        """Make a group without members; for site admins."""
+        """Create a group without members, for site admins."""
         _require_site_admin(request)
         group = create_group(**read(NewGroupSerializer, request), by=user_of(request))
         where = {"Location": reverse("api:group-detail", args=[group.slug])}
@@ -146,7 +146,7 @@ class GroupSetup(_Members):
 
     @extend_schema(request=GroupNameSerializer, responses={200: GroupSerializer, **refusals(409, 413, 422)})
     def partial_update(self, request: Request, slug: str) -> Response:
-        """Rename a group; for site admins."""
+        """Rename a group, for site admins."""
         group = self.get_object()
         _require_site_admin(request)
         name = read(GroupNameSerializer, request)["name"]

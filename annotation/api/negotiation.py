@@ -1,4 +1,4 @@
-"""What a response of the API is made of, whatever a client would accept."""
+"""Content negotiation of the API, which sends JSON to every client."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ class FirstRenderer(BaseContentNegotiation):
     """Answers JSON to every client: a schema that holds has no further content types, and no 406."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
-        """Return the parser of the body's media type; None for one that is not taken."""
+        """Return the parser of the body's media type, or None for one that is not taken."""
         media = (request.content_type or "").partition(";")[0].strip().lower()
         return next((parser for parser in parsers if parser.media_type == media), None)
 

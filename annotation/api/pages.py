@@ -14,7 +14,7 @@ PAGE_SIZE, LARGEST_PAGE = 100, 1000
 
 
 class KeyPagination(CursorPagination):
-    """Rows after a key, in the order of the queryset; the first page tells how many there are in all."""
+    """Rows after a key, in the order of the queryset. The first page tells how many there are in all."""
 
     page_size = PAGE_SIZE
     max_page_size = LARGEST_PAGE

@@ -28,7 +28,7 @@ MINUTES = OpenApiParameter("minutes", int, description=f"Idle for at least so ma
 
 
 class CountSerializer(serializers.Serializer[Any]):
-    """How many it was done to."""
+    """The number of changed rows."""
 
     count = serializers.IntegerField()
 
@@ -42,7 +42,7 @@ class IdleSerializer(serializers.Serializer[Any]):
 
 
 class ReleaseIdleSerializer(OptionalReasonSerializer):
-    """Which idle claims are ended, and why."""
+    """The idle claims to release, and the reason."""
 
     minutes = serializers.IntegerField(
         required=False, default=LEAST_MINUTES, min_value=LEAST_MINUTES, max_value=MOST_MINUTES
@@ -99,7 +99,7 @@ class BatchProgress(GenericViewSet[Any]):
         return Response({"count": count})
 
     def _of_admin(self) -> Batch:
-        """Return the batch to a study admin; 403 for readers, 404 for others."""
+        """Return the batch to a study admin, else raise 403 for readers and 404 for others."""
         batch: Batch = self.get_object()
         require_manager(self.request.user, batch.study)
         return batch

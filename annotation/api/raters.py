@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Response])
 
 
 class OptionalReasonSerializer(serializers.Serializer[Any]):
-    """The reason of a decision, kept in the study's log; may be empty."""
+    """The reason of a decision, kept in the study's log, or an empty text."""
 
     reason = serializers.CharField(required=False, allow_blank=True, default="", max_length=exclusion.LONGEST_REASON)
 
@@ -60,7 +60,7 @@ class MessageSerializer(serializers.Serializer[Any]):
 
 
 class EraseSerializer(serializers.Serializer[Any]):
-    """Which of a rater's data are deleted; this can't be undone."""
+    """The data of a rater to be deleted. This can't be undone."""
 
     keep_ratings = serializers.BooleanField(
         help_text="Keep their ratings, under a code that identifies no person; else the rater withdraws."
@@ -76,7 +76,7 @@ def _decision(request: Any, description: str) -> Callable[[F], F]:
 
 
 class _Decisions(GenericViewSet[Any]):
-    """Decisions of study admins; `kind` is what a service calls the row that it decides about."""
+    """Decisions of study admins. `kind` is what a service calls the row that it decides about."""
 
     kind = ""
 
@@ -85,7 +85,7 @@ class _Decisions(GenericViewSet[Any]):
         raise NotImplementedError
 
     def managed(self) -> Any:
-        """Return the row to a study admin; 403 for readers, 404 for others."""
+        """Return the row to a study admin, else raise 403 for readers and 404 for others."""
         row = self.get_object()
         require_manager(self.request.user, self.study_of(row))
         return row
@@ -100,7 +100,7 @@ class _Decisions(GenericViewSet[Any]):
 
 
 class RaterDecisions(_Decisions):
-    """What a study admin does about a rater."""
+    """Decisions of study admins about a rater."""
 
     kind = "annotator"
 
@@ -152,7 +152,7 @@ class RaterDecisions(_Decisions):
 
 
 class AssignmentDecisions(_Decisions):
-    """What a study admin does about one HIT of a rater."""
+    """Decisions of study admins about one HIT of a rater."""
 
     kind = "assignment"
 
@@ -180,7 +180,7 @@ class AssignmentDecisions(_Decisions):
 
 
 class PaymentSerializer(serializers.Serializer[Any]):
-    """The pay due to one rater, in submitted HITs; amounts are text, null where the study has no pay."""
+    """The pay due to one rater, in submitted HITs. Amounts are text, null where the study has no pay."""
 
     code = serializers.CharField()
     name = serializers.CharField(help_text="Of the account, if it has one.")
@@ -197,7 +197,7 @@ class PaymentSerializer(serializers.Serializer[Any]):
 
 
 class StudyPayments(GenericViewSet[Any]):
-    """What the raters of a study are owed; names of accounts are personal data."""
+    """The pay due to the raters of a study. Names of accounts are personal data."""
 
     @extend_schema(responses={200: PaymentSerializer(many=True), **refusals()}, filters=False)
     @action(detail=True, pagination_class=None, filter_backends=[], read_scope=Scope.PERSONAL)

@@ -20,7 +20,7 @@ MOST_JOBS = 50  # that are listed
 
 
 class SeparabilityRequestSerializer(serializers.Serializer[Any]):
-    """What to compute; every field is optional."""
+    """The computation to start. Every field is optional."""
 
     similarity = serializers.CharField(
         required=False, max_length=60, help_text="By meaning if a model is installed, else by words."
@@ -71,7 +71,7 @@ class SeparabilityRunSerializer(serializers.ModelSerializer[SeparabilityRun]):
 
 
 class AlignmentSerializer(serializers.ModelSerializer[Alignment]):
-    """Raw alignments of one matchup and its separability; null where undefined, with the reason."""
+    """Raw alignments of one matchup and its separability, null with a reason where undefined."""
 
     study = serializers.CharField(source="run.study.slug", read_only=True)
     instance_id = serializers.CharField(source="matchup.instance.instance_id", read_only=True)
@@ -100,7 +100,7 @@ class SeparabilitySetup(GenericViewSet[Any]):
     )
     @separability.mapping.post
     def start_separability(self, request: Request, slug: str) -> Response:
-        """Queue a computation of separability; the same request while it is pending changes nothing."""
+        """Queue a computation of separability. The same request while it is pending changes nothing."""
         study: Study = self.get_object()
         data = read(SeparabilityRequestSerializer, request)
         separability_request = SeparabilityRequest(

@@ -36,7 +36,7 @@ class StudySetup(GenericViewSet[Any]):
     """Endpoints that make, change, copy and archive studies, and list the log."""
 
     def _managed(self) -> Study:
-        """Return the study to its study admins; 403 for readers, 404 for others."""
+        """Return the study to its study admins, else raise 403 for readers and 404 for others."""
         study: Study = self.get_object()
         require_manager(self.request.user, study)
         return study
@@ -49,7 +49,7 @@ class StudySetup(GenericViewSet[Any]):
 
     @extend_schema(request=NewStudySerializer, responses={201: ChangedStudySerializer, **refusals(409, 413, 422)})
     def create(self, request: Request) -> Response:
-        """Make a study, from a template or blank; its maker becomes its study admin."""
+        """Create a study from a template or blank. Its creator becomes its study admin."""
         groups = groups_of_new_study(user_of(request))
         data = body_of(request)
         names = checked(NewStudyForm(texts_of(data, "slug", "group", "template"), groups=groups))
@@ -66,7 +66,7 @@ class StudySetup(GenericViewSet[Any]):
 
     @extend_schema(request=StudySettingsSerializer, responses={200: ChangedStudySerializer, **refusals(409, 413, 422)})
     def partial_update(self, request: Request, slug: str) -> Response:
-        """Change settings of a study; once rating has begun, as an amendment, which needs `amendment_reason`."""
+        """Change settings of a study. Once rating has begun, this is an amendment and needs `amendment_reason`."""
         study = self._managed()
         data = body_of(request)
         reason = _reason(data, "amendment_reason")
@@ -76,7 +76,7 @@ class StudySetup(GenericViewSet[Any]):
     @extend_schema(request=CopySerializer, responses={201: ChangedStudySerializer, **refusals(409, 413, 422)})
     @action(detail=True, methods=["post"])
     def copy(self, request: Request, slug: str) -> Response:
-        """Make a study with the settings of this one, and optionally its instances; never its ratings."""
+        """Create a study with the settings of this one, and optionally its instances, but never its ratings."""
         study: Study = self.get_object()
         groups = groups_of_new_study(user_of(request))
         data = body_of(request)
@@ -108,7 +108,7 @@ class StudySetup(GenericViewSet[Any]):
     @extend_schema(responses={200: EventSerializer(many=True), **refusals()}, filters=False)
     @action(detail=True, filter_backends=[], paged=True)
     def log(self, request: Request, slug: str) -> Response:
-        """List a study's log, the latest entry first; without raters who have withdrawn."""
+        """List a study's log, the latest entry first, without raters who have withdrawn."""
         page = self.paginate_queryset(events_of(self.get_object()))
         return self.get_paginated_response(EventSerializer(page, many=True).data)
 

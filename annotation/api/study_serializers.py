@@ -1,4 +1,4 @@
-"""Serializers of studies, for output and for the schema; the pages' forms validate requests."""
+"""Serializers of studies, for output and for the schema. The pages' forms validate requests."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ class ChangedStudySerializer(StudySerializer):
 
 
 class RefusalSerializer(serializers.Serializer[Any]):
-    """Why a request was refused; with `fields`, or `lines` of a file, if it is about these."""
+    """The reason of a refusal, with `fields` or `lines` of a file if it is about these."""
 
     detail = serializers.CharField()
     fields = serializers.DictField(  # type: ignore[assignment]
@@ -60,7 +60,7 @@ class RefusalSerializer(serializers.Serializer[Any]):
 
 
 class StudySettingsSerializer(serializers.ModelSerializer[Study]):
-    """Settings of a study to be changed; and why, once rating has begun."""
+    """Settings of a study to be changed, with the reason once rating has begun."""
 
     arms: Any = serializers.ListField(child=serializers.CharField(), required=False)
     criteria: Any = QuestionSerializer(many=True, required=False)

@@ -32,7 +32,7 @@ def extend_batch(
     known_hits: int | None = None,
     by: User | None = None,
 ) -> Batch:
-    """Give every HIT of a batch more raters, add HITs of instances that are not in it yet, or both; logged.
+    """Give every HIT of a batch more raters, add HITs of instances that are not in it yet, or both, and log it.
 
     New slots are numbered after the old ones, and new HITs queue after the old ones in a seeded random order, so
     existing assignments don't change and raters may be at work meanwhile.
@@ -174,7 +174,7 @@ def copy_batch(
     status: str = Batch.Status.DRAFT,
     by: User | None = None,
 ) -> tuple[Batch, bool]:
-    """Make a batch with the settings of another one, of the same or another configuration; a draft by default.
+    """Create a batch, a draft by default, with the settings of another one, for the same or another configuration.
 
     The copy has the present settings, extensions by raters included, and a seed of its own, so that instances, pairs
     and order are drawn again. HITs added by extensions are not copied.

@@ -1,4 +1,4 @@
-"""How instances were chosen, in words."""
+"""Descriptions of selections of instances."""
 
 from django.template.defaultfilters import pluralize
 
@@ -6,7 +6,7 @@ from annotation.core.counting import counted
 
 
 def chosen_in_words(spec: str) -> str:
-    """Say how a selection, written as for `create_batch --select`, chooses instances; "" for one that is unknown."""
+    """Say how a selection, written as for `create_batch --select`, chooses instances, or "" for one that is unknown."""
     kind, _colon, number = spec.partition(":")
     bins, _x, per_bin = number.partition("x")
     drawn = per_bin or number

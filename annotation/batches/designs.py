@@ -78,7 +78,7 @@ def datasets_with_designs(study: Study) -> list[str]:
 
 
 def lay_out(spec: BatchSpec, design: str) -> Layout:
-    """Choose instances, and for each the pairs of systems, by the seed; of `spec.configuration` the data set alone counts.
+    """Choose instances, and pairs of systems for each, by the seed. Only the data set of `spec.configuration` counts.
 
     Raises: InvalidSelection saying why not
     """
@@ -114,7 +114,7 @@ def lay_out(spec: BatchSpec, design: str) -> Layout:
 
 
 def _instances(ids: Sequence[str], selection: SelectionSpec, dataset: str, rng: np.random.Generator) -> Sequence[int]:
-    """Return the places of the chosen instances; separability is no rule here: each pair of systems has another."""
+    """Return the indexes of the selected instances. Separability can't be used: each pair of systems has another."""
     match = selection.match
     if selection.spec == "all":
         return range(len(ids))
@@ -134,7 +134,7 @@ def _instances(ids: Sequence[str], selection: SelectionSpec, dataset: str, rng: 
 def _parts(
     spec: BatchSpec, pools: Sequence[Pool], ids: Sequence[str], used: BoolArray, rng: np.random.Generator
 ) -> list[Part]:
-    """Plan the HITs of each pair of systems; their positions are drawn for all together, so that raters meet the pairs mixed."""
+    """Plan the HITs of each pair of systems. Positions are drawn for all together, so that raters meet pairs mixed."""
     positions = iter(rng.permutation(int(used.sum())).tolist())
     parts = []
     for pool, column in zip(pools, used.T, strict=True):
@@ -147,7 +147,7 @@ def _parts(
 
 
 def _ranking(study: Study, names: Sequence[str], rng: np.random.Generator) -> IntArray:
-    """Rank the systems by people's first votes so far, in all data sets; at random where nothing tells them apart."""
+    """Rank the systems by people's first votes so far, in all data sets, and equal ones at random."""
     everything = configurations(study, checks=False)
     votes = [answers.rated.outcomes.verdict for answers in human_answers_on_each(study, select_each(study, everything))]
     codes = {name: code for code, name in enumerate(names)}
@@ -166,7 +166,7 @@ def _ranking(study: Study, names: Sequence[str], rng: np.random.Generator) -> In
 
 
 def design_forecast(spec: BatchSpec, design: str, *, fee_percent: Decimal = NO_FEE) -> BatchForecast:
-    """Forecast the batches of a design; made with the same seed they have the same HITs.
+    """Forecast the batches of a design. Made with the same seed they have the same HITs.
 
     Raises: InvalidSelection saying why they can't be made
     """
@@ -198,7 +198,7 @@ def create_design(
     by: User | None = None,
     drawn: bool = False,
 ) -> tuple[list[Batch], bool]:
-    """Make one batch for each pair of systems of a design, `NAME: A / B`; returns them and whether they are new.
+    """Create one batch, `NAME: A / B`, for each pair of systems of a design. Return them and whether they are new.
 
     drawn : the seed was drawn now: batches that were made with another one are the same
     Making the same again changes nothing. A Swiss round is made of the ranking at that time, which the batches keep.
@@ -232,7 +232,7 @@ def create_design(
 
 
 def design_of(batch: Batch) -> str:
-    """Return the name of the design that a batch belongs to; empty if none."""
+    """Return the name of the design that a batch belongs to, or an empty string if none."""
     name: str = batch.selection.get("design", {}).get("name", "")
     return name
 
@@ -244,7 +244,7 @@ def batches_of_design(study: Study, name: str) -> list[Batch]:
 
 @transaction.atomic
 def set_design_status(*, study: Study, name: str, status: str, by: User | None = None, reason: str = "") -> list[Batch]:
-    """Open, pause or close all batches of a design that can be; returns those that have the status now.
+    """Open, pause or close all batches of a design that allow it. Return those that have the status now.
 
     Closed ones are opened again only when all are closed.
     Raises: UnknownName listing the study's designs; InvalidSelection as `set_batch_status`, also where no batch can change

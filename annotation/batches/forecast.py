@@ -71,7 +71,7 @@ class BatchForecast:
 
     @property
     def as_json(self) -> dict[str, Any]:
-        """The forecast for the API and commands; money is text, to stay exact."""
+        """The forecast for the API and commands. Money is text, to stay exact."""
         return {
             **{name: getattr(self, name) for name in ("seed", "pool", "chosen", "left_out", "hits", "pairs")},
             "instance_ids": list(self.instance_ids),
@@ -85,7 +85,7 @@ class BatchForecast:
 
 
 def forecast(spec: BatchSpec, *, fee_percent: Decimal = NO_FEE) -> BatchForecast:
-    """Forecast a batch; made with the same seed it has the same instances.
+    """Forecast a batch. Made with the same seed it has the same instances.
 
     Raises: InvalidSelection saying why it can't be made.
     """
@@ -129,7 +129,7 @@ def extension_forecast(
 
 
 def raters_needed(batches: Sequence[Batch]) -> int:
-    """Return how many raters batches of a study take at the least; those that go to every rater take none."""
+    """Return how many raters batches of a study take at the least. Those that go to every rater take none."""
     works = [
         work_of(extension_spec(batch, SelectionSpec(), 0, batch.seed), batch.hits.count(), batch.raters_per_hit, NO_FEE)
         for batch in batches
@@ -156,7 +156,7 @@ def _forecast(spec: BatchSpec, choice: Choice, work: Workload | None) -> BatchFo
 
 
 def work_of(spec: BatchSpec, hits: int, raters: int, fee_percent: Decimal) -> Workload | None:
-    """Return the work on so many HITs; None for a qualification or hidden checks."""
+    """Return the work on so many HITs, or None for a qualification or hidden checks."""
     if not spec.for_rating:
         return None
     study = spec.configuration.study
@@ -174,7 +174,7 @@ def work_of(spec: BatchSpec, hits: int, raters: int, fee_percent: Decimal) -> Wo
 
 
 def _bars(choice: Choice, run: SeparabilityRun, bins: int) -> list[Bar]:
-    """Count the selected and the other instances of the pool by bin; undefined ones last."""
+    """Count the selected and the other instances of the pool by bin, undefined ones last."""
     counted: SelectionByBin = selection_by_bin(
         separabilities_of(choice.pool, run), np.array(choice.sample.places, dtype=np.int64), bins
     )

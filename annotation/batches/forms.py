@@ -56,7 +56,7 @@ NUMBERED = (RANDOM, TOP, STRATIFIED, IMPORTANCE)
 
 
 class DrawForm(forms.Form):
-    """A draw of instances; `OPTIONAL_IN_PREVIEW` may be left out where nothing is created."""
+    """A draw of instances. `OPTIONAL_IN_PREVIEW` may be left out where nothing is created."""
 
     OPTIONAL_IN_PREVIEW: ClassVar[tuple[str, ...]] = ()
 
@@ -89,7 +89,7 @@ class DrawForm(forms.Form):
 
 
 class SelectionForm(DrawForm):
-    """How instances are selected; fields that the chosen method does not use are ignored."""
+    """A selection of instances. Fields that the method does not use are ignored."""
 
     how = forms.ChoiceField(choices=HOW, initial=ALL, label="Which instances")
     number = forms.IntegerField(
@@ -228,7 +228,7 @@ class BatchSettings(DrawForm):
 
     @property
     def configuration(self) -> Configuration:
-        """The data set and systems; of a design the data set alone counts."""
+        """The data set and systems. Only the data set of a design counts."""
         raise NotImplementedError
 
     @property
@@ -238,7 +238,7 @@ class BatchSettings(DrawForm):
 
     @property
     def asked_design(self) -> str:
-        """The design that a valid form asks for; empty for a batch of one pair of systems."""
+        """The design that a valid form asks for, or an empty string for a batch of one pair of systems."""
         raise NotImplementedError
 
     @property
@@ -255,7 +255,7 @@ class BatchSettings(DrawForm):
         return forecast(self.spec, fee_percent=self.fee)
 
     def run(self, *, by: User | None = None) -> tuple[list[Batch], bool]:
-        """Create the batch, or those of a design; returns them and whether they are new."""
+        """Create the batch, or those of a design. Return them and whether they are new."""
         cleaned = self.cleaned_data
         arguments: dict[str, Any] = {
             "spec": self.spec,
@@ -271,7 +271,7 @@ class BatchSettings(DrawForm):
 
 
 class CreateBatch(NamedSelectionForm, BatchSettings):
-    """A batch to be made; `pairs`, `raters` and `select` are the study's own when left out."""
+    """A batch to be made. `pairs`, `raters` and `select` are the study's own when left out."""
 
     dataset = stored(Batch, "dataset")
     systems = TextsField(required=False, exactly=2, label="The two systems")
@@ -302,7 +302,7 @@ class CreateBatch(NamedSelectionForm, BatchSettings):
 
     @property
     def selection(self) -> SelectionSpec:
-        """The selection; the study's own when left out."""
+        """The selection, by default the study's own."""
         return cast(SelectionSpec, self.selection_or(self.defaults.select))
 
     @property

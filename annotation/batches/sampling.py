@@ -1,4 +1,4 @@
-"""Select the instances of a batch and plan its HITs; reads only."""
+"""Select the instances of a batch and plan its HITs, without storing anything."""
 
 import re
 from collections import Counter
@@ -32,7 +32,7 @@ _SPEC = re.compile(
 
 @dataclass(frozen=True)
 class SelectionSpec:
-    """How instances are selected.
+    """A selection of instances.
 
     spec       : all, random:N, top:N, stratified:BxN (N from each of B equal-width bins of separability),
                  importance:N, or ids (with `instance_ids`)
@@ -63,14 +63,14 @@ class SelectionSpec:
 
     @property
     def bins(self) -> int | None:
-        """Number of bins of a stratified selection; None for any other."""
+        """Number of bins of a stratified selection, or None for any other."""
         bins = self.match["bins"]
         return int(bins) if bins else None
 
 
 @dataclass(frozen=True)
 class BatchSpec:
-    """The settings of a batch to be made; `raters` applies to batches for rating only."""
+    """The settings of a batch to be made. `raters` applies to batches for rating only."""
 
     configuration: Configuration
     pairs: int
@@ -136,7 +136,7 @@ class InstanceSample:
 
 @dataclass(frozen=True)
 class Choice:
-    """A pool and the sample from it; `rng` has drawn the sample, and draws order and pairs next."""
+    """A pool and the sample from it. `rng` has drawn the sample, and draws order and pairs next."""
 
     pool: Pool
     sample: InstanceSample
@@ -154,7 +154,7 @@ class HitPlan:
 
 
 def choose_instances(spec: BatchSpec, extended: Batch | None = None) -> Choice:
-    """Select the instances of a batch by its seed; for a batch to be `extended`, from those not in it yet.
+    """Select the instances of a batch by its seed, and for an `extended` one from those not in it yet.
 
     Raises: InvalidSelection saying why not.
     """
@@ -165,7 +165,7 @@ def choose_instances(spec: BatchSpec, extended: Batch | None = None) -> Choice:
 
 
 def validate_spec(spec: BatchSpec) -> None:
-    """Refuse settings that don't fit together; `BatchSettings` refuses a value by itself.
+    """Refuse settings that don't fit together. `BatchSettings` refuses a value by itself.
 
     Raises: InvalidSelection.
     """
@@ -179,7 +179,7 @@ def validate_spec(spec: BatchSpec) -> None:
 
 
 def most_pairs(study: Study) -> int:
-    """Return how many pairs a matchup of a study has at most, by its first hundred; 0 without any."""
+    """Return how many pairs a matchup of a study has at most, by its first hundred, or 0 without any."""
     first = Matchup.objects.filter(instance__study=study).order_by("pk").values("pk")[:100]
     counted = Matchup.objects.filter(pk__in=[row["pk"] for row in first]).annotate(available=Count("pairs"))
     return max(counted.values_list("available", flat=True), default=0)
@@ -228,7 +228,7 @@ def _unavailable(spec: BatchSpec, extended: Batch | None) -> Iterator[tuple[str,
 
 
 def _gold_problem(configuration: Configuration, gold: dict[str, Any] | None) -> str | None:
-    """Say why an instance's gold can't be used as the expected answer; None if it can."""
+    """Return why an instance's gold can't be used as the expected answer, or None if it can."""
     verdict = gold_verdict(gold, configuration.system_a.name, configuration.system_b.name)
     if verdict is None:
         return "without a gold preference for these systems"
@@ -307,5 +307,5 @@ def matchups_of(configuration: Configuration) -> QuerySet[Matchup]:
 
 
 def ids_of(text: str) -> list[str]:
-    """Read a list of instance ids, one a line; empty lines are ignored."""
+    """Read a list of instance ids, one a line. Empty lines are ignored."""
     return [line.strip() for line in re.split(r"\r\n|\r|\n", text) if line.strip()]

@@ -46,7 +46,7 @@ _LOGGED = {
 def create_batch(
     *, spec: BatchSpec, name: str, status: str = Batch.Status.OPEN, by: User | None = None, drawn: bool = False
 ) -> tuple[Batch, bool]:
-    """Create a batch; returns it and whether it is new.
+    """Create a batch. Return it and whether it is new.
 
     status : open; or draft, whose HITs can't be claimed until it is launched
     drawn  : the seed was drawn now: a batch that was created with another one is the same
@@ -121,7 +121,7 @@ def _refuse_other(existing: Batch, spec: BatchSpec, *, same_seed: bool) -> None:
 
 
 def refuse_slots(slots: int, by: User | None) -> None:
-    """Refuse more slots than a web request may make, since raters wait meanwhile; commands have no limit.
+    """Refuse more slots than a web request may make, since raters wait meanwhile. Commands have no limit.
 
     Raises: InvalidSelection.
     """
@@ -185,7 +185,7 @@ def may_become(before: str, status: str) -> bool:
 
 @transaction.atomic
 def set_batch_status(*, batch: Batch, status: str, by: User | None = None, reason: str = "") -> Batch:
-    """Open, pause or close a batch, and log it; claimed HITs can be finished. Setting its present status changes nothing.
+    """Open, pause or close a batch, and log a change. Claimed HITs can be finished.
 
     Raises: InvalidSelection for an unknown status or transition, for a batch of imported ratings, for opening one of
     an archived study, or one whose pairs lack the comparison tables of the study's arms.

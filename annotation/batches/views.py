@@ -1,4 +1,4 @@
-"""Views of batches: forecast, make, preview, extend, copy, open and close."""
+"""Views of batches."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,7 +29,7 @@ NEW, CHOICE = "annotation/batches/new_batch.html", "annotation/batches/_batch_fo
 
 @study_view(*MANAGERS, methods=FORM)
 def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
-    """Make a batch, with a forecast beside the form; a link's query may preset the selection."""
+    """Create a batch, with a forecast beside the form. A link's query may preset the selection."""
     if request.method != "POST":
         form = BatchForm(study=study, initial=initial_from_query(request.GET.dict(), configurations(study)))
         return render(request, NEW, {"study": study, "form": form, **_initial_forecast(form, study)})
@@ -79,7 +79,7 @@ def copy(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
 
 @study_view(*MANAGERS, methods=FORM)
 def extend(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
-    """Give a batch more raters or more HITs; show a forecast first."""
+    """Show a forecast, then give a batch more raters or more HITs."""
     batch = _batch(study, pk)
     form = ExtendForm(request.POST or None, request.FILES or None, batch=batch)
     context = {"study": study, "batch": batch, "form": form, "refused": _refused(batch)}
@@ -95,7 +95,7 @@ def extend(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
 
 
 def _refused(batch: Batch) -> str:
-    """Say why a batch can't be extended at all; empty if it can."""
+    """Return why a batch can't be extended at all, or an empty string if it can."""
     try:
         refuse_growth(batch)
     except AnnotationError as error:
@@ -149,7 +149,7 @@ def _after_launch(request: HttpRequest, batches: Sequence[Batch]) -> HttpRespons
 @study_view(*READERS)
 @never_cache
 def preview_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
-    """Show a HIT of a batch as its rater would see it, with disabled controls; nothing is recorded."""
+    """Show a HIT of a batch as its rater would see it, with disabled controls. Nothing is recorded."""
     batch = _batch(study, pk)
     number = _number(request.GET.get("hit", "1"))
     arm = request.GET.get("arm", "")

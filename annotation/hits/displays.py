@@ -94,7 +94,7 @@ def attach_votes(displays: Sequence[Display], ratings: Iterable[Rating], changes
 
 
 def mark_shown(*, assignment: Assignment, at: datetime) -> None:
-    """Record when a HIT's pairs were first sent to the rater's browser; later visits change nothing."""
+    """Record when a HIT's pairs were first sent to the rater's browser. Later visits change nothing."""
     _SHOWN.run(assignment=assignment.pk, at=at)
 
 

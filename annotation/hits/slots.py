@@ -42,7 +42,7 @@ def _runs(ids: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 @transaction.atomic
 def release_expired(*, at: datetime, study: Study | None = None) -> int:
-    """Free the slots of expired claims, of one study or of all; votes stay with the assignment.
+    """Free the slots of expired claims, of one study or of all. Votes stay with the assignment.
 
     At most _MOST_AT_ONCE, the oldest first, since requests of raters do this too.
     """
@@ -77,7 +77,7 @@ def reopen_slots(assignment_ids: Collection[int], hit_ids: set[int]) -> None:
 
 
 def take_free_slot(assignment: Assignment) -> bool:
-    """Put an assignment into the lowest free slot of its HIT; False if there is none."""
+    """Put an assignment into the lowest free slot of its HIT, or return False if there is none."""
     slot = _free_for(assignment).select_for_update(skip_locked=True).order_by("number").first()
     if slot is None:
         return False

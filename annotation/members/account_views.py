@@ -50,7 +50,7 @@ def account_of_link(*, token: str, browser: str, at: datetime) -> User | None:
 
 @transaction.atomic
 def use_link(*, token: str, browser: str, at: datetime) -> User | None:
-    """Use a link and return its account, or None as `account_of_link` does; concurrent uses are serialised."""
+    """Use a link and return its account, or None as `account_of_link` does. Concurrent uses are serialised."""
     owner = account_of_link(token=token, browser=browser, at=at)
     if owner is None:
         return None
@@ -79,7 +79,7 @@ def _key(token: str, browser: str) -> str:
 
 
 class SignInForm(AuthenticationForm):
-    """User name and password; `channel`: the channel whose page links here, for self-registered raters."""
+    """User name and password. `channel`: the channel whose page links here, for self-registered raters."""
 
     channel = forms.CharField(required=False, max_length=32, widget=forms.HiddenInput)
 
@@ -123,7 +123,7 @@ def admin_login(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def login_link(request: HttpRequest) -> HttpResponse:
-    """Show which account a link signs in; a POST signs in.
+    """Show which account a link signs in. A POST signs in.
 
     GET changes nothing, since mail scanners and link previews open links too.
     """

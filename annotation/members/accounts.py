@@ -28,7 +28,7 @@ def grant_role(
     group: ResearchGroup | None = None,
     any_account: bool = False,
 ) -> tuple[User, bool]:
-    """Grant a role in a study, or in a group; an unknown user is created without a password.
+    """Grant a role in a study, or in a group. An unknown user is created without a password.
 
     Existing links to the account are revoked, since people other than its owner may have them.
 
@@ -94,7 +94,7 @@ def _revoke_links(user: User, role: str) -> None:
 
 
 def login_link(*, user: User, base_url: str) -> str:
-    """Return a link that signs `user` in once, within a day; signing in invalidates earlier links."""
+    """Return a link that signs `user` in once, within a day. Signing in invalidates earlier links."""
     query: str = get_query_string(user)
     return base_url.rstrip("/") + reverse("annotation:login-link") + query
 
@@ -117,7 +117,7 @@ def grant_creator_role(*, user: User, study: Study) -> None:
 
 
 def has_site_admin() -> bool:
-    """Tell whether there is a site admin; the first one counts after signing in."""
+    """Tell whether there is a site admin. The first one counts after signing in."""
     return any(not _awaits_its_owner(user) for user in User.objects.filter(is_superuser=True, is_active=True))
 
 

@@ -1,4 +1,4 @@
-"""What a request changes in rows, for the audit log: values that no person has written, before and after."""
+"""Changes of rows by a request for the audit log: values before and after, without texts of people."""
 
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
@@ -75,7 +75,7 @@ def note_logged(*, instance: Event, created: bool, **_signal: Any) -> None:
 
 
 def _noted(model: type[models.Model]) -> list[Change] | None:
-    """Return where changes of a model's rows are noted; None for a request or a model that is not audited."""
+    """Return where changes of a model's rows are noted, or None for a request or a model that is not audited."""
     noted = changes.get()
     return noted if noted is not None and model._meta.app_label in APPS and not issubclass(model, APART) else None
 

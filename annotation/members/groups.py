@@ -45,7 +45,7 @@ def find_group(slug: str) -> ResearchGroup:
 
 @transaction.atomic
 def create_group(*, slug: str, name: str = "", by: User | None = None) -> ResearchGroup:
-    """Create a group without members; `by` is None for commands.
+    """Create a group without members. `by` is None for commands.
 
     Raises: AnnotationError for an invalid or taken slug; UnknownName unless `by` is a site admin.
     """
@@ -61,7 +61,7 @@ def create_group(*, slug: str, name: str = "", by: User | None = None) -> Resear
 
 @transaction.atomic
 def rename_group(*, group: ResearchGroup, name: str, by: User | None = None) -> ResearchGroup:
-    """Change a group's name; its slug stays.
+    """Change a group's name. Its slug stays.
 
     Raises: AnnotationError for an empty or too long name; UnknownName unless `by` is a site admin.
     """
@@ -110,7 +110,7 @@ def add_member(
 def revoke_role(
     *, user: User, role: str, study: Study | None = None, group: ResearchGroup | None = None, by: User | None = None
 ) -> None:
-    """Revoke a user's role in a study, or in a group; a site admin's role is global.
+    """Revoke a user's role in a study, or in a group. A site admin's role is global.
 
     Ratings stay. An annotator's claim becomes free when its lease expires.
 
@@ -131,7 +131,7 @@ def revoke_role(
 
 @transaction.atomic
 def move_study(*, study: Study, group: ResearchGroup, by: User | None = None) -> int:
-    """Move a study to another group; return how many roles in the study itself were revoked.
+    """Move a study to another group and return how many roles in the study itself were revoked.
 
     Roles in the new group replace those in the old one. Roles of researchers and study admins in the study itself are
     revoked, since they came from the old group; those of annotators stay.

@@ -30,7 +30,7 @@ RESETS = "(new password)"
 
 
 class AddressForm(forms.Form):
-    """An account's address; its password too, where it has one, so that a browser left open is not enough."""
+    """An account's address, with its password where it has one, so that a browser left open is not enough."""
 
     address = forms.EmailField(label=gettext_lazy("Your e-mail address"), required=False)
     password = forms.CharField(
@@ -58,7 +58,7 @@ class AddressForm(forms.Form):
 @login_required
 @require_http_methods(FORM)
 def account(request: HttpRequest) -> HttpResponse:
-    """Show one's account; take another address, or none."""
+    """Show the user's account, and change or remove its address."""
     user = account_of(request)
     form = AddressForm(request.POST or None, request=request)
     if form.is_valid():
@@ -79,7 +79,7 @@ def account(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(FORM)
 def confirmation(request: HttpRequest, token: str) -> HttpResponse:
-    """Ask whether an address is to be confirmed; a POST does so, since mail scanners open links too."""
+    """Ask whether an address is to be confirmed. A POST does so, since mail scanners open links too."""
     if request.method == "POST":
         confirm_address(user=account_of(request), token=token)
         messages.success(request, _("Your address is confirmed."))
@@ -122,7 +122,7 @@ def _may_ask(request: HttpRequest) -> bool:
 
 
 class ChoosePasswordView(PasswordResetConfirmView):
-    """Take the new password of an account whose owner has opened a link; signing in comes after it."""
+    """Take the new password of an account whose owner has opened a link. Signing in comes after it."""
 
     template_name = "annotation/members/choose_password.html"
     success_url = reverse_lazy("annotation:login")

@@ -39,7 +39,7 @@ Place = ResearchGroup | Study  # where a role holds
 
 @dataclass(frozen=True)
 class NewLink:
-    """An account with its sign-in link, which is shown once and not stored; `url` is empty without a link."""
+    """An account with its sign-in link, which is shown once and not stored. `url` is empty without a link."""
 
     username: str
     url: str
@@ -48,7 +48,7 @@ class NewLink:
 @login_required
 @require_http_methods(FORM)
 def groups_page(request: HttpRequest) -> HttpResponse:
-    """List the groups that the user has a reading role in; a site admin sees all and creates new ones."""
+    """List the groups that the user has a reading role in. A site admin sees all and creates new ones."""
     user = account_of(request)
     if not has_any_role(user, *READERS):
         raise PermissionDenied
@@ -70,7 +70,7 @@ def groups_page(request: HttpRequest) -> HttpResponse:
 @never_cache
 @group_view(*READERS, methods=FORM)
 def group_page(request: HttpRequest, group: ResearchGroup) -> HttpResponse:
-    """Show a group's members; its study admins grant roles."""
+    """Show a group's members. Its study admins grant roles."""
     if request.method == "POST" and not may_give_roles(account_of(request), group=group):
         raise PermissionDenied
     return _members(request, group)
@@ -94,7 +94,7 @@ def _members(request: HttpRequest, scope: Place) -> HttpResponse:
 
 
 def _add(request: HttpRequest, form: MemberForm, scope: Place) -> NewLink | None:
-    """Grant the role of a form; None if that fails, with an error on the form."""
+    """Grant the role of a form, or None if that fails, with an error on the form."""
     if not form.is_valid():
         return None
     try:
@@ -140,7 +140,7 @@ link_in_study = never_cache(study_view(*MANAGERS, methods=POST)(_show_link))
 
 @group_view(*MANAGERS, methods=POST)
 def rename(request: HttpRequest, group: ResearchGroup) -> HttpResponse:
-    """Rename a group; for site admins."""
+    """Rename a group, for site admins."""
     user = account_of(request)
     if not user.is_superuser:
         raise PermissionDenied
@@ -154,7 +154,7 @@ def rename(request: HttpRequest, group: ResearchGroup) -> HttpResponse:
 
 @study_view(*MANAGERS, methods=POST)
 def move(request: HttpRequest, study: Study) -> HttpResponse:
-    """Move a study to another group; for site admins."""
+    """Move a study to another group, for site admins."""
     user = account_of(request)
     if not user.is_superuser:
         raise PermissionDenied
@@ -171,7 +171,7 @@ def move(request: HttpRequest, study: Study) -> HttpResponse:
 def _page(
     request: HttpRequest, scope: Place, form: MemberForm, *, link: NewLink | None = None, status: int = 200, **more: Any
 ) -> HttpResponse:
-    """Render a group's or a study's page; `more` are invalid forms to be shown again."""
+    """Render a group's or a study's page. `more` are invalid forms to be shown again."""
     if isinstance(scope, ResearchGroup):
         template, context = "annotation/members/group.html", _group_context(request, scope)
     else:

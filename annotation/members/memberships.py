@@ -15,7 +15,7 @@ GRANTABLE = (Role.ANNOTATOR, Role.RESEARCHER, Role.STUDY_ADMIN)
 
 
 def groups_of(user: Any, *roles: str) -> QuerySet[ResearchGroup]:
-    """Return the groups in which `user` has one of `roles` (not only in single studies); all for a site admin."""
+    """Return the groups in which `user` has one of `roles` (not only in single studies), or all for a site admin."""
     if user.is_superuser:
         return ResearchGroup.objects.all()
     if not user.is_authenticated:
@@ -51,7 +51,7 @@ def readers(grants: QuerySet[RoleGrant]) -> QuerySet[RoleGrant]:
 
 
 def annotators(grants: QuerySet[RoleGrant], *, study: Study | None = None) -> QuerySet[RoleGrant]:
-    """Filter annotators; for a study, without those from channels, whom the channel's page lists."""
+    """Filter annotators. A study's exclude those from channels, whom the channel's page lists."""
     grants = grants.filter(role=Role.ANNOTATOR)
     if study is None:
         return grants
@@ -60,7 +60,7 @@ def annotators(grants: QuerySet[RoleGrant], *, study: Study | None = None) -> Qu
 
 
 def members_of(*, study: Study | None = None, group: ResearchGroup | None = None) -> QuerySet[RoleGrant]:
-    """Return the roles in a group; or those in a study, without annotators from channels, with its group's readers."""
+    """Return the roles in a group, or in a study with its group's readers and without annotators from channels."""
     if study is None:
         return grants_in(group=group)
     own = grants_in(study=study)

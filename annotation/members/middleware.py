@@ -36,7 +36,7 @@ class BodySizeMiddleware(MiddlewareMixin):
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        """Look at the announced length; a body without one is not read at all."""
+        """Look at the announced length. A body without one is not read at all."""
         size = int(request.META.get("CONTENT_LENGTH") or 0)
         if size > 4 * settings.UPLOAD_MAX_BYTES:
             limit = settings.UPLOAD_MAX_BYTES // 2**20
@@ -67,7 +67,7 @@ def is_from_account(request: HttpRequest) -> bool:
 
 
 class AuditMiddleware(MiddlewareMixin):
-    """Adds a row for each request that may change something, except raters'; refused ones too, with their status."""
+    """Adds a row for each request, even a refused one, that may change something, except raters'."""
 
     def process_request(self, request: HttpRequest) -> None:
         """Collect what the request changes."""
@@ -104,10 +104,10 @@ def is_audited(request: HttpRequest) -> bool:
 
 
 class SecondFactorMiddleware(MiddlewareMixin):
-    """Where a second factor is required, leads accounts that have not given theirs to the page for it."""
+    """Redirects unverified accounts to the page of the second factor where it is required."""
 
     def process_view(self, request: HttpRequest, *_view: object) -> HttpResponse | None:
-        """Redirect; a session that is verified costs no query."""
+        """Redirect an unverified session. A verified one costs no query."""
         if not settings.SECOND_FACTOR_REQUIRED or request.path.startswith(EXEMPT):
             return None
         if not isinstance(request.user, User) or request.session.get(VERIFIED):

@@ -21,14 +21,14 @@ View = Callable[..., HttpResponse]
 
 
 def account_of(request: HttpRequest) -> User:
-    """Return the signed-in account; for views behind `login_required`."""
+    """Return the signed-in account, in views behind `login_required`."""
     if not isinstance(request.user, User):
         raise PermissionDenied
     return request.user
 
 
 def has_any_role(user: Any, *roles: str) -> bool:
-    """Tell whether `user` has one of `roles` in any study; a site admin has all but the annotator's."""
+    """Tell whether `user` has one of `roles` in any study. A site admin has all but the annotator's."""
     if user.is_superuser and set(roles) != {Role.ANNOTATOR}:
         return True
     return user.is_authenticated and not roles_of(user).isdisjoint(roles)
@@ -40,7 +40,7 @@ def roles_of(user: Any) -> frozenset[str]:
 
 
 def has_group_role(user: Any, *roles: str) -> bool:
-    """Tell whether `user` has one of `roles` in a group, not only in single studies; a site admin has."""
+    """Tell whether `user` has one of `roles` in a group, not only in single studies. A site admin has."""
     if user.is_superuser:
         return True
     return user.is_authenticated and any(group is not None and role in roles for role, group in _grants_of(user))
@@ -69,7 +69,7 @@ def group_of_new_study(user: User) -> ResearchGroup:
 
 
 def find_study(user: Any, slug: str, *roles: str) -> Study:
-    """Return a study that `user` may see in one of `roles`; else raise Http404."""
+    """Return a study that `user` may see in one of `roles`, or raise Http404."""
     study = Study.objects.visible_to(user, *roles).filter(slug=slug).first()
     if study is None:
         raise Http404(f"no study {slug}")
@@ -83,7 +83,7 @@ def may_manage(user: Any, study: Study) -> bool:
 
 
 def find_group(user: Any, slug: str, *roles: str) -> ResearchGroup:
-    """Return a group in which `user` has one of `roles`; else raise Http404."""
+    """Return a group in which `user` has one of `roles`, or raise Http404."""
     group = groups_of(user, *roles).filter(slug=slug).first()
     if group is None:
         raise Http404(f"no group {slug}")

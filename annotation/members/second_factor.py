@@ -31,7 +31,7 @@ def unconfirmed_app(user: User) -> TOTPDevice | None:
 
 @transaction.atomic
 def begin_set_up(*, user: User) -> TOTPDevice:
-    """Make a new secret for an authenticator app; it counts when a code of the app has been given.
+    """Make a new secret for an authenticator app. It counts when a code of the app has been given.
 
     Raises: Unacceptable when there is a second factor already.
     """
@@ -44,7 +44,7 @@ def begin_set_up(*, user: User) -> TOTPDevice:
 
 @transaction.atomic
 def finish_set_up(*, user: User, code: str) -> list[str]:
-    """Confirm the app by one of its codes, and return backup codes, which can't be had again; none for a wrong code."""
+    """Confirm the app by one of its codes, and return backup codes, or none for a wrong code."""
     app = TOTPDevice.objects.select_for_update().filter(user=user, confirmed=False).first()
     if app is None or not app.verify_token(_plain(code)):
         return []
@@ -55,7 +55,7 @@ def finish_set_up(*, user: User, code: str) -> list[str]:
 
 @transaction.atomic
 def make_backup_codes(*, user: User) -> list[str]:
-    """Make new backup codes, each good for one sign-in; earlier ones no longer work."""
+    """Make new backup codes, each good for one sign-in. Earlier ones no longer work."""
     StaticDevice.objects.filter(user=user).delete()
     device = StaticDevice.objects.create(user=user, name="backup")
     codes = [StaticToken.random_token() for _number in range(BACKUP_CODES)]
@@ -65,7 +65,7 @@ def make_backup_codes(*, user: User) -> list[str]:
 
 @transaction.atomic
 def is_code_right(*, user: User, code: str) -> bool:
-    """Check a code of the app or a backup code, and use it up; wrong ones make the next wait, longer each time."""
+    """Check a code of the app or a backup code, and use it up. Wrong ones make the next wait, longer each time."""
     digits = _plain(code)
     model = TOTPDevice if len(digits) == 6 else StaticDevice  # digits of an app's code
     device = model.objects.select_for_update().filter(user=user, confirmed=True).first()
@@ -74,7 +74,7 @@ def is_code_right(*, user: User, code: str) -> bool:
 
 @transaction.atomic
 def remove_second_factor(*, user: User) -> bool:
-    """Delete an account's second factor with its backup codes; tell whether there was one."""
+    """Delete an account's second factor with its backup codes and tell whether there was one."""
     StaticDevice.objects.filter(user=user).delete()
     removed, _by_model = TOTPDevice.objects.filter(user=user).delete()
     return bool(removed)

@@ -104,7 +104,7 @@ def _is_right(form: CodeForm, user: User) -> bool:
 @login_required
 @require_http_methods(FORM)
 def second_factor(request: HttpRequest) -> HttpResponse:
-    """Set up the second factor; with a code of it: give it for this session, make new backup codes, or remove it."""
+    """Set up the second factor. With one of its codes, verify this session, make new backup codes, or remove it."""
     user, act = account_of(request), request.POST.get("act", "")
     if request.method == "POST" and act == "begin":
         begin_set_up(user=user)

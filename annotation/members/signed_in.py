@@ -1,4 +1,4 @@
-"""Who is signed in: reads the session and the account of a request by prepared queries, as every request needs them."""
+"""The session and the account of a request, read by prepared queries."""
 
 from datetime import datetime
 from typing import Any
@@ -30,7 +30,7 @@ class SessionStore(db.SessionStore):
     """Django's sessions in the database."""
 
     def load(self) -> dict[str, Any]:
-        """Return the data of the session; none, and no key, if it has ended."""
+        """Return the data of the session. An ended one has no data and no key."""
         stored = _SESSION.first(key=self.session_key, now=timezone.now()) if self.session_key else None
         if stored is None:
             self._session_key = None

@@ -29,7 +29,7 @@ def make_token(
     expires_at: datetime | None = None,
     at: datetime,
 ) -> tuple[ApiToken, str]:
-    """Make a token of a user; return it and its key, which can't be had again.
+    """Make a token of a user and return it and its key, which can't be had again.
 
     studies : the only ones that it opens; none named: all of the user's, those of later too
     Raises: BadFields for a name, scope, study or expiry that can't be.
@@ -61,7 +61,7 @@ def make_token(
 
 
 def key_of(authorization: str) -> str | None:
-    """Return the key in a request's `Authorization: Token KEY` (`Bearer` means the same); None for another scheme."""
+    """Return the key in a request's `Authorization: Token KEY` or `Bearer KEY`, or None for another scheme."""
     keyword, _space, key = authorization.partition(" ")
     return key.strip() if keyword.lower() in KEYWORDS else None
 
@@ -76,7 +76,7 @@ def find_token(*, key: str, at: datetime) -> ApiToken | None:
 
 
 def end_token(*, user: User, token_id: int) -> bool:
-    """Delete a token of a user; tell whether there was one."""
+    """Delete a token of a user and tell whether there was one."""
     ended, _each = ApiToken.objects.filter(user=user, pk=token_id).delete()
     return ended > 0
 

@@ -48,7 +48,7 @@ DECISIONS: dict[str, Callable[..., exclusion.Effect]] = {
 
 @study_view(*READERS, methods=FORM)
 def rater(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
-    """Show one annotator's work; study admins decide about it and send messages."""
+    """Show one annotator's work. Study admins decide about it and send messages."""
     annotator = get_object_or_404(study.annotators.present().select_related("study", "user"), pk=pk)
     if request.method != "POST":
         return _page(request, annotator)
@@ -88,7 +88,7 @@ def _act(request: HttpRequest, annotator: Annotator, action: str, cleaned: dict[
 def _page(
     request: HttpRequest, annotator: Annotator, bound: dict[str, forms.Form] | None = None, status: int = 200
 ) -> HttpResponse:
-    """Render the page; `bound` is the invalid form."""
+    """Render the page. `bound` is the invalid form."""
     page = Paginator(assignments_of(annotator), HITS_A_PAGE).get_page(request.GET.get("page"))
     chosen_key = _key(request.POST.get("assignment", "") or request.GET.get("assignment", ""))
     assignment = (
@@ -116,7 +116,7 @@ def _key(text: str) -> str:
 
 @study_view(*MANAGERS)
 def payments(request: HttpRequest, study: Study) -> HttpResponse:
-    """Send the pay due to each rater as CSV; `?platforms=1` includes those paid by a platform."""
+    """Send the pay due to each rater as CSV. `?platforms=1` includes those paid by a platform."""
     rows = payment_rows(payments_of(study, platforms=request.GET.get("platforms") == "1"))
     response = HttpResponse("".join(csv_lines(rows, COLUMNS)), content_type="text/csv; charset=utf-8")
     return as_download(response, f"{study.slug}-payments.csv")

@@ -70,7 +70,7 @@ class VoteCounts:
 
 @dataclass(frozen=True)
 class RaterRow:
-    """One rater of a batch; a share is None where its denominator is 0."""
+    """One rater of a batch. A share is None where its denominator is 0."""
 
     annotator: Annotator
     submitted: int
@@ -121,7 +121,7 @@ class RaterRow:
 
 @dataclass(frozen=True)
 class Glance:
-    """The raters of a batch in numbers; a person decides about those that are idle, warned, blocked or have flagged.
+    """The raters of a batch in numbers. A person decides about idle, warned, blocked and flagging ones.
 
     blocked            : also by a hidden check before their first HIT of the batch
     returned_afterward : submissions that were returned at their platform after the work
@@ -142,7 +142,7 @@ class Glance:
 
 
 def glance_at(batch: Batch, rows: Sequence[RaterRow]) -> Glance:
-    """Count a batch's raters; excluded ones are decided about."""
+    """Count a batch's raters. Excluded ones are decided about."""
     claims = [row.claim for row in rows if row.claim and row.claim.batch_id == batch.pk]
     idle = sum(claim.lapsed or claim.idle_minutes is not None for claim in claims)
     undecided = [row for row in rows if not row.annotator.excluded]
@@ -183,7 +183,7 @@ def _blocked_before_first_hit(batch: Batch) -> QuerySet[Annotator, Any]:
 
 
 def raters_of(batch: Batch, at: datetime, *, thorough: bool = True) -> list[RaterRow]:
-    """Return the raters of a batch, those at work first, then by submitted HITs; none who has withdrawn.
+    """Return the raters of a batch who haven't withdrawn, those at work first, then by submitted HITs.
 
     Checks are those of the whole study; everything else is of this batch.
 

@@ -19,7 +19,7 @@ LONGEST_FORECAST = 24 * 365.0  # hours
 
 @dataclass(frozen=True)
 class Figures:
-    """Time and money of a batch. Hours are active time of present raters; pay is that of all raters.
+    """Time and money of a batch. Hours are active time of present raters. Pay is that of all raters.
 
     hours, pay  : so far, hidden repeats of this batch's HITs and uncounted work included
     *_total     : projected to all slots at the mean pace so far; future hidden checks are left out
@@ -69,7 +69,7 @@ def _hours_of_a_hit(batch: Batch, seconds: float, timed: int) -> float | None:
 
 
 def _finish(free_slots: int, last_hour: int, began: datetime | None, at: datetime) -> datetime | None:
-    """Return when the last slot is filled at the pace of the last hour; None without submissions or open slots.
+    """Return when the last slot is filled at the pace of the last hour, or None without submissions or open slots.
 
     began : when the batch's first HIT was claimed; work of less than an hour has a higher pace
     """

@@ -19,7 +19,7 @@ SUBMITTED = Assignment.State.SUBMITTED
 
 @dataclass(frozen=True)
 class Slots:
-    """A batch's slots by state; `open` includes the `lapsed` ones, whose claims have expired."""
+    """A batch's slots by state. `open` includes the `lapsed` ones, whose claims have expired."""
 
     total: int
     filled: int

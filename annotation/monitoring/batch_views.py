@@ -67,7 +67,7 @@ def batch_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
 
 @study_view(*READERS)
 def batch_live(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
-    """Return the progress of a batch, in one query; 204 when it is unchanged."""
+    """Return the progress of a batch, in one query, or 204 when it is unchanged."""
     batch = _find(study, pk)
     if not is_htmx(request):
         return redirect("annotation:batch", study.slug, pk)
@@ -76,7 +76,7 @@ def batch_live(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
 
 @study_view(*READERS)
 def batch_figures(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
-    """Return time, money, raters and ratings per pair; 204 when they are unchanged."""
+    """Return time, money, raters and ratings per pair, or 204 when they are unchanged."""
     batch = _find(study, pk)
     if not is_htmx(request):
         return redirect(f"{reverse('annotation:batch', args=[study.slug, pk])}?figures=1")
@@ -99,7 +99,7 @@ def batch_message(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
 
 @study_view(*MANAGERS, methods=FORM)
 def batch_idle(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
-    """List the idle claims of the batch, and release them; `?minutes=` sets the least idle time."""
+    """List the idle claims of the batch, and release them. `?minutes=` sets the least idle time."""
     batch, now = _find(study, pk), timezone.now()
     data = request.POST if request.method == "POST" else request.GET
     form = ReleaseIdleForm(data or None)

@@ -34,7 +34,7 @@ class ReasonForm(forms.Form):
 
 
 class OptionalReasonForm(ReasonForm):
-    """The reason of a decision; may be empty."""
+    """The reason of a decision, which may be empty."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -42,7 +42,7 @@ class OptionalReasonForm(ReasonForm):
 
 
 class EraseForm(forms.Form):
-    """Which of a rater's data are deleted."""
+    """The data of a rater to be deleted."""
 
     ratings = forms.ChoiceField(
         label="Their ratings",

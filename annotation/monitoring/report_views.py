@@ -28,7 +28,7 @@ REPORTS_A_PAGE = 50
 
 @study_view(*READERS, methods=FORM)
 def reports(request: HttpRequest, study: Study) -> HttpResponse:
-    """List flags, and returned HITs and submissions; study admins unblock raters and keep returned work."""
+    """List flags, and returned HITs and submissions. Study admins unblock raters and keep returned work."""
     manages = may_manage(request.user, study)
     if request.method == "POST":
         if not manages:

@@ -1,4 +1,4 @@
-"""Queries for flags, returned HITs and submissions, and warned or blocked raters; withdrawn raters are left out."""
+"""Queries for flags, returned HITs and submissions, and warned or blocked raters. Withdrawn raters are left out."""
 
 from collections.abc import Iterable
 
@@ -36,7 +36,7 @@ def returned_of(study: Study) -> QuerySet[Assignment]:
 
 
 def kind_counts(study: Study) -> list[tuple[str, str, int]]:
-    """Return kind, label and count for each kind of report; flags taken back don't count."""
+    """Return kind, label and count for each kind of report. Flags taken back don't count."""
     standing = flags_of(study).filter(taken_back_at=None).order_by()
     counts = dict(standing.values_list("kind").annotate(Count("pk")))
     kinds = [(kind.value, str(kind.label), counts.get(kind.value, 0)) for kind in Flag.Kind]
@@ -82,7 +82,7 @@ def keep_returned_work(*, submission: Submission) -> None:
 
 
 def reported_raters(study: Study) -> list[tuple[Annotator, CheckScores]]:
-    """Return warned and blocked raters with their check scores; the blocked first."""
+    """Return blocked, then warned raters with their check scores."""
     present = study.annotators.present().select_related("study")
     raters = present.filter(blocked_at__isnull=False) | present.filter(warned_at__isnull=False)
     ordered = raters.order_by("blocked_at", "-warned_at", "code")

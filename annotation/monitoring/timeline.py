@@ -31,7 +31,7 @@ class Timeline:
 
 
 def timeline_of(batch: Batch, total: int, finish: datetime | None) -> Timeline | None:
-    """Return a batch's progress in two queries; None while no slot of it is filled, and for imported ratings.
+    """Return a batch's progress in two queries, or None while no slot is filled and for imported ratings.
 
     total : its slots
     """

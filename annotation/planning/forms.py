@@ -24,7 +24,7 @@ OF_VERDICTS = SHARES[PlannedMeasure.WIN_RATE]
 
 
 class NumbersField(forms.CharField):
-    """Whole numbers with commas between them; () if empty."""
+    """Whole numbers separated by commas, () if empty."""
 
     def to_python(self, value: Any) -> Any:
         """Return distinct numbers."""
@@ -159,7 +159,7 @@ class PlanForm(forms.Form):
 
     @property
     def groups(self) -> list[tuple[Any, list[forms.BoundField]]]:
-        """Headings with their fields; without assumptions and costs."""
+        """Headings with their fields, without assumptions and costs."""
         return [(title, [self[name] for name in names]) for title, names in self.GROUPS]
 
     @property

@@ -12,7 +12,7 @@ SMALL_STUDY = 20  # below it, bootstrap intervals are too narrow by more than 2.
 
 
 def notes(plan: Mapping[str, Any]) -> list[str]:
-    """List the limits of a plan; `plan` is the JSON object without notes."""
+    """List the limits of a plan. `plan` is the JSON object without notes."""
     return [*_about_variance(plan), *_about_designs(plan), *_about_costs(plan)]
 
 

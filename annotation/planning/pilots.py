@@ -48,7 +48,7 @@ SHARES: Mapping[str, Mapping[str, float]] = {
 
 @dataclass(frozen=True)
 class Assumptions:
-    """Assumptions instead of a pilot. Shares are of the variance of one value; None is the default.
+    """Assumptions instead of a pilot. Shares are of the variance of one value. None is the default.
 
     win_rate, tie_share : of single verdicts; the defaults have the greatest variance
     consistency_sd      : standard deviation of the consistency of single rating sets, over instances and raters
@@ -83,7 +83,7 @@ class Assumptions:
 
 @dataclass(frozen=True)
 class PlanSpec:
-    """What to plan.
+    """The quantities to plan.
 
     dataset, systems : required if the study has several configurations
     pairs            : N to compare; () for 1, 3 and 5, for consistency the pilot's or study's N
@@ -108,7 +108,7 @@ class PlanSpec:
 
 @dataclass(frozen=True)
 class Variance:
-    """Variance components by number of pairs, and their source: a pilot or assumptions; the other one is None."""
+    """Variance components by number of pairs, and their source: a pilot or assumptions. The other one is None."""
 
     components: Mapping[int, Components]
     pilot: dict[str, Any] | None = None
@@ -116,7 +116,7 @@ class Variance:
 
 
 def variance_of(study: Study, named: Configuration | None, spec: PlanSpec) -> Variance:
-    """Estimate the variance from a pilot; if assumptions are given or there are too few votes, return assumed values.
+    """Estimate the variance from a pilot. If assumptions are given or there are too few votes, return assumed values.
 
     Raises: UnknownName for an unknown batch; Unacceptable for a named pilot with votes on fewer than two instances;
     AnalysisError for inconsistent assumptions, and numbers of pairs that no pilot has.

@@ -76,7 +76,7 @@ def _refuse_together(spec: PlanSpec) -> None:
 
 
 def _configuration(study: Study, spec: PlanSpec) -> Configuration | None:
-    """Return the configuration; None with assumptions if the study has no or several configurations."""
+    """Return the configuration, or None with assumptions if the study doesn't have exactly one."""
     if spec.dataset or spec.systems:
         if not (spec.dataset and spec.systems):
             raise InvalidSelection("Name the data set and both systems.")
@@ -123,7 +123,7 @@ def _source_share(named: Configuration, pairs: int) -> float:
 
 
 def _share_from(named: Configuration | None, spec: PlanSpec) -> str:
-    """Return where the source's share of a HIT comes from; unknown means 0."""
+    """Return where the source's share of a HIT comes from. Unknown means 0."""
     if "source_share" in spec.prices:
         return "stated"
     return "unknown" if named is None else "texts"

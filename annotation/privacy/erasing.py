@@ -69,7 +69,7 @@ class Erased:
 
 @dataclass(frozen=True)
 class ErasurePreview:
-    """What a rater is shown before their data in one study are deleted.
+    """The preview that a rater sees before their data in one study are deleted.
 
     due         : pay for submitted HITs; None where the study names no pay
     by_platform : a platform pays it, and not the study itself
@@ -111,7 +111,7 @@ def erase_person(*, annotators: Iterable[Annotator], by: User | None, at: dateti
 
 @transaction.atomic
 def erase_noted(lines: Iterable[str], *, at: datetime) -> int:
-    """Repeat the erasures of a log, after an older backup was restored; return how many raters were erased again.
+    """Repeat the erasures of a log after an older backup was restored, and return the number of raters erased again.
 
     Raters who are erased already, and those whom the database does not have, are skipped.
     """
@@ -172,7 +172,7 @@ def _erase(
 
 
 def _erase_in_study(annotator: Annotator, at: datetime, keep_ratings: bool) -> tuple[Annotator, bool, int | None]:
-    """Delete all but the account; returns the rater, whether anything changed, and the number of deleted votes."""
+    """Delete all but the account. Return the rater, whether anything changed, and the number of deleted votes."""
     # The channel's lock keeps webhooks and arrivals from storing again what is deleted here.
     list(Channel.objects.select_for_update(of=("self",)).filter(participants__annotator=annotator))
     annotator = Annotator.objects.select_for_update(of=("self",)).select_related("study", "user").get(pk=annotator.pk)
@@ -198,7 +198,7 @@ def _erase_in_study(annotator: Annotator, at: datetime, keep_ratings: bool) -> t
 
 
 def _erase_work(annotator: Annotator) -> int:
-    """Delete a rater's votes, and notes about them; their HITs stay as a record of the pay due."""
+    """Delete a rater's votes, and notes about them. Their HITs stay as a record of the pay due."""
     displays = Display.objects.filter(assignment__annotator=annotator)
     _rows, by_model = displays.delete()  # cascades to votes, their history and flags
     annotator.assignments.update(
@@ -244,7 +244,7 @@ def erase_submissions(study: Study, submissions: Iterable[Submission]) -> None:
 
 
 def _erase_actions(submission: Submission) -> None:
-    """Reduce requests to a platform to their kind, time and amount; open ones are no longer sent."""
+    """Reduce requests to a platform to their kind, time and amount. Open ones are no longer sent."""
     for action in submission.actions.all():
         action.key = f"erased-{action.pk}"
         action.payload = {name: action.payload[name] for name in ("amount",) if name in action.payload}
@@ -270,7 +270,7 @@ def is_account_needed(user: User, *, leaving: Iterable[Annotator] | None) -> boo
 
 
 def _erase_account(user: User, everywhere: bool) -> bool:
-    """Delete an account that is used for nothing else; return whether it was deleted.
+    """Delete an account that is used for nothing else and return whether it was deleted.
 
     One that is kept stays linked to its annotator, so that its owner does not become a new rater.
     """
@@ -310,7 +310,7 @@ def erasure_preview(annotator: Annotator) -> ErasurePreview:
 
 
 def due_to(annotator: Annotator) -> Decimal | None:
-    """Return the pay due to a rater for submitted HITs; None where the study sets no pay."""
+    """Return the pay due to a rater for submitted HITs, or None where the study sets no pay."""
     submitted = annotator.assignments.filter(state=Assignment.State.SUBMITTED)
     amount: Decimal | None = submitted.aggregate(due=Sum("pay_due"))["due"]
     return to_cents(amount)

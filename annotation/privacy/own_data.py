@@ -74,7 +74,7 @@ def _account(user: User) -> Json:
 
 
 def _place(grant: Any) -> Json:
-    """Name the study or group of a role; raters know a study by its question only."""
+    """Name the study or group of a role. Raters know a study by its question only."""
     if grant.role == Role.ANNOTATOR:
         return {"study": translate_default(grant.study.question) if grant.study else None}
     return {"study": grant.study.slug if grant.study else None, "group": grant.group.slug if grant.group else None}

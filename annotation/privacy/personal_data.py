@@ -16,7 +16,7 @@ FORGET_RESULTS: list[str] = []
 
 
 class Fate(StrEnum):
-    """What erasing a rater does to some fields."""
+    """The effect of erasing a rater on some fields."""
 
     DELETED = "deleted"
     PSEUDONYM = "replaced by a pseudonym"

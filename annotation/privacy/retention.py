@@ -1,4 +1,4 @@
-"""Delete raters' personal data after a study's retention period; their ratings stay, under their codes."""
+"""Delete raters' personal data after a study's retention period. Their ratings stay, under their codes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Expired:
 
 
 def ended_at(study: Study) -> datetime | None:
-    """Return when a study ended: it was archived, or its last batch closed; None while it runs."""
+    """Return when a study was archived or its last batch closed, or None while it runs."""
     if study.archived_at is not None:
         return study.archived_at
     if study.batches.filter(status__in=(Batch.Status.OPEN, Batch.Status.PAUSED)).exists():
@@ -50,7 +50,7 @@ def expired_studies(at: datetime) -> Iterator[Expired]:
 
 
 def erase_expired(*, at: datetime) -> list[Expired]:
-    """Delete what is due, each rater in a transaction of its own to keep locks short; idempotent."""
+    """Delete due data, one rater a transaction to keep locks short. Idempotent."""
     done = list(expired_studies(at))
     for erasure in done:
         for annotator in _raters_to_erase(erasure.study):
@@ -62,7 +62,7 @@ def erase_expired(*, at: datetime) -> list[Expired]:
 
 
 def erase_traces(*, at: datetime) -> int:
-    """Delete expired sessions, and failed sign-ins and ended mails older than a week; returns the number of rows."""
+    """Delete expired sessions, and failed sign-ins and ended mails older than a week. Return the number of rows."""
     before = at - timedelta(days=SIGN_IN_DAYS)
     rows: list[QuerySet[Any]] = [Session.objects.filter(expire_date__lt=at), Mail.objects.filter(ended_at__lt=before)]
     rows += [model.objects.filter(attempt_time__lt=before) for model in (AccessAttempt, AccessFailureLog, AccessLog)]

@@ -42,7 +42,7 @@ def own_data_file(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def erase(request: HttpRequest, study_key: str = "") -> HttpResponse:
-    """Explain what erasure deletes and keeps, and do it: in one study, or, without a key, in all."""
+    """Explain what erasure deletes and keeps, and erase in one study, or without a key in all."""
     user = account_of(request)
     annotators: Sequence[Annotator] = [item for item in annotator_records(user) if study_key in ("", item.study.key)]
     if not annotators:

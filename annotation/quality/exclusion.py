@@ -1,4 +1,4 @@
-"""Exclude raters and their work from results, and include them again; nothing is deleted."""
+"""Exclude raters and their work from results, and include them again. Nothing is deleted."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class Effect:
 
 @transaction.atomic
 def exclude_annotator(*, annotator: Annotator, reason: str, reopen: bool, by: User | None, at: datetime) -> Effect:
-    """Exclude a rater and all their ratings from results; they get no further HIT, and their open claim ends.
+    """Exclude a rater and all their ratings from results. They get no further HIT, and their open claim ends.
 
     reopen : open the slots of their HITs for others; possible later too, by excluding them again
     Raises: Unacceptable without a reason, with one that is too long, or for a rater who has withdrawn.
@@ -86,7 +86,7 @@ def exclude_annotator(*, annotator: Annotator, reason: str, reopen: bool, by: Us
 
 @transaction.atomic
 def include_annotator(*, annotator: Annotator, reason: str = "", by: User | None, at: datetime) -> Effect:
-    """Take an exclusion back; a HIT that lost its slot counts again only if a slot is still free.
+    """Take an exclusion back. A HIT that lost its slot counts again only if a slot is still free.
 
     HITs that were rejected one by one stay rejected.
     Raises: Unacceptable when the reason is too long, or for a rater who has withdrawn.
@@ -106,7 +106,7 @@ def include_annotator(*, annotator: Annotator, reason: str = "", by: User | None
 
 @transaction.atomic
 def reject_assignment(*, assignment: Assignment, reason: str, reopen: bool, by: User | None, at: datetime) -> Effect:
-    """Exclude one submitted HIT from results; with `reopen` others may rate it. The pay due for it doesn't change.
+    """Exclude one submitted HIT from results. With `reopen` others may rate it. The pay due for it doesn't change.
 
     Raises: Unacceptable without a reason, with one that is too long, or when its rater has withdrawn; AssignmentClosed
     when it isn't submitted.
@@ -129,7 +129,7 @@ def reject_assignment(*, assignment: Assignment, reason: str, reopen: bool, by: 
 
 @transaction.atomic
 def accept_assignment(*, assignment: Assignment, reason: str = "", by: User | None, at: datetime) -> Effect:
-    """Take a rejection back; a HIT that lost its slot counts again only if a slot is still free.
+    """Take a rejection back. A HIT that lost its slot counts again only if a slot is still free.
 
     Raises: Unacceptable when the reason is too long, or when its rater has withdrawn.
     """
@@ -174,7 +174,7 @@ def release_claim(
 
 
 def release_idle(*, batch: Batch, after: timedelta, reason: str = "", by: User | None, at: datetime) -> int:
-    """Release the claims of a batch whose raters have been idle for at least `after`; return how many.
+    """Release the claims of a batch whose raters have been idle for at least `after` and return how many.
 
     Each claim is checked again in a transaction of its own: a rater who votes or submits meanwhile keeps their HIT.
     Raises: Unacceptable when the reason is too long, or `after` shorter than the least idle time.
@@ -245,7 +245,7 @@ def _lost_slots(losing: Collection[Assignment]) -> dict[str, str]:
 
 
 def _refill_slots(annotator: Annotator, assignments: QuerySet[Assignment]) -> tuple[int, int]:
-    """Give assignments that lost their slot a free one of their HIT; return how many got one, and how many none."""
+    """Give assignments that lost their slot a free one of their HIT and return how many got one, and how many none."""
     events = annotator.events.filter(kind__in=(Event.Kind.EXCLUDED, Event.Kind.REJECTED))
     lost = {
         key

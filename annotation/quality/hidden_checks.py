@@ -31,12 +31,12 @@ class CheckScores:
 
     @property
     def gold_share(self) -> float | None:
-        """Share of gold pairs answered as expected; None when none was asked."""
+        """Share of gold pairs answered as expected, or None when none was asked."""
         return self.gold_right / self.gold_asked if self.gold_asked else None
 
     @property
     def repeat_share(self) -> float | None:
-        """Share of repeated pairs answered as before; None when none was asked."""
+        """Share of repeated pairs answered as before, or None when none was asked."""
         return self.repeat_same / self.repeat_asked if self.repeat_asked else None
 
 
@@ -154,7 +154,7 @@ def apply_thresholds(annotator: Annotator, at: datetime) -> Annotator:
 
 @transaction.atomic
 def unblock(*, annotator: Annotator) -> Annotator:
-    """Unblock an annotator; a further check may block them again."""
+    """Unblock an annotator. A further check may block them again."""
     annotator = Annotator.objects.select_for_update().get(pk=annotator.pk)
     annotator.blocked_at, annotator.block_reason = None, ""
     annotator.save(update_fields=["blocked_at", "block_reason"])

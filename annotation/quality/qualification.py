@@ -73,7 +73,7 @@ def qualification_hits(annotator: Annotator) -> QuerySet[Hit]:
 
 
 def next_assignment(annotator: Annotator, at: datetime) -> Assignment | None:
-    """Return the next qualification HIT of this (locked) annotator; None when no more is needed.
+    """Return the next qualification HIT of this (locked) annotator, or None when no more is needed.
 
     Raises: ClaimRefused when the qualification wasn't passed.
     """
@@ -117,7 +117,7 @@ def hits_in_attempt(annotator: Annotator) -> int:
 
 @transaction.atomic
 def begin_attempt(*, annotator: Annotator, at: datetime) -> Assignment:
-    """Begin another attempt; the annotator's next claim gets its first HIT.
+    """Begin another attempt. The annotator's next claim gets its first HIT.
 
     Raises: ClaimRefused when none is allowed or due.
     """
@@ -134,7 +134,7 @@ def begin_attempt(*, annotator: Annotator, at: datetime) -> Assignment:
 
 
 def record_result(annotator: Annotator, number: int, at: datetime) -> QualificationResult | None:
-    """Record the result of an attempt whose HITs are all submitted; None while some are missing."""
+    """Record the result of an attempt whose HITs are all submitted. Return None while some are missing."""
     if _next_in_attempt(annotator, number) is not None:
         return None
     right, total = 0, 0
@@ -159,7 +159,7 @@ def record_result(annotator: Annotator, number: int, at: datetime) -> Qualificat
 
 
 def pairs_needed(share: float, total: int) -> int:
-    """Return how many pairs have to be right; rounded first, since 0.1 * 30 > 3 in floating point."""
+    """Return how many pairs have to be right. The product is rounded first: 0.1 * 30 > 3 in floating point."""
     return math.ceil(round(share * total, 9))
 
 
@@ -181,7 +181,7 @@ def answered(annotator: Annotator) -> QuerySet[Assignment]:
 
 
 def too_few_hits(study: Study) -> str:
-    """Return a notice when a qualification has too few HITs for all attempts to be different; empty if enough."""
+    """Return a notice when a qualification has too few HITs for different attempts, or an empty string."""
     batches = Batch.objects.filter(study=study, purpose=Batch.Purpose.QUALIFICATION)
     hits = Hit.objects.filter(batch__in=batches.exclude(status=Batch.Status.CLOSED))
     counts = hits.aggregate(instances=Count("matchup__instance", distinct=True), hits=Count("pk", distinct=True))

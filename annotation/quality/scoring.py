@@ -1,4 +1,4 @@
-"""What a rater answered beside what was expected, in study order."""
+"""A rater's answers and the expected ones, in study order."""
 
 from annotation.models import Assignment, Display, Pair, Rating
 from annotation.questions.questions import MAIN, Answer
@@ -17,6 +17,6 @@ def first_verdicts(assignment: Assignment) -> dict[int, int]:
 
 
 def expected_verdict(pair: Pair) -> int | None:
-    """Return the verdict that the instance's gold names for a pair; None where it says nothing about these systems."""
+    """Return the verdict of the instance's gold on a pair, or None where it says nothing about these systems."""
     matchup = pair.matchup
     return gold_verdict(matchup.instance.gold, matchup.system_a.name, matchup.system_b.name)

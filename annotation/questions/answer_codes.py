@@ -23,6 +23,6 @@ def codes_of(question: Question) -> dict[str, str]:
 
 
 def answers_of(question: Question) -> dict[str, Answer]:
-    """Return the codes that mean an answer to a question; a tie may be of unknown kind."""
+    """Return the codes that mean an answer to a question. A tie may be of unknown kind."""
     offered = {code: CHOICES[choice] for choice, code in codes_of(question).items()}
     return {**({"0": Answer(0)} if question.ties_allowed else {}), **offered}

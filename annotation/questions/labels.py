@@ -1,4 +1,4 @@
-"""A study's default labels; they are translated, the researcher's own ones are not."""
+"""A study's default labels. They are translated, unlike the researcher's own."""
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString

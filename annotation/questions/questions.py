@@ -102,7 +102,7 @@ def choice_label(choice: str, left: str, right: str) -> str:
 
 
 class BadQuestion(ValueError):
-    """A question that cannot be asked; the message says what is wrong with it."""
+    """A question that cannot be asked. The message says what is wrong with it."""
 
 
 # How further questions are written in files, commands and the API.

@@ -31,7 +31,7 @@ MOST_SHOWN = 200
 
 
 class AccountsOptionsForm(ArrivalLimitsForm):
-    """Whether and how people may register themselves."""
+    """Settings of self-registration."""
 
     registration = forms.ChoiceField(
         label="Self-registration",
@@ -85,7 +85,7 @@ class NameForm(forms.Form):
 
 
 class Invite(forms.Form):
-    """How many new raters are invited, and for how long."""
+    """The number of new raters to invite, and how long their links are valid."""
 
     count = forms.IntegerField(label="How many", min_value=1, max_value=MOST_LINKS)
     days = forms.IntegerField(label="Good for how many days", min_value=1, max_value=LONGEST_DAYS, initial=VALID_DAYS)
@@ -138,7 +138,7 @@ class Accounts(Adapter):
     options_form = AccountsOptionsForm
 
     def arrive(self, request: HttpRequest, channel: Channel) -> HttpResponse:
-        """Let a visitor register where the channel allows it; else a 404."""
+        """Let a visitor register where the channel allows it, else return a 404."""
         how = channel.options.get("registration", OFF)
         if how == OFF:
             raise Http404("no self-registration")
@@ -180,7 +180,7 @@ class Accounts(Adapter):
 
 
 def _account(channel: Channel, form: forms.Form | PasswordForm) -> User:
-    """Return the unsaved account of a valid form; hashes the password, which is slow."""
+    """Return the unsaved account of a valid form. Hashes the password, which is slow."""
     if isinstance(form, PasswordForm):
         return form.save(commit=False)
     name = form.cleaned_data["name"]

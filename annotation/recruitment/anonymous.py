@@ -45,7 +45,7 @@ class Anonymous(Adapter):
     options_form = ArrivalLimitsForm
 
     def arrive(self, request: HttpRequest, channel: Channel) -> HttpResponse:
-        """Redirect a known browser to its work; show others the button, whose POST makes a rater."""
+        """Redirect a known browser to its work. Show others the button, whose POST makes a rater."""
         participant = participant_of_session(request, channel) or _participant_of_cookie(request, channel)
         if participant is not None and _may_lead_on(request, participant):
             return _welcome(request, channel, participant)
@@ -116,13 +116,13 @@ def _cookie(channel: Channel) -> str:
 
 
 def _id_in_cookie(request: HttpRequest, channel: Channel) -> str | None:
-    """Return the id that this server gave to the browser; None if forged or expired."""
+    """Return the id that this server gave to the browser, or None if forged or expired."""
     named = request.get_signed_cookie(_cookie(channel), default="", salt=_SALT, max_age=SESSION_LIFETIME)
     return named or None
 
 
 def _set_cookie(response: HttpResponse, channel: Channel, external_id: str) -> None:
-    """Set the cookie with a browser's id; each visit renews it."""
+    """Set the cookie with a browser's id. Each visit renews it."""
     set_browser_cookie(response, channel, _cookie(channel), external_id, salt=_SALT)
 
 

@@ -1,4 +1,4 @@
-"""Limits on unverified newcomers of a channel: per hour and network address, and in all; and on attempts to register.
+"""Limits on unverified newcomers of a channel (per hour and network address, and in all) and on registrations.
 
 Of an address only a keyed hash is stored, in the channel's row, for an hour; it is not linked to a rater.
 """
@@ -27,7 +27,7 @@ _PLATFORMS = (Channel.Kind.PROLIFIC, Channel.Kind.MTURK)
 
 
 class TooManyArrivals(ClaimRefused):
-    """A limit is reached; `retry_after` is in seconds, None when waiting won't help."""
+    """A limit is reached. `retry_after` is in seconds, None when waiting won't help."""
 
     def __init__(self, message: str, retry_after: int | None = None) -> None:
         self.retry_after = retry_after
@@ -96,7 +96,7 @@ def register_account(*, channel: Channel, user: User, address: str | None, at: d
 
 
 def _admit(channel: Channel, address: str | None, at: datetime) -> None:
-    """Record an arrival at a locked channel and drop those older than an hour; or refuse it."""
+    """Record or refuse an arrival at a locked channel, and drop those older than an hour."""
     refuse_closed(channel)
     refuse_over_limit(channel=channel, address=address, at=at)
     arrivals = [*_recent(channel, at), [int(at.timestamp()), hashed_address(channel, address)]]

@@ -83,7 +83,7 @@ def refusal_page(
 
 
 def refused(request: HttpRequest, channel: Channel, refusal: ClaimRefused) -> HttpResponse:
-    """Return the page of a refusal; one at a limit has status 429, and says when to retry if that helps."""
+    """Return the page of a refusal. One at a limit has status 429, and says when to retry if that helps."""
     if not isinstance(refusal, TooManyArrivals):
         return refusal_page(request, channel, str(refusal))
     response = refusal_page(request, channel, str(refusal), status=429)

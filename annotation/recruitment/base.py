@@ -27,7 +27,7 @@ class ClaimKind(StrEnum):
 
 
 class WorkOutcome(StrEnum):
-    """How a rater's work in a study ended."""
+    """The end of a rater's work in a study."""
 
     COMPLETED = "completed"  # at least one HIT counts or is paid
     SCREENED_OUT = "screened-out"  # they declined consent, or did not pass the qualification
@@ -55,7 +55,7 @@ class CompletionMessage:
 
 @dataclass(frozen=True)
 class Panel:
-    """What a channel's page shows above its settings.
+    """The part of a channel's page above its settings.
 
     action_forms : by their names in the context; each keeps what was typed when an action is refused
     """
@@ -94,7 +94,7 @@ class Adapter(ABC):
         raise Unacceptable(f"channels of this kind have no action {action!r}")
 
     def hits_left(self, *, annotator: Annotator, channel: Channel, claim: ClaimKind = ClaimKind.NEW) -> int | None:
-        """Return how many further HITs this channel lets an annotator have; None without a limit of its own."""
+        """Return how many further HITs this channel lets an annotator have, or None without a limit of its own."""
         limit = channel.options.get("most_hits")
         if limit is None:
             return None
@@ -108,7 +108,7 @@ class Adapter(ABC):
     def completion_message(
         self, *, annotator: Annotator, outcome: WorkOutcome, at: datetime
     ) -> CompletionMessage | None:
-        """Return the message for a rater at the end; None without one."""
+        """Return the message for a rater at the end, or None without one."""
         return None
 
 

@@ -61,7 +61,7 @@ def new_channel(request: HttpRequest, study: Study, kind: str) -> HttpResponse:
 
 @study_view(*READERS, methods=FORM)
 def channel(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
-    """Show a channel; study admins change its settings, open and shut it, and run its adapter's actions."""
+    """Show a channel. Study admins change its settings, open and shut it, and run its adapter's actions."""
     channel = get_object_or_404(study.channels.select_related("study", "batch"), key=channel_key)
     if request.method != "POST":
         return _page(request, channel)
@@ -78,7 +78,7 @@ def channel(request: HttpRequest, study: Study, channel_key: str) -> HttpRespons
 @study_view(*MANAGERS, methods=FORM)
 @never_cache
 def links(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
-    """Show the one-time links that are still unused; a POST makes some, for new raters or for one who lost access."""
+    """Show the one-time links that are still unused. A POST makes some, for new raters or for one who lost access."""
     channel = get_object_or_404(study.channels.select_related("study"), key=channel_key, kind=Channel.Kind.ACCOUNTS)
     kind = MailInviteForm if settings.MAIL_ON else InviteForm
     form: forms.Form = kind()
@@ -104,7 +104,7 @@ def links(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
 
 
 def _make_links(request: HttpRequest, channel: Channel, form: forms.Form) -> str:
-    """Make the links that a valid form asks for; return the message about them."""
+    """Make the links that a valid form asks for and return the message about them."""
     cleaned = form.cleaned_data
     common: dict[str, Any] = {"channel": channel, "base_url": "", "at": timezone.now()}
     if "rater" in cleaned:
@@ -129,7 +129,7 @@ def _send_again(request: HttpRequest, channel: Channel) -> HttpResponse:
 def _forms(
     request: HttpRequest, study: Study, kind: str, own: dict[str, Any], options: dict[str, Any]
 ) -> tuple[ChannelForm, forms.Form]:
-    """Return the two forms of a channel's settings, common ones and those of its kind; bound if the settings were sent."""
+    """Return the forms of a channel's common settings and of its kind's, bound if the settings were sent."""
     data = request.POST if request.method == "POST" and not {"act", "door"} & request.POST.keys() else None
     form_of_kind = options_form_of(kind)
     initial = {name: value for name, value in options.items() if value is not None}

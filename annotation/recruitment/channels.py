@@ -54,7 +54,7 @@ def options_form_of(kind: str) -> type[forms.Form]:
 def make_channel(
     *, study: Study, kind: str, name: str, options: Mapping[str, Any], batch: Batch | None = None, is_open: bool = False
 ) -> Channel:
-    """Make a channel into a study, or into one of its batches; shut unless `is_open`.
+    """Create a channel into a study or one of its batches, shut unless `is_open`.
 
     options : data for the form of the kind's settings
 
@@ -72,7 +72,7 @@ def make_channel(
 
 @transaction.atomic
 def change_channel(*, channel: Channel, name: str, options: Mapping[str, Any], batch: Batch | None = None) -> Channel:
-    """Change a channel's settings; other data that the adapter keeps in the options stay.
+    """Change a channel's settings. Other data that the adapter keeps in the options stay.
 
     Raises: BadFields for invalid settings.
     """
@@ -86,7 +86,7 @@ def change_channel(*, channel: Channel, name: str, options: Mapping[str, Any], b
 
 @transaction.atomic
 def set_open(*, channel: Channel, is_open: bool) -> Channel:
-    """Open or shut a channel for newcomers; raters who have joined continue either way.
+    """Open or shut a channel for newcomers. Raters who have joined continue either way.
 
     Raises: ClaimRefused when the study is archived.
     """
@@ -100,7 +100,7 @@ def set_open(*, channel: Channel, is_open: bool) -> Channel:
 
 @transaction.atomic
 def invitation_channel(*, study: Study, batch: Batch | None = None) -> Channel:
-    """Return the open channel for a study's invitations, or for those into one batch; made if there is none.
+    """Return, or create, the open channel for a study's invitations or for those into one batch.
 
     Raises: ClaimRefused when the study is archived, or the only such channel is shut.
     """

@@ -1,4 +1,4 @@
-"""Which submitted HITs count, and why others don't, in one query for any number of raters."""
+"""Submitted HITs that count, and why others don't, in one query for any number of raters."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
@@ -18,7 +18,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class SubmittedHit:
-    """A submitted HIT; `why_not` says why it doesn't count, empty if it does."""
+    """A submitted HIT. `why_not` says why it doesn't count, empty if it does."""
 
     assignment: int
     annotator: int

@@ -13,7 +13,7 @@ from annotation.recruitment.invitations import invite
 
 @transaction.atomic
 def make_first_links(*, study: Study, count: int, at: datetime) -> None:
-    """Open a channel of invitations with `count` links; changes nothing in a study that has a channel of any kind.
+    """Open a channel of invitations with `count` links, unless the study has a channel of any kind.
 
     Raises: ClaimRefused when the study is archived.
     """

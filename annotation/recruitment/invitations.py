@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Link:
-    """A link as it is handed out; a page shows it again until it is used."""
+    """A link as it is handed out. A page shows it again until it is used."""
 
     rater: str
     link: str
@@ -74,7 +74,7 @@ def invite(
 
 @transaction.atomic
 def reissue(*, channel: Channel, code: str, base_url: str, at: datetime, by: User | None = None) -> Link:
-    """Make a new link, valid for a day, for a rater of an accounts channel who lost access; an older one stops working.
+    """Create a link, valid for a day, for a rater of an accounts channel who lost access. Older ones stop working.
 
     by : who makes it, for the server's log; None from a command
 
@@ -99,7 +99,7 @@ def reissue(*, channel: Channel, code: str, base_url: str, at: datetime, by: Use
 
 
 def open_links(*, channel: Channel, base_url: str, at: datetime) -> list[Link]:
-    """Return a channel's links that can still be used; none that an earlier key of the server has made."""
+    """Return a channel's links that can still be used, except those made with an earlier key of the server."""
     unused = (
         channel.invitations.filter(used_at=None, expires_at__gt=at)
         .select_related("annotator", "channel")
@@ -148,7 +148,7 @@ def refuse_unusable(invitation: Invitation, at: datetime) -> None:
 
 @transaction.atomic
 def accept_invitation(*, invitation: Invitation, at: datetime) -> Annotator:
-    """Use up a link, and return its rater; only one of two concurrent requests succeeds.
+    """Use up a link, and return its rater. Only one of two concurrent requests succeeds.
 
     Ends other sessions of the rater: a new link is for a rater who has lost theirs.
     Raises: ClaimRefused for a link that can't be used any more.

@@ -1,4 +1,4 @@
-"""What a launch at a platform needs, whichever platform it is."""
+"""Requirements of a launch, common to all platforms."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

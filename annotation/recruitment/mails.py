@@ -15,7 +15,7 @@ from annotation.recruitment.invitations import link_of, refuse_unusable
 
 
 def _invitation_text(mail: Mail, at: datetime) -> tuple[str, str] | None:
-    """Write an invitation, unless its link was used or ended meanwhile; the study's name is not for raters."""
+    """Write an invitation, unless its link was used or ended meanwhile. The study's name is not for raters."""
     invitation = mail.invitation
     if invitation is None:
         return None

@@ -13,7 +13,7 @@ LARGEST = 1_000_000
 
 
 class ChannelOptionsForm(forms.Form):
-    """Options of every channel; added to each adapter's form."""
+    """Options of every channel, added to each adapter's form."""
 
     defaults: ClassVar[dict[str, Any]] = {}  # of fields that are left empty
     seldom: ClassVar[tuple[str, ...]] = ("most_hits", "per_address", "most_raters")  # fields that the page folds
@@ -38,7 +38,7 @@ class ChannelOptionsForm(forms.Form):
 
     @property
     def is_further_wrong(self) -> bool:
-        """Whether a folded field has an error."""
+        """True where a folded field has an error."""
         return any(name in self.errors for name in self.seldom)
 
     def clean(self) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class ChannelOptionsForm(forms.Form):
 
 
 class ArrivalLimitsForm(ChannelOptionsForm):
-    """Limits on unverified newcomers; an empty field means the default."""
+    """Limits on unverified newcomers. An empty field means the default."""
 
     defaults: ClassVar[dict[str, Any]] = {"per_address": PER_ADDRESS, "most_raters": MOST_RATERS}
 
@@ -87,7 +87,7 @@ class PlatformLimitsForm(ArrivalLimitsForm):
         ].help_text = "When so many have joined, only raters whom the platform confirms can join."
 
     def clean_bonus_cap(self) -> str:
-        """Return the cap, by default the usual one; refuse one above the server's."""
+        """Return the cap, by default the usual one, and refuse one above the server's."""
         text: str = self.cleaned_data["bonus_cap"]
         if text and (problem := ceiling_problem(text)):
             raise ValidationError(problem)

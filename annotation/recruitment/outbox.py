@@ -21,7 +21,7 @@ Ask = Callable[[PlatformAction], Json]
 
 
 class PlatformUnreachable(AnnotationError):
-    """No usable answer; `may_have_worked` tells whether the request can have taken effect."""
+    """No usable answer. `may_have_worked` tells whether the request can have taken effect."""
 
     def __init__(self, words: str, *, may_have_worked: bool = True) -> None:
         self.may_have_worked = may_have_worked
@@ -68,7 +68,7 @@ def write_down(
 
 @transaction.atomic
 def begin(action: PlatformAction, *, at: datetime, busy_for: timedelta | None = None) -> bool:
-    """Store an attempt at a request before it is sent; False if it is done. `action.attempts` stays the earlier ones.
+    """Store an attempt at a request before it is sent. Return False if it is done. `action.attempts` stays.
 
     busy_for : how long another process may not send it too; `None` where sending it twice does no harm
     Raises: Unacceptable while another process sends it.
@@ -105,7 +105,7 @@ def ask_once(action: PlatformAction, ask: Ask, *, at: datetime) -> None:
 
 
 def note(action: PlatformAction, facts: Json) -> None:
-    """Store what a retry needs, before the next step; `None` removes a value."""
+    """Store what a retry needs, before the next step. `None` removes a value."""
     action.answer = {name: value for name, value in {**action.answer, **facts}.items() if value is not None}
     action.save(update_fields=["answer"])
 

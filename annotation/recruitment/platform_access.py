@@ -1,4 +1,4 @@
-"""Which secrets of the server a channel may use, where they may be sent, and how large bonuses may be.
+"""Limits of channels: secrets of the server, addresses that get them, and sizes of bonuses.
 
 A study's admin names the environment variable of a platform's token, and the address that it is sent to. Therefore a
 variable belongs to one group, by its suffix, and an address is the platform's own or in PLATFORM_ALLOWLIST.
@@ -22,7 +22,7 @@ def ending_of(slug: str) -> str:
 
 
 def variable_problem(name: str, study_id: int) -> str | None:
-    """Say why a study, in its present group, may not use a variable; None if it may.
+    """Return why a study, in its present group, may not use a variable, or None if it may.
 
     A variable belongs to the group with the longest matching suffix, of two the older one; without a match to the main
     group.

@@ -15,7 +15,7 @@ UNRESPONSIVE_SECONDS = 5
 
 
 def throttle_lookup(*, channel: Channel, address: str | None) -> None:
-    """Count a look-up for a newcomer; refuse it when their address has reached the hourly limit.
+    """Count a look-up for a newcomer. Refuse it when their address has reached the hourly limit.
 
     Raises: TooManyArrivals.
     """

@@ -1,4 +1,4 @@
-"""A study: its settings, configurations, archive, log, and its ratings as arrays for `analysis`.
+"""Studies: settings, configurations, archive, log, and ratings as arrays for `analysis`.
 
 May use hits, models, questions and core.
 """

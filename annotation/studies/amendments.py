@@ -26,7 +26,7 @@ FOR_RESEARCHERS = frozenset({"title"})  # seen by researchers only, so no amendm
 
 
 def rating_has_begun(study: Study) -> bool:
-    """Tell whether a HIT for rating was ever claimed; imported ratings don't count."""
+    """Tell whether a HIT for rating was ever claimed. Imported ratings don't count."""
     claims = Assignment.objects.filter(
         hit__batch__study=study,
         hit__batch__origin=Batch.Origin.COLLECTED,
@@ -36,7 +36,7 @@ def rating_has_begun(study: Study) -> bool:
 
 
 def refuse_fixed(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> None:
-    """Refuse to change settings that existing votes, judgments or arm draws depend on; questions may be reworded.
+    """Refuse to change settings that existing votes, judgments or arm draws depend on. Questions may be reworded.
 
     changes : setting → (before, after)
     Raises: SettingFixed.
@@ -107,7 +107,7 @@ def log_amendment(
     by: User | None = None,
     at: datetime | None = None,
 ) -> Event:
-    """Log an amendment; `changes`: setting → (before, after)."""
+    """Log an amendment. `changes`: setting → (before, after)."""
     stored = {name: [_storable(before), _storable(after)] for name, (before, after) in changes.items()}
     return log(study=study, kind=Event.Kind.AMENDMENT, by=by, at=at, reason=reason, changes=stored)
 

@@ -12,7 +12,7 @@ from annotation.studies.log import log
 
 @transaction.atomic
 def archive_study(*, study: Study, by: User | None = None, reason: str = "", at: datetime | None = None) -> bool:
-    """Archive a study; False if it was archived before.
+    """Archive a study. Return False if it was archived before.
 
     Its batches keep their status, but no HIT is given out; claimed HITs may be finished.
     """
@@ -21,7 +21,7 @@ def archive_study(*, study: Study, by: User | None = None, reason: str = "", at:
 
 @transaction.atomic
 def restore_study(*, study: Study, by: User | None = None, reason: str = "", at: datetime | None = None) -> bool:
-    """Restore an archived study; False if it wasn't. HITs of its open batches are given out again."""
+    """Restore an archived study, or return False if it wasn't. HITs of its open batches are given out again."""
     return _put(study, archived_at=None, kind=Event.Kind.RESTORED, by=by, reason=reason, at=at)
 
 

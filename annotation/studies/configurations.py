@@ -10,7 +10,7 @@ from annotation.models import Batch, Hit, Matchup, Study, System
 
 @dataclass(frozen=True)
 class Configuration:
-    """(data set, A, B) of a study; A is the system that was imported first."""
+    """(data set, A, B) of a study. A is the system that was imported first."""
 
     study: Study
     dataset: str

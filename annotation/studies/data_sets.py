@@ -1,4 +1,4 @@
-"""Statistics of a study's data sets: instances, texts, pairs, gold, and the lengths of texts."""
+"""Statistics of a study's data sets: numbers of rows, gold, and lengths of texts."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator

@@ -4,7 +4,7 @@ from typing import Any
 
 
 def gold_verdict(gold: dict[str, Any] | None, system_a: str, system_b: str) -> int | None:
-    """Return which of two systems the gold prefers: −1 A, +1 B, 0 a tie; None if it doesn't say."""
+    """Return which of two systems the gold prefers: −1 A, +1 B, 0 a tie, or None if it doesn't say."""
     if not gold:
         return None
     if "better" in gold:

@@ -1,4 +1,4 @@
-"""What a study's pay comes to for an hour, and the least that the server's admin has set."""
+"""A study's pay for an hour, and the minimum that the server's admin has set."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -11,7 +11,7 @@ from annotation.models import Study
 
 @dataclass(frozen=True)
 class HourlyPay:
-    """Pay for an hour of expected work; `least` is None where the server sets none in this currency."""
+    """Pay for an hour of expected work. `least` is None where the server sets none in this currency."""
 
     amount: Decimal
     currency: str
@@ -24,7 +24,7 @@ class HourlyPay:
 
 
 def hourly_pay(pay: Decimal | None, currency: str, minutes_per_hit: int | None) -> HourlyPay | None:
-    """Return the pay for an hour of HITs; None where pay, currency or expected minutes are not known."""
+    """Return the pay for an hour of HITs, or None where pay, currency or expected minutes are not known."""
     if pay is None or not currency or not minutes_per_hit:
         return None
     minimum = settings.LEAST_HOURLY_PAY.get(currency.upper())

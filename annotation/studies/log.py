@@ -1,4 +1,4 @@
-"""Writing and reading the study's log; events about raters who have withdrawn are not read."""
+"""Writing and reading the study's log. Events about raters who have withdrawn are not read."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +12,7 @@ from annotation.questions.questions import described
 
 
 def log(*, study: Study, kind: str, by: User | None = None, at: datetime | None = None, **details: Any) -> Event:
-    """Add an event to a study's log; `what`: batch, annotator, assignment, reason, changes."""
+    """Add an event to a study's log. `details`: batch, annotator, assignment, reason and changes."""
     return Event.objects.create(study=study, kind=kind, by=by, happened_at=at or timezone.now(), **details)
 
 

@@ -47,7 +47,7 @@ class Selection:
 
 
 def select(configuration: Configuration, batches: Iterable[Batch] | None = None) -> Selection:
-    """Select the pairs on the HITs of `batches`; without any batch, every pair that doesn't serve checks only.
+    """Select the pairs on the HITs of `batches`, or, without any batch, every pair that serves more than checks.
 
     batches : by default all batches for rating
     """
@@ -68,7 +68,7 @@ def select_each(
 
 
 def select_unplaced(study: Study, configurations: Sequence[Configuration]) -> list[Selection]:
-    """Make the selections of the instances that stand on no HIT for rating; those that serve checks only are left out."""
+    """Make the selections of the instances without a HIT for rating, except those that serve checks only."""
     placed = Hit.objects.filter(batch__in=study.batches.for_rating().order_by()).order_by()
     matchups = Matchup.objects.filter(instance__study=study).exclude(pk__in=placed.values("matchup_id"))
     return _select(configurations, matchups, (), [False] * len(configurations))
@@ -80,7 +80,7 @@ def _select(
     batches: Sequence[Batch],
     has_batch: Sequence[bool],
 ) -> list[Selection]:
-    """Make the selections of some configurations from these matchups; those without a batch have all their pairs."""
+    """Make the selections of some configurations from these matchups. Those without a batch have all their pairs."""
     if not configurations:
         return []
     code = {configuration.key: number for number, configuration in enumerate(configurations)}
@@ -124,7 +124,7 @@ def _select(
 
 
 def _chances(matchups: IntArray, places_of: IntArray, batches: Sequence[Batch]) -> FloatArray:
-    """Return the inclusion probability of each matchup whose HITs agree on it; NaN for the others.
+    """Return the inclusion probability of each matchup whose HITs agree on it, or NaN for the others.
 
     matchups, places_of : primary keys, ascending, and the place of each in the result
     """
@@ -175,7 +175,7 @@ def rows_on_each(selections: Sequence[Selection], *pairs: IntArray) -> list[list
 def _rows_on_each(
     positions: IntArray, of: IntArray, instance: IntArray, index: IntArray, n: int
 ) -> list[ConfigurationRows]:
-    """Split rows by configuration; `found` is the place of each row's pair in the other columns, or -1."""
+    """Split rows by configuration. `positions` are the places of each row's pair in the other columns, or -1."""
     at = np.flatnonzero(positions >= 0)
     row = positions[at]
     owner = of[row].astype(np.uint16 if n < 1 << 16 else np.int64)  # small numbers are sorted by counting
@@ -223,7 +223,7 @@ def human_answers_on_each(
     whose: Whose = EVERYONE,
     timed: bool = True,
 ) -> list[Answers]:
-    """Return `human_answers` on several selections of a study; `timed` as for `read_votes`."""
+    """Return `human_answers` on several selections of a study. `timed` as for `read_votes`."""
     hits = Hit.objects.filter(batch__study=study)
     return _answers(study, hits, selections, batches, stage=stage, question=question, whose=whose, timed=timed)
 
@@ -280,7 +280,7 @@ def _rated(votes: HumanVotes, rows: ConfigurationRows) -> RatedPairs:
 
 
 def outcomes_on(rows: ConfigurationRows, verdict: FloatArray, rater: IntArray) -> Outcomes:
-    """Return verdicts on one selection; A has the code 0, B 1."""
+    """Return verdicts on one selection. A has the code 0, B 1."""
     n = len(rows.at)
     zeros, weights = np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64)
     return Outcomes(rows.instance, rows.index, zeros, weights, verdict, rater)
@@ -297,14 +297,14 @@ def batches_for_rating(configuration: Configuration) -> QuerySet[Batch]:
 
 
 def separabilities(matchup_ids: Sequence[int], run: SeparabilityRun) -> FloatArray:
-    """Return the separability of each of these matchups; NaN where it is undefined or missing."""
+    """Return the separability of each of these matchups, or NaN where it is undefined or missing."""
     key, value = number_columns(run.alignments.order_by("matchup_id"), "matchup_id", "separability")
     row = places(key.astype(np.int64), np.array(matchup_ids, dtype=np.int64))
     return np.append(value, np.nan)[row]
 
 
 def batches_named(study: Study, names: Sequence[str]) -> tuple[Batch, ...] | None:
-    """Find batches by name; no name stands for all. Qualifications and hidden checks enter no findings.
+    """Find batches by name. No name stands for all. Qualifications and hidden checks enter no findings.
 
     Raises: UnknownName listing those that exist.
     """

@@ -39,7 +39,7 @@ class BatchDefaults:
 
 @dataclass(frozen=True)
 class StudyTemplate:
-    """Initial settings of a study; all of them may be changed."""
+    """Initial settings of a study. All of them may be changed."""
 
     name: str
     title: str

@@ -15,7 +15,7 @@ SWITCHES = ("ties_allowed", "strength", "tie_kinds")
 
 
 class FurtherQuestionForm(forms.Form):
-    """One further question; a row whose key and text are empty is not asked."""
+    """One further question. A row whose key and text are empty is not asked."""
 
     text = forms.CharField(required=False, max_length=LONGEST_TEXT, label="Question")
     key = forms.CharField(
@@ -47,7 +47,7 @@ class FurtherQuestionsWidget(forms.Widget):
         return render_to_string(self.template_name, self.get_context(name, value, attrs))
 
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
-        """Add a form for each row; unreadable values are shown as they were given."""
+        """Add a form for each row. Unreadable values are shown as they were given."""
         context = super().get_context(name, value, attrs)
         rows = (
             [dict(question) for question in value if isinstance(question, Mapping)] if isinstance(value, list) else []
@@ -79,7 +79,7 @@ def _row(data: Mapping[str, Any], prefix: str) -> dict[str, Any]:
 
 
 class FurtherQuestionsField(forms.Field):
-    """A list of further questions; `Study.clean` checks what is in them."""
+    """A list of further questions. `Study.clean` checks what is in them."""
 
     widget = FurtherQuestionsWidget
 

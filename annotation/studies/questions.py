@@ -10,7 +10,7 @@ from annotation.questions.questions import MAIN, Question
 
 
 def find_question(study: Study, key: str) -> Question:
-    """Find a question by its key; an empty one stands for the main question.
+    """Find a question by its key. An empty one stands for the main question.
 
     Raises: UnknownName listing those that exist.
     """
@@ -23,7 +23,7 @@ def find_question(study: Study, key: str) -> Question:
 
 
 def question_named(study: Study, key: str) -> Question | None:
-    """Find a question where a study asks several; None where it asks one, which is not named anywhere.
+    """Find a question where a study asks several, or None where it asks one, which is not named anywhere.
 
     Raises: UnknownName listing those that exist.
     """
@@ -45,6 +45,6 @@ def answered_questions(study: Study) -> set[int]:
 
 
 def named_questions(study: Study) -> Mapping[int, Question]:
-    """Return a study's questions by number; none where it asks only one, which pages and files don't name."""
+    """Return a study's questions by number, or none where it asks only one, which pages and files don't name."""
     questions = study.questions
     return {question.number: question for question in questions} if len(questions) > 1 else {}

@@ -51,7 +51,7 @@ class RatedPairs:
 
 
 def first_votes(outcomes: Outcomes) -> IntArray:
-    """Return the rows of a rater's first vote on each pair; several batches may have the same pair."""
+    """Return the rows of a rater's first vote on each pair. Several batches may have the same pair."""
     return first_rows(outcomes.instance, outcomes.pair, outcomes.rater)
 
 

@@ -19,7 +19,7 @@ from annotation.studies.arm_tables import pairs_shown, refuse_missing_tables
 
 
 def find_study(slug: str, *, lock: bool = False) -> Study:
-    """Return the study with this slug; `lock`: by SELECT FOR UPDATE.
+    """Return the study with this slug. `lock`: by SELECT FOR UPDATE.
 
     Raises: UnknownStudy listing some that exist; AnnotationError while rows of an import move to it.
     """
@@ -37,7 +37,7 @@ def find_study(slug: str, *, lock: bool = False) -> Study:
 def ensure_study(
     *, slug: str, must_be_new: bool = False, on_made: Callable[[Study], None] | None = None, **settings: Any
 ) -> Study:
-    """Return the study with this slug; if there is none, create it with `settings`, in the main group by default.
+    """Return the study with this slug. If there is none, create it with `settings`, in the main group by default.
 
     on_made : called with a new study, within the transaction
 
@@ -122,7 +122,7 @@ def save_settings(
 
 @transaction.atomic
 def set_families(*, study: Study, families: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Set the model families of systems, by the systems' names; return the changes: (before, after).
+    """Set the model families of systems by name, and return the changes: (before, after).
 
     Raises: UnknownName for an unknown system; AnnotationError for a family's name that is too long.
     """

@@ -1,4 +1,4 @@
-"""The form of a study's settings; commands and the API validate with it too."""
+"""The form of a study's settings. Commands and the API validate with it too."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -140,7 +140,7 @@ class StudySettingsForm(forms.ModelForm[Study]):
 
     @property
     def reason(self) -> str:
-        """The reason of an amendment; empty before rating has begun."""
+        """The reason of an amendment, or an empty string before rating has begun."""
         return str(self.cleaned_data.get("amendment_reason", ""))
 
     @property
@@ -180,7 +180,7 @@ class SettingsGroup:
 
 
 def default_shown(name: str) -> str:
-    """Return a setting's default as the pages show it; nothing for long texts and lists."""
+    """Return a setting's default as the pages show it, or an empty string for long texts and lists."""
     field: Any = Study._meta.get_field(name)
     if isinstance(field, TextField | JSONField) or not field.has_default():
         return ""
@@ -193,7 +193,7 @@ def default_shown(name: str) -> str:
 
 
 def is_changed(study: Study, name: str) -> bool:
-    """Tell whether a study's setting is not at its default; a study always has a title."""
+    """Tell whether a study's setting is not at its default. A study always has a title."""
     field: Any = Study._meta.get_field(name)
     return name != "title" and getattr(study, name) != field.get_default()
 
@@ -285,7 +285,7 @@ def form_data(study: Study, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _form_value(value: Any) -> Any:
-    """Return a value as form data; booleans stay."""
+    """Return a value as form data. Booleans stay as they are."""
     if isinstance(value, list):
         return "\n".join(value) if all(isinstance(item, str) for item in value) else value
     return value if isinstance(value, bool) else "" if value is None else str(value)

@@ -11,7 +11,7 @@ CHUNK = 500
 
 @dataclass(frozen=True)
 class SourceCounts:
-    """Numbers of instances with a source text, and of different texts among these; white space makes no difference."""
+    """Numbers of instances with a source text, and of different texts among these. White space makes no difference."""
 
     instances: int
     different: int
@@ -28,7 +28,7 @@ class SourceCounts:
 
     @property
     def is_repeated(self) -> bool:
-        """Whether some instances share a text."""
+        """True where some instances share a text."""
         return self.different < self.instances
 
 

@@ -31,7 +31,7 @@ EXCLUSIONS = ("withdrawn", "check", "excluded", "not_submitted", "surplus")
 
 @dataclass(frozen=True)
 class Whose:
-    """Whose answers are read, and whether manually excluded ones count.
+    """The raters whose answers are read, with or without manually excluded ones.
 
     people, arms : codes of people and names of arms; None for all
     """
@@ -87,7 +87,7 @@ class HumanVotes:
 
 @dataclass(frozen=True, eq=False)
 class _Assignments:
-    """One row per assignment, by primary key; `reasons` is (len(EXCLUSIONS), n), `is_wanted` whether it is one of `Whose`.
+    """One row per assignment, by primary key. `reasons` is (len(EXCLUSIONS), n). `is_wanted` follows `Whose`.
 
     hit, chance : primary key of its HIT, and the inclusion probability that this records
     """
@@ -104,7 +104,7 @@ class _Assignments:
 
 @dataclass(frozen=True, eq=False)
 class _Answers:
-    """One row per answer: `of` is its assignment's row, `position` that of the pair on the HIT; the rest as in `HumanVotes`."""
+    """One row per answer: its assignment's row (`of`), the pair's position on the HIT, and the rest as in `HumanVotes`."""
 
     of: IntArray
     pair: IntArray
@@ -174,7 +174,7 @@ def read_votes(
 
 
 def _answers(stored: QuerySet[Rating], assignments: _Assignments, question: Question, *, timed: bool) -> _Answers:
-    """Read the ratings of some assignments; others are left out."""
+    """Read the ratings of some assignments. Others are left out."""
     has_degree = question.strength or question.tie_kinds
     times, degrees = OF_TIME if timed else (), OF_DEGREE if has_degree else ()
     displayed = packed("display__pair_id", *OF_ANSWER)
@@ -204,7 +204,7 @@ def _seconds_on_pairs(
 def _assignments(
     study: Study, hits: QuerySet[Hit], hit_ids: IntArray, is_chosen: BoolArray, whose: Whose, *, has_most: bool
 ) -> _Assignments:
-    """Read the assignments on some HITs, whose primary keys `known` has, ascending; `is_chosen`: their answers count."""
+    """Read the assignments on some HITs (ascending primary keys). `is_chosen` marks those whose answers count."""
     people = list(study.annotators.order_by("pk").values_list("pk", "code", "withdrawn_at", "excluded"))
     keys = np.array([person_row[0] for person_row in people], dtype=np.int64)
     has_withdrawn = np.array([person_row[2] is not None for person_row in people], dtype=bool)
@@ -245,7 +245,7 @@ def _assignments(
 
 
 def _in_arms(arms: Collection[str]) -> Q:
-    """Return the condition of assignments in some arms; imported ones have their arm at the second votes."""
+    """Return the condition of assignments in some arms. Imported ones have their arm at the second votes."""
     second = Rating.objects.filter(display__assignment=OuterRef("pk"), arm__in=arms)
     return Q(arm__in=arms) | Q(Exists(second))
 

@@ -41,7 +41,7 @@ def approve(
     override: bool = False,
     limit: int | None = None,
 ) -> RunSummary:
-    """Approve these assignments, or, given None, all of `awaiting`; idempotent.
+    """Approve these assignments, or all of `awaiting` for None. Idempotent.
 
     override : also rejected ones, which MTurk allows for 30 days
     Raises: UnknownName; Unacceptable; KeyMissing.
@@ -157,7 +157,7 @@ def _find(channel: Channel, assignment_ids: Sequence[str]) -> list[Submission]:
 def _planned(
     channel: Channel, kind: str, submissions: Sequence[Submission], payload: Json, *, name: str, label: str = ""
 ) -> list[PlatformAction]:
-    """Store a request for each submission; its name and label tell it from others of the kind."""
+    """Store a request for each submission. Its name and label tell it from others of the kind."""
     return [
         write_down(
             channel=channel,
@@ -182,7 +182,7 @@ def _send(client: MturkClient, action: PlatformAction) -> Json:
 
 
 def _decide(client: MturkClient, action: PlatformAction) -> Json:
-    """Approve or reject; a decision that MTurk has already counts as done."""
+    """Approve or reject. A decision that MTurk has already counts as done."""
     submission = _submission(action)
     operation, target = _OPERATIONS[action.kind]
     arguments: Json = {"AssignmentId": submission.external_id}
@@ -202,7 +202,7 @@ def _decide(client: MturkClient, action: PlatformAction) -> Json:
 
 
 def _pay(client: MturkClient, action: PlatformAction) -> Json:
-    """Pay a bonus; after an earlier attempt look it up first, since MTurk forgets a request token after a day."""
+    """Pay a bonus. After an earlier attempt look it up first, since MTurk forgets a request token after a day."""
     submission, payload = _submission(action), action.payload
     if action.attempts and _is_paid(client, submission, payload):
         return {"found": True}

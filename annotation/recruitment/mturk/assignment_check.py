@@ -24,7 +24,7 @@ ACCEPTED, SUBMITTED = "accepted", "submitted"
 
 
 def check_arrival(channel: Channel, arrival: MturkArrival, address: str | None) -> str:
-    """Verify a new assignment with MTurk, which tells its worker only after submission; return MTurk's answer.
+    """Verify a new assignment with MTurk, which names its worker only after submission. Return MTurk's answer.
 
     Without a key, or while MTurk doesn't answer, the assignment is accepted unverified, and `sync` compares later.
     address : network address of the visitor, whose look-ups are limited

@@ -60,7 +60,7 @@ def frame_token(submission: Submission) -> str:
 
 
 def read_frame(channel: Channel, token: str) -> Submission | None:
-    """Return the submission of a frame's token; None for an invalid one."""
+    """Return the submission of a frame's token, or None for an invalid one."""
     try:
         channel_id, worker, assignment_id = signing.loads(token, salt=FRAME_SALT, max_age=FRAME_SECONDS)
     except (signing.BadSignature, ValueError):
@@ -75,7 +75,7 @@ def link_token(submission: Submission) -> str:
 
 
 def read_link(token: str) -> WorkLink | None:
-    """Return the content of a link's token; None for an invalid or expired one."""
+    """Return the content of a link's token, or None for an invalid or expired one."""
     try:
         submission, opens = signing.loads(token, salt=LINK_SALT, max_age=LINK_SECONDS)
     except (signing.BadSignature, ValueError):

@@ -56,7 +56,7 @@ def publish(*, channel: Channel, at: datetime, limit: int | None = None) -> RunS
 
 
 def expire(*, channel: Channel, at: datetime, limit: int | None = None) -> RunSummary:
-    """Take down every HIT on offer; workers who have accepted one can finish.
+    """Take down every HIT on offer. Workers who have accepted one can finish.
 
     Raises: KeyMissing.
     """
@@ -188,7 +188,7 @@ def hit_answer(hit: Json) -> Json:
 
 
 def adopt_hits(client: MturkClient, channel: Channel) -> list[Json]:
-    """List the account's HITs, and mark actions as done whose HIT is among them; returns the list.
+    """Mark actions as done whose HIT is listed in the account, and return the list.
 
     Raises: MturkUnreachable; MturkRefused.
     """

@@ -23,7 +23,7 @@ LEAST_FEE = Decimal("0.01")  # an assignment
 
 @dataclass(frozen=True)
 class PlannedHits:
-    """The HITs for the slots that are neither filled nor on offer; `reward` and `cost` are None while no reward is known."""
+    """The HITs for slots neither filled nor on offer. `reward` and `cost` are None while no reward is known."""
 
     places: int
     hits: int

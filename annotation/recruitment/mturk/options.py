@@ -1,4 +1,4 @@
-"""The options of a Mechanical Turk channel; the key stays in environment variables, whose names are stored."""
+"""The options of a Mechanical Turk channel. The key stays in environment variables, whose names are stored."""
 
 from django import forms
 from django.core.exceptions import ValidationError

@@ -29,7 +29,7 @@ _PROBLEMS: Mapping[str, Any] = {
 
 
 class MturkDecisionForm(forms.Form):
-    """Input of a rejection, a bonus or a late approval; the actions themselves check it, since commands call them too."""
+    """Input of a rejection, a bonus or a late approval. The actions check it, since commands call them too."""
 
     feedback = forms.CharField(
         label="Words for the workers",

@@ -1,4 +1,4 @@
-"""Sending stored requests to MTurk; what may have been done is recognised by its token, for a day, and by a look-up."""
+"""Sending stored requests to MTurk. Repeated requests are recognised by their token for a day, and by look-up."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ Send = Callable[[MturkClient, PlatformAction], Json]
 
 @dataclass
 class RunSummary:
-    """The result of a run; `waiting` counts requests without an answer or not sent yet, which the next run continues."""
+    """The result of a run. `waiting` counts requests that aren't answered or sent yet. The next run continues them."""
 
     done: list[str] = field(default_factory=list)
     unchanged: int = 0
@@ -39,7 +39,7 @@ class RunSummary:
 def send_requests(
     *, client: MturkClient, actions: Iterable[PlatformAction], send: Send, at: datetime, limit: int | None = None
 ) -> RunSummary:
-    """Send the requests that aren't done, one by one; each attempt is stored before it is sent.
+    """Send the requests that aren't done, one by one. Each attempt is stored before it is sent.
 
     Stops at the first without an answer, since MTurk is likely unavailable.
     limit : the most requests to send; the rest waits

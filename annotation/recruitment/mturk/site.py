@@ -16,7 +16,7 @@ from annotation.recruitment.platform_access import is_listed, variable_problem, 
 
 @dataclass(frozen=True)
 class Site:
-    """One of the two sites; `submit` takes the frame's form, `frames` are the origins that may frame our page."""
+    """One of the two sites. `submit` takes the frame's form, `frames` are the origins that may frame our page."""
 
     submit: str
     frames: tuple[str, ...]
@@ -114,12 +114,12 @@ class MturkSettings:
 
     @property
     def key(self) -> tuple[str | None, str | None]:
-        """Access key and secret key from the environment; None for an unset variable or another group's."""
+        """Access key and secret key from the environment, or None for an unset variable or another group's."""
         return self._secret(self.access_key_env), self._secret(self.secret_key_env)
 
     @property
     def key_problem(self) -> str | None:
-        """Why the key's variables may not be used; None if they may, or none are named."""
+        """The reason why the key's variables may not be used, or None."""
         names = (name for name in (self.access_key_env, self.secret_key_env) if name)
         return next((problem for name in names if (problem := variable_problem(name, self.study_pk))), None)
 
@@ -181,7 +181,7 @@ def _locale(value: str) -> dict[str, str]:
 
 
 def stand_in_problem(endpoint: str) -> str | None:
-    """Say why an address can't replace Amazon's: it must be on this machine and in PLATFORM_ALLOWLIST; None if it can."""
+    """Return why an address can't replace Amazon's (it must be local and in PLATFORM_ALLOWLIST), or None if it can."""
     try:
         parts = urlsplit(endpoint)
         listed = is_listed(parts)

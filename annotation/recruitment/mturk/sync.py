@@ -22,7 +22,7 @@ _GRACE = timedelta(hours=1)
 
 
 def sync(*, channel: Channel, at: datetime, limit: int | None = None) -> Json:
-    """Update the channel's assignments from MTurk; idempotent.
+    """Update the channel's assignments from MTurk. Idempotent.
 
     limit : the most HITs to ask about, least recently synced first
     Raises: KeyMissing; MturkUnreachable; MturkRefused; earlier updates are kept.
@@ -104,7 +104,7 @@ def problem_of(submission: Submission, row: Json) -> str:
 
 
 def answers(document: str) -> set[str]:
-    """Return the answers in a QuestionFormAnswers document; none if it is invalid."""
+    """Return the answers in a QuestionFormAnswers document, or none if it is invalid."""
     if "<!DOCTYPE" in document or "<!ENTITY" in document:  # MTurk writes neither; entities can expand without bound
         return set()
     try:

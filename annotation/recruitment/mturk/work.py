@@ -37,7 +37,7 @@ class MturkArrival:
 def arrive(
     *, channel: Channel, arrival: MturkArrival, verified: str, at: datetime, address: str | None = None
 ) -> Submission:
-    """Return the submission of an accepted assignment, made if new; an assignment stays its first worker's.
+    """Return, or create, the submission of an accepted assignment. An assignment stays its first worker's.
 
     verified : MTurk's answer about it
     address  : network address of the visitor, which is limited if unverified
@@ -111,7 +111,7 @@ def begin(*, submission: Submission, opens: int, device: str, at: datetime) -> A
 
 
 def browser_of(participant: Participant) -> str:
-    """Return the digest of a worker's browser; empty before the first link was used, or after a release."""
+    """Return the digest of a worker's browser. It is empty before the first link was used and after a release."""
     with_device = participant.submissions.filter(details__has_key="device").exclude(details__device="").order_by("-pk")
     return str(with_device.values_list("details__device", flat=True).first() or "")
 
@@ -138,7 +138,7 @@ def _opened_at(submission: Submission) -> datetime:
 
 
 def hits_left(annotator: Annotator) -> int | None:
-    """Return 1 while a worker's current MTurk assignment lacks its HIT, else 0; None for raters of other channels."""
+    """Return 1 while a worker's current MTurk assignment lacks its HIT, else 0, and None for other raters."""
     participant = Participant.objects.filter(annotator=annotator, channel__kind=Channel.Kind.MTURK).first()
     if participant is None:
         return None

@@ -34,7 +34,7 @@ LONGEST_REFERENCE = 20  # with Prolific's longest id it fits into an action's ke
 
 @dataclass(frozen=True)
 class RequestResult:
-    """The result of a request; `before` when it had been done earlier, and nothing was sent."""
+    """The result of a request. `before` means that it was done earlier and nothing was sent."""
 
     action: PlatformAction
     before: bool
@@ -51,7 +51,7 @@ def approve(*, submission: Submission, client: ProlificClient, at: datetime) -> 
 def reject(
     *, submission: Submission, reason: str, category: str, client: ProlificClient, at: datetime
 ) -> RequestResult:
-    """Reject a submission, with a reason for its participant; it is not paid.
+    """Reject a submission, with a reason for its participant. It is not paid.
 
     Raises: Unacceptable when Prolific would refuse the reason or the category; others as `approve`.
     """
@@ -202,7 +202,7 @@ def _once(
 
 @transaction.atomic
 def _take(submission: Submission, kind: str, key: str, payload: Json, at: datetime) -> tuple[PlatformAction, bool]:
-    """Store a request as being sent, in a transaction that is committed before; the second value is False if it is done."""
+    """Commit a request as being sent before it is. The second value is False if it is done."""
     channel = lock_channel(submission.channel_id)
     unsettled = channel.actions.filter(submission=submission, state=PENDING, attempts__gt=0).exclude(key=key)
     kinds = (BONUS,) if kind == BONUS else (APPROVE, REJECT)

@@ -125,7 +125,7 @@ class Prolific(Adapter):
 
 
 def _admit_visitor(request: HttpRequest, channel: Channel, at: datetime) -> Submission | None:
-    """Admit a visitor with the proof that the channel requires; None for those who have to press a button first.
+    """Admit a visitor with the proof that the channel requires, or None for those who have to press a button first.
 
     Raises: Unacceptable; ClaimRefused; ProlificUnreachable; TokenMissing.
     """
@@ -161,7 +161,7 @@ def _claims(request: HttpRequest, prolific: ProlificSettings) -> dict[str, Any] 
 
 
 def _arrival(named: QueryDict, claims: Mapping[str, Any] | None, prolific: ProlificSettings) -> ProlificArrival:
-    """Read the three ids; signed ones must equal those in the address.
+    """Read the three ids. Signed ones must equal those in the address.
 
     Raises: Unacceptable when an id is missing or invalid; ClaimRefused for another study.
     """
@@ -239,7 +239,7 @@ def _is_own_browser(request: HttpRequest, channel: Channel, submission: Particip
 
 
 def _cookie(channel: Channel, external_id: str) -> str:
-    """Return the name of a participant's cookie, from a hash of their id; participants may share a browser."""
+    """Return the name of a participant's cookie, from a hash of their id. Participants may share a browser."""
     return f"tandem-{channel.key}-{salted_hmac(_SALT, external_id, algorithm='sha256').hexdigest()[:12]}"
 
 
@@ -261,7 +261,7 @@ def _welcome(request: HttpRequest, channel: Channel, submission: Submission) -> 
 
 
 def _completion_message(end: SubmissionEnd) -> CompletionMessage:
-    """Return the message for the end of a submission; without a code participants return it at Prolific."""
+    """Return the message for the end of a submission. Without a code participants return it at Prolific."""
     if end.state in FINAL:
         ended = _("Your submission has ended at Prolific, so there is nothing more to do here. Thank you.")
         return CompletionMessage(ended, code=end.code, leaves=True)

@@ -28,13 +28,13 @@ _UNCERTAIN = 500  # from this status on, a request may have taken effect
 
 
 class ProlificUnreachable(PlatformUnreachable):
-    """No usable answer of Prolific; `retry_after` is the seconds that it asks to wait."""
+    """No usable answer of Prolific. `retry_after` is the seconds that it asks to wait."""
 
     retry_after: float | None = None
 
 
 class ProlificRefused(PlatformRefused):
-    """A refusal by Prolific; its code is the HTTP status."""
+    """A refusal by Prolific. Its code is the HTTP status."""
 
 
 class TokenMissing(AnnotationError):
@@ -94,11 +94,11 @@ class ProlificClient:
                 return
 
     def transition(self, submission_id: str, action: str, **words: str) -> Json:
-        """Approve or reject a submission; idempotent at Prolific."""
+        """Approve or reject a submission. Idempotent at Prolific."""
         return self._json("POST", f"/api/v1/submissions/{submission_id}/transition/", body={"action": action, **words})
 
     def set_up_bonus(self, submission_id: str, amount: Decimal) -> Json:
-        """Create a bonus, which pays nothing yet; return its id and amount in cents."""
+        """Create a bonus, which pays nothing yet. Return its id and amount in cents."""
         body = {"study_id": self.given.study_id, "csv_bonuses": f"{submission_id},{amount:.2f}"}
         return self._json("POST", "/api/v1/submissions/bonus-payments/", body=body)
 
@@ -121,11 +121,11 @@ class ProlificClient:
         return self._json("GET", self._study_path)
 
     def change_study(self, changes: Json) -> Json:
-        """Change the channel's study; the same change again changes nothing."""
+        """Change the channel's study. The same change again changes nothing."""
         return self._json("PATCH", self._study_path, body=changes)
 
     def change_state(self, action: str) -> Json:
-        """Publish, pause or stop the channel's study; not repeated once it may have arrived."""
+        """Publish, pause or stop the channel's study. Not repeated once it may have arrived."""
         return self._json("POST", f"{self._study_path}transition/", body={"action": action}, pays=True)
 
     @property
@@ -226,7 +226,7 @@ def _retry_after(text: str) -> float | None:
 
 
 def _refusal(response: Any) -> ProlificRefused:
-    """Return the exception for a refusal; the answer to a wrong token is not repeated."""
+    """Return the exception for a refusal. The answer to a wrong token is not repeated."""
     status = int(response.status_code)
     if status in (401, 403):
         return ProlificRefused("Prolific does not take the token. Check the environment variable.", status)

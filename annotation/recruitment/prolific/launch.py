@@ -90,7 +90,7 @@ def hits_of_place(channel: Channel) -> int:
 
 
 def reward_of(channel: Channel) -> "Decimal | None":
-    """Return the pay of one place; None where the study names no pay."""
+    """Return the pay of one place, or None where the study names no pay."""
     pay = channel.study.pay_for(hits_of_place(channel))
     return None if pay is None else to_cents(pay)
 
@@ -120,7 +120,7 @@ def make_draft(*, channel: Channel, data: Mapping[str, str], client: ProlificCli
 
 
 def publish(*, channel: Channel, client: ProlificClient, at: datetime) -> bool:
-    """Publish the study at Prolific, which recruits and costs money from then on; False if it was done before.
+    """Publish the study at Prolific, which costs money from then on. Return False if it was published before.
 
     Raises: Unacceptable naming what is missing; ProlificRefused, ProlificUnreachable, TokenMissing.
     """
@@ -146,7 +146,7 @@ def is_published(channel: Channel) -> bool:
 
 
 def set_places(*, channel: Channel, text: str, client: ProlificClient) -> int:
-    """Set the number of all places of the study at Prolific, which only grows once it is published; return it.
+    """Set and return the number of places of the study at Prolific, which only grows once it is published.
 
     Raises: Unacceptable for no such number; ProlificRefused, ProlificUnreachable, TokenMissing.
     """

@@ -1,4 +1,4 @@
-"""The options of a Prolific channel; its secrets stay in environment variables, whose names are stored."""
+"""The options of a Prolific channel. Its secrets stay in environment variables, whose names are stored."""
 
 from typing import Any
 

@@ -12,7 +12,7 @@ MOST_PLACES = 10_000
 
 
 class DraftForm(forms.Form):
-    """What a draft says beyond the channel's settings."""
+    """The fields of a draft beyond the channel's settings."""
 
     name = forms.CharField(label="Title for participants", max_length=120)
     places = forms.IntegerField(label="Places", min_value=1, max_value=MOST_PLACES)
@@ -40,7 +40,7 @@ class DraftForm(forms.Form):
 
 
 class PlacesForm(forms.Form):
-    """How many places a published study has."""
+    """The number of places of a published study."""
 
     places = forms.IntegerField(label="Places in all", min_value=1, max_value=MOST_PLACES)
 
@@ -50,7 +50,7 @@ class PlacesForm(forms.Form):
 
 
 class ProlificDecisionForm(forms.Form):
-    """What a rejection or a bonus needs."""
+    """The fields of a rejection or a bonus."""
 
     category = forms.ChoiceField(
         label="Category of a rejection",

@@ -18,7 +18,7 @@ _BOUND = {">=": "lower", "<=": "upper"}
 
 
 def read_filters(text: str) -> list[Json]:
-    """Read filters such as `approval_rate >= 95` or `fluent-languages in 19 20`; two bounds of one filter are a range.
+    """Read filters such as `approval_rate >= 95` or `fluent-languages in 19 20`. Two bounds of one filter are a range.
 
     Raises: Unacceptable naming the line.
     """

@@ -80,17 +80,17 @@ class ProlificSettings:
 
     @property
     def token(self) -> str | None:
-        """The API token from the environment; None if unset or another group's."""
+        """The API token from the environment, or None if unset or another group's."""
         return self._secret(self.token_env)
 
     @property
     def token_problem(self) -> str | None:
-        """Why the token's variable may not be used; None if it may, or none is named."""
+        """The reason why the token's variable may not be used, or None."""
         return variable_problem(self.token_env, self.study_pk) if self.token_env else None
 
     @property
     def webhook_secret(self) -> str | None:
-        """The secret of Prolific's webhooks from the environment; None if unset or another group's."""
+        """The secret of Prolific's webhooks from the environment, or None if unset or another group's."""
         return self._secret(self.webhook_env)
 
     def _secret(self, name: str) -> str | None:
@@ -107,7 +107,7 @@ def completion_url(code: str) -> str:
 
 
 def address_problem(url: str) -> str | None:
-    """Say why the token may not be sent to an address; None for Prolific's own, or one in PLATFORM_ALLOWLIST.
+    """Return why the token may not be sent to an address, or None for Prolific's own and those in PLATFORM_ALLOWLIST.
 
     A study's admin chooses the address, and must not reach this server's own network or send its secrets elsewhere.
     """

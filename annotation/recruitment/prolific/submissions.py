@@ -55,14 +55,14 @@ class ProlificArrival:
 
 @dataclass(frozen=True)
 class SubmissionEnd:
-    """How a submission ended: its state, and the completion code, if any."""
+    """The end of a submission: its state, and the completion code, if any."""
 
     state: str
     code: str = ""
 
 
 def status_named(text: Any) -> str:
-    """Normalize a status to the spelling of Prolific's documentation; empty if unknown."""
+    """Normalize a status to the spelling of Prolific's documentation, or an empty string if unknown."""
     plain = str(text).strip().upper().replace("_", " ")
     plain = RAN_OUT if plain == "TIMED OUT" else plain
     return plain if plain in STATES else ""
@@ -194,7 +194,7 @@ def _has_ended(submission: Submission) -> bool:
 
 @transaction.atomic
 def apply_status(*, submission: Submission, status: str, at: datetime, said_at: float | None = None) -> bool:
-    """Apply Prolific's status to a submission; tell whether anything changed.
+    """Apply Prolific's status to a submission and tell whether anything changed.
 
     A return, or Prolific's time-out, releases the participant's claimed HIT. Nothing is due for the HITs of a submission
     that was returned or rejected.
@@ -221,7 +221,7 @@ def apply_status(*, submission: Submission, status: str, at: datetime, said_at: 
 
 
 def _state(submission: Submission, status: str) -> State:
-    """Return the state for a status; the outcome here is more specific than that it awaits review there.
+    """Return the state for a status. The outcome here is more specific than that it awaits review there.
 
     Completed work awaits a decision even if Prolific's time-out came before the code was submitted.
     """
@@ -248,7 +248,7 @@ def _settle_pay(submission: Submission, state: State, details: dict[str, Any]) -
 
 
 def _release(submission: Submission, status: str, at: datetime) -> None:
-    """Release a participant's claimed HIT; after a return, mark it and expired ones as returned."""
+    """Release a participant's claimed HIT. After a return, mark it and expired ones as returned."""
     if submission.participant is None:
         return
     if current_submission(list(submission.participant.submissions.all())) != submission:

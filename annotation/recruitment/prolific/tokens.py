@@ -51,7 +51,7 @@ def claims_of(token: str, *, client: ProlificClient, host: str, path: str) -> Js
 
 
 def _key(client: ProlificClient, kid: Any) -> Json:
-    """Return the key with this id, or an empty one; fetch unknown ones, at most once a PAUSE."""
+    """Return the key with this id, or an empty one. Unknown ones are fetched, at most once a PAUSE."""
     name = f"prolific-keys:{client.given.api}"
     keys: Sequence[Json] | None = cache.get(name)
     key = _find(keys or [], kid)

@@ -17,7 +17,7 @@ from annotation.recruitment.prolific.webhooks import LARGEST_BODY, BadMessage, r
 @never_cache
 @require_POST
 def webhook(request: HttpRequest, channel_key: str) -> HttpResponse:
-    """Receive a message; any status but 2xx makes Prolific send it again."""
+    """Receive a message. Any status but 2xx makes Prolific send it again."""
     channel = get_object_or_404(Channel, key=channel_key, kind=Channel.Kind.PROLIFIC)
     secret = ProlificSettings.of(channel).webhook_secret
     if secret is None:

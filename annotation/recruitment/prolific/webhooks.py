@@ -30,7 +30,7 @@ LONGEST_EVENT_ID = 150
 
 
 class BadMessage(Exception):
-    """A message that isn't Prolific's, or is too old; `status` is the status of the response."""
+    """A message that isn't Prolific's, or is too old. `status` is the status of the response."""
 
     def __init__(self, words: str, status: int) -> None:
         self.status = status
@@ -53,7 +53,7 @@ def signature_of(secret: str, timestamp: str, body: bytes) -> str:
 
 
 def read(*, secret: str, headers: Any, body: bytes, at: datetime) -> WebhookMessage:
-    """Verify and parse a message; nothing is parsed before the signature is verified.
+    """Verify and parse a message. Nothing is parsed before the signature is verified.
 
     Only the signed time decides whether it is recent; X-Timestamp isn't signed, so it may date a message back but not
     forward.
@@ -78,7 +78,7 @@ def _no_number(text: str) -> None:
 
 
 def _finite(text: str) -> float:
-    """Parse a float; refuse one too large, which JSON couldn't represent again."""
+    """Parse a float. Refuse one too large, which JSON couldn't represent again."""
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"{text[:20]} is too large")
@@ -86,7 +86,7 @@ def _finite(text: str) -> float:
 
 
 def _payload(body: bytes) -> dict[str, Any]:
-    """Parse a body; refuse JSON that the database can't store."""
+    """Parse a body. Refuse JSON that the database can't store."""
     try:
         payload = json.loads(body, parse_constant=_no_number, parse_float=_finite)
         json.dumps(payload, ensure_ascii=False).encode()
@@ -107,7 +107,7 @@ def _said_at(text: str, signed: int) -> float:
 
 @transaction.atomic
 def receive(*, channel: Channel, message: WebhookMessage, at: datetime) -> str:
-    """Store a message and apply it; return "applied", "kept" when it changes nothing, "duplicate" or "erased".
+    """Store and apply a message. Return "applied", "kept" when it changes nothing, "duplicate" or "erased".
 
     Nothing is stored about a rater whose data were erased. Duplicates are recognized by the event's id, and, since that
     isn't signed, by the body's signature. An unknown submission is stored without a participant.

@@ -23,7 +23,7 @@ class Openings:
         self._moments = [moment for moment, _pk in self._all]
 
     def current_at(self, at: datetime) -> int:
-        """Return the submission that was current at a moment; before the first opening, the first one."""
+        """Return the submission that was current at a moment, or the first one before any opening."""
         return self._all[max(bisect_right(self._moments, at) - 1, 0)][1]
 
     @property
