@@ -169,7 +169,7 @@ def rows_on_each(selections: Sequence[Selection], *pairs: IntArray) -> list[list
     key, *known_keys = (np.concatenate(column) for column in zip(*columns, strict=True))
     by_key = np.argsort(key, kind="stable")
     key, (of, instance, index) = key[by_key], (column[by_key] for column in known_keys)
-    return [_rows_on_each(places(key, selection), of, instance, index, len(selections)) for selection in pairs]
+    return [_rows_on_each(places(key, ids), of, instance, index, len(selections)) for ids in pairs]
 
 
 def _rows_on_each(
