@@ -188,7 +188,7 @@ def _making(mark: str, study: Study, run: JudgeRun) -> TableMaking:
 def _prompt(mark: str, group: ResearchGroup) -> PromptFile:
     """Add a wording of the group's own."""
     text = f"{mark} wording [$fence begin]\n$source\nA: $first\nB: $second\nVerdict: $letters"
-    return add_prompt(given=PromptText(text), name=f"{mark}-prompt", parser="verdict-line", group=group)[0]
+    return add_prompt(prompt=PromptText(text), name=f"{mark}-prompt", parser="verdict-line", group=group)[0]
 
 
 def _spoken_of(mark: str, study: Study, annotator: Annotator, admin: User) -> None:

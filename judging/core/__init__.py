@@ -1,4 +1,4 @@
-"""What rooms share and no room owns: errors, constants, form fields, prices, bulk SQL.
+"""Shared parts of judging: errors, constants, form fields, prices, bulk SQL.
 
 May use models.
 """

@@ -15,9 +15,9 @@ Adapter = Callable[[Any], Any]
 
 
 def insert_rows(model: Model, names: Sequence[str], rows: Iterable[Row], *, returning: Sequence[str] = ()) -> list[Any]:
-    """Insert rows, ignoring conflicts; return the fields `returning` of the rows that were inserted."""
+    """Insert rows, ignoring conflicts. Return the fields `returning` of the inserted rows."""
     adapt = column_adapters(model, names)
-    found: list[Any] = []
+    rows_stored: list[Any] = []
     columns = ", ".join(quote_column(model, name) for name in names)
     returning = f" RETURNING {', '.join(quote_column(model, name) for name in returning)}" if returning else ""
     for part in chunked(list(rows)):
@@ -26,8 +26,8 @@ def insert_rows(model: Model, names: Sequence[str], rows: Iterable[Row], *, retu
             cursor.execute(
                 f"INSERT INTO {quote_table(model)} ({columns}) {source} ON CONFLICT DO NOTHING{returning}", values
             )
-            found += cursor.fetchall() if returning else []
-    return found
+            rows_stored += cursor.fetchall() if returning else []
+    return rows_stored
 
 
 def values_source(model: Model, names: Sequence[str], rows: Sequence[Row]) -> tuple[str, list[Any]]:
@@ -43,15 +43,15 @@ def values_source(model: Model, names: Sequence[str], rows: Sequence[Row]) -> tu
 
 
 def array_literal(values: Iterable[Any]) -> str:
-    """Write values as PostgreSQL reads an array; psycopg, which looks at each by regular expressions, takes many times as long."""
+    """Write values as a PostgreSQL array, many times faster than psycopg, which parses each by regular expressions."""
     quoted = (
-        "NULL" if one is None else '"' + str(one).replace("\\", r"\\").replace('"', r"\"") + '"' for one in values
+        "NULL" if value is None else '"' + str(value).replace("\\", r"\\").replace('"', r"\"") + '"' for value in values
     )
     return "{" + ",".join(quoted) + "}"
 
 
 def array_type(column: "models.Field[Any, Any]") -> str:
-    """Return the element type of a column's array; a cast to varchar(n) would cut a text that is too long."""
+    """Return the element type of a column's array. A cast to varchar(n) would cut a text that is too long."""
     return "text" if isinstance(column, models.CharField) else str(column.db_type(connection))
 
 
@@ -72,37 +72,37 @@ def update_rows(model: Model, names: Sequence[str], rows: Iterable[Row], *, wher
 def update_one_sql(model: Model, names: Sequence[str], where: Sequence[str]) -> str:
     """Return an UPDATE for one row."""
     settings = ", ".join(f"{quote_column(model, name)} = %s" for name in names)
-    return f"UPDATE {quote_table(model)} SET {settings} WHERE {' AND '.join(f'{quote_column(model, one)} = %s' for one in where)}"  # noqa: S608  # names of our own, values as parameters
+    return f"UPDATE {quote_table(model)} SET {settings} WHERE {' AND '.join(f'{quote_column(model, column)} = %s' for column in where)}"  # noqa: S608  # names of our own, values as parameters
 
 
 def update_joined_sql(model: Model, names: Sequence[str], where: Sequence[str], source: str) -> str:
     """Return an UPDATE that joins the rows to a table of their values."""
-    places = [f"v{place}" for place in range(len(names) + len(where))]
+    columns = [f"v{number}" for number in range(len(names) + len(where))]
     settings = ", ".join(
-        f"{quote_column(model, name)} = given.{place}" for name, place in zip(names, places, strict=False)
+        f"{quote_column(model, name)} = given.{number}" for name, number in zip(names, columns, strict=False)
     )
-    found_by = zip(where, places[len(names) :], strict=True)
+    found_by = zip(where, columns[len(names) :], strict=True)
     return (
-        f"UPDATE {quote_table(model)} AS kept SET {settings} FROM ({source}) AS given ({', '.join(places)}) "  # noqa: S608  # names of our own, values as parameters
-        f"WHERE {' AND '.join(f'kept.{quote_column(model, name)} = given.{place}' for name, place in found_by)}"
+        f"UPDATE {quote_table(model)} AS kept SET {settings} FROM ({source}) AS given ({', '.join(columns)}) "  # noqa: S608  # names of our own, values as parameters
+        f"WHERE {' AND '.join(f'kept.{quote_column(model, name)} = given.{number}' for name, number in found_by)}"
     )
 
 
 def column_adapters(model: Model, names: Sequence[str]) -> list[tuple[int, Adapter]]:
     """Return position and adapter of each column whose values must be converted for the database."""
-    found: list[tuple[int, Adapter]] = []
-    for place, name in enumerate(names):
+    adapters: list[tuple[int, Adapter]] = []
+    for index, name in enumerate(names):
         column = find_column(model, name)
         if isinstance(column, models.JSONField):
-            found.append((place, json.dumps))
+            adapters.append((index, json.dumps))
         elif isinstance(column, models.DateTimeField):
-            found.append((place, connection.ops.adapt_datetimefield_value))
+            adapters.append((index, connection.ops.adapt_datetimefield_value))
         elif isinstance(column, models.DecimalField):
-            adapt, digits, places = connection.ops.adapt_decimalfield_value, column.max_digits, column.decimal_places
-            found.append((place, partial(adapt, max_digits=digits, decimal_places=places)))
+            adapt, digits, decimals = connection.ops.adapt_decimalfield_value, column.max_digits, column.decimal_places
+            adapters.append((index, partial(adapt, max_digits=digits, decimal_places=decimals)))
         elif connection.vendor == "postgresql" and (plain := builtin_type(column)):
-            found.append((place, plain))
-    return found
+            adapters.append((index, plain))
+    return adapters
 
 
 def builtin_type(column: "models.Field[Any, Any]") -> Adapter | None:
@@ -119,18 +119,18 @@ def builtin_type(column: "models.Field[Any, Any]") -> Adapter | None:
 def adapt_row(row: Row, adapt: Sequence[tuple[int, Adapter]]) -> list[Any]:
     """Return a row with its values adapted for the database."""
     values = list(row)
-    for place, make in adapt:
-        if values[place] is not None:
-            values[place] = make(values[place])
+    for index, make in adapt:
+        if values[index] is not None:
+            values[index] = make(values[index])
     return values
 
 
 def find_column(model: Model, name: str) -> "models.Field[Any, Any]":
     """Return the model's field of this name, which must be a column."""
-    found = model._meta.get_field(name)
-    if not isinstance(found, models.Field):
+    column = model._meta.get_field(name)
+    if not isinstance(column, models.Field):
         raise TypeError(f"{name} is no column of {model.__name__}")
-    return found
+    return column
 
 
 def quote_column(model: Model, name: str) -> str:

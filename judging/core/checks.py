@@ -1,4 +1,4 @@
-"""Checks of settings: bounds of asking; adding the same again is allowed, other settings under a used name are not."""
+"""Checks of settings: bounds of calls, and different settings under a used name."""
 
 from collections.abc import Collection, Mapping
 
@@ -9,7 +9,7 @@ from judging.core.errors import BadSettings
 
 
 def check_in_flight(in_flight: int | None) -> None:
-    """Refuse a number of calls in flight that no run has; `None`: as before.
+    """Refuse an invalid number of calls in flight. `None` keeps the present one.
 
     Raises: BadSettings
     """
@@ -26,19 +26,19 @@ def check_seed(seed: int) -> None:
         raise BadSettings(f"the seed must be from 0 to {MOST_SEED:,}, got {seed}")
 
 
-def require_same(what: str, existing: Model, wanted: Mapping[str, object]) -> None:
+def require_same(subject: str, existing: Model, fields: Mapping[str, object]) -> None:
     """Refuse settings that differ from those stored under the same name.
 
     Raises: BadSettings listing each difference.
     """
-    if found := differences(existing, wanted):
-        raise BadSettings(f"{what} exists with other settings: {'; '.join(found)}; choose another name")
+    if changed := differences(existing, fields):
+        raise BadSettings(f"{subject} exists with other settings: {'; '.join(changed)}; choose another name")
 
 
-def differences(existing: Model, wanted: Mapping[str, object], *, hidden: Collection[str] = ()) -> list[str]:
-    """Describe the fields in which a stored row differs; without the values of the `hidden` ones."""
+def differences(existing: Model, fields: Mapping[str, object], *, hidden: Collection[str] = ()) -> list[str]:
+    """Describe the fields in which a stored row differs, without the values of the `hidden` ones."""
     return [
         f"{field} are others" if field in hidden else f"{field} is {getattr(existing, field)!s}, not {value!s}"
-        for field, value in wanted.items()
+        for field, value in fields.items()
         if getattr(existing, field) != value
     ]

@@ -1,4 +1,4 @@
-"""The errors of `judging`; their messages are shown to users."""
+"""The errors of `judging`. Their messages are shown to users."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from judging.core.constants import REJECTED
 
 
 class JudgingError(AnnotationError):
-    """Base of all errors of this package; its message is shown to the user."""
+    """Base of all errors of this package. Its message is shown to the user."""
 
 
 class UnknownJudge(JudgingError):
@@ -20,7 +20,7 @@ class BadSettings(JudgingError):
 
 
 class BadPrompt(BadSettings):
-    """A researcher's prompt file is invalid; `problems` holds one sentence for each reason."""
+    """A researcher's prompt file is invalid. `problems` holds one sentence for each reason."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = list(problems)
@@ -47,11 +47,11 @@ class RunBusy(JudgingError):
 
 
 class RunStopped(JudgingError):
-    """The run stopped; its open cells stay open, and starting it again resumes it."""
+    """The run stopped. Its open cells stay open, and starting it again resumes it."""
 
 
 class CallFailed(JudgingError):
-    """A call gave no answer; base of the errors below.
+    """A call gave no answer. Base of the errors below.
 
     kind    : a word or two by which failures are counted
     charged : unusable response that the endpoint counted tokens for (`chat_answers.Answer`): it must be paid
@@ -98,7 +98,7 @@ class AccessDenied(CallFailed):
 
 
 class CapReached(RunStopped):
-    """The run has reached its cap on costs; a higher cap lets it continue."""
+    """The run has reached its cap on costs. A higher cap lets it continue."""
 
 
 class StatusChanged(RunStopped):

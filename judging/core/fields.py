@@ -18,7 +18,7 @@ from judging.models import Endpoint, Judge
 
 
 class ParametersField(forms.CharField):
-    """Lines of key=value; a value is parsed as JSON where possible, else it is text."""
+    """Lines of key=value. A value is parsed as JSON where possible, else it is text."""
 
     widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
 
@@ -28,22 +28,22 @@ class ParametersField(forms.CharField):
     json_shape = dict
 
     def clean(self, value: Any) -> dict[str, Any]:
-        """Parse the lines into a dictionary; a request sends one."""
+        """Parse the lines into a dictionary, which API requests send as it is."""
         if isinstance(value, dict):
             if wrong := [key for key in value if re.fullmatch(r"[\w.-]+", key) is None]:
                 raise forms.ValidationError("%(key)s can't be the name of a parameter.", params={"key": wrong[0]})
             return value
-        found: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         for line in filter(str.strip, super().clean(value).splitlines()):
             key, equals, text = (part.strip() for part in line.partition("="))
             if not key or not equals:
                 raise forms.ValidationError(
                     "Write key=value on each line; this is none: %(line)s", params={"line": line}
                 )
-            if key in found:
+            if key in options:
                 raise forms.ValidationError("%(key)s is there twice.", params={"key": key})
-            found[key] = _value(text)
-        return found
+            options[key] = _value(text)
+        return options
 
 
 def endpoint_field(**settings: Any) -> "forms.ModelChoiceField[Endpoint]":
@@ -52,7 +52,7 @@ def endpoint_field(**settings: Any) -> "forms.ModelChoiceField[Endpoint]":
 
 
 class CapField(forms.DecimalField):
-    """A cap on costs, in the endpoint's currency; says when it may be exceeded."""
+    """A cap on costs, in the endpoint's currency, with a note when it may be exceeded."""
 
     def __init__(self, *, help_text: str = "", **kwargs: Any) -> None:
         unlimited = "Without max_tokens, answers under way that are longer than all before can exceed it."
@@ -75,7 +75,7 @@ class SeedField(forms.IntegerField):
 
 
 class InFlightField(forms.IntegerField):
-    """How many calls are made at the same time."""
+    """The number of concurrent calls."""
 
     def __init__(self, **kwargs: Any) -> None:
         settings = {"min_value": 1, "max_value": MAX_IN_FLIGHT, "initial": 8, "label": "Calls in flight"}
@@ -83,7 +83,7 @@ class InFlightField(forms.IntegerField):
 
 
 class StartLimitField(forms.IntegerField):
-    """How much is asked at the most before work pauses."""
+    """The limit of calls before work pauses."""
 
     def __init__(self, **kwargs: Any) -> None:
         settings = {
@@ -132,14 +132,14 @@ class AskedJudgeForm(NarrowingForm):
         fields["judge"].queryset = judges
         datasets = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct()
         fields["dataset"].choices = or_all(datasets)
-        asked = study.questions
-        fields["question"].choices = [(str(one.number), one.key) for one in asked]
-        if len(asked) == 1:
+        questions = study.questions
+        fields["question"].choices = [(str(question.number), question.key) for question in questions]
+        if len(questions) == 1:
             del fields["question"]
 
     @property
     def asked_question(self) -> int:
-        """The number of the question; the main one where the study asks only that."""
+        """The number of the question, by default the main one."""
         return int(self.cleaned_data.get("question", MAIN))
 
 

@@ -1,4 +1,4 @@
-"""The personal data in judging's tables, all of it about researchers; see `annotation.privacy.personal_data`."""
+"""The personal data in judging's tables, all of it about researchers. See `annotation.privacy.personal_data`."""
 
 from annotation.privacy.personal_data import JOB, Entry, Fate
 

@@ -1,4 +1,4 @@
-"""What calls cost by an endpoint's prices. An unknown cost is `None`, never 0."""
+"""Costs of calls by an endpoint's prices. An unknown cost is `None`, never 0."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -19,7 +19,7 @@ def cost_of(
     cached_tokens: int = 0,
     batch: bool = False,
 ) -> Decimal | None:
-    """Return the cost of tokens in the endpoint's currency; `None` where a price or a count is unknown.
+    """Return the cost of tokens in the endpoint's currency, or `None` where a price or a count is unknown.
 
     cached_tokens : of the prompt, from the endpoint's cache of prefixes, at the share `cached_discount` of the price
     batch : sent through the provider's Batch API, at the share `batch_discount` of the price
@@ -34,12 +34,12 @@ def cost_of(
 
 
 def billed_cost(endpoint: Endpoint, billed: Decimal | None) -> Decimal | None:
-    """Return the price that an endpoint reported for a call, in US dollars; `None` where it can't be added to its costs."""
+    """Return the price that an endpoint reported for a call, in US dollars, or `None` where it can't be added to its costs."""
     return billed if endpoint.currency == "USD" else None
 
 
 def price_of(tokens: int | None, per_million: Decimal | None) -> Decimal | None:
-    """Return the cost of tokens; at a price of 0 an unknown count costs 0 too."""
+    """Return the cost of tokens. At a price of 0 an unknown count costs 0 too."""
     if per_million is None:
         return None
     if per_million == 0:
@@ -48,7 +48,7 @@ def price_of(tokens: int | None, per_million: Decimal | None) -> Decimal | None:
 
 
 def check_cap(max_cost: Decimal | None, *endpoints: Endpoint | None) -> None:
-    """Refuse a cap on costs that can't be enforced; without an endpoint nothing costs.
+    """Refuse a cap on costs that can't be enforced. Without an endpoint nothing costs.
 
     Raises: BadSettings
     """
@@ -64,7 +64,7 @@ def check_cap(max_cost: Decimal | None, *endpoints: Endpoint | None) -> None:
 
 
 def total_cost(costs: Iterable[Decimal | None]) -> Decimal | None:
-    """Add costs up; `None` if one of them is unknown, since a partial sum would pass for the total."""
+    """Add costs up, or `None` if one of them is unknown, since a partial sum would pass for the total."""
     total = Decimal(0)
     for cost in costs:
         if cost is None:
@@ -74,7 +74,7 @@ def total_cost(costs: Iterable[Decimal | None]) -> Decimal | None:
 
 
 def is_above(total: Decimal | None, cap: Decimal | None) -> bool:
-    """Tell whether an expected cost exceeds a cap; False where either is unknown (templates pass an empty text)."""
+    """Tell whether an expected cost exceeds a cap, or False where either is unknown (templates pass an empty text)."""
     return isinstance(total, Decimal) and isinstance(cap, Decimal) and total > cap
 
 
@@ -85,15 +85,15 @@ def cost_line(cost: Decimal | None, currency: str, *, total: Decimal | None, cap
     """
     if cost is None:
         return f"cost: {money(None, currency)}; the endpoint has no prices"
-    above = f"; that is above the cap of {money(cap, currency)}: it would stop before it is done"
-    return f"cost: about {money(cost, currency)}{above if is_above(total, cap) else ''}"
+    warning = f"; that is above the cap of {money(cap, currency)}: it would stop before it is done"
+    return f"cost: about {money(cost, currency)}{warning if is_above(total, cap) else ''}"
 
 
 def money(cost: Decimal | None, currency: str) -> str:
-    """Format a sum of money; a small one with two significant digits."""
+    """Format a sum of money, small ones with two significant digits."""
     if cost is None:
         return "unknown"
     if cost and abs(cost) < Decimal("0.01"):
-        places = 1 - cost.adjusted()
-        return f"{cost:.{places}f} {currency}"
+        decimals = 1 - cost.adjusted()
+        return f"{cost:.{decimals}f} {currency}"
     return f"{cost:.{2 if not cost or abs(cost) >= 10 else 4}f} {currency}"

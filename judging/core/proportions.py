@@ -23,7 +23,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Proportion:
-    """An estimate; `None` where it is undefined.
+    """An estimate, or `None` where it is undefined.
 
     n           : verdicts, pairs or answers in the denominator
     left_out    : those excluded from it
@@ -76,9 +76,9 @@ def _of_spread(spread: Spread, bounds: Bounds, left_out: int) -> Proportion:
     return _shown(spread.value, bounds, int(spread.units), left_out, spread.instances, MIN_CLUSTERS)
 
 
-def _shown(value: float, bounds: Bounds, n: int, left_out: int, instances: int, least: int) -> Proportion:
+def _shown(value: float, bounds: Bounds, n: int, left_out: int, instances: int, minimum: int) -> Proportion:
     if math.isnan(value):
-        return Proportion(None, None, None, n, left_out, instances, least)
+        return Proportion(None, None, None, n, left_out, instances, minimum)
     if math.isnan(bounds.low):
-        return Proportion(value + 0.0, None, None, n, left_out, instances, least)
-    return Proportion(value + 0.0, bounds.low + 0.0, bounds.high + 0.0, n, left_out, instances, least)
+        return Proportion(value + 0.0, None, None, n, left_out, instances, minimum)
+    return Proportion(value + 0.0, bounds.low + 0.0, bounds.high + 0.0, n, left_out, instances, minimum)

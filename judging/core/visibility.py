@@ -1,6 +1,4 @@
-"""Which judges and prompt files a user may see. A judge is visible through the studies that it ran in, a prompt file
-through its group.
-"""
+"""Judges that a user sees through the studies they ran in, and prompt files seen through their group."""
 
 from typing import Any
 
@@ -12,7 +10,7 @@ from judging.models import Judge, JudgeRun, PromptFile
 
 
 def judges_seen_by(user: Any) -> QuerySet[Judge]:
-    """Return the judges that ran in a group of which `user` reads a study, and those that never ran; all for site admins.
+    """Return the judges that ran in a group of `user`'s studies or never ran, or all for site admins.
 
     Judges of other groups stay hidden, since names and settings may reveal what a group works on; so do judges that
     never ran but use another group's prompt file, and juries that never ran but name a judge that is hidden. A token
@@ -24,10 +22,14 @@ def judges_seen_by(user: Any) -> QuerySet[Judge]:
     runs = JudgeRun.objects.filter(judge=OuterRef("pk")).order_by()
     groups = Study.objects.visible_to(user, *READERS).order_by().values("group")
     unused = ~Exists(runs) & (Q(prompt_file__group=None) | Q(prompt_file__group__in=groups))
-    seen = judges.filter(Exists(runs.filter(study__group__in=groups)) | unused & ~Q(method=Judge.JURY))
-    names = set(seen.values_list("name", flat=True))
+    judges_in_groups = judges.filter(Exists(runs.filter(study__group__in=groups)) | unused & ~Q(method=Judge.JURY))
+    names = set(judges_in_groups.values_list("name", flat=True))
     juries = [jury.pk for jury in judges.filter(unused, method=Judge.JURY) if names.issuperset(jury.members)]
-    return judges.filter(Q(pk__in=seen.order_by().values("pk")) | Q(pk__in=juries)) if juries else seen
+    return (
+        judges.filter(Q(pk__in=judges_in_groups.order_by().values("pk")) | Q(pk__in=juries))
+        if juries
+        else judges_in_groups
+    )
 
 
 def prompt_files_of(group: ResearchGroup) -> QuerySet[PromptFile]:

@@ -84,15 +84,15 @@ class Setting:
         """Return the settings of verdicts asked for in words."""
         return replace(self, options={**self.options, "verdict_schema": False})
 
-    def rng(self, *about: object) -> random.Random:
+    def rng(self, *parts: object) -> random.Random:
         """Return a random generator seeded by the judge's seed and `about`."""
-        digest = hashlib.sha256("\x00".join(map(str, (self.seed, *about))).encode("utf-8", "surrogatepass")).digest()
+        digest = hashlib.sha256("\x00".join(map(str, (self.seed, *parts))).encode("utf-8", "surrogatepass")).digest()
         return random.Random(digest)
 
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer of an endpoint; `response` is its whole JSON, with log-probabilities and function calls."""
+    """One answer of an endpoint. `response` is its whole JSON, with log-probabilities and function calls."""
 
     text: str
     finish_reason: str = ""
@@ -165,16 +165,16 @@ def with_ties(outcome: Outcome, setting: Setting) -> Outcome:
 
     Clear is |2 P - 1| of a probability, from 0 to 1, or the difference of two scores in points; what has neither stays.
     """
-    least = setting.options.get("tie_below", 0)
+    margin = setting.options.get("tie_below", 0)
     clear = clearness(outcome.p_second, outcome.score_first, outcome.score_second)
-    return outcome if clear is None or clear >= least else replace(outcome, verdict=Verdict.TIE)
+    return outcome if clear is None or clear >= margin else replace(outcome, verdict=Verdict.TIE)
 
 
-def clearness(p: float | None, score: float | None, other: float | None) -> float | None:
-    """Return how clear a verdict is; `None` without a probability or two scores."""
+def clearness(p: float | None, score: float | None, other_score: float | None) -> float | None:
+    """Return how clear a verdict is, or `None` without a probability or two scores."""
     if p is not None:
         return abs(2 * p - 1)
-    return None if score is None or other is None else abs(score - other)
+    return None if score is None or other_score is None else abs(score - other_score)
 
 
 # Yields calls that can be made concurrently, is sent their values in the same order, and returns the outcome.
@@ -193,14 +193,14 @@ class Method(ABC):
 
     @abstractmethod
     def prompt_version(self, task: str, setting: Setting) -> str:
-        """Return the version of the prompt for pairs of this task; empty for a method without prompts.
+        """Return the version of the prompt for pairs of this task, or an empty string for a method without prompts.
 
         Raises: BadSettings if the method has none for it.
         """
 
-    def version_of(self, shown: Presentation, setting: Setting) -> str:
+    def version_of(self, presentation: Presentation, setting: Setting) -> str:
         """Return the version of the prompt for one presentation."""
-        return self.prompt_version(shown.task, setting)
+        return self.prompt_version(presentation.task, setting)
 
     def check(self, task: str, setting: Setting) -> None:
         """Refuse a task or options that the method doesn't support, before any call.
@@ -216,8 +216,8 @@ class Baseline(Method):
     needs_endpoint = False
 
     @abstractmethod
-    def decide(self, shown: Presentation, *, seed: int) -> Verdict:
-        """Return the preferred text of one presentation; the same for the same arguments."""
+    def decide(self, presentation: Presentation, *, seed: int) -> Verdict:
+        """Return the preferred text of one presentation, always the same for the same arguments."""
 
     def prompt_version(self, task: str, setting: Setting) -> str:
         """A baseline reads no prompt."""
@@ -231,7 +231,7 @@ class AskingMethod(Method):
     default_params: ClassVar[Mapping[str, Any]] = {"temperature": 0}
 
     @abstractmethod
-    def ask(self, shown: Presentation, setting: Setting) -> Procedure:
+    def ask(self, presentation: Presentation, setting: Setting) -> Procedure:
         """Judge one presentation: yield calls, receive their values, return the outcome.
 
         It must be deterministic: a stopped run is resumed by replaying the procedure on the stored answers.

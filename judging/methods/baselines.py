@@ -9,21 +9,21 @@ from judging.methods.base import Baseline, Presentation, register
 
 @register
 class Longer(Baseline):
-    """Prefers the text with more characters (Unicode code points, as stored); equal lengths are a tie."""
+    """Prefers the text with more characters (Unicode code points, as stored). Equal lengths are a tie."""
 
     name = "longer"
     parser_version = "1"
 
-    def decide(self, shown: Presentation, *, seed: int) -> Verdict:
-        """Compare the lengths; the seed plays no part."""
-        if len(shown.first) == len(shown.second):
+    def decide(self, presentation: Presentation, *, seed: int) -> Verdict:
+        """Compare the lengths. The seed plays no part."""
+        if len(presentation.first) == len(presentation.second):
             return Verdict.TIE
-        return Verdict.A if len(shown.first) > len(shown.second) else Verdict.B
+        return Verdict.A if len(presentation.first) > len(presentation.second) else Verdict.B
 
 
 @register
 class Overlap(Baseline):
-    """Prefers the text with more words in common with the source; equal overlap is a tie.
+    """Prefers the text with more words in common with the source. Equal overlap is a tie.
 
     Overlap is ROUGE-1 F1 between the source and the text, with Porter stems: twice the number of common words over the
     number of words of both. Only Latin letters and digits make words, so texts in other scripts, and an empty source,
@@ -33,20 +33,20 @@ class Overlap(Baseline):
     name = "overlap"
     parser_version = "1"
 
-    def decide(self, shown: Presentation, *, seed: int) -> Verdict:
-        """Compare the overlaps; the seed plays no part."""
-        [[first, second]] = pairwise_rouge1([shown.source], [shown.first, shown.second])
+    def decide(self, presentation: Presentation, *, seed: int) -> Verdict:
+        """Compare the overlaps. The seed plays no part."""
+        [[first, second]] = pairwise_rouge1([presentation.source], [presentation.first, presentation.second])
         return Verdict(int(second > first) - int(second < first))
 
 
 @register
 class Coin(Baseline):
-    """Tosses a fair coin for each presentation; the same seed tosses the same."""
+    """Tosses a fair coin for each presentation. The same seed tosses the same."""
 
     name = "coin"
     parser_version = "1"
 
-    def decide(self, shown: Presentation, *, seed: int) -> Verdict:
-        """Take one bit of a hash over the seed, the pair and the order; the texts play no part."""
-        digest = hashlib.sha256(f"coin\x00{seed}\x00{shown.identity}".encode()).digest()
+    def decide(self, presentation: Presentation, *, seed: int) -> Verdict:
+        """Take one bit of a hash over the seed, the pair and the order. The texts play no part."""
+        digest = hashlib.sha256(f"coin\x00{seed}\x00{presentation.identity}".encode()).digest()
         return Verdict.A if digest[0] & 1 else Verdict.B

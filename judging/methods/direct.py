@@ -33,43 +33,43 @@ class Direct(PromptedMethod):
     own_wording = True
     options: ClassVar[Mapping[str, Any]] = {**PromptedMethod.options, "together": False}
 
-    def ask(self, shown: Presentation, setting: Setting) -> Procedure:
-        """Ask for the verdict; where several questions are asked in one call, take this one's from the answer.
+    def ask(self, presentation: Presentation, setting: Setting) -> Procedure:
+        """Ask for the verdict. Where several questions are asked in one call, take this one's from the answer.
 
         Raises: UnparsedVerdict if the answer has none on this question
         """
-        if not shown.together:
-            return (yield from super().ask(shown, setting))
-        [answers] = yield [self.call_together(shown, setting)]
-        said = own_verdict(shown, answers)
-        return outcome_of(said.letter, shown.negated, rationale=said.rationale)
+        if not presentation.together:
+            return (yield from super().ask(presentation, setting))
+        [answers] = yield [self.call_together(presentation, setting)]
+        parsed = own_verdict(presentation, answers)
+        return outcome_of(parsed.letter, presentation.negated, rationale=parsed.rationale)
 
-    def call_together(self, shown: Presentation, setting: Setting) -> Call:
-        """Return the call with all questions; it is the same for each of them."""
-        first, letters = shown.together[0], self.offer(shown, setting).letters
+    def call_together(self, presentation: Presentation, setting: Setting) -> Call:
+        """Return the call with all questions. It is the same for each of them."""
+        first, letters = presentation.together[0], self.offer(presentation, setting).letters
         words = {
-            **words_for(replace(shown, task=first.task, question=first.question)),
+            **words_for(replace(presentation, task=first.task, question=first.question)),
             **self.answer_words(setting),
         }
-        words |= words_together(shown, words["letters"])
-        texts = {"source": shown.source, "first": shown.first, "second": shown.second}
+        words |= words_together(presentation, words["letters"])
+        texts = {"source": presentation.source, "first": presentation.first, "second": presentation.second}
         content = load_prompt(self.prompt_together, setting).render(words, texts)
         call = Call(
             kind="verdict",
             messages=[{"role": "user", "content": content}],
-            read=reader_together(shown, letters),
-            example=example_together(len(shown.together)),
+            read=reader_together(presentation, letters),
+            example=example_together(len(presentation.together)),
         )
         if not self.uses_verdict_schema(setting):
             return call
-        return in_schema(call, words["letters"], schema_together(len(shown.together), letters))
+        return in_schema(call, words["letters"], schema_together(len(presentation.together), letters))
 
-    def version_of(self, shown: Presentation, setting: Setting) -> str:
+    def version_of(self, presentation: Presentation, setting: Setting) -> str:
         """Return the version of the prompt with all questions, where they are asked in one call."""
-        if not shown.together:
-            return super().version_of(shown, setting)
+        if not presentation.together:
+            return super().version_of(presentation, setting)
         form = [load_prompt(SCHEMA_PROMPT).version] if self.uses_verdict_schema(setting) else []
-        tasks = dict.fromkeys(find_task(one.task).version for one in shown.together)
+        tasks = dict.fromkeys(find_task(member.task).version for member in presentation.together)
         return "+".join([load_prompt(self.prompt_together, setting).version, *form, *tasks])
 
     def check(self, task: str, setting: Setting) -> None:
@@ -97,25 +97,25 @@ class WithAspects(PromptedMethod):
 
     options: ClassVar[Mapping[str, Any]] = {**PromptedMethod.options, "aspects": FIXED}
 
-    def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
-        """Ask for the aspects if they are generated; as model output they are fenced."""
+    def prepare(self, presentation: Presentation, setting: Setting) -> Preparation:
+        """Ask for the aspects if they are generated. As model output they are fenced."""
         if not is_asked_for(self.option(setting, "aspects")):
             return {}
-        texts = {"source": shown.source, "first": shown.first, "second": shown.second}
-        [aspects] = yield [plain_call("aspects", "aspects.v1.txt", shown, setting, texts, read_aspects)]
+        texts = {"source": presentation.source, "first": presentation.first, "second": presentation.second}
+        [aspects] = yield [plain_call("aspects", "aspects.v1.txt", presentation, setting, texts, read_aspects)]
         return {"aspects": bulleted(aspects)}
 
-    def words(self, shown: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
+    def words(self, presentation: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
         """Return the aspects that are known beforehand: the given ones, or the task's."""
-        given = self.option(setting, "aspects")
-        if is_asked_for(given):
+        aspects = self.option(setting, "aspects")
+        if is_asked_for(aspects):
             return {}
-        return {"aspects": bulleted(given if isinstance(given, list) else find_task(shown.task).aspects)}
+        return {"aspects": bulleted(aspects if isinstance(aspects, list) else find_task(presentation.task).aspects)}
 
     def prompt_version(self, task: str, setting: Setting) -> str:
         """Include the version of the aspects prompt if they are generated."""
-        asked = is_asked_for(self.option(setting, "aspects"))
-        return (f"{load_prompt('aspects.v1.txt', setting).version}+" if asked else "") + super().prompt_version(
+        is_asked = is_asked_for(self.option(setting, "aspects"))
+        return (f"{load_prompt('aspects.v1.txt', setting).version}+" if is_asked else "") + super().prompt_version(
             task, setting
         )
 
@@ -133,39 +133,41 @@ class WithExamples(PromptedMethod):
 
     example: ClassVar[str]
 
-    def examples(self, shown: Presentation, setting: Setting) -> Sequence[Example]:
+    def examples(self, presentation: Presentation, setting: Setting) -> Sequence[Example]:
         """Return the task's first examples: as many as the option `shots` says, one without this option."""
-        shots, given = self.option(setting, "shots"), self.option(setting, "examples")
+        shots, own_examples = self.option(setting, "shots"), self.option(setting, "examples")
         if setting.examples:
             return setting.examples[:shots]
-        if given:
-            return [Example(**one, comparison=PREFERRED.format(one["better"])) for one in given][:shots]
-        return find_task(shown.task).examples[: 1 if shots is None else shots]
+        if own_examples:
+            return [Example(**example, comparison=PREFERRED.format(example["better"])) for example in own_examples][
+                :shots
+            ]
+        return find_task(presentation.task).examples[: 1 if shots is None else shots]
 
-    def further_texts(self, shown: Presentation, setting: Setting) -> Sequence[str]:
+    def further_texts(self, presentation: Presentation, setting: Setting) -> Sequence[str]:
         """Return the examples' texts."""
-        return [text for one in self.examples(shown, setting) for text in texts_of(one)]
+        return [text for example in self.examples(presentation, setting) for text in texts_of(example)]
 
     def shows_examples(self, setting: Setting) -> bool:
-        """Tell whether any are shown; methods with the option `shots` may show none."""
+        """Tell whether examples are shown. Methods with the option `shots` may show none."""
         return bool(self.option(setting, "shots") != 0)
 
-    def words(self, shown: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
+    def words(self, presentation: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
         """Format the examples, each with its answer to the pair's question."""
         if not self.shows_examples(setting):
-            return {**super().words(shown, setting, fence), "examples": ""}
-        examples = enumerate(self.examples(shown, setting), start=1)
-        written = [self.written(shown, number, example, fence) for number, example in examples]
-        return {**super().words(shown, setting, fence), "examples": "\n\n".join(written)}
+            return {**super().words(presentation, setting, fence), "examples": ""}
+        examples = enumerate(self.examples(presentation, setting), start=1)
+        written = [self.written(presentation, number, example, fence) for number, example in examples]
+        return {**super().words(presentation, setting, fence), "examples": "\n\n".join(written)}
 
-    def written(self, shown: Presentation, number: int, example: Example, fence: str) -> str:
+    def written(self, presentation: Presentation, number: int, example: Example, fence: str) -> str:
         """Format one example."""
-        words = words_for(replace(shown, question=example.question or shown.question))
+        words = words_for(replace(presentation, question=example.question or presentation.question))
         words |= {
             "number": str(number),
             "comparison": example.comparison,
-            "verdict": example.answer(negated=shown.negated),
-            "aspects": bulleted(find_task(shown.task).aspects),
+            "verdict": example.answer(negated=presentation.negated),
+            "aspects": bulleted(find_task(presentation.task).aspects),
         }
         texts = {"source": example.source, "first": example.first, "second": example.second}
         if example.table:
@@ -178,8 +180,8 @@ class WithExamples(PromptedMethod):
 
     def prompt_version(self, task: str, setting: Setting) -> str:
         """Include the version of the examples' prompt if any are shown."""
-        asked = super().prompt_version(task, setting)
-        return f"{load_prompt(self.example).version}+{asked}" if self.shows_examples(setting) else asked
+        version = super().prompt_version(task, setting)
+        return f"{load_prompt(self.example).version}+{version}" if self.shows_examples(setting) else version
 
 
 def texts_of(example: Example) -> list[str]:
@@ -221,7 +223,7 @@ class FewShot(WithExamples):
 
 @register
 class SelfConsistency(WithExamples):
-    """Samples several step-by-step comparisons, after examples if asked for; the verdict that most of them reach counts.
+    """Samples several step-by-step comparisons, with optional examples, and takes the majority's verdict.
 
     Draws that can't be read are left out; a verdict is drawn among those that tie for most, from the judge's seed.
     """
@@ -237,15 +239,15 @@ class SelfConsistency(WithExamples):
         """Return the prompt file, with a placeholder for examples if any are shown."""
         return self.with_examples if self.shows_examples(setting) else self.prompt
 
-    def ask(self, shown: Presentation, setting: Setting) -> Procedure:
+    def ask(self, presentation: Presentation, setting: Setting) -> Procedure:
         """Sample verdicts concurrently and take the majority."""
         draws = range(self.option(setting, "samples"))
-        answers = yield [self.verdict_call(shown, setting, {}, draw=draw, optional=True) for draw in draws]
-        return majority_of(answers, setting.rng(self.name, shown.identity, shown.negated))
+        answers = yield [self.verdict_call(presentation, setting, {}, draw=draw, optional=True) for draw in draws]
+        return majority_of(answers, setting.rng(self.name, presentation.identity, presentation.negated))
 
 
 def majority_of(answers: Sequence[Outcome | None], rng: Random) -> Outcome:
-    """Return an outcome with the majority verdict; ties are broken at random.
+    """Return an outcome with the majority verdict. Ties are broken at random.
 
     Raises: UnparsedVerdict if none could be read.
     """
@@ -253,8 +255,8 @@ def majority_of(answers: Sequence[Outcome | None], rng: Random) -> Outcome:
     if not read:
         raise UnparsedVerdict(f"no verdict in any of {len(answers)} samples")
     counts = Counter(outcome.verdict for outcome in read)
-    most = sorted(verdict for verdict, count in counts.items() if count == max(counts.values()))
-    verdict = rng.choice(most)
+    winners = sorted(verdict for verdict, count in counts.items() if count == max(counts.values()))
+    verdict = rng.choice(winners)
     return next(outcome for outcome in read if outcome.verdict == verdict)
 
 
@@ -265,8 +267,8 @@ def read_aspects(reply: Reply) -> list[str]:
     """
     marks = ("-", "*", "•", *(f"{number}{mark}" for number in range(1, MOST_ASPECTS + 1) for mark in ".)"))
     lines = [line.strip() for line in answer_lines(reply.text)]
-    found = [(mark, line) for line in lines for mark in marks if line.startswith(mark)]
-    aspects = [line.removeprefix(mark).strip(" *_")[:LONGEST_ASPECT] for mark, line in found]
+    marked = [(mark, line) for line in lines for mark in marks if line.startswith(mark)]
+    aspects = [line.removeprefix(mark).strip(" *_")[:LONGEST_ASPECT] for mark, line in marked]
     if not any(aspects):
         raise UnparsedVerdict(f"no list of aspects in: …{reply.text[-200:]}")
     return [aspect for aspect in aspects if aspect][:MOST_ASPECTS]

@@ -10,7 +10,7 @@ from judging.models import Judge
 
 @register
 class Jury(Method):
-    """Puts the stored verdicts of other judges on a pair together when they are read; asks nothing.
+    """Combines the stored verdicts of other judges on a pair when they are read, without calls.
 
     options : `members`, the judges' names; `rule`: majority, weighted (by agreement with people) or dawid-skene
     """
@@ -38,7 +38,7 @@ class Jury(Method):
         if twice := sorted({name for name in members if members.count(name) > 1}):
             raise BadSettings(f"a jury has each member once; {', '.join(twice)} is named twice")
         if len(members) < FEWEST[rule]:
-            few = f"only {', '.join(members)}" if members else "none"
+            problem = f"only {', '.join(members)}" if members else "none"
             raise BadSettings(
-                f"a jury by rule {rule} has at least {FEWEST[rule]} members, and this one {few}: name further judges as members"
+                f"a jury by rule {rule} has at least {FEWEST[rule]} members, and this one {problem}: name further judges as members"
             )

@@ -32,8 +32,11 @@ def is_list_of_examples(value: Any) -> bool:
     return (
         isinstance(value, list)
         and len(value) <= MOST_SHOTS
-        and all(isinstance(one, dict) and set(one) == EXAMPLE and one["better"] in ("A", "B") for one in value)
-        and all(isinstance(text, str) for one in value for text in one.values())
+        and all(
+            isinstance(example, dict) and set(example) == EXAMPLE and example["better"] in ("A", "B")
+            for example in value
+        )
+        and all(isinstance(text, str) for example in value for text in example.values())
     )
 
 
@@ -42,9 +45,12 @@ def is_asked_for(aspects: object) -> bool:
     return aspects in (ASKED, ONLINE)
 
 
-def whole(least: int, most: int) -> Rule:
+def whole(minimum: int, maximum: int) -> Rule:
     """Return the rule of a whole number from `least` to `most`."""
-    return lambda value: type(value) is int and least <= value <= most, f"a whole number from {least} to {most}"
+    return (
+        lambda value: type(value) is int and minimum <= value <= maximum,
+        f"a whole number from {minimum} to {maximum}",
+    )
 
 
 SWITCH: Rule = (lambda value: isinstance(value, bool), "true or false")
@@ -86,14 +92,14 @@ RULES: Mapping[str, Rule] = {
 }
 
 
-def check_options(given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+def check_options(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
     """Refuse unknown options and invalid values.
 
     Raises: BadSettings
     """
-    for name, value in given.items():
-        if name not in known:
-            raise BadSettings(f"there is no option {name}; there are {', '.join(known) or 'none'}")
-        fits, wanted = RULES[name]
+    for name, value in options.items():
+        if name not in defaults:
+            raise BadSettings(f"there is no option {name}; there are {', '.join(defaults) or 'none'}")
+        fits, expectation = RULES[name]
         if not fits(value):
-            raise BadSettings(f"{name} is {wanted}, got {value!r}")
+            raise BadSettings(f"{name} is {expectation}, got {value!r}")

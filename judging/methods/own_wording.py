@@ -44,7 +44,7 @@ class EarlierCall:
 
     @property
     def per_text(self) -> bool:
-        """Whether it is made for each text by itself."""
+        """True for a call about each text by itself."""
         return "text" in self.prompt.placeholders
 
 
@@ -88,7 +88,7 @@ def split_calls(text: str) -> tuple[list[tuple[str, str]], str]:
 
 @lru_cache(maxsize=64)  # prompts are checked repeatedly while they are edited
 def own_wording(text: str, version: str, *, of_one: bool = False, stable_fence: bool = False) -> OwnWording:
-    """Return the calls of a wording; without `$fence`, as published prompts are, texts stand without fences.
+    """Return the calls of a wording. Without `$fence`, as published prompts are, texts stand without fences.
 
     of_one : the last call is about one text, which it scores
     Raises: BadSettings naming missing or unknown placeholders
@@ -98,12 +98,12 @@ def own_wording(text: str, version: str, *, of_one: bool = False, stable_fence: 
     steps: list[EarlierCall] = []
     for name, body in earlier:
         about_one = of_one or "text" in Template(body).get_identifiers()
-        known = OWN_PLACEHOLDERS | OF_ONE_TEXT | _answers(steps, about_one=about_one)
-        steps.append(EarlierCall(name, _prompt(f"{version}, call {name}", body, stable_fence, known)))
+        placeholders = OWN_PLACEHOLDERS | OF_ONE_TEXT | _answers(steps, about_one=about_one)
+        steps.append(EarlierCall(name, _prompt(f"{version}, call {name}", body, stable_fence, placeholders)))
         _check_step(steps[-1], of_one=of_one)
-    known = (OF_ONE_TEXT if of_one else OWN_PLACEHOLDERS) | _answers(steps, about_one=of_one)
+    placeholders = (OF_ONE_TEXT if of_one else OWN_PLACEHOLDERS) | _answers(steps, about_one=of_one)
     required = frozenset({"source", "text"} if of_one else PAIR - {"fence"})
-    return OwnWording(tuple(steps), _prompt(version, last, stable_fence, known, required=required))
+    return OwnWording(tuple(steps), _prompt(version, last, stable_fence, placeholders, required=required))
 
 
 def listed(placeholders: Sequence[str] | frozenset[str]) -> str:
@@ -112,19 +112,19 @@ def listed(placeholders: Sequence[str] | frozenset[str]) -> str:
 
 
 def _prompt(
-    version: str, text: str, stable_fence: bool, known: frozenset[str], *, required: frozenset[str] = frozenset()
+    version: str, text: str, stable_fence: bool, placeholders: frozenset[str], *, required: frozenset[str] = frozenset()
 ) -> Prompt:
-    prompt = make_prompt(version, text, required=required, also=known)
-    if odd := prompt.placeholders - known:
+    prompt = make_prompt(version, text, required=required, also=placeholders)
+    if odd := prompt.placeholders - placeholders:
         raise BadSettings(f"prompt {version}: nothing fills {listed(odd)} in a prompt file of your own")
     return replace(prompt, stable_fence=stable_fence, bare="fence" not in prompt.placeholders)
 
 
 def _answers(steps: Sequence[EarlierCall], *, about_one: bool) -> frozenset[str]:
-    """Return the placeholders of earlier answers; of those about one text, a call about both shows either's."""
-    apart = {step.name for step in steps if step.per_text and not about_one}
-    either = {f"{name}_{side}" for name in apart for side in SIDES}
-    return frozenset({step.name for step in steps} - apart | either)
+    """Return the placeholders of earlier answers. A call about both texts shows either's answers about one."""
+    separate = {step.name for step in steps if step.per_text and not about_one}
+    either = {f"{name}_{side}" for name in separate for side in SIDES}
+    return frozenset({step.name for step in steps} - separate | either)
 
 
 def _check_step(step: EarlierCall, *, of_one: bool) -> None:
@@ -132,58 +132,65 @@ def _check_step(step: EarlierCall, *, of_one: bool) -> None:
 
     Raises: BadSettings
     """
-    shown, version = step.prompt.placeholders, step.prompt.version
-    if "fence" not in shown:
+    placeholders, version = step.prompt.placeholders, step.prompt.version
+    if "fence" not in placeholders:
         raise BadSettings(f"prompt {version} lacks $fence")
-    if not {"text", "source", *SIDES} & shown:
+    if not {"text", "source", *SIDES} & placeholders:
         raise BadSettings(f"prompt {version} has no place for a text: write $source, $text, or $first and $second")
-    pair = set(SIDES) & shown
+    pair = set(SIDES) & placeholders
     if pair and (step.per_text or of_one or len(pair) == 1):
         raise BadSettings(f"prompt {version} is about one text ($text) or about both ($first and $second)")
 
 
 def ask_steps(
-    shown: Presentation, setting: Setting, words: Mapping[str, str]
+    presentation: Presentation, setting: Setting, words: Mapping[str, str]
 ) -> Generator[Sequence[Call], list[Any], dict[str, str]]:
-    """Make the calls before the last one, one after the other; return their answers by placeholder."""
-    found: dict[str, str] = {}
+    """Make the calls before the last one in order, and return their answers by placeholder."""
+    values: dict[str, str] = {}
     for step in own_wording(setting.wording, setting.wording_version, stable_fence=setting.texts_first).steps:
         if step.per_text:
-            texts = {"first": shown.first, "second": shown.second}
-            calls = [_call(step, shown, words, _of_side(found, side) | {"text": texts[side]}) for side in SIDES]
+            texts = {"first": presentation.first, "second": presentation.second}
+            calls = [_call(step, presentation, words, _of_side(values, side) | {"text": texts[side]}) for side in SIDES]
             answers = yield [replace(call, reusable=True) for call in calls]
-            found |= {f"{step.name}_{side}": answer for side, answer in zip(SIDES, answers, strict=True)}
+            values |= {f"{step.name}_{side}": answer for side, answer in zip(SIDES, answers, strict=True)}
         else:
-            [found[step.name]] = yield [_call(step, shown, words, found)]
-    return found
+            [values[step.name]] = yield [_call(step, presentation, words, values)]
+    return values
 
 
-def said_before(found: Mapping[str, str]) -> str:
+def said_before(values: Mapping[str, str]) -> str:
     """Return the earlier answers, each under its name."""
-    return "\n\n".join(f"{name}: {said}" for name, said in found.items())
+    return "\n\n".join(f"{name}: {answer}" for name, answer in values.items())
 
 
 def ask_steps_of_one(
-    shown: Presentation, setting: Setting, words: Mapping[str, str], texts: Sequence[str]
+    presentation: Presentation, setting: Setting, words: Mapping[str, str], texts: Sequence[str]
 ) -> Generator[Sequence[Call], list[Any], list[dict[str, str]]]:
-    """Make the calls before the score of each text, for all texts side by side; return each text's answers."""
+    """Make the calls before the score of each text, for all texts at once, and return each text's answers."""
     wording = own_wording(setting.wording, setting.wording_version, of_one=True, stable_fence=setting.texts_first)
-    found: list[dict[str, str]] = [{} for _ in texts]
+    values_of_texts: list[dict[str, str]] = [{} for _ in texts]
     for step in wording.steps:
-        given = [held | {"text": text} for held, text in zip(found, texts, strict=True)]
-        answers = yield [replace(_call(step, shown, words, one), reusable=True) for one in given]
-        for held, answer in zip(found, answers, strict=True):
-            held[step.name] = answer
-    return found
+        inputs = [values | {"text": text} for values, text in zip(values_of_texts, texts, strict=True)]
+        answers = yield [
+            replace(_call(step, presentation, words, words_of_text), reusable=True) for words_of_text in inputs
+        ]
+        for values, answer in zip(values_of_texts, answers, strict=True):
+            values[step.name] = answer
+    return values_of_texts
 
 
-def _of_side(found: Mapping[str, str], side: str) -> dict[str, str]:
+def _of_side(values: Mapping[str, str], side: str) -> dict[str, str]:
     """Return the answers that a call about one text may show: those about it, and those about neither alone."""
-    own = {name.removesuffix(f"_{side}"): answer for name, answer in found.items() if name.endswith(f"_{side}")}
-    return {**found, **own}
+    own = {name.removesuffix(f"_{side}"): answer for name, answer in values.items() if name.endswith(f"_{side}")}
+    return {**values, **own}
 
 
-def _call(step: EarlierCall, shown: Presentation, words: Mapping[str, str], found: Mapping[str, str]) -> Call:
-    texts = {"source": shown.source, "first": shown.first, "second": shown.second, "reference": shown.reference}
-    content = step.prompt.render({**words_for(shown), **words}, {**texts, **found})
+def _call(step: EarlierCall, presentation: Presentation, words: Mapping[str, str], values: Mapping[str, str]) -> Call:
+    texts = {
+        "source": presentation.source,
+        "first": presentation.first,
+        "second": presentation.second,
+        "reference": presentation.reference,
+    }
+    content = step.prompt.render({**words_for(presentation), **words}, {**texts, **values})
     return Call(step.name, [{"role": "user", "content": content}], read_text)

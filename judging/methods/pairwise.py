@@ -1,4 +1,4 @@
-"""Judges that choose between two texts shown side by side (Jeong et al. 2025, figs. 3, 5, 6, 10 and 11)."""
+"""Judges that choose between two texts shown side by side (Jeong et al. 2025, figs. 3 to 11)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -25,7 +25,7 @@ class Pairwise(PromptedMethod):
 
 @register
 class PairwiseWithTie(Pairwise):
-    """Chooses at once; a tie is on offer."""
+    """Chooses at once. A tie is on offer."""
 
     name = "pairwise-tie"
 
@@ -60,12 +60,14 @@ class ReferenceGuided(PromptedMethod):
     prompt = "reference.v1.txt"
     further = ("answer.v1.txt",)
 
-    def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
+    def prepare(self, presentation: Presentation, setting: Setting) -> Preparation:
         """Ask for a reference answer, once per instance, if none is given."""
-        if shown.reference.strip():
-            return {"reference": shown.reference}
-        source = {"source": shown.source}
-        [answer] = yield [plain_call("reference", "answer.v1.txt", shown, setting, source, read_text, reusable=True)]
+        if presentation.reference.strip():
+            return {"reference": presentation.reference}
+        source = {"source": presentation.source}
+        [answer] = yield [
+            plain_call("reference", "answer.v1.txt", presentation, setting, source, read_text, reusable=True)
+        ]
         return {"reference": answer}
 
 
@@ -87,7 +89,7 @@ class TokenPreference(PromptedMethod):
         """Ask for the alternatives of the one token."""
         return WITH_LOGPROBS
 
-    def reader(self, shown: Presentation, setting: Setting) -> Callable[[Reply], Outcome]:
+    def reader(self, presentation: Presentation, setting: Setting) -> Callable[[Reply], Outcome]:
         """Return a reader that compares the letters' probabilities."""
 
         def outcome(reply: Reply) -> Outcome:
@@ -100,7 +102,7 @@ class TokenPreference(PromptedMethod):
                     f"the letters A and B have {shares.mass:.2g} of the probability: {reply.text[:200]}",
                     token_mass=shares.mass,
                 )
-            p_second = 1 - shares.of[SECOND] if shown.negated else shares.of[SECOND]
+            p_second = 1 - shares.of[SECOND] if presentation.negated else shares.of[SECOND]
             verdict = Verdict(round(p_second > 0.5) - round(p_second < 0.5))
             return with_ties(Outcome(verdict, p_second=p_second, token_mass=shares.mass), setting)
 

@@ -1,4 +1,4 @@
-"""The pointwise judge: each text gets a score by itself (Jeong et al. 2025, figs. 4 and 9; Liu et al. 2023)."""
+"""The pointwise judge: each text gets a score by itself (Jeong et al. 2025, figs. 4 and 9. Liu et al. 2023)."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -28,7 +28,7 @@ from judging.methods.task_files import CRITERION, find_task, words_for
 
 @register
 class Pointwise(AskingMethod):
-    """Scores each text from 1 to 5, once for all its pairs; the higher one is preferred, equal scores are a tie.
+    """Scores each text from 1 to 5, once for all its pairs, and prefers the higher one. Equal scores are a tie.
 
     The negated question asks how bad a text is: then the lower one is preferred.
     weighted : take the mean of the scores, weighted by their probabilities, where the endpoint gives these
@@ -39,39 +39,42 @@ class Pointwise(AskingMethod):
     parser_version = VERSION
     options: ClassVar[Mapping[str, Any]] = {"weighted": True, "tie_below": 0}
 
-    def ask(self, shown: Presentation, setting: Setting) -> Procedure:
+    def ask(self, presentation: Presentation, setting: Setting) -> Procedure:
         """Ask for the scores of both texts, after the earlier calls of a researcher's wording."""
-        texts = (shown.first, shown.second)
-        held = (yield from ask_steps_of_one(shown, setting, {}, texts)) if setting.wording else ({}, {})
+        texts = (presentation.first, presentation.second)
+        values_of_texts = (
+            (yield from ask_steps_of_one(presentation, setting, {}, texts)) if setting.wording else ({}, {})
+        )
         first, second = yield [
-            self.score_call(shown, text, setting, found) for text, found in zip(texts, held, strict=True)
+            self.score_call(presentation, text, setting, values)
+            for text, values in zip(texts, values_of_texts, strict=True)
         ]
         verdict = Verdict((second.value > first.value) - (second.value < first.value))
-        masses = [one.token_mass for one in (first, second) if one.token_mass is not None]
-        found = Outcome(
-            Verdict(-verdict) if shown.negated else verdict,
+        masses = [score.token_mass for score in (first, second) if score.token_mass is not None]
+        values = Outcome(
+            Verdict(-verdict) if presentation.negated else verdict,
             score_first=first.value,
             score_second=second.value,
             token_mass=min(masses, default=None),
         )
-        return with_ties(found, setting)
+        return with_ties(values, setting)
 
     def score_call(
-        self, shown: Presentation, text: str, setting: Setting, found: Mapping[str, str] | None = None
+        self, presentation: Presentation, text: str, setting: Setting, values: Mapping[str, str] | None = None
     ) -> Call:
         """Return the call about one text, which depends on that text and its instance only.
 
-        found : earlier answers about it, by placeholder
+        values : earlier answers about it, by placeholder
         """
         prompt = load_prompt(self.prompt, setting)
         if setting.wording:
             prompt = own_wording(
                 setting.wording, setting.wording_version, of_one=True, stable_fence=setting.texts_first
             ).last
-            if shown.negated and not takes_negation(prompt):
+            if presentation.negated and not takes_negation(prompt):
                 raise BadSettings(f"prompt {prompt.version} has no $criterion: it can't ask the negated question")
-        texts = {"source": shown.source, "text": text, "reference": shown.reference, **(found or {})}
-        content = prompt.render(words_for(shown), texts)
+        texts = {"source": presentation.source, "text": text, "reference": presentation.reference, **(values or {})}
+        content = prompt.render(words_for(presentation), texts)
         weighted = bool(setting.options.get("weighted", self.options["weighted"]))
 
         def read(reply: Reply) -> Score:
@@ -83,12 +86,12 @@ class Pointwise(AskingMethod):
 
     def prompt_version(self, task: str, setting: Setting) -> str:
         """Return the versions of both files."""
-        asked = (
+        version = (
             f"{setting.wording_version or 'own'}:{SCORE}"
             if setting.wording
             else load_prompt(self.prompt, setting).version
         )
-        return f"{asked}+{find_task(task).version}"
+        return f"{version}+{find_task(task).version}"
 
     def check(self, task: str, setting: Setting) -> None:
         """Refuse unknown options, and prompt files that show two texts."""

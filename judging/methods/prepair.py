@@ -1,4 +1,4 @@
-"""PrePair: assess each text by itself, then choose between both (Jeong et al. 2025, §4 and figs. 7, 8, 12 and 13).
+"""PrePair: assess each text by itself, then choose between both (Jeong et al. 2025, §4).
 
 Also its ablation PrePair*, which assesses both at once, and variants with criteria generated for each instance.
 """
@@ -10,30 +10,30 @@ from judging.methods.parsing.scores import read_critique
 from judging.methods.prompted import Preparation, PromptedMethod, plain_call
 
 
-def critique_call(shown: Presentation, setting: Setting, text: str, *, criteria: str = "") -> Call:
+def critique_call(presentation: Presentation, setting: Setting, text: str, *, criteria: str = "") -> Call:
     """Return the call to assess one text, which depends on that text and its instance only.
 
     It is the same for the negated question.
     """
     prompt = "critique-by-criteria.v1.txt" if criteria else "critique.v1.txt"
-    texts = {"source": shown.source, "text": text, "criteria": criteria}
-    return plain_call("critique", prompt, shown, setting, texts, read_critique, reusable=True)
+    texts = {"source": presentation.source, "text": text, "criteria": criteria}
+    return plain_call("critique", prompt, presentation, setting, texts, read_critique, reusable=True)
 
 
-def criteria_call(shown: Presentation, setting: Setting) -> Call:
+def criteria_call(presentation: Presentation, setting: Setting) -> Call:
     """Return the call for the criteria of an instance, which shows neither text."""
-    texts = {"source": shown.source}
-    return plain_call("metrics", "metrics.v1.txt", shown, setting, texts, read_critique, reusable=True)
+    texts = {"source": presentation.source}
+    return plain_call("metrics", "metrics.v1.txt", presentation, setting, texts, read_critique, reusable=True)
 
 
 class WithNotes(PromptedMethod):
     """Uses the assessments as the rationale of the verdict."""
 
-    def reasons(self, found: Mapping[str, str]) -> str:
+    def reasons(self, values: Mapping[str, str]) -> str:
         """Return the assessments."""
-        if "notes" in found:
-            return found["notes"]
-        return f"A: {found['notes_first']}\n\nB: {found['notes_second']}"
+        if "notes" in values:
+            return values["notes"]
+        return f"A: {values['notes_first']}\n\nB: {values['notes_second']}"
 
 
 @register
@@ -44,9 +44,11 @@ class PrePair(WithNotes):
     prompt = "prepair.v1.txt"
     further = ("critique.v1.txt",)
 
-    def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
+    def prepare(self, presentation: Presentation, setting: Setting) -> Preparation:
         """Assess each text."""
-        first, second = yield [critique_call(shown, setting, text) for text in (shown.first, shown.second)]
+        first, second = yield [
+            critique_call(presentation, setting, text) for text in (presentation.first, presentation.second)
+        ]
         return {"notes_first": first, "notes_second": second}
 
 
@@ -58,10 +60,10 @@ class PrePairSideBySide(WithNotes):
     prompt = "prepair-star.v1.txt"
     further = ("critiques.v1.txt",)
 
-    def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
+    def prepare(self, presentation: Presentation, setting: Setting) -> Preparation:
         """Assess both texts in one call."""
-        texts = {"source": shown.source, "first": shown.first, "second": shown.second}
-        [notes] = yield [plain_call("critique", "critiques.v1.txt", shown, setting, texts, read_critique)]
+        texts = {"source": presentation.source, "first": presentation.first, "second": presentation.second}
+        [notes] = yield [plain_call("critique", "critiques.v1.txt", presentation, setting, texts, read_critique)]
         return {"notes": notes}
 
 
@@ -73,14 +75,14 @@ class SelfGeneratedMetrics(PromptedMethod):
     prompt = "sgm.v1.txt"
     further = ("metrics.v1.txt",)
 
-    def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
+    def prepare(self, presentation: Presentation, setting: Setting) -> Preparation:
         """Generate the criteria."""
-        [criteria] = yield [criteria_call(shown, setting)]
+        [criteria] = yield [criteria_call(presentation, setting)]
         return {"criteria": criteria}
 
-    def reasons(self, found: Mapping[str, str]) -> str:
+    def reasons(self, values: Mapping[str, str]) -> str:
         """Return the criteria as the rationale."""
-        return found["criteria"]
+        return values["criteria"]
 
 
 @register
@@ -91,10 +93,11 @@ class PrePairWithMetrics(WithNotes):
     prompt = "sgm-prepair.v1.txt"
     further = ("metrics.v1.txt", "critique-by-criteria.v1.txt")
 
-    def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
+    def prepare(self, presentation: Presentation, setting: Setting) -> Preparation:
         """Generate the criteria, then assess both texts by them."""
-        [criteria] = yield [criteria_call(shown, setting)]
+        [criteria] = yield [criteria_call(presentation, setting)]
         first, second = yield [
-            critique_call(shown, setting, text, criteria=criteria) for text in (shown.first, shown.second)
+            critique_call(presentation, setting, text, criteria=criteria)
+            for text in (presentation.first, presentation.second)
         ]
         return {"criteria": criteria, "notes_first": first, "notes_second": second}

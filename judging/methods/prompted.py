@@ -37,7 +37,7 @@ Preparation = Generator[Sequence[Call], list[Any], Mapping[str, str]]
 def plain_call(
     kind: str,
     prompt: str,
-    shown: Presentation,
+    presentation: Presentation,
     setting: Setting,
     texts: Mapping[str, str],
     read: Callable[[Reply], Any],
@@ -49,7 +49,7 @@ def plain_call(
     texts  : what it shows, fenced, by placeholder
     more   : further arguments of `Call`
     """
-    content = load_prompt(prompt, setting).render(words_for(replace(shown, negated=False)), texts)
+    content = load_prompt(prompt, setting).render(words_for(replace(presentation, negated=False)), texts)
     return Call(kind, [{"role": "user", "content": content}], read, **more)
 
 
@@ -74,52 +74,63 @@ class PromptedMethod(AskingMethod):
         "verdict_schema": False,
     }
 
-    def ask(self, shown: Presentation, setting: Setting) -> Procedure:
+    def ask(self, presentation: Presentation, setting: Setting) -> Procedure:
         """Prepare, and ask for the verdict."""
-        found = yield from self.prepare(shown, setting)
-        [outcome] = yield [self.verdict_call(shown, setting, found)]
-        reasons = said_before(found) if setting.wording else self.reasons(found)
+        values = yield from self.prepare(presentation, setting)
+        [outcome] = yield [self.verdict_call(presentation, setting, values)]
+        reasons = said_before(values) if setting.wording else self.reasons(values)
         explained: Outcome = replace(outcome, rationale=outcome.rationale or reasons)
         return explained
 
-    def prepare(self, shown: Presentation, setting: Setting) -> Preparation:
-        """Make the calls before the verdict; by default those of a researcher's wording, else none."""
+    def prepare(self, presentation: Presentation, setting: Setting) -> Preparation:
+        """Make the calls before the verdict, by default those of a researcher's wording."""
         if not setting.wording:
             return {}
-        return (yield from ask_steps(shown, setting, self.answer_words(setting)))
+        return (yield from ask_steps(presentation, setting, self.answer_words(setting)))
 
-    def reasons(self, found: Mapping[str, str]) -> str:
-        """Return the rationale for an answer without one; by default empty."""
+    def reasons(self, values: Mapping[str, str]) -> str:
+        """Return the rationale for an answer without one, by default an empty text."""
         return ""
 
     def verdict_call(
-        self, shown: Presentation, setting: Setting, found: Mapping[str, str], *, draw: int = 0, optional: bool = False
+        self,
+        presentation: Presentation,
+        setting: Setting,
+        values: Mapping[str, str],
+        *,
+        draw: int = 0,
+        optional: bool = False,
     ) -> Call:
         """Return the call that shows both texts, read as an outcome."""
-        prompt = self.question(shown, setting)
-        given = {"source": shown.source, "first": shown.first, "second": shown.second, "reference": shown.reference}
-        texts = {**given, **found}
-        fence = prompt.fence_of(texts, *self.further_texts(shown, setting))
-        words = {**words_for(shown), **self.answer_words(setting), **self.words(shown, setting, fence)}
+        prompt = self.question(presentation, setting)
+        contents = {
+            "source": presentation.source,
+            "first": presentation.first,
+            "second": presentation.second,
+            "reference": presentation.reference,
+        }
+        texts = {**contents, **values}
+        fence = prompt.fence_of(texts, *self.further_texts(presentation, setting))
+        words = {**words_for(presentation), **self.answer_words(setting), **self.words(presentation, setting, fence)}
         content = prompt.render(words, texts, fence=fence)
         call = Call(
             kind="verdict",
             messages=[{"role": "user", "content": content}],
-            read=self.reader(shown, setting),
+            read=self.reader(presentation, setting),
             params=self.params(setting),
             draw=draw,
             optional=optional,
         )
         if not self.uses_verdict_schema(setting):
             return call
-        letters = self.offer(shown, setting).letters
+        letters = self.offer(presentation, setting).letters
         schema = verdict_schema(letters, reasons=self.parser != "letter")
         return in_schema(call, words["letters"], schema)
 
     def uses_verdict_schema(self, setting: Setting) -> bool:
         """Tell whether the verdict is asked for by a JSON schema."""
-        wanted = self.option(setting, "verdict_schema")
-        return setting.verdict_schema if wanted == "auto" else bool(wanted)
+        option = self.option(setting, "verdict_schema")
+        return setting.verdict_schema if option == "auto" else bool(option)
 
     def answer_words(self, setting: Setting) -> dict[str, str]:
         """Return the words for the letters on offer."""
@@ -127,12 +138,12 @@ class PromptedMethod(AskingMethod):
             return {"offer": "the letter A, the letter B, or the letter C for a tie", "letters": "A, B or C"}
         return {"offer": "the letter A or the letter B", "letters": "A or B"}
 
-    def words(self, shown: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
-        """Return further words for the prompt; by default none."""
+    def words(self, presentation: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
+        """Return further words for the prompt, by default none."""
         return {}
 
-    def further_texts(self, shown: Presentation, setting: Setting) -> Sequence[str]:
-        """Return the fenced texts within `words`; by default none."""
+    def further_texts(self, presentation: Presentation, setting: Setting) -> Sequence[str]:
+        """Return the fenced texts within `words`, by default none."""
         return ()
 
     def params(self, setting: Setting) -> Mapping[str, Any]:
@@ -144,34 +155,34 @@ class PromptedMethod(AskingMethod):
         return bool(self.option(setting, "ties"))
 
     def option(self, setting: Setting, name: str) -> Any:
-        """Return an option's value or default; `None` for one that the method doesn't have."""
+        """Return an option's value or default, or `None` if the method doesn't have it."""
         return setting.options.get(name, self.options.get(name))
 
-    def reader(self, shown: Presentation, setting: Setting) -> Callable[[Reply], Outcome]:
+    def reader(self, presentation: Presentation, setting: Setting) -> Callable[[Reply], Outcome]:
         """Return the function that reads a reply as an outcome."""
         read = find_parser(setting.wording_parser if setting.wording else self.parser)
         if self.uses_verdict_schema(setting):
             read = schema_reader(read)
-        offer = self.offer(shown, setting)
+        offer = self.offer(presentation, setting)
         logprobs = bool(self.option(setting, "logprobs"))
 
         def outcome(reply: Reply) -> Outcome:
-            said = read(reply, offer)
-            found = outcome_of(said.letter, shown.negated, rationale=said.rationale)
-            return with_ties(with_probability(found, reply, said.letter, offer) if logprobs else found, setting)
+            parsed = read(reply, offer)
+            judged = outcome_of(parsed.letter, presentation.negated, rationale=parsed.rationale)
+            return with_ties(with_probability(judged, reply, parsed.letter, offer) if logprobs else judged, setting)
 
         return outcome
 
-    def offer(self, shown: Presentation, setting: Setting) -> Offer:
+    def offer(self, presentation: Presentation, setting: Setting) -> Offer:
         """Return the verdicts on offer."""
-        return offer_for(shown.task, shown.negated, self.ties(setting), bool(setting.wording))
+        return offer_for(presentation.task, presentation.negated, self.ties(setting), bool(setting.wording))
 
-    def question(self, shown: Presentation, setting: Setting) -> Prompt:
+    def question(self, presentation: Presentation, setting: Setting) -> Prompt:
         """Return the prompt: a researcher's own, or the method's."""
         if not setting.wording:
             return load_prompt(self.prompt_of(setting), setting)
         prompt = own_wording(setting.wording, setting.wording_version, stable_fence=setting.texts_first).last
-        if shown.negated and not takes_negation(prompt):
+        if presentation.negated and not takes_negation(prompt):
             raise BadSettings(f"prompt {prompt.version} has no $criterion: it can't ask the negated question")
         return prompt
 
@@ -180,13 +191,13 @@ class PromptedMethod(AskingMethod):
         return self.prompt
 
     def prompt_version(self, task: str, setting: Setting) -> str:
-        """Return the versions of all prompt files, as `direct.v1+summarization.v1`; with the parser for an own prompt."""
-        asked = load_prompt(self.prompt_of(setting), setting).version
+        """Return the versions of all prompt files, as `direct.v1+summarization.v1`. An own prompt adds its parser."""
+        version = load_prompt(self.prompt_of(setting), setting).version
         if setting.wording:
-            asked = f"{setting.wording_version or 'own'}:{setting.wording_parser}"
+            version = f"{setting.wording_version or 'own'}:{setting.wording_parser}"
         form = [load_prompt(SCHEMA_PROMPT).version] if self.uses_verdict_schema(setting) else []
         return "+".join(
-            [*(load_prompt(name, setting).version for name in self.further), asked, *form, find_task(task).version]
+            [*(load_prompt(name, setting).version for name in self.further), version, *form, find_task(task).version]
         )
 
     def check(self, task: str, setting: Setting) -> None:
@@ -205,14 +216,14 @@ class PromptedMethod(AskingMethod):
 
 @cache
 def offer_for(task: str, negated: bool, ties: bool, own_wording: bool = False) -> Offer:
-    """Return the offer for a task's question; labels of the opposite question are not accepted."""
+    """Return the offer for a task's question. Labels of the opposite question are not accepted."""
     usual = ("worse",) if negated else ("preferred", "better")
     label = find_task(task).asked(negated).choice.lower()
     return Offer(tuple(dict.fromkeys([label, *usual, *(NEUTRAL if own_wording else ())])), ties, negated)
 
 
 def outcome_of(letter: str, negated: bool, *, rationale: str = "") -> Outcome:
-    """Return the outcome for a letter; in a negated question the named text is the one not preferred."""
+    """Return the outcome for a letter. In a negated question the named text is the one not preferred."""
     verdict = VERDICTS[letter]
     return Outcome(Verdict(-verdict) if negated else verdict, rationale)
 

@@ -54,27 +54,27 @@ class Prompt:
         """The names of its placeholders."""
         return frozenset(self.template.get_identifiers())
 
-    def fence_of(self, texts: Mapping[str, str], *others: str) -> str:
+    def fence_of(self, texts: Mapping[str, str], *more_texts: str) -> str:
         """Return a fence for the texts that this prompt shows, and for `others`.
 
         It depends on nothing else, so that a call about one text is the same request in every pair.
         """
-        shown = (*(text for name, text in texts.items() if name in self.placeholders), *others)
-        return fence_for(*shown, drawn_from=texts.get("source", "") if self.stable_fence else None)
+        inserted = (*(text for name, text in texts.items() if name in self.placeholders), *more_texts)
+        return fence_for(*inserted, drawn_from=texts.get("source", "") if self.stable_fence else None)
 
     def render(self, words: Mapping[str, str], texts: Mapping[str, str], *, fence: str = "") -> str:
         """Fill the placeholders in one pass, so that placeholders inside a text stay."""
-        shown = {name: text for name, text in texts.items() if name in self.placeholders}
+        inserted = {name: text for name, text in texts.items() if name in self.placeholders}
         fence = fence or self.fence_of(texts)
         blocks = {
             name: (text if self.bare else fenced(text, fence)) if text.strip() or name in GENERATIONS else ABSENT
-            for name, text in shown.items()
+            for name, text in inserted.items()
         }
         return without_empty_lines(self.template, words).substitute({**words, **blocks, "fence": fence})
 
 
 def files_named(versions: Iterable[str]) -> list[Path]:
-    """Return the files that versions of prompts name, as `direct.v1+summarization.v1` does; none for a researcher's own."""
+    """Return the files named by a version such as `direct.v1+summarization.v1`. A researcher's own names none."""
     named = {name for version in versions for name in version.split("+")}
     return [path for path in sorted(FOLDER.rglob("*.v*.*")) if path.stem in named]
 
@@ -99,19 +99,19 @@ def _load(folder: Path, file_name: str, texts_first: bool) -> Prompt:
 def make_prompt(
     version: str, text: str, *, required: frozenset[str] = frozenset(), also: frozenset[str] = frozenset()
 ) -> Prompt:
-    """Make a prompt from a text; `also`: further placeholders that may stand in it.
+    """Make a prompt from a text. `also`: further placeholders that may stand in it.
 
     Raises: BadSettings naming missing or unknown placeholders.
     """
     template = Template(text)
-    found = set(template.get_identifiers())
+    identifiers = set(template.get_identifiers())
     allowed = ALLOWED | also
-    if not template.is_valid() or found - allowed:
-        odd = f", not ${', $'.join(sorted(found - allowed))}" if found - allowed else ""
+    if not template.is_valid() or identifiers - allowed:
+        odd = f", not ${', $'.join(sorted(identifiers - allowed))}" if identifiers - allowed else ""
         raise BadSettings(
             f"prompt {version} may only hold ${', $'.join(sorted(allowed))}{odd}; write $$ for a dollar sign"
         )
-    if missing := required - found:
+    if missing := required - identifiers:
         raise BadSettings(f"prompt {version} lacks ${', $'.join(sorted(missing))}")
     return Prompt(version, template)
 

@@ -50,7 +50,7 @@ class RankedList(PromptedMethod):
 
 @register
 class RankedFunction(PromptedMethod):
-    """Calls a function with an explanation and then the ranking; the same as JSON in the text is read as well."""
+    """Calls a function with an explanation and then the ranking. The same as JSON in the text is read as well."""
 
     name = "ranked-function"
     prompt = "ranked-function.v1.txt"

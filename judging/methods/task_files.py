@@ -101,14 +101,14 @@ class Task:
     def words(self, *, question: str, negated: bool) -> dict[str, str]:
         """Return the values of a prompt's placeholders, some of which contain the study's question."""
         own = ("source_label", "label", "one", "many", "alone", "faults", "answering", "reference_label")
-        found = {name: getattr(self, name) for name in own} | vars(self.asked(negated))
-        found["rules"] = numbered("Heed these rules:", self.rules)
-        filled = {name: Template(text).substitute(question=question) for name, text in found.items()}
+        words_of_task = {name: getattr(self, name) for name in own} | vars(self.asked(negated))
+        words_of_task["rules"] = numbered("Heed these rules:", self.rules)
+        filled = {name: Template(text).substitute(question=question) for name, text in words_of_task.items()}
         return {**filled, "question": question}
 
 
 def numbered(opening: str, entries: Sequence[str]) -> str:
-    """Format a numbered list under an opening line; empty without entries."""
+    """Format a numbered list under an opening line, or an empty string without entries."""
     lines = [f"{number}. {entry}" for number, entry in enumerate(entries, start=1)]
     return "\n".join([opening, *lines]) if lines else ""
 
@@ -123,9 +123,9 @@ def task_of(kind: str) -> str:
     return kind if kind in TASKS else "free"
 
 
-def words_for(shown: Presentation) -> dict[str, str]:
+def words_for(presentation: Presentation) -> dict[str, str]:
     """Return the words of a presentation's task for the question that is asked about it."""
-    return dict(_words(shown.task, shown.question, shown.negated))
+    return dict(_words(presentation.task, presentation.question, presentation.negated))
 
 
 @lru_cache(maxsize=256)
@@ -145,7 +145,7 @@ def find_task(name: str) -> Task:
 
 @cache
 def load_task(file_name: str) -> Task:
-    """Load a task's file; missing or unknown keys raise TypeError."""
+    """Load a task's file. Missing or unknown keys raise TypeError."""
     data: dict[str, Any] = tomllib.loads((FOLDER / "tasks" / file_name).read_text(encoding="utf-8"))
     intro = data.pop("intro")
     return Task(

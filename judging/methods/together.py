@@ -15,83 +15,91 @@ from judging.methods.verdict_schema import REASONS, object_of, parse_once, reaso
 Answers = Mapping[int, ParsedAnswer]  # by place; without the questions whose verdict can't be read
 
 
-def words_together(shown: Presentation, letters: str) -> dict[str, str]:
+def words_together(presentation: Presentation, letters: str) -> dict[str, str]:
     """Return the words for the questions and for the lines that answer them."""
-    numbered = list(enumerate(shown.together, start=1))
+    numbered = list(enumerate(presentation.together, start=1))
     return {
-        "questions": "\n".join(f"{number}. {_criterion(one, shown.negated)}" for number, one in numbered),
-        "answers": "\n".join(f"Question {number}: <{letters}>" for number, _one in numbered),
+        "questions": "\n".join(
+            f"{number}. {_criterion(question, presentation.negated)}" for number, question in numbered
+        ),
+        "answers": "\n".join(f"Question {number}: <{letters}>" for number, _question in numbered),
     }
 
 
 @cache
-def _criterion(asked: Asked, negated: bool) -> str:
-    return find_task(asked.task).words(question=asked.question, negated=negated)["criterion"]
+def _criterion(question: Asked, negated: bool) -> str:
+    return find_task(question.task).words(question=question.question, negated=negated)["criterion"]
 
 
 def schema_together(count: int, letters: Sequence[str]) -> dict[str, Any]:
     """Return the schema of the verdicts on so many questions, after the reasons for them."""
-    verdicts = {_name(place): {"type": "string", "enum": list(letters)} for place in range(count)}
+    verdicts = {_name(index): {"type": "string", "enum": list(letters)} for index in range(count)}
     return object_of({REASONS: {"type": "string"}, **verdicts})
 
 
-def _name(place: int) -> str:
-    return f"question_{place + 1}"
+def _name(index: int) -> str:
+    return f"question_{index + 1}"
 
 
 @cache
-def _form(place: int, letters: tuple[str, ...], better: bool) -> VerdictForm:
-    """Return the form of a question's line; one without its number is no answer to it."""
-    labels = (f"question {place + 1}", f"answer {place + 1}", f"preferred {place + 1}", f"choice {place + 1}")
+def _form(index: int, letters: tuple[str, ...], better: bool) -> VerdictForm:
+    """Return the form of a question's line, which needs the question's number."""
+    labels = (f"question {index + 1}", f"answer {index + 1}", f"preferred {index + 1}", f"choice {index + 1}")
     tie = TIE if TIE in letters else ""
     return VerdictForm(labels, NOUNS, letters, tie=tie, better=better, unlabelled=False)
 
 
-def reader_together(shown: Presentation, letters: tuple[str, ...]) -> Callable[[Reply], Answers]:
-    """Return a reader of the verdicts on all questions; an answer with at least one of them is not asked for again."""
-    count = len(shown.together)
+def reader_together(presentation: Presentation, letters: tuple[str, ...]) -> Callable[[Reply], Answers]:
+    """Return a reader of the verdicts on all questions. An answer with one verdict is not asked for again."""
+    count = len(presentation.together)
 
     def in_words(reply: Reply) -> dict[int, ParsedAnswer]:
-        found: dict[int, ParsedAnswer] = {}
-        for place in range(count):
+        answers: dict[int, ParsedAnswer] = {}
+        for index in range(count):
             try:
-                said = _form(place, letters, not shown.negated).find(reply.text)
-                if said is not None:
+                reply_part = _form(index, letters, not presentation.negated).find(reply.text)
+                if reply_part is not None:
                     # The lines behind it answer other questions.
-                    letter = said.letter if has_words(said.after) else whole(said, reply).letter
-                    found[place] = ParsedAnswer(letter, said.rationale)
+                    letter = reply_part.letter if has_words(reply_part.after) else whole(reply_part, reply).letter
+                    answers[index] = ParsedAnswer(letter, reply_part.rationale)
             except UnparsedVerdict:
                 continue  # this verdict alone is doubtful
         # The reasons stand before the first verdict.
-        reasons = min((one.rationale for one in found.values()), key=len, default="")
-        return {place: ParsedAnswer(one.letter, reasons) for place, one in found.items()}
+        reasons = min((parsed.rationale for parsed in answers.values()), key=len, default="")
+        return {index: ParsedAnswer(parsed.letter, reasons) for index, parsed in answers.items()}
 
     def in_json(text: str) -> dict[int, ParsedAnswer]:
-        said = parse_once(text)
-        given = {place: said.get(_name(place)) for place in range(count)}
-        return {place: ParsedAnswer(one, reasons_in(said)) for place, one in given.items() if one in letters}
+        reply_part = parse_once(text)
+        letters_given = {index: reply_part.get(_name(index)) for index in range(count)}
+        return {
+            index: ParsedAnswer(parsed, reasons_in(reply_part))
+            for index, parsed in letters_given.items()
+            if parsed in letters
+        }
 
     def read(reply: Reply) -> Answers:
         text = visible_answer(reply.text).strip()
-        found = in_json(text) if text.startswith("{") else in_words(reply)
-        if not found:
+        answers = in_json(text) if text.startswith("{") else in_words(reply)
+        if not answers:
             raise no_verdict(reply.text)
-        return found
+        return answers
 
     return read
 
 
-def own_verdict(shown: Presentation, answers: Answers) -> ParsedAnswer:
+def own_verdict(presentation: Presentation, answers: Answers) -> ParsedAnswer:
     """Return the verdict on the presentation's own question.
 
     Raises: UnparsedVerdict
     """
-    if shown.place not in answers:
-        others = ", ".join(str(place + 1) for place in sorted(answers))
-        raise UnparsedVerdict(f"no verdict on question {shown.place + 1} of {len(shown.together)}; one on {others}")
-    return answers[shown.place]
+    if presentation.place not in answers:
+        numbers = ", ".join(str(index + 1) for index in sorted(answers))
+        raise UnparsedVerdict(
+            f"no verdict on question {presentation.place + 1} of {len(presentation.together)}; one on {numbers}"
+        )
+    return answers[presentation.place]
 
 
 def example_together(count: int) -> str:
     """Return an answer of usual length, for estimates."""
-    return "\n".join(["Comparison: " + 20 * count * "word ", *(f"Question {place + 1}: A" for place in range(count))])
+    return "\n".join(["Comparison: " + 20 * count * "word ", *(f"Question {index + 1}: A" for index in range(count))])

@@ -15,7 +15,7 @@ REASONS, VERDICT = "comparison", "verdict"
 
 
 def in_schema(call: Call, letters: str, schema: Mapping[str, Any]) -> Call:
-    """Return a call that asks for its verdict by a schema; without it, it is the call as given.
+    """Return a call that asks for its verdict by a schema, and falls back to the call as given.
 
     letters : those on offer, in words
     """
@@ -54,7 +54,7 @@ def verdict_schema(letters: tuple[str, ...], *, reasons: bool) -> dict[str, Any]
 
 
 def schema_reader(otherwise: Parser) -> Callable[[Reply, Offer], ParsedAnswer]:
-    """Return a reader of such objects; a text, of an endpoint that knows no schema, is read by the method's parser."""
+    """Return a reader of such objects. The method's parser reads texts of endpoints without schemas."""
 
     def read(reply: Reply, offer: Offer) -> ParsedAnswer:
         text = visible_answer(reply.text).strip()
@@ -62,17 +62,17 @@ def schema_reader(otherwise: Parser) -> Callable[[Reply, Offer], ParsedAnswer]:
             return json_object(reply, offer)
         if not text.startswith("{"):
             return otherwise(reply, offer)
-        said = parse_once(text)
-        if said.get(VERDICT) not in offer.letters:
+        record = parse_once(text)
+        if record.get(VERDICT) not in offer.letters:
             raise no_verdict(reply.text)
-        return ParsedAnswer(said[VERDICT], reasons_in(said))
+        return ParsedAnswer(record[VERDICT], reasons_in(record))
 
     return read
 
 
-def reasons_in(said: Mapping[str, Any]) -> str:
+def reasons_in(record: Mapping[str, Any]) -> str:
     """Return the reasons of an answer."""
-    reasons = said.get(REASONS)
+    reasons = record.get(REASONS)
     return reasons.strip() if isinstance(reasons, str) else ""
 
 
@@ -88,9 +88,9 @@ def parse_once(text: str) -> dict[str, Any]:
         return dict(pairs)
 
     try:
-        said = json.loads(text, object_pairs_hook=unique)
+        record = json.loads(text, object_pairs_hook=unique)
     except (ValueError, RecursionError):
         raise no_verdict(text) from None
-    if not isinstance(said, dict):
+    if not isinstance(record, dict):
         raise no_verdict(text)
-    return said
+    return record

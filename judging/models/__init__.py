@@ -1,4 +1,4 @@
-"""The database tables of judging; each module is named after the room that writes its tables.
+"""The database tables of judging. Each module is named after the room that writes its tables.
 
 May use no other room.
 """

@@ -1,4 +1,4 @@
-"""How a system's generations were sampled at an endpoint."""
+"""The sampling of a system's generations at an endpoint."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What rows of long work at an endpoint have in common."""
+"""The common fields of jobs at an endpoint."""
 
 from django.db import models
 from django.utils import timezone
@@ -17,7 +17,7 @@ class AskingJob(Job):
 
 
 class BilledJob(AskingJob):
-    """A job that bears the cost of its calls, over all processes that worked on it; unknown parts are empty."""
+    """A job that bears the cost of its calls, over all processes that worked on it. Unknown parts are empty."""
 
     calls = models.PositiveIntegerField(default=0)
     cached = models.PositiveIntegerField(default=0)

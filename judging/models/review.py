@@ -1,4 +1,4 @@
-"""What researchers say of judgments."""
+"""Researchers' marks of judgments."""
 
 from django.conf import settings
 from django.db import models

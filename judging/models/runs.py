@@ -89,21 +89,21 @@ class Judge(models.Model):
     @property
     def endpoints(self) -> list[Endpoint]:
         """The endpoints that it asks: its own, and that of its tables where it is another one."""
-        return [one for one in (self.endpoint, self.table_endpoint) if one is not None]
+        return [endpoint for endpoint in (self.endpoint, self.table_endpoint) if endpoint is not None]
 
     @property
     def is_candidate(self) -> bool:
-        """Whether it was only tried while another was tuned: no finding counts it."""
+        """True for a judge that was only tried while tuning another. No finding counts it."""
         return "candidate_of" in self.tuned
 
     @property
     def is_jury(self) -> bool:
-        """Whether its verdicts are made of other judges'."""
+        """True where its verdicts combine other judges'."""
         return self.method == self.JURY
 
     @property
     def members(self) -> list[str]:
-        """The names of a jury's members; none of any other judge."""
+        """The names of a jury's members, or none for other judges."""
         return list(self.params.get("members", ())) if self.is_jury else []
 
 
@@ -172,12 +172,12 @@ class JudgeRun(models.Model):
         on = f"{self.judge} on {'a part of ' if self.filter_key else ''}{self.batch or self.study}"
         if self.questions == [MAIN]:
             return on
-        asked = self.study.questions
-        return f"{on} ({', '.join(asked[number].key for number in self.questions)})"
+        questions = self.study.questions
+        return f"{on} ({', '.join(questions[number].key for number in self.questions)})"
 
 
 class RunWorker(models.Model):
-    """A process at work on a run. Its cells are its own while its heartbeat is fresh; several may share a run."""
+    """A process at work on a run. It owns its cells while its heartbeat is fresh. Several may share a run."""
 
     run = models.ForeignKey(JudgeRun, on_delete=models.CASCADE, related_name="workers")
     executor = models.CharField(max_length=200, unique=True, help_text="Machine, process and a random part.")
@@ -196,7 +196,7 @@ class RunWorker(models.Model):
 
 
 class RunHolder(models.Model):
-    """A process that adds presentations to a run as its ranking needs them; another one waits until its lease has expired."""
+    """The process that adds presentations to a run for its ranking. Others wait until its lease has expired."""
 
     run = models.OneToOneField(JudgeRun, on_delete=models.CASCADE, primary_key=True, related_name="holder")
     executor = models.CharField(max_length=200, help_text="Machine, process and a random part.")

@@ -1,4 +1,4 @@
-"""How comparison tables were made, and what was found in checking them."""
+"""Comparison tables: their making, and checks of them."""
 
 from django.db import models
 from django.utils import timezone
@@ -9,7 +9,7 @@ from judging.models.runs import Judgment
 
 
 class TableMaking(models.Model):
-    """How the table behind one judgment was made: samples, bracket and the table that won. Never edited.
+    """The making of the table behind one judgment: samples, bracket and the winning table. Never edited.
 
     `record` is in study order, whichever text stood first when it was asked for; its form is that of
     `judging.methods.sc2.record`.
@@ -34,7 +34,7 @@ class TableMaking(models.Model):
 
 
 class TableCheck(models.Model):
-    """What a model says about one table. What words alone say is computed when it is looked at."""
+    """A model's check of one table. Checks by words alone are computed when displayed."""
 
     table = models.ForeignKey(ComparisonTable, on_delete=models.CASCADE, related_name="checks")
     endpoint = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="table_checks")

@@ -13,7 +13,7 @@ MOST_ORIGINS = 20  # of a judge are listed
 
 
 class Origin(NamedTuple):
-    """The model that was asked, and who answered by the response; empty where it doesn't say."""
+    """The requested model, and the model and provider in the response, or empty strings where it doesn't say."""
 
     asked: str
     model: str
@@ -40,8 +40,8 @@ class Provenance:
     def of(cls, counts: Mapping[Origin, int], is_cut: BoolArray) -> "Provenance":
         """Return the provenance of answers, counted by origin, of which some have known prompts, cut or not."""
         ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        listed, others = ordered[:MOST_ORIGINS], ordered[MOST_ORIGINS:]
-        return cls(tuple(listed), sum(n for _, n in others), is_mixed(counts), len(is_cut), int(is_cut.sum()))
+        listed, remaining = ordered[:MOST_ORIGINS], ordered[MOST_ORIGINS:]
+        return cls(tuple(listed), sum(n for _, n in remaining), is_mixed(counts), len(is_cut), int(is_cut.sum()))
 
     @property
     def answers(self) -> int:
@@ -61,25 +61,25 @@ class Provenance:
 
 def is_mixed(origins: Iterable[Origin]) -> bool:
     """Tell whether answers to one asked model name several models, builds of a model, or providers."""
-    found: dict[tuple[str, ...], set[str]] = {}
-    for one in origins:
+    models: dict[tuple[str, ...], set[str]] = {}
+    for origin in origins:
         for key, name in (
-            ((one.asked, "model"), one.model),
-            ((one.asked, "fingerprint", one.model), one.fingerprint),
-            ((one.asked, "provider"), one.provider),
+            ((origin.asked, "model"), origin.model),
+            ((origin.asked, "fingerprint", origin.model), origin.fingerprint),
+            ((origin.asked, "provider"), origin.provider),
         ):
-            found.setdefault(key, set()).add(name)
-    return any(len(names - {""}) > 1 for names in found.values())
+            models.setdefault(key, set()).add(name)
+    return any(len(names - {""}) > 1 for names in models.values())
 
 
-def warnings_of(judge: str, found: Provenance) -> list[str]:
+def warnings_of(judge: str, provenance: Provenance) -> list[str]:
     """Return the warnings about a judge's answers for a terminal."""
     warnings = []
-    if found.mixed:
+    if provenance.mixed:
         warnings.append(f"more than one model, build or provider answered for judge {judge}; their verdicts are mixed")
-    if found.cut:
+    if provenance.cut:
         warnings.append(
-            f"{found.cut} of {found.counted} prompts of judge {judge} were probably cut: the endpoint counted too few tokens; "
+            f"{provenance.cut} of {provenance.counted} prompts of judge {judge} were probably cut: the endpoint counted too few tokens; "
             "check its context window"
         )
     return warnings
@@ -92,19 +92,21 @@ def provenance_by(counts: Mapping[int, Mapping[Origin, int]], answers: FloatArra
     answers : (4, n) key, completion, prompt tokens, expected ones; each answer of a key once, NaN where a count is unknown
     """
     key, _, tokens, expected = answers
-    known = ~np.isnan(tokens) & ~np.isnan(expected)
+    is_known = ~np.isnan(tokens) & ~np.isnan(expected)
     return {
-        one: Provenance.of(origins, cut_prompts(tokens[known & (key == one)], expected[known & (key == one)]))
-        for one, origins in counts.items()
+        key_of_judge: Provenance.of(
+            origins, cut_prompts(tokens[is_known & (key == key_of_judge)], expected[is_known & (key == key_of_judge)])
+        )
+        for key_of_judge, origins in counts.items()
     }
 
 
 def cut_answers(answers: FloatArray) -> set[int]:
-    """Return the completions whose prompts were probably cut, of all keys; `answers` as of `provenance_by`."""
+    """Return the completions of all keys whose prompts were probably cut. `answers` is as in `provenance_by`."""
     key, completion, tokens, expected = answers
-    known = ~np.isnan(tokens) & ~np.isnan(expected)
-    found: set[int] = set()
-    for one in np.unique(key[known]):
-        rows = known & (key == one)
-        found.update(completion[rows][cut_prompts(tokens[rows], expected[rows])].astype(np.int64).tolist())
-    return found
+    is_known = ~np.isnan(tokens) & ~np.isnan(expected)
+    cut: set[int] = set()
+    for key_value in np.unique(key[is_known]):
+        rows = is_known & (key == key_value)
+        cut.update(completion[rows][cut_prompts(tokens[rows], expected[rows])].astype(np.int64).tolist())
+    return cut

@@ -45,7 +45,7 @@ class GoldPairs:
 
 @dataclass(frozen=True, eq=False)
 class JudgedGold:
-    """One judge on the pairs of `GoldPairs`; columns: A's text first, B's text first.
+    """One judge on the pairs of `GoldPairs`. Columns: A's text first, B's text first.
 
     status      : (n_pairs, 2) code of the judgment's status; 0 where it was not, or not yet, asked
     verdict     : (n_pairs, 2) in study order; NaN unless parsed
@@ -69,7 +69,7 @@ class JudgedGold:
 
     @property
     def answered(self) -> BoolArray:
-        """(n_pairs, 2) whether the judge gave an answer, with or without a verdict; an error is none."""
+        """(n_pairs, 2) true where the judge gave an answer, with or without a verdict. Errors are false."""
         return np.isin(self.status, ANSWERED)
 
     def count(self, status: str) -> IntArray:
@@ -89,7 +89,7 @@ class JudgedGold:
 
 @dataclass(frozen=True, eq=False)
 class Presentations:
-    """What a judge said of the pairs of `GoldPairs`, a column for each presentation.
+    """A judge's answers on the pairs of `GoldPairs`, a column for each presentation.
 
     place         : (n,) of the pair
     order         : (n,) `A_FIRST` or `B_FIRST`; a jury's verdicts have no order, and stand with A first
@@ -112,16 +112,16 @@ class Presentations:
     marks: FloatArray
 
     def beside(self, gold: GoldPairs, method: str) -> JudgedGold:
-        """Return it beside the gold; imported judgments may lack the number of calls: `method` tells."""
-        told = (self.calls > 0) | (method != "imported")
-        made = _total(self.made, np.where(self.calls == self.cached, 0.0, np.nan))
+        """Return it beside the gold. Imported judgments may lack the number of calls: `method` tells."""
+        has_calls = (self.calls > 0) | (method != "imported")
+        calls_made = _total(self.made, np.where(self.calls == self.cached, 0.0, np.nan))
         sound, unsound = self.marks
         of_each = {
             "verdict": self.verdict,
-            "calls": np.where(told, self.calls, np.nan),
-            "calls_made": np.where(told, self.calls - self.cached, np.nan),
-            "tokens": np.where(told, _total(self.taken, made), np.nan),
-            "tokens_made": np.where(told, made, np.nan),
+            "calls": np.where(has_calls, self.calls, np.nan),
+            "calls_made": np.where(has_calls, self.calls - self.cached, np.nan),
+            "tokens": np.where(has_calls, _total(self.taken, calls_made), np.nan),
+            "tokens_made": np.where(has_calls, calls_made, np.nan),
             "sound": np.where(sound == unsound, np.nan, sound > unsound),
         }
         at, shape = (self.place, self.order), (len(gold), 2)
@@ -146,8 +146,8 @@ _COLUMNS = {Judgment.Order.AB: A_FIRST, Judgment.Order.BA: B_FIRST}
 
 def gold_by_pair(study: Study) -> dict[int, float]:
     """Return the verdict of the gold on each pair that it says something about, by primary key."""
-    found = gold_pairs(study)
-    return dict(zip(found.pair_ids, found.gold.tolist(), strict=True))
+    gold = gold_pairs(study)
+    return dict(zip(gold.pair_ids, gold.gold.tolist(), strict=True))
 
 
 def gold_pairs(study: Study) -> GoldPairs:
@@ -179,23 +179,23 @@ def judged_gold(study: Study, gold: GoldPairs) -> list[tuple[Judge, JudgedGold]]
 
     Only the plain question's first repeat; of several runs the latest outcome counts, as in findings.
     """
-    places = {pair_id: place for place, pair_id in enumerate(gold.pair_ids)}
+    indexes = {pair_id: index for index, pair_id in enumerate(gold.pair_ids)}
     cells: dict[int, Cells] = {}
     for judge_id, pair_id, order, *cell in _presentations(study):
-        if pair_id in places:
-            place = (places[pair_id], _COLUMNS[order])
-            held = cells.setdefault(judge_id, {})
-            if cell[1] != Status.PENDING or place not in held:
-                held[place] = tuple(cell)
+        if pair_id in indexes:
+            index = (indexes[pair_id], _COLUMNS[order])
+            cells_of_judge = cells.setdefault(judge_id, {})
+            if cell[1] != Status.PENDING or index not in cells_of_judge:
+                cells_of_judge[index] = tuple(cell)
     ran = [run.judge for run in judges_of(study)]
-    cells |= _jury_cells(study, ran, places)
-    taken, marks = _taken(study), _marks(study)
-    found = []
-    for judge in (one for one in ran if one.pk in cells):
-        left_out = {places[pair] for pair in tuned_pairs(study, judge).tolist() if pair in places}
-        kept = {place: cell for place, cell in cells[judge.pk].items() if place[0] not in left_out}
-        found.append((judge, _beside(kept, taken, marks).beside(gold, judge.method)))
-    return [(judge, one) for judge, one in found if (one.status > 0).any()]
+    cells |= _jury_cells(study, ran, indexes)
+    times, marks = _taken(study), _marks(study)
+    judged = []
+    for judge in (item for item in ran if item.pk in cells):
+        left_out = {indexes[pair] for pair in tuned_pairs(study, judge).tolist() if pair in indexes}
+        cells_kept = {index: cell for index, cell in cells[judge.pk].items() if index[0] not in left_out}
+        judged.append((judge, _beside(cells_kept, times, marks).beside(gold, judge.method)))
+    return [(judge, item) for judge, item in judged if (item.status > 0).any()]
 
 
 def _pairs(study: Study) -> QuerySet[Pair, Any]:
@@ -216,29 +216,29 @@ def _presentations(study: Study) -> Iterable[tuple[Any, ...]]:
     )
 
 
-def _jury_cells(study: Study, ran: Iterable[Judge], places: dict[int, int]) -> dict[int, Cells]:
-    """Return the verdicts of juries as cells of the first column; they have no order."""
+def _jury_cells(study: Study, ran: Iterable[Judge], indexes: dict[int, int]) -> dict[int, Cells]:
+    """Return the verdicts of juries, which have no order, as cells of the first column."""
     return {
         jury.pk: {
-            (places[pair], A_FIRST): (0, *said, 0, 0, None, None)
-            for pair, said in jury_answers(study, jury).items()
-            if pair in places
+            (indexes[pair], A_FIRST): (0, *answer, 0, 0, None, None)
+            for pair, answer in jury_answers(study, jury).items()
+            if pair in indexes
         }
-        for jury in (one for one in ran if one.is_jury)
+        for jury in (judge_run for judge_run in ran if judge_run.is_jury)
     }
 
 
 def _beside(
-    cells: Cells, taken: Mapping[int, tuple[int | None, int | None]], marks: Mapping[int, tuple[int, int]]
+    cells: Cells, times: Mapping[int, tuple[int | None, int | None]], marks: Mapping[int, tuple[int, int]]
 ) -> Presentations:
-    place, order = np.array(list(cells), dtype=np.int64).reshape(-1, 2).T
+    index, order = np.array(list(cells), dtype=np.int64).reshape(-1, 2).T
     rows = [
-        (CODES[status], *rest, *taken.get(pk, (None, None)), *marks.get(pk, (0, 0)))
-        for pk, status, *rest in cells.values()
+        (CODES[status], *counts, *times.get(pk, (None, None)), *marks.get(pk, (0, 0)))
+        for pk, status, *counts in cells.values()
     ]
     status, verdict, calls, cached, *more = np.array(rows, dtype=np.float64).reshape(-1, 10).T  # None is NaN
-    made, answers, marked = np.stack(more[:2]), np.stack(more[2:4]), np.stack(more[4:])
-    return Presentations(place, order, status.astype(np.int64), verdict, calls, cached, made, answers, marked)
+    calls_made, answers, marked = np.stack(more[:2]), np.stack(more[2:4]), np.stack(more[4:])
+    return Presentations(index, order, status.astype(np.int64), verdict, calls, cached, calls_made, answers, marked)
 
 
 def _taken(study: Study) -> dict[int, tuple[int | None, int | None]]:

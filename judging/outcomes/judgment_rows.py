@@ -64,7 +64,7 @@ RECORDS = {"run": "run_id", "pair": "pair_id"}  # primary keys, for rows that na
 
 
 def judgment_rows(study: Study, more: Mapping[str, str] = MappingProxyType({})) -> Iterator[dict[str, Any]]:
-    """Yield every presentation that was asked, in a stable order; unknown values are `None`.
+    """Yield every presentation that was asked, in a stable order. Unknown values are `None`.
 
     `question` is the key of the question, where the study asks several; else it is left out.
     Repeats and negated questions are separate rows; findings use repeat 0 of the plain question. `reason` says why there
@@ -75,7 +75,7 @@ def judgment_rows(study: Study, more: Mapping[str, str] = MappingProxyType({})) 
     more : `RECORDS`, or nothing
     """
     fields = {**FIELDS, **more}
-    asked = named_questions(study)
+    questions = named_questions(study)
     stored = (
         Judgment.objects.filter(run__study=study)
         .exclude(status=PENDING)
@@ -89,29 +89,29 @@ def judgment_rows(study: Study, more: Mapping[str, str] = MappingProxyType({})) 
     )
     cut = completions_with_cut_prompts(study.judge_runs.values_list("pk", flat=True))
     while chunk := list(islice(stored, EXPORT_CHUNK)):
-        found = [dict(zip(fields, values, strict=True)) for values in chunk]
-        spent = _spent([row["id"] for row in found], cut)
-        for row in found:
+        rows = [dict(zip(fields, values, strict=True)) for values in chunk]
+        spent = _spent([row["id"] for row in rows], cut)
+        for row in rows:
             number = row.pop("question")
-            named = {"question": asked[number].key} if asked else {}
+            named = {"question": questions[number].key} if questions else {}
             yield {**_export_row(row, spent.get(row.pop("id"), [])), **named}
-    yield from _jury_rows(study, fields, asked)
+    yield from _jury_rows(study, fields, questions)
 
 
-def _jury_rows(study: Study, fields: Mapping[str, str], asked: Mapping[int, Question]) -> Iterator[dict[str, Any]]:
+def _jury_rows(study: Study, fields: Mapping[str, str], questions: Mapping[int, Question]) -> Iterator[dict[str, Any]]:
     """Yield the rows of juries: one for each pair that a member was asked about, without an order."""
     runs = study.judge_runs.filter(judge__method=Judge.JURY).select_related("judge").order_by("judge__name", "pk")
-    places = [name for name, path in fields.items() if path.startswith("pair")]
-    for run, number in ((one, number) for one in runs for number in one.questions):
-        said = jury_answers(study, run.judge, question=number)
+    position_fields = [name for name, path in fields.items() if path.startswith("pair")]
+    for run, number in ((jury_run, number) for jury_run in runs for number in jury_run.questions):
+        answers = jury_answers(study, run.judge, question=number)
         stored = Pair.objects.filter(matchup__instance__study=study).order_by(*_PLACE)
-        paths = [fields[name].removeprefix("pair__").replace("pair_id", "pk") for name in places]
+        paths = [fields[name].removeprefix("pair__").replace("pair_id", "pk") for name in position_fields]
         for pk, *values in stored.values_list("pk", *paths).iterator(chunk_size=EXPORT_CHUNK):
-            if pk in said:
-                status, verdict = said[pk]
+            if pk in answers:
+                status, verdict = answers[pk]
                 row = {
                     **dict.fromkeys(fields),
-                    **dict(zip(places, values, strict=True)),
+                    **dict(zip(position_fields, values, strict=True)),
                     **({"run": run.pk} if "run" in fields else {}),
                     "study": study.slug,
                     "judge": run.judge.name,
@@ -127,7 +127,7 @@ def _jury_rows(study: Study, fields: Mapping[str, str], asked: Mapping[int, Ques
                     "status": status,
                     "reason": "" if verdict is not None else "no member has a verdict",
                 }
-                named = {"question": asked[number].key} if asked else {}
+                named = {"question": questions[number].key} if questions else {}
                 del row["id"], row["question"]
                 yield {**_export_row(row, []), "shown_first": "", **named}
 
@@ -143,16 +143,16 @@ def _export_row(row: dict[str, Any], completions: list[dict[str, Any]]) -> dict[
         "completion_tokens": _total(completions, "completion_tokens", row["completion_tokens"]),
         "cost": _plain(row["cost"]),
         "latency_ms": _total(completions, "latency_ms"),
-        "completion_keys": [one["cache_key"] for one in completions if one["cache_key"]],
+        "completion_keys": [completion["cache_key"] for completion in completions if completion["cache_key"]],
         "token_mass": row["token_mass"],
         **{column: _names(completions, name) for column, name in NAMES.items()},
-        "prompt_cut": any(one["is_cut"] for one in completions) if completions else None,
+        "prompt_cut": any(completion["is_cut"] for completion in completions) if completions else None,
     }
 
 
 def _names(completions: list[dict[str, Any]], name: str) -> list[str]:
     """Return the different names that completions have in a field, in the order of the alphabet."""
-    return sorted({one[name] for one in completions} - {""})
+    return sorted({completion[name] for completion in completions} - {""})
 
 
 def _spent(judgment_ids: list[int], cut: Container[int]) -> dict[int, list[dict[str, Any]]]:
@@ -171,13 +171,13 @@ def _spent(judgment_ids: list[int], cut: Container[int]) -> dict[int, list[dict[
 
 
 def _total(completions: list[dict[str, Any]], name: str, stored: float | None = None) -> float | None:
-    """Sum over the completions; for a row without any, such as an imported one, return the `stored` value."""
+    """Sum over the completions, or return the `stored` value of a row without any, such as an imported one."""
     if not completions:
         return stored
-    known = [one[name] for one in completions if one[name] is not None]
-    return sum(known) if known else None
+    values = [completion[name] for completion in completions if completion[name] is not None]
+    return sum(values) if values else None
 
 
 def _plain(money: Decimal | None) -> float | None:
-    """Convert money to a float for JSON; exact to eight decimals below ten million."""
+    """Convert money to a float for JSON. Exact to eight decimals below ten million."""
     return None if money is None else float(money)

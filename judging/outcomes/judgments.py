@@ -50,13 +50,13 @@ def judges_of(study: Study, batches: Iterable[Batch] | None = None, *, question:
     batches : only judges that ran on one of them, or on the whole study
     """
     runs = study.judge_runs.select_related("judge__endpoint", "judge__table_endpoint").order_by("created_at", "pk")
-    wanted = None if batches is None else {batch.pk for batch in batches}
+    batch_ids = None if batches is None else {batch.pk for batch in batches}
     latest = {
         run.judge_id: run
         for run in runs
         if question in run.questions
         and not run.judge.is_candidate
-        and (wanted is None or run.batch_id is None or run.batch_id in wanted)
+        and (batch_ids is None or run.batch_id is None or run.batch_id in batch_ids)
     }
     return sorted(latest.values(), key=lambda run: run.judge.name)
 
@@ -66,17 +66,19 @@ def judgments(selection: Selection, judge: Judge | JudgeRun, *, question: int = 
 
     A run stands for its judge; of several runs the latest outcome of a presentation counts.
     """
-    judge, one = judge.judge if isinstance(judge, JudgeRun) else judge, selection.configuration
-    found = presentations_of(one.study, [judge], question=question, among=one.matchups().order_by())
-    return _judged([selection], [judge], found)[0][0]
+    judge, configuration = judge.judge if isinstance(judge, JudgeRun) else judge, selection.configuration
+    presented = presentations_of(
+        configuration.study, [judge], question=question, among=configuration.matchups().order_by()
+    )
+    return _judged([selection], [judge], presented)[0][0]
 
 
 def judgments_on_each(
     study: Study, selections: Sequence[Selection], judges: Sequence[Judge], *, question: int = MAIN
 ) -> list[list[Judged]]:
     """Return the answers of each judge on each selection of a study, as `judgments` would."""
-    found = presentations_of(study, judges, question=question)
-    return _judged(selections, judges, found)
+    presented = presentations_of(study, judges, question=question)
+    return _judged(selections, judges, presented)
 
 
 def verdicts_by_pair(study: Study, judge: Judge, *, dataset: str = "", question: int = MAIN) -> dict[int, int | None]:
@@ -86,47 +88,58 @@ def verdicts_by_pair(study: Study, judge: Judge, *, dataset: str = "", question:
     """
     presented = presentations_of(study, [judge], question=question).get(judge.pk, NOTHING)
     if dataset:
-        here = Pair.objects.filter(matchup__instance__study=study, matchup__instance__dataset=dataset).order_by()
-        presented = presented.at(np.isin(presented.pair, number_columns(here, "pk")[0]))
-    asked = presented.asked()
-    pairs = asked.pair[asked.begins()].tolist()
-    verdicts = one_verdict_each(asked, judge).tolist()
+        pairs_of_dataset = Pair.objects.filter(
+            matchup__instance__study=study, matchup__instance__dataset=dataset
+        ).order_by()
+        presented = presented.at(np.isin(presented.pair, number_columns(pairs_of_dataset, "pk")[0]))
+    answered = presented.asked()
+    pairs = answered.pair[answered.begins()].tolist()
+    verdicts = one_verdict_each(answered, judge).tolist()
     return {pair: None if np.isnan(verdict) else int(verdict) for pair, verdict in zip(pairs, verdicts, strict=True)}
 
 
 def jury_answers(study: Study, jury: Judge, *, question: int = MAIN) -> dict[int, tuple[str, int | None]]:
-    """Return a jury's status and verdict on each pair that a member was asked about; an error where no member has answered."""
-    asked = presentations_of(study, [jury], question=question).get(jury.pk, NOTHING).asked()
-    rows = zip(asked.pair.tolist(), asked.status.tolist(), asked.verdict.tolist(), strict=True)
-    return {pair: (STATUSES[status].value, None if np.isnan(said) else int(said)) for pair, status, said in rows}
+    """Return a jury's status and verdict on each pair asked of a member. It is an error if no member answered."""
+    answered = presentations_of(study, [jury], question=question).get(jury.pk, NOTHING).asked()
+    rows = zip(answered.pair.tolist(), answered.status.tolist(), answered.verdict.tolist(), strict=True)
+    return {
+        pair: (STATUSES[status].value, None if np.isnan(verdict) else int(verdict)) for pair, status, verdict in rows
+    }
 
 
 def _judged(
     selections: Sequence[Selection], judges: Sequence[Judge], presented: Mapping[int, Presented]
 ) -> list[list[Judged]]:
-    given = [presented.get(judge.pk, NOTHING) for judge in judges]
-    on_each = rows_on_each(selections, *(one.pair for one in given))
-    return [_judged_by(selections, *rest) for rest in zip(judges, given, on_each, strict=True)]
+    of_judges = [presented.get(judge.pk, NOTHING) for judge in judges]
+    on_each = rows_on_each(selections, *(of_judge.pair for of_judge in of_judges))
+    return [_judged_by(selections, *parts) for parts in zip(judges, of_judges, on_each, strict=True)]
 
 
 def _judged_by(
     selections: Sequence[Selection], judge: Judge, presented: Presented, on_each: Sequence[ConfigurationRows]
 ) -> list[Judged]:
-    found = []
+    judgments = []
     for selection, each in zip(selections, on_each, strict=True):
         rows = each.selected()
         rows = rows.among(np.lexsort((rows.index, rows.instance)))
-        here = presented.at(rows.at)
-        begins, asked = here.begins(), here.status != OPEN
-        counts = np.bincount(here.status, minlength=len(STATUSES)).tolist()
-        found.append(
+        of_pairs = presented.at(rows.at)
+        begins, is_asked = of_pairs.begins(), of_pairs.status != OPEN
+        counts = np.bincount(of_pairs.status, minlength=len(STATUSES)).tolist()
+        judgments.append(
             Judged(
-                _rated(selection, judge, rows.among(begins), one_verdict_each(here, judge), here.first_is_a[begins]),
-                _rated(selection, judge, rows.among(asked), here.verdict[asked], here.first_is_a[asked]),
-                {"asked": int(asked.sum()), **{name: counts[STATUSES.index(one)] for one, name in COUNTED_AS.items()}},
+                _rated(
+                    selection, judge, rows.among(begins), one_verdict_each(of_pairs, judge), of_pairs.first_is_a[begins]
+                ),
+                _rated(
+                    selection, judge, rows.among(is_asked), of_pairs.verdict[is_asked], of_pairs.first_is_a[is_asked]
+                ),
+                {
+                    "asked": int(is_asked.sum()),
+                    **{name: counts[STATUSES.index(status)] for status, name in COUNTED_AS.items()},
+                },
             )
         )
-    return found
+    return judgments
 
 
 def _rated(
@@ -166,17 +179,17 @@ class RunCells:
 
 
 def cells_of(run: JudgeRun, *, question: int = MAIN) -> RunCells:
-    """Load the cells for a run's figures on a question, in two queries; a jury's pairs stand as cells with A first."""
+    """Load the cells for a run's figures on a question, in two queries. A jury's pairs stand as cells with A first."""
     stored = run.judgments.for_question(question).exclude(status=PENDING).order_by()
     rows = list(stored.values_list("pair_id", "repeat", "negated", "order", "verdict"))
     pairs = Pair.objects.filter(pk__in=stored.values("pair_id")).order_by()
     if run.judge.is_jury:
-        said = verdicts_by_pair(run.study, run.judge, question=question)
-        rows = [(pair, 0, False, Judgment.Order.AB, verdict) for pair, verdict in said.items()]
+        verdicts = verdicts_by_pair(run.study, run.judge, question=question)
+        rows = [(pair, 0, False, Judgment.Order.AB, verdict) for pair, verdict in verdicts.items()]
         pairs = Pair.objects.filter(matchup__instance__study=run.study).order_by()
     lengths = {
-        pk: found
-        for pk, *found in pairs.values_list(
+        pk: values
+        for pk, *values in pairs.values_list(
             "pk", "matchup__instance_id", Length("generation_a__text"), Length("generation_b__text")
         )
     }

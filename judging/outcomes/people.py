@@ -10,22 +10,22 @@ def people_by_pair(study: Study, *, dataset: str = "", question: int = MAIN) -> 
     Unsubmitted, excluded and surplus work is left out, as are checks, qualifications and withdrawn annotators.
     """
     # Several queries rather than a join of five tables, which is planned badly without statistics.
-    wanted = rating_batches(study, dataset)
-    counted = Assignment.objects.counted().filter(hit__batch__in=wanted).order_by()
+    batches = rating_batches(study, dataset)
+    counted = Assignment.objects.counted().filter(hit__batch__in=batches).order_by()
     rater = dict(counted.values_list("pk", "annotator_id"))
-    shown = Display.objects.filter(assignment__hit__batch__in=wanted).order_by("assignment_id", "pk")
+    displays = Display.objects.filter(assignment__hit__batch__in=batches).order_by("assignment_id", "pk")
     verdicts = dict(
         Rating.objects.for_question(question)
-        .filter(stage=Rating.Stage.FIRST, display__assignment__hit__batch__in=wanted)
+        .filter(stage=Rating.Stage.FIRST, display__assignment__hit__batch__in=batches)
         .order_by()
         .values_list("display_id", "verdict")
     )
-    seen: set[tuple[int, int]] = set()
+    rated: set[tuple[int, int]] = set()
     votes: dict[int, list[int]] = {}
-    for display, assignment, pair in shown.values_list("pk", "assignment_id", "pair_id"):
+    for display, assignment, pair in displays.values_list("pk", "assignment_id", "pair_id"):
         key = (pair, rater.get(assignment, 0))
-        if assignment in rater and display in verdicts and key not in seen:
-            seen.add(key)
+        if assignment in rater and display in verdicts and key not in rated:
+            rated.add(key)
             votes.setdefault(pair, []).append(verdicts[display])
     return votes
 

@@ -35,7 +35,7 @@ NO_VERDICT_SAID = 3  # stands for a missing verdict beside 0, 1, 2 for A, a tie,
 
 @dataclass(frozen=True, eq=False)
 class Presented:
-    """A judge's presentations, one row for each pair and order, by pair and then with A first; only the latest outcomes.
+    """A judge's latest presentations, one row for each pair and order, by pair and then with A first.
 
     A jury has one for each pair that a member was asked about, as if A were first: its members may have seen other orders.
 
@@ -71,65 +71,67 @@ NOTHING = Presented(*(np.empty(0, dtype=kind) for kind in (np.int64, bool, np.in
 def presentations_of(
     study: Study, judges: Iterable[Judge], *, question: int = MAIN, among: QuerySet[Matchup] | None = None
 ) -> dict[int, Presented]:
-    """Read the first repeats of the plain presentations, by the judge's primary key; judges without any are left out.
+    """Read the first repeats of the plain presentations, by the judge's primary key. Judges without any are left out.
 
     A jury's are made of those of its members on the whole study. What a judge said of instances that it was tuned on is left
     out.
 
     among : only pairs of these matchups, as far as that saves time: a jury's are all there
     """
-    wanted = list(judges)
+    listed = list(judges)
     stored = Judgment.objects.for_question(question).filter(repeat=0, negated=False)
-    within = stored if among is None else stored.filter(pair__matchup__in=among)
-    plain = [one for one in wanted if not one.is_jury]
-    found = _untuned(study, _presented(study, within, plain), plain)
-    juries = [one for one in wanted if one.is_jury]
-    return {**found, **(_juries(study, juries, stored, question) if juries else {})}
+    judgments = stored if among is None else stored.filter(pair__matchup__in=among)
+    plain = [judge for judge in listed if not judge.is_jury]
+    by_judge = _untuned(study, _presented(study, judgments, plain), plain)
+    juries = [judge for judge in listed if judge.is_jury]
+    return {**by_judge, **(_juries(study, juries, stored, question) if juries else {})}
 
 
-def _untuned(study: Study, found: dict[int, Presented], judges: Iterable[Judge]) -> dict[int, Presented]:
+def _untuned(study: Study, by_judge: dict[int, Presented], judges: Iterable[Judge]) -> dict[int, Presented]:
     """Leave out what judges said of the instances that they were tuned on."""
     for judge in judges:
-        if judge.tuned and judge.pk in found:
-            said = found[judge.pk]
-            found[judge.pk] = said.at(~np.isin(said.pair, tuned_pairs(study, judge)))
-    return found
+        if judge.tuned and judge.pk in by_judge:
+            presented = by_judge[judge.pk]
+            by_judge[judge.pk] = presented.at(~np.isin(presented.pair, tuned_pairs(study, judge)))
+    return by_judge
 
 
 def _juries(study: Study, juries: Sequence[Judge], stored: QuerySet[Judgment], question: int) -> dict[int, Presented]:
     names = {name for jury in juries for name in jury.members}
-    members = {one.name: one for one in Judge.objects.filter(name__in=names)}
-    said = _presented(study, stored, members.values())
-    found = _untuned(study, said, members.values())
-    presented = {name: found.get(one.pk, NOTHING) for name, one in members.items()}
-    verdicts = {name: one_verdict_each(presented[name], one) for name, one in members.items()}
+    members = {member.name: member for member in Judge.objects.filter(name__in=names)}
+    presented_members = _presented(study, stored, members.values())
+    by_member = _untuned(study, presented_members, members.values())
+    presented = {name: by_member.get(member.pk, NOTHING) for name, member in members.items()}
+    verdicts = {name: one_verdict_each(presented[name], member) for name, member in members.items()}
     votes = [(pair, vote) for pair, cast in people_by_pair(study, question=question).items() for vote in cast]
     voted = np.array(votes, dtype=np.float64).reshape(-1, 2).T
-    places = _places(study)
+    pairs = _places(study)
     return {
         jury.pk: _jury(
             jury,
             [presented[name] for name in jury.members if name in presented],
             [verdicts[name] for name in jury.members if name in presented],
             voted,
-            places,
+            pairs,
         )
         for jury in juries
     }
 
 
 def _jury(
-    jury: Judge, members: Sequence[Presented], verdicts: Sequence[FloatArray], voted: FloatArray, places: Places
+    jury: Judge, members: Sequence[Presented], verdicts: Sequence[FloatArray], voted: FloatArray, pairs: Places
 ) -> Presented:
-    keys = [one.pair[one.begins()] for one in members]
+    keys = [member.pair[member.begins()] for member in members]
     pair, votes = member_table(keys, verdicts)
-    known = np.searchsorted(places[0], pair)
-    units = JuryUnits(votes, vote_counts(pair, voted[0].astype(np.int64), voted[1]), places[1][known], places[2][known])
+    position = np.searchsorted(pairs[0], pair)
+    units = JuryUnits(
+        votes, vote_counts(pair, voted[0].astype(np.int64), voted[1]), pairs[1][position], pairs[2][position]
+    )
     verdict = jury_verdicts(units, jury.params["rule"])
     heard = np.zeros(len(pair), dtype=np.int64)  # 0: no member was asked yet, 1: no one asked has answered, 2: one has
-    for one in members:
-        said = np.where(one.status == OPEN, 0, np.where(one.status == ERROR_CODE, 1, 2))
-        np.maximum.at(heard, np.searchsorted(pair, one.pair), said)
+    for member in members:
+        states = np.where(member.status == OPEN, 0, np.where(member.status == ERROR_CODE, 1, 2))
+        np.maximum.at(heard, np.searchsorted(pair, member.pair), states)
     unsaid = np.choose(heard, (OPEN, ERROR_CODE, NO_VERDICT_CODE))
     status = np.where(np.isnan(verdict), unsaid, PARSED_CODE)
     return Presented(pair, np.ones(len(pair), dtype=bool), status, verdict, np.full(len(pair), np.nan))
@@ -139,39 +141,39 @@ def _places(study: Study) -> Places:
     """Return the pairs of a study, ascending, with the instance of each and the number of its configuration."""
     matchups = Matchup.objects.filter(instance__study=study).order_by("pk")
     rows = list(matchups.values_list("pk", "instance_id", "instance__dataset", "system_a_id", "system_b_id"))
-    code = {key: place for place, key in enumerate(dict.fromkeys(row[2:] for row in rows))}
-    known = np.array([(row[0], row[1], code[row[2:]]) for row in rows], dtype=np.int64).reshape(-1, 3)
+    code = {key: number for number, key in enumerate(dict.fromkeys(row[2:] for row in rows))}
+    columns = np.array([(row[0], row[1], code[row[2:]]) for row in rows], dtype=np.int64).reshape(-1, 3)
     pairs = Pair.objects.filter(matchup__instance__study=study).order_by("pk")
     pair, matchup = number_columns(pairs, "pk", "matchup_id").astype(np.int64)
-    row = np.searchsorted(known[:, 0], matchup)
-    return pair, known[row, 1], known[row, 2]
+    row = np.searchsorted(columns[:, 0], matchup)
+    return pair, columns[row, 1], columns[row, 2]
 
 
 def _presented(study: Study, stored: QuerySet[Judgment], judges: Collection[Judge]) -> dict[int, Presented]:
-    """Read presentations, by judge; of each the latest run's outcome, which an open cell doesn't replace.
+    """Read presentations, by judge, each with its latest outcome. Open cells don't replace earlier outcomes.
 
     Probabilities are read where they decide a verdict of one of these judges.
     """
     p_b = ["p_b"] if any(map(_averages, judges)) else []
-    status = code_of({code: Q(status=one) for code, one in enumerate(STATUSES)})
+    status = code_of({code: Q(status=value) for code, value in enumerate(STATUSES)})
     side = Coalesce(F("verdict") + 1, NO_VERDICT_SAID, output_field=IntegerField())
     digits = (code_of({1: Q(order=Judgment.Order.AB)}), 2), (side, 4), (status, len(STATUSES))
-    known = JudgeRun.objects.filter(study=study, judge__in=judges).order_by("created_at", "pk")
-    runs, judge_of_run = np.array(list(known.values_list("pk", "judge_id")), dtype=np.int64).reshape(-1, 2).T
+    runs_of_judges = JudgeRun.objects.filter(study=study, judge__in=judges).order_by("created_at", "pk")
+    runs, judge_of_run = np.array(list(runs_of_judges.values_list("pk", "judge_id")), dtype=np.int64).reshape(-1, 2).T
     rows = stored.filter(run__in=runs.tolist()).order_by()  # naming the runs takes less time than joining them
-    run, shown, *given = number_columns(rows, "run_id", packed("pair_id", *digits), *p_b)
-    pair, is_a, said, code = unpacked(shown, *(n for _, n in digits))
-    verdict = np.where(said == NO_VERDICT_SAID, np.nan, said - 1.0)
-    probability = given[0] if given else np.full(len(run), np.nan)
+    run, packed_pair, *columns = number_columns(rows, "run_id", packed("pair_id", *digits), *p_b)
+    pair, is_a, verdict_code, code = unpacked(packed_pair, *(n for _, n in digits))
+    verdict = np.where(verdict_code == NO_VERDICT_SAID, np.nan, verdict_code - 1.0)
+    probability = columns[0] if columns else np.full(len(run), np.nan)
     by_key = np.argsort(runs)
     age = by_key[places(runs[by_key], run)]
     judge = judge_of_run[age]
     order = np.lexsort((age, code != OPEN, 1 - is_a, pair, judge))
     last = np.append(np.diff(np.stack([judge, pair, is_a])[:, order]).any(axis=0), True)[: len(order)]
     latest = order[last]
-    whose = judge[latest]
+    judge_of_row = judge[latest]
     everything = Presented(pair, is_a > 0, code, verdict, probability)
-    return {int(one): everything.at(latest[whose == one]) for one in np.unique(whose).tolist()}
+    return {int(value): everything.at(latest[judge_of_row == value]) for value in np.unique(judge_of_row).tolist()}
 
 
 def _averages(judge: Judge) -> bool:
@@ -179,14 +181,18 @@ def _averages(judge: Judge) -> bool:
     return judge.order == Judge.OrderPolicy.BOTH and judge.combine == Judge.Combine.PROBABILITY
 
 
-def one_verdict_each(here: Presented, judge: Judge) -> FloatArray:
-    """Combine each pair's presentations, in one or both orders, into a verdict; NaN where one is missing."""
-    first = np.flatnonzero(here.begins())
-    in_both = np.append(np.diff(first), len(here.pair) - first[-1:]) == 2
+def one_verdict_each(presented: Presented, judge: Judge) -> FloatArray:
+    """Combine each pair's presentations, in one or both orders, into a verdict, or NaN where one is missing."""
+    first = np.flatnonzero(presented.begins())
+    in_both = np.append(np.diff(first), len(presented.pair) - first[-1:]) == 2
     second = np.where(in_both, first + 1, first)
     if _averages(judge):
-        p_b = np.where(here.status == PARSED_CODE, here.p_b, np.nan)
+        p_b = np.where(presented.status == PARSED_CODE, presented.p_b, np.nan)
         return averaged_verdict(np.where(in_both, p_b[first], np.nan), np.where(in_both, p_b[second], np.nan))
-    one, other = here.verdict[first], here.verdict[second]
-    missing = np.isnan(one) | np.isnan(other) | (~in_both if judge.order == Judge.OrderPolicy.BOTH else False)
-    return np.where(missing, np.nan, np.where(one == other, one, float(Verdict.TIE)))
+    first_verdict, second_verdict = presented.verdict[first], presented.verdict[second]
+    missing = (
+        np.isnan(first_verdict)
+        | np.isnan(second_verdict)
+        | (~in_both if judge.order == Judge.OrderPolicy.BOTH else False)
+    )
+    return np.where(missing, np.nan, np.where(first_verdict == second_verdict, first_verdict, float(Verdict.TIE)))

@@ -19,18 +19,18 @@ TOKENS = ("prompt_tokens", "expected_prompt_tokens")
 
 
 def provenance_of_judges(study: Study, judges: Collection[Judge], making: Collection[str]) -> dict[str, Provenance]:
-    """Return the provenance of judges' answers in a study, by name; judges without an endpoint or answers are left out.
+    """Return the provenance of judges' answers in a study, by name. Judges without an endpoint or answers are left out.
 
     making : kinds of the calls that make tables, which a judge may send to an endpoint of their own
     """
-    asking = {one.pk: one for one in judges if one.endpoint_id is not None}
+    asking = {judge.pk: judge for judge in judges if judge.endpoint_id is not None}
     links = Link.objects.filter(judgment__run__study=study, judgment__run__judge__in=asking)
     by_key = _provenance(links, JUDGE, asking, making)
-    return {one.name: by_key[pk] for pk, one in asking.items() if pk in by_key}
+    return {judge.name: by_key[pk] for pk, judge in asking.items() if pk in by_key}
 
 
 def provenance_of_run(run: JudgeRun, making: Collection[str]) -> Provenance | None:
-    """Return the provenance of a run's answers; `None` without stored ones. `making`: as of `provenance_of_judges`."""
+    """Return the provenance of a run's answers, or `None` without stored ones. `making`: as of `provenance_of_judges`."""
     links = Link.objects.filter(judgment__run=run)
     return _provenance(links, RUN, {run.pk: run.judge}, making).get(run.pk)
 

@@ -28,14 +28,14 @@ DRAWN = 100  # pairs to mark, as in the analysis by The Comparative Trap
 def vote_table(votes: Sequence[Sequence[int]]) -> FloatArray:
     """Votes in columns, as wide as the most voted-on pair."""
     table = np.full((len(votes), max(map(len, votes), default=0)), np.nan)
-    for row, found in enumerate(votes):
-        table[row, : len(found)] = found
+    for row, votes_of_pair in enumerate(votes):
+        table[row, : len(votes_of_pair)] = votes_of_pair
     return table
 
 
 @dataclass(frozen=True)
 class Vote:
-    """An annotator's first vote on a pair, under the annotator's code; `scripted`: the annotator is a program."""
+    """An annotator's first vote on a pair, under the annotator's code. `scripted`: the annotator is a program."""
 
     rater: str
     verdict: int
@@ -71,13 +71,13 @@ class RatersCompared:
 
     @cached_property
     def counts(self) -> list[list[int]]:
-        """The confusion matrix: rows are the first rater's A, tie, B; columns the second's."""
+        """The confusion matrix: rows are the first rater's A, tie and B, columns the second's."""
         table: list[list[int]] = confusions(self.first, self.second).sum(axis=0).astype(int).tolist()
         return table
 
     @cached_property
     def agreement(self) -> Proportion:
-        """Share of pairs with one and the same verdict; a tie equals a tie only."""
+        """Share of pairs with equal verdicts. A tie equals only a tie."""
         both = ~np.isnan(self.first) & ~np.isnan(self.second)
         sums = np.stack([both & (self.first == self.second), both], axis=1)
         return proportion(sums, self.instance, left_out=self.asked - self.counted)
@@ -96,7 +96,7 @@ class RatersCompared:
 
     @cached_property
     def per_vote(self) -> Proportion | None:
-        """Share of people's votes that equal the judge's verdict; `None` between two judges."""
+        """Share of people's votes that equal the judge's verdict, or `None` between two judges."""
         if not self.votes.shape[1]:
             return None
         sums = vote_sums(self.first, self.votes)
@@ -109,19 +109,19 @@ class RatersCompared:
 
         Within each group in the order of the study's pairs.
         """
-        apart = np.abs(self.first - self.second)
-        return np.argsort(np.where(np.isnan(apart), 3, 2 - apart), kind="stable").astype(np.int64)
+        distance = np.abs(self.first - self.second)
+        return np.argsort(np.where(np.isnan(distance), 3, 2 - distance), kind="stable").astype(np.int64)
 
     @cached_property
     def disagreements(self) -> int:
-        """Pairs with different verdicts; they come first in `order`."""
-        apart = np.abs(self.first - self.second)
-        return int((apart > 0).sum())
+        """Pairs with different verdicts. They come first in `order`."""
+        distance = np.abs(self.first - self.second)
+        return int((distance > 0).sum())
 
 
-def draw_wrong(found: RatersCompared, *, seed: int) -> IntArray:
-    """Draw pairs with different verdicts at random, at most `DRAWN`; the same for the same seed and pairs."""
-    wrong = np.sort(found.order[: found.disagreements])
+def draw_wrong(compared: RatersCompared, *, seed: int) -> IntArray:
+    """Draw at most `DRAWN` pairs with different verdicts by the seed."""
+    wrong = np.sort(compared.order[: compared.disagreements])
     drawn: IntArray = np.random.default_rng(seed).permutation(wrong)[:DRAWN]
     return drawn
 
@@ -130,22 +130,22 @@ def compare(
     study: Study, first: Judge, second: Judge | str, *, dataset: str = "", question: int = MAIN
 ) -> RatersCompared:
     """Compare a judge with another one, with `PEOPLE`, or with the `GOLD`, on the pairs of a study or of one data set."""
-    one = verdicts_by_pair(study, first, dataset=dataset, question=question)
+    first_verdicts = verdicts_by_pair(study, first, dataset=dataset, question=question)
     votes: Mapping[int, Sequence[int]] = {}
-    other: Mapping[int, object]
+    second_verdicts: Mapping[int, object]
     if second == PEOPLE:
-        other = votes = people_by_pair(study, dataset=dataset, question=question)
+        second_verdicts = votes = people_by_pair(study, dataset=dataset, question=question)
     elif isinstance(second, Judge):
-        other = verdicts_by_pair(study, second, dataset=dataset, question=question)
+        second_verdicts = verdicts_by_pair(study, second, dataset=dataset, question=question)
     else:
-        other = gold_by_pair(study)
-    pairs = sorted(one.keys() & other.keys())
+        second_verdicts = gold_by_pair(study)
+    pairs = sorted(first_verdicts.keys() & second_verdicts.keys())
     table = vote_table([votes.get(pair, ()) for pair in pairs])
     return RatersCompared(
         pair=np.array(pairs, dtype=np.int64),
         instance=_instances(study, pairs, dataset),
-        first=_verdicts([one[pair] for pair in pairs]),
-        second=majority(table) if second == PEOPLE else _verdicts([other[pair] for pair in pairs]),
+        first=_verdicts([first_verdicts[pair] for pair in pairs]),
+        second=majority(table) if second == PEOPLE else _verdicts([second_verdicts[pair] for pair in pairs]),
         votes=table,
         label=f"{first.name} {second}",
     )
@@ -168,11 +168,11 @@ def votes_on(study: Study, pairs: Sequence[int], *, question: int = MAIN) -> dic
             "display__assignment__annotator__kind",
         )
     )
-    found: dict[int, dict[str, Vote]] = {}
+    by_pair: dict[int, dict[str, Vote]] = {}
     for pair, rater, verdict, reason, kind in ratings:
         vote = Vote(rater, verdict, reason, kind == Annotator.Kind.SCRIPTED)
-        found.setdefault(pair, {}).setdefault(rater, vote)
-    return {pair: list(votes.values()) for pair, votes in found.items()}
+        by_pair.setdefault(pair, {}).setdefault(rater, vote)
+    return {pair: list(votes.values()) for pair, votes in by_pair.items()}
 
 
 def judged_pairs(study: Study, judges: Sequence[Judge], pairs: Sequence[int], *, question: int = MAIN) -> list[Pair]:
@@ -180,7 +180,7 @@ def judged_pairs(study: Study, judges: Sequence[Judge], pairs: Sequence[int], *,
 
     `pair.said` holds all judgments of the question that were asked: every order, repeat, plain or negated.
     """
-    said = (
+    judgments = (
         Judgment.objects.for_question(question)
         .filter(run__study=study, run__judge__in=judges)
         .exclude(status=Judgment.Status.PENDING)
@@ -191,7 +191,7 @@ def judged_pairs(study: Study, judges: Sequence[Judge], pairs: Sequence[int], *,
     loaded = (
         Pair.objects.filter(pk__in=pairs)
         .select_related(*related)
-        .prefetch_related(Prefetch("judgments", said, to_attr="said"))
+        .prefetch_related(Prefetch("judgments", judgments, to_attr="said"))
         .in_bulk()
     )
     return [loaded[pk] for pk in pairs]
@@ -206,5 +206,5 @@ def _instances(study: Study, pairs: Sequence[int], dataset: str) -> IntArray:
     return np.array([instance[pair] for pair in pairs], dtype=np.int64)
 
 
-def _verdicts(found: Sequence[object]) -> FloatArray:
-    return np.array([np.nan if verdict is None else verdict for verdict in found], dtype=np.float64)
+def _verdicts(votes: Sequence[object]) -> FloatArray:
+    return np.array([np.nan if verdict is None else verdict for verdict in votes], dtype=np.float64)

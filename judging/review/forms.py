@@ -57,7 +57,7 @@ SOUND, UNSOUND = "sound", "unsound"
 
 
 class MarkForm(forms.Form):
-    """Whether a rationale is sound, with an optional note."""
+    """The soundness of a rationale, with an optional note."""
 
     sound = forms.ChoiceField(
         choices=[(SOUND, "Sound"), (UNSOUND, "Not sound")],

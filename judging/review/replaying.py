@@ -63,18 +63,21 @@ class Replay:
 def replay(judgment: Judgment) -> Replay:
     """Replay a judgment's procedure on its stored answers."""
     judge = judgment.run.judge
-    shown = shown_in(judgment)
+    presentation = shown_in(judgment)
     every = list(judgment.completions.exclude(LEFT_OUT).order_by("pk"))
-    completions = [one for one in every if not is_unusable(one)]
+    completions = [item for item in every if not is_unusable(item)]
     method = find_method(judge.method)
     if not isinstance(method, AskingMethod) or judge.endpoint is None:
-        return Replay(shown, tuple(_unused(judgment, one) for one in every), ())
+        return Replay(presentation, tuple(_unused(judgment, item) for item in every), ())
     requests = Requests(judge, method)
     steps: list[ReplayStep] = []
     try:
-        case = Case(Cell(judgment.pk, judgment.order, judgment.repeat, shown), method.ask(shown, setting_of(judge)))
-        while found := _next_answer(case, requests, judgment.repeat, completions):
-            state, completion = found
+        case = Case(
+            Cell(judgment.pk, judgment.order, judgment.repeat, presentation),
+            method.ask(presentation, setting_of(judge)),
+        )
+        while answer := _next_answer(case, requests, judgment.repeat, completions):
+            state, completion = answer
             completions.remove(completion)
             reply = Reply(completion.text, completion.finish_reason, completion.response)
             status, value = _read(state.call, reply)
@@ -83,9 +86,9 @@ def replay(judgment: Judgment) -> Replay:
         waiting = tuple(state.call for state in case.open_calls())
     except JudgingError:
         waiting = ()  # the method no longer has a prompt for this task: show the stored answers only
-    steps += [_unused(judgment, one) for one in completions]
-    steps += [_unusable(judgment, one) for one in every if is_unusable(one)]
-    return Replay(shown, tuple(steps), waiting)
+    steps += [_unused(judgment, item) for item in completions]
+    steps += [_unusable(judgment, item) for item in every if is_unusable(item)]
+    return Replay(presentation, tuple(steps), waiting)
 
 
 def shown_in(judgment: Judgment) -> Presentation:
@@ -110,9 +113,9 @@ def _next_answer(case: Case, requests: Requests, repeat: int, completions: list[
     """
     for state in case.open_calls():
         for call in (state.call, *([state.call.without_schema()] if state.call.plain is not None else [])):
-            wanted = requests.request(call, repeat=repeat, attempt=state.attempt)
+            request = requests.request(call, repeat=repeat, attempt=state.attempt)
             for completion in completions:
-                if completion.sample == wanted.sample and completion.request == wanted.body:
+                if completion.sample == request.sample and completion.request == request.body:
                     state.call = call
                     return state, completion
     return None
@@ -131,8 +134,8 @@ def _read(call: Call, reply: Reply) -> tuple[str, str]:
 def _format_value(value: Any) -> str:
     """Format the value read from an answer: the preferred text of a verdict, or any other value."""
     if isinstance(value, Outcome):
-        place = {-1: "first", 0: "tie", 1: "second"}[int(value.verdict)]
-        return place if value.p_second is None else f"{place}, P(second) = {value.p_second:.3f}"
+        text = {-1: "first", 0: "tie", 1: "second"}[int(value.verdict)]
+        return text if value.p_second is None else f"{text}, P(second) = {value.p_second:.3f}"
     return str(value)[:MOST_SHOWN]
 
 

@@ -25,18 +25,18 @@ A_PAGE = 20
 
 @study_view(*READERS)
 def comparison(request: HttpRequest, study: Study) -> HttpResponse:
-    """Compare a judge with another one or with people; without a choice, show the form only."""
+    """Compare a judge with another one or with people. Without a choice, show the form only."""
     ran = Judge.objects.filter(runs__study=study).distinct().order_by("name")
-    judges = [one for one in ran if not one.is_candidate]
+    judges = [judge for judge in ran if not judge.is_candidate]
     datasets = sorted(study.instances.order_by().values_list("dataset", flat=True).distinct())
-    chosen, gold = "first" in request.GET, study.instances.filter(gold__isnull=False).exists()
+    is_chosen, gold = "first" in request.GET, study.instances.filter(gold__isnull=False).exists()
     offered: dict[str, Any] = {
         "judges": judges,
         "beside": {PEOPLE: "people", **({GOLD: "gold labels"} if gold else {})},
         "datasets": datasets,
         "questions": named_questions(study),
     }
-    form = CompareForm(request.GET if chosen else None, **offered)
+    form = CompareForm(request.GET if is_chosen else None, **offered)
     context: dict[str, Any] = {"study": study, "form": form, "judges": judges}
     if not form.is_bound:
         return TemplateResponse(request, "judging/review/compare.html", context)
@@ -45,31 +45,31 @@ def comparison(request: HttpRequest, study: Study) -> HttpResponse:
     first, named = form.by_name[form.cleaned_data["first"]], form.cleaned_data["second"]
     second = form.by_name.get(named, named)
     question = form.cleaned_data["question"]
-    found = compare(study, first, second, dataset=form.cleaned_data["dataset"], question=question)
-    shown = found.order[: found.disagreements] if form.cleaned_data["only"] else found.order
+    compared = compare(study, first, second, dataset=form.cleaned_data["dataset"], question=question)
+    rows = compared.order[: compared.disagreements] if form.cleaned_data["only"] else compared.order
     if form.cleaned_data["drawn"]:
-        shown = draw_wrong(found, seed=form.cleaned_data["seed"] or 0)
-    page = Paginator(shown.tolist(), A_PAGE).get_page(request.GET.get("page"))
+        rows = draw_wrong(compared, seed=form.cleaned_data["seed"] or 0)
+    page = Paginator(rows.tolist(), A_PAGE).get_page(request.GET.get("page"))
     query = request.GET.copy()
     query.pop("page", None)
     context |= {
-        "found": found,
+        "found": compared,
         "first": first,
         "beside": offered["beside"].get(named, named),
         "second": second if isinstance(second, Judge) else None,
         "people": named == PEOPLE,
         "page": page,
         "query": query.urlencode(),
-        "rows": _rows(study, first, second, found, list(page.object_list), question),
+        "rows": _rows(study, first, second, compared, list(page.object_list), question),
     }
     return TemplateResponse(request, "judging/review/compare.html", context)
 
 
 def _rows(
-    study: Study, first: Judge, second: Judge | str, found: RatersCompared, places: Sequence[int], question: int
+    study: Study, first: Judge, second: Judge | str, compared: RatersCompared, indexes: Sequence[int], question: int
 ) -> list[dict[str, Any]]:
     """Return the pairs of one page with texts, verdicts, judgments and votes."""
-    keys = [int(found.pair[place]) for place in places]
+    keys = [int(compared.pair[index]) for index in indexes]
     pairs = judged_pairs(
         study, [judge for judge in (first, second) if isinstance(judge, Judge)], keys, question=question
     )
@@ -77,13 +77,13 @@ def _rows(
     return [
         {
             "pair": pair,
-            "verdicts": (found.first[place], found.second[place]),
-            "differ": abs(found.first[place] - found.second[place]) > 0,
-            "said": [one for one in pair.said if one.run.judge_id == first.pk],  # type: ignore[attr-defined]
-            "beside": [one for one in pair.said if isinstance(second, Judge) and one.run.judge_id == second.pk],  # type: ignore[attr-defined]
+            "verdicts": (compared.first[index], compared.second[index]),
+            "differ": abs(compared.first[index] - compared.second[index]) > 0,
+            "said": [row for row in pair.said if row.run.judge_id == first.pk],  # type: ignore[attr-defined]
+            "beside": [row for row in pair.said if isinstance(second, Judge) and row.run.judge_id == second.pk],  # type: ignore[attr-defined]
             "votes": votes.get(pair.pk, []),
         }
-        for pair, place in zip(pairs, places, strict=True)
+        for pair, index in zip(pairs, indexes, strict=True)
     ]
 
 
@@ -96,20 +96,20 @@ RELATED = (
 @study_view(*READERS)
 def judgment(request: HttpRequest, study: Study, judgment_id: int) -> HttpResponse:
     """Show one judgment with the exact messages sent, each completion, and how it was read."""
-    found = get_object_or_404(Judgment.objects.select_related(*RELATED), run__study=study, pk=judgment_id)
+    row = get_object_or_404(Judgment.objects.select_related(*RELATED), run__study=study, pk=judgment_id)
     context = {
         "study": study,
-        "judgment": found,
-        "judge": found.run.judge,
-        "currency": found.run.judge.endpoint.currency if found.run.judge.endpoint else "",
-        "replay": replay(found),
-        "cut": completions_with_cut_prompts([found.run_id]) if found.run.judge.endpoint else set(),
-        "has_table": TableMaking.objects.filter(judgment=found).exists(),
-        "asked": named_questions(study).get(found.question),
-        "votes": votes_on(study, [found.pair_id], question=found.question).get(found.pair_id, []),
-        "others": found.run.judgments.for_question(found.question)
-        .filter(pair=found.pair_id)
-        .exclude(pk=found.pk)
+        "judgment": row,
+        "judge": row.run.judge,
+        "currency": row.run.judge.endpoint.currency if row.run.judge.endpoint else "",
+        "replay": replay(row),
+        "cut": completions_with_cut_prompts([row.run_id]) if row.run.judge.endpoint else set(),
+        "has_table": TableMaking.objects.filter(judgment=row).exists(),
+        "asked": named_questions(study).get(row.question),
+        "votes": votes_on(study, [row.pair_id], question=row.question).get(row.pair_id, []),
+        "others": row.run.judgments.for_question(row.question)
+        .filter(pair=row.pair_id)
+        .exclude(pk=row.pk)
         .order_by("repeat", "negated", "order"),
     }
     return TemplateResponse(request, "judging/review/judgment.html", context)

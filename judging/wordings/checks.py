@@ -104,7 +104,7 @@ READERS = (*PARSERS, SCORE)  # a prompt of one's own may name
 
 
 def problems_of(text: str, parser: str, *, form: str = "") -> list[str]:
-    """List all problems of a prompt with this parser; empty if it can be used.
+    """List all problems of a prompt with this parser, or an empty string if it can be used.
 
     form : published form that it had, in which texts have no fences and answers are asked for in other words
     """
@@ -117,10 +117,10 @@ def problems_of(text: str, parser: str, *, form: str = "") -> list[str]:
     except BadSettings as error:
         return [str(error)]
     required = frozenset({"fence", "source", "text"}) if parser == SCORE else PAIR
-    known = OF_ONE_TEXT if parser == SCORE else OWN_PLACEHOLDERS
+    placeholders = OF_ONE_TEXT if parser == SCORE else OWN_PLACEHOLDERS
     problems = [*_parser(parser), *_stray_dollars(text)]
-    problems += _placeholders(last, required - {"fence"} if form else required, known, any_answer=bool(earlier))
-    problems += [str(told) for needed, told in ANSWER_FORMS.get(parser, []) if not form and not needed(last)]
+    problems += _placeholders(last, required - {"fence"} if form else required, placeholders, any_answer=bool(earlier))
+    problems += [str(problem) for needed, problem in ANSWER_FORMS.get(parser, []) if not form and not needed(last)]
     if not problems:
         try:
             check_wording(text, parser)
@@ -130,22 +130,22 @@ def problems_of(text: str, parser: str, *, form: str = "") -> list[str]:
 
 
 def _parser(parser: str) -> list[str]:
-    known = ", ".join(READERS)
+    parsers = ", ".join(READERS)
     if not parser:
-        return [f"It names no parser. There are: {known}."]
+        return [f"It names no parser. There are: {parsers}."]
     if parser not in READERS:
-        return [f"There is no parser {parser[:80]}. There are: {known}."]
+        return [f"There is no parser {parser[:80]}. There are: {parsers}."]
     return []
 
 
-def _placeholders(text: str, required: frozenset[str], known: frozenset[str], *, any_answer: bool) -> list[str]:
-    """List what the last call lacks or has too much; those before it, and what shows their answers, are checked later."""
-    found = set(Template(text).get_identifiers())
+def _placeholders(text: str, required: frozenset[str], allowed: frozenset[str], *, any_answer: bool) -> list[str]:
+    """List problems of the last call's placeholders. Earlier calls and their answers are checked later."""
+    used = set(Template(text).get_identifiers())
     problems = []
-    if missing := required - found:
+    if missing := required - used:
         problems.append(f"These placeholders are missing: {format_placeholders(missing)}.")
-    if not any_answer and (unknown := found - known):
-        problems.append(f"Nothing fills {format_placeholders(unknown)}. There are: {format_placeholders(known)}.")
+    if not any_answer and (unknown := used - allowed):
+        problems.append(f"Nothing fills {format_placeholders(unknown)}. There are: {format_placeholders(allowed)}.")
     return problems
 
 
@@ -172,7 +172,7 @@ def fitting_methods(parser: str = "") -> list[str]:
     return [name for name, method in methods if isinstance(method, PromptedMethod) and method.own_wording]
 
 
-def preview(text: str, parser: str, shown: Presentation, *, system: str = "") -> list[dict[str, str]]:
+def preview(text: str, parser: str, presentation: Presentation, *, system: str = "") -> list[dict[str, str]]:
     """Return the messages that a judge with this prompt sends about a presentation, the same in all methods.
 
     Of several calls each follows the one before, with a note where its answer will stand.
@@ -183,7 +183,7 @@ def preview(text: str, parser: str, shown: Presentation, *, system: str = "") ->
     if not isinstance(method, AskingMethod):
         raise TypeError(method.name)
     first = [{"role": "system", "content": system}] if system else []
-    procedure, sent = method.ask(shown, setting), []
+    procedure, sent = method.ask(presentation, setting), []
     calls = next(procedure)
     while True:
         for call in calls:

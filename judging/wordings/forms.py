@@ -17,7 +17,7 @@ BOTH = "Choose a file or paste a text, not both."
 
 
 class PromptForm(forms.Form):
-    """A prompt, pasted or as a file; `given` holds the parsed one if it is valid."""
+    """A prompt, pasted or as a file. `given` holds the parsed one if it is valid."""
 
     name = ShortNameField(
         required=False,
@@ -73,7 +73,7 @@ class PromptForm(forms.Form):
 
 
 class PairForm(forms.Form):
-    """The pair of a study for the preview, by default the first; `pair` is its primary key."""
+    """The pair of a study for the preview, by default the first. `pair` is its primary key."""
 
     instance = forms.CharField(required=False, max_length=200, label="Instance", help_text="Empty: the first one.")
     number = forms.IntegerField(required=False, min_value=1, max_value=32_767, label="Pair")

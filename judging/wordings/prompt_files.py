@@ -30,19 +30,25 @@ class FolderReading:
 
 
 def add_prompt(
-    *, given: PromptText, name: str = "", parser: str = "", group: ResearchGroup | None = None
+    *, prompt: PromptText, name: str = "", parser: str = "", group: ResearchGroup | None = None
 ) -> tuple[PromptFile, bool]:
-    """Store a prompt under a name; return its version and whether that is new. Without a group it is for all groups.
+    """Store a prompt for a group or for all. Return its version and whether that is new.
 
     Versions are never changed: a text or parser that differs from the latest version's becomes the next version.
     `name` and `parser` override the head of the file.
     Raises: BadPrompt with all its problems, or if the name is another group's.
     """
-    name, parser = name or given.name, parser or given.parser
-    if problems := [*_problems_of_name(name), *problems_of(given.text, parser, form=given.form)]:
+    name, parser = name or prompt.name, parser or prompt.parser
+    if problems := [*_problems_of_name(name), *problems_of(prompt.text, parser, form=prompt.form)]:
         raise BadPrompt(problems)
-    wanted = {"group": group, "parser": parser, "text": given.text, "system_prompt": given.system, "form": given.form}
-    return _next_version(name, wanted)
+    fields = {
+        "group": group,
+        "parser": parser,
+        "text": prompt.text,
+        "system_prompt": prompt.system,
+        "form": prompt.form,
+    }
+    return _next_version(name, fields)
 
 
 def _problems_of_name(name: str) -> list[str]:
@@ -54,16 +60,16 @@ def _problems_of_name(name: str) -> list[str]:
 
 
 @transaction.atomic
-def _next_version(name: str, wanted: Mapping[str, Any]) -> tuple[PromptFile, bool]:
+def _next_version(name: str, fields: Mapping[str, Any]) -> tuple[PromptFile, bool]:
     while True:
         latest = PromptFile.objects.filter(name=name).order_by("version").last()
-        if latest is not None and latest.group != wanted["group"]:
+        if latest is not None and latest.group != fields["group"]:
             raise BadPrompt([f"The name {name} is taken. Please choose another."])
-        if latest is not None and all(getattr(latest, field) == value for field, value in wanted.items()):
+        if latest is not None and all(getattr(latest, field) == value for field, value in fields.items()):
             return latest, False
         version = latest.version + 1 if latest else 1
-        validate(PromptFile(name=name, version=version, **wanted))
-        prompt, is_new = PromptFile.objects.get_or_create(name=name, version=version, defaults=wanted)
+        validate(PromptFile(name=name, version=version, **fields))
+        prompt, is_new = PromptFile.objects.get_or_create(name=name, version=version, defaults=fields)
         if is_new:
             return prompt, True
         # Another process added this version: try again.
@@ -76,8 +82,8 @@ def read_folder() -> FolderReading:
         try:
             if file.stat().st_size > LONGEST_FILE:
                 raise BadPrompt([f"The file is larger than {LONGEST_FILE:,} bytes."])
-            given = read_prompt(file.read_bytes())
-            prompt, is_new = add_prompt(given=given, name=given.name or file.stem)
+            prompt_text = read_prompt(file.read_bytes())
+            prompt, is_new = add_prompt(prompt=prompt_text, name=prompt_text.name or file.stem)
         except BadPrompt as error:
             reading.problems[file.name] = error.problems
         except AnnotationError as error:
@@ -111,12 +117,17 @@ def find_prompt(name: str, group: ResearchGroup | None = None) -> PromptFile:
             raise BadPrompt([f"{file}: {problem}" for problem in problems])
     prompts = PromptFile.objects.all() if group is None else prompt_files_of(group)
     if matched := VERSIONED.fullmatch(name):
-        found = prompts.filter(name=matched["name"], version=int(matched["version"])).first()
+        prompt = prompts.filter(name=matched["name"], version=int(matched["version"])).first()
     else:
-        found = prompts.filter(name=name).order_by("version").last()
-    if found is None:
-        known = (
-            ", ".join(sorted({f"{one.name}.v{one.version}" for one in prompts.only("name", "version")})) or "none yet"
+        prompt = prompts.filter(name=name).order_by("version").last()
+    if prompt is None:
+        names = (
+            ", ".join(
+                sorted(
+                    {f"{prompt_file.name}.v{prompt_file.version}" for prompt_file in prompts.only("name", "version")}
+                )
+            )
+            or "none yet"
         )
-        raise UnknownJudge(f"there is no prompt file {name}; there are: {known}")
-    return found
+        raise UnknownJudge(f"there is no prompt file {name}; there are: {names}")
+    return prompt

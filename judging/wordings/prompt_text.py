@@ -14,7 +14,7 @@ KEYS = ("name", "parser", "system")
 
 @dataclass(frozen=True)
 class PromptText:
-    """A parsed prompt file; name, parser and system prompt are empty if it doesn't give them.
+    """A parsed prompt file. Name, parser and system prompt are empty if it doesn't give them.
 
     form : published form in which it was written; empty for our own
     """
@@ -61,22 +61,22 @@ def split_prompt(text: str) -> PromptText:
     matched = HEAD.match(text)
     if matched is None:
         raise BadPrompt(["The head that begins with --- has no second line of three dashes."])
-    said = _head(matched["lines"].splitlines())
-    return PromptText(text[matched.end() :].strip(), **said)
+    settings = _head(matched["lines"].splitlines())
+    return PromptText(text[matched.end() :].strip(), **settings)
 
 
 def _head(lines: Sequence[str]) -> dict[str, str]:
     """Parse `key: value` lines."""
-    said: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for line in filter(str.strip, lines):
         key, colon, value = (part.strip() for part in line.partition(":"))
         if not colon or key not in KEYS:
-            allowed = ", ".join(f"{one}: …" for one in KEYS)
+            allowed = ", ".join(f"{allowed_key}: …" for allowed_key in KEYS)
             raise BadPrompt([f"The head may hold {allowed}; it holds: {line[:80]}"])
-        if key in said:
+        if key in settings:
             raise BadPrompt([f"The head says {key} twice."])
-        said[key] = value
-    return said
+        settings[key] = value
+    return settings
 
 
 def unstorable(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Reading prompts in the forms in which others have published theirs. No database; none of their texts comes with Tandem.
+"""Reading prompts in the forms of published projects, whose texts don't come with Tandem.
 
 A file is read as it is: its fields become the placeholders of our prompts, and all else stays. Texts stand without
 fences, as they do there.
@@ -38,7 +38,7 @@ class Form:
 
 
 def read_published(data: bytes, form: str, entry: str = "") -> PromptText:
-    """Return one prompt of a published file, with the usual parser; without `entry`, the only one that shows two texts.
+    """Return one prompt of a published file, with the usual parser. Without `entry`, the only one that shows two texts.
 
     Raises: BadPrompt for an unknown form, a file of another form, and a prompt that can't be used
     """
@@ -48,32 +48,32 @@ def read_published(data: bytes, form: str, entry: str = "") -> PromptText:
         raise BadPrompt([too_long()])
     text = decode(data)
     try:
-        found = FORMS[form].read(text)
+        prompts = FORMS[form].read(text)
     except (ValueError, TypeError, LookupError, AttributeError, SyntaxError, RecursionError, yaml.YAMLError) as error:
         raise BadPrompt([f"The file has not the form {form} ({type(error).__name__})."]) from error
-    prompt = _chosen(found, entry)
+    prompt = _chosen(prompts, entry)
     if problems := [*unstorable(prompt.text), *unstorable(prompt.system)]:
         raise BadPrompt(problems)
-    asked = f"{prompt.system}\n{prompt.text}"
-    parser = next(name for pattern, name in FORMS[form].parsers if re.search(pattern, asked))
+    text_asked = f"{prompt.system}\n{prompt.text}"
+    parser = next(name for pattern, name in FORMS[form].parsers if re.search(pattern, text_asked))
     return replace(prompt, parser=parser, form=form)
 
 
-def _chosen(found: Mapping[str, PromptText], entry: str) -> PromptText:
-    if entry in found:
-        return found[entry]
-    if not entry and len(found) == 1:
-        return next(iter(found.values()))
-    raise BadPrompt([f"Name one of the prompts that show two texts: {', '.join(found) or '–'}."])
+def _chosen(prompts: Mapping[str, PromptText], entry: str) -> PromptText:
+    if entry in prompts:
+        return prompts[entry]
+    if not entry and len(prompts) == 1:
+        return next(iter(prompts.values()))
+    raise BadPrompt([f"Name one of the prompts that show two texts: {', '.join(prompts) or '–'}."])
 
 
-def _pairwise(found: Iterable[tuple[str, Iterable[tuple[str, str | None]], str]]) -> dict[str, PromptText]:
+def _pairwise(entries: Iterable[tuple[str, Iterable[tuple[str, str | None]], str]]) -> dict[str, PromptText]:
     """Return the prompts of which we can fill every field and which show two texts, by name.
 
-    found : name, template and system prompt of each; a template is a row of texts, each with the field after it
+    entries : name, template and system prompt of each; a template is a row of texts, each with the field after it
     """
     prompts = {}
-    for name, template, system in found:
+    for name, template, system in entries:
         parts = [(literal, None if field is None else FIELDS.get(field.lower(), "")) for literal, field in template]
         fields = [field for _literal, field in parts if field is not None]
         once = fields.count("first") == fields.count("second") == 1  # more often in prompts about a batch of pairs
@@ -89,9 +89,9 @@ def _formatted(template: str) -> list[tuple[str, str | None]]:
 
 
 def _alpaca_eval(text: str) -> Mapping[str, PromptText]:
-    """Read one template, with or without marks of a chat's turns; braces that hold no field of ours stay as they are."""
+    """Read one template, with or without marks of a chat's turns. Braces without a field of ours stay."""
     turns = [(turn["role"], turn["text"]) for turn in TURN.finditer(text)] or [("user", text)]
-    roles = [role for role, _said in turns]
+    roles = [role for role, _text in turns]
     if roles not in (["user"], ["system", "user"]):
         raise ValueError(roles)
     pieces = FIELD.split(turns[-1][1])
@@ -106,21 +106,21 @@ def _mt_bench(text: str) -> Mapping[str, PromptText]:
 
 
 def _arena_hard(text: str) -> Mapping[str, PromptText]:
-    """Read a judge's settings in YAML; the template may be a list of one."""
+    """Read a judge's settings in YAML. The template may be a list of one."""
     settings: Any = yaml.safe_load(text)
-    given = settings["prompt_template"]
-    [template] = [given] if isinstance(given, str) else given
+    template_text = settings["prompt_template"]
+    [template] = [template_text] if isinstance(template_text, str) else template_text
     return _pairwise([("prompt", _formatted(template), settings.get("system_prompt") or "")])
 
 
 def _prometheus(text: str) -> Mapping[str, PromptText]:
-    """Read the texts that a Python file gives names to; nothing in it is run."""
+    """Read the texts that a Python file names, without running it."""
     named: dict[str, str] = {}
     for step in ast.parse(text).body:
         if isinstance(step, ast.Assign) and isinstance(step.value, ast.Constant) and isinstance(step.value.value, str):
             named |= {name.id: step.value.value for name in step.targets if isinstance(name, ast.Name)}
-    system = next((said for name, said in named.items() if "REL" in name and "SYSTEM" in name), "")
-    return _pairwise((name, _formatted(said), system) for name, said in named.items() if "SYSTEM" not in name)
+    system = next((content for name, content in named.items() if "REL" in name and "SYSTEM" in name), "")
+    return _pairwise((name, _formatted(content), system) for name, content in named.items() if "SYSTEM" not in name)
 
 
 MARKED = [("", "brackets")]

@@ -23,34 +23,34 @@ Messages = list[dict[str, str]]
 
 @study_view(*READERS, methods=FORM)
 def prompts(request: HttpRequest, study: Study) -> HttpResponse:
-    """List the prompts for judges of this study; check one, or add it for the study's group."""
+    """List the prompts for judges of this study, and check or add one for the study's group."""
     if request.method != "POST":
         return _page(request, study, PromptForm(), PairForm(study=study))
     form, pair = PromptForm(request.POST, request.FILES), PairForm(request.POST, study=study)
     if "check" in request.POST:
         return _checked(request, study, form, pair)
-    found = _added(request, study, form)
-    if found is None:
+    response = _added(request, study, form)
+    if response is None:
         return _page(request, study, form, pair, status=422)
-    return redirect("judging:prompt", study.slug, found.pk)
+    return redirect("judging:prompt", study.slug, response.pk)
 
 
 def _added(request: HttpRequest, study: Study, form: PromptForm) -> PromptFile | None:
-    """Add the form's prompt; problems become form errors."""
+    """Add the form's prompt, or its problems as form errors."""
     if not form.is_valid():
         return None
     name, parser = form.cleaned_data["name"], form.cleaned_data["parser"]
     try:
-        found, is_new = add_prompt(given=form.given, name=name, parser=parser, group=study.group)
+        prompt, is_new = add_prompt(prompt=form.given, name=name, parser=parser, group=study.group)
     except BadPrompt as error:
         form.add_error("name", error.problems)
         return None
-    messages.success(request, f"Prompt {found} {'added' if is_new else 'is there already, with this text'}.")
-    return found
+    messages.success(request, f"Prompt {prompt} {'added' if is_new else 'is there already, with this text'}.")
+    return prompt
 
 
 def _checked(request: HttpRequest, study: Study, form: PromptForm, pair: PairForm) -> HttpResponse:
-    """Show a prompt's problems, or the messages that a judge would send; nothing is stored."""
+    """Show a prompt's problems, or the messages that a judge would send. Nothing is stored."""
     sent = sent_messages(form.given, form.cleaned_data["parser"], pair) if form.is_valid() else []
     status = 200 if form.is_valid() and pair.is_valid() else 422
     if is_htmx(request):
@@ -62,16 +62,16 @@ def _checked(request: HttpRequest, study: Study, form: PromptForm, pair: PairFor
 @study_view(*READERS)
 def prompt(request: HttpRequest, study: Study, prompt_id: int) -> HttpResponse:
     """Show one version of a prompt, and the messages that a judge would send about a pair of this study."""
-    found = get_object_or_404(prompt_files_of(study.group).select_related("group"), pk=prompt_id)
+    prompt_file = get_object_or_404(prompt_files_of(study.group).select_related("group"), pk=prompt_id)
     pair = PairForm(request.GET, study=study)
     context = {
         "study": study,
-        "prompt": found,
+        "prompt": prompt_file,
         "pair_form": pair,
-        "sent": sent_messages(PromptText(found.text, system=found.system_prompt), found.parser, pair),
-        "versions": PromptFile.objects.filter(name=found.name).order_by("-version"),
-        "judges": judges_seen_by(request.user).filter(prompt_file=found),
-        "methods": fitting_methods(found.parser),
+        "sent": sent_messages(PromptText(prompt_file.text, system=prompt_file.system_prompt), prompt_file.parser, pair),
+        "versions": PromptFile.objects.filter(name=prompt_file.name).order_by("-version"),
+        "judges": judges_seen_by(request.user).filter(prompt_file=prompt_file),
+        "methods": fitting_methods(prompt_file.parser),
     }
     part = "#sent" if is_htmx(request) else ""
     return TemplateResponse(
@@ -79,13 +79,13 @@ def prompt(request: HttpRequest, study: Study, prompt_id: int) -> HttpResponse:
     )
 
 
-def sent_messages(given: PromptText, parser: str, form: PairForm) -> Messages:
-    """Return the messages about the chosen pair, system A first; empty without a pair."""
+def sent_messages(prompt: PromptText, parser: str, form: PairForm) -> Messages:
+    """Return the messages about the chosen pair, system A first, or an empty string without a pair."""
     if not form.is_valid() or form.pair is None:
         return []
     pair = Pair.objects.values_list(*PAIR_FIELDS).get(pk=form.pair)
     presented = present(Judge(), pair, asked=form.study.questions[MAIN], order=AB)
-    return preview(given.text, parser, presented, system=given.system)
+    return preview(prompt.text, parser, presented, system=prompt.system)
 
 
 def _page(

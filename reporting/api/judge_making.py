@@ -175,7 +175,7 @@ class StudyJudges(GenericViewSet[Any]):
         study: Study = self.get_object()
         form = read_form(PromptForm, body_of(request), exclude=["file"])
         named = {name: form.cleaned_data[name] for name in ("name", "parser")}
-        prompt, is_new = add_prompt(given=form.given, group=study.group, **named)
+        prompt, is_new = add_prompt(prompt=form.given, group=study.group, **named)
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
         return Response(PromptSerializer(prompt).data, status=code)
 

@@ -33,7 +33,7 @@ class Command(TandemCommand):
             raise CommandError("--entry names a prompt of a published file: give its --form")
         given = read_published(data, options["form"], options["entry"]) if options["form"] else read_prompt(data)
         prompt, is_new = add_prompt(
-            given=given,
+            prompt=given,
             name=options["name"] or given.name or Path(file_name).stem,
             parser=options["parser"],
             group=find_group(options["group"]) if options["group"] else None,

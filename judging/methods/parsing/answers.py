@@ -112,7 +112,7 @@ def is_cut(reply: Reply) -> bool:
     return reply.is_cut_off and not parts_of(reply.text).is_closed
 
 
-def whole(found: FoundVerdict, reply: Reply) -> FoundVerdict:
+def whole(verdict: FoundVerdict, reply: Reply) -> FoundVerdict:
     """Return a verdict, unless the length limit ended the answer where more was to follow.
 
     Words behind the verdict may lead to another one. The end of the line too: `Preferred: A` may be half of
@@ -121,16 +121,16 @@ def whole(found: FoundVerdict, reply: Reply) -> FoundVerdict:
     Raises: UnparsedVerdict
     """
     if not is_cut(reply):
-        return found
+        return verdict
     answer = visible_answer(reply.text)
-    if found.is_repeated or has_open_element(answer) or ALOUD.match(answer) or has_open_block(answer):
+    if verdict.is_repeated or has_open_element(answer) or ALOUD.match(answer) or has_open_block(answer):
         raise no_verdict(reply.text)
     before, _, last = readable(reply.text).rstrip(" ").rpartition("\n")
-    ends = last == found.line.rstrip(" ") and last.upper().endswith(found.letter.upper())
+    ends = last == verdict.line.rstrip(" ") and last.upper().endswith(verdict.letter.upper())
     is_lone = not before.strip() and ":" not in last
-    if has_words(found.after) or (ends and not is_lone):
+    if has_words(verdict.after) or (ends and not is_lone):
         raise no_verdict(reply.text)
-    return found
+    return verdict
 
 
 def has_open_block(answer: str) -> bool:
@@ -155,8 +155,8 @@ def no_verdict(completion: str) -> UnparsedVerdict:
 def marked_in(line: str) -> list[str]:
     """Return the answers that are marked as such in a line, without those that it cites."""
     own = CITED.sub("", line)
-    found = (match for match in MARK.finditer(own) if not match.start() or own[match.start() - 1] not in QUOTES)
-    return [match[match.lastgroup or 0] for match in found]
+    marks = (match for match in MARK.finditer(own) if not match.start() or own[match.start() - 1] not in QUOTES)
+    return [match[match.lastgroup or 0] for match in marks]
 
 
 def is_mark(line: str) -> bool:

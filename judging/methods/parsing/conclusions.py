@@ -41,7 +41,7 @@ class Conclusion:
     verbs: tuple[str, ...]
 
     def letter_in(self, line: str) -> str | None:
-        """Return the letter that the last sentence of a line names; `None` if doubtful or quoted."""
+        """Return the letter that the last sentence of a line names, or `None` if doubtful or quoted."""
         if is_quotation(line) or CITING.search(line):
             return None
         sentence = _SENTENCE_END.split(line.strip())[-1]

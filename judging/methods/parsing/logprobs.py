@@ -40,14 +40,14 @@ class Shares:
 
 
 def tokens_in(response: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the tokens of an answer with their log-probabilities and alternatives; none where a part is malformed."""
+    """Return an answer's tokens with log-probabilities and alternatives, or none where a part is malformed."""
     choice = (response.get("choices") or [{}])[0]
     content = (choice.get("logprobs") or {}).get("content") if isinstance(choice, dict) else None
     return [token for token in content if isinstance(token, dict)] if isinstance(content, list) else []
 
 
 def bare(token: object) -> str:
-    """Return a token's text without surrounding spaces and marks; a token that is written as bytes is decoded."""
+    """Return a token's text without surrounding spaces and marks. A token that is written as bytes is decoded."""
     text = str(token)
     if BYTES.fullmatch(text):
         text = bytes(int(digits, 16) for digits in BYTE.findall(text)).decode("utf-8", "replace")
@@ -60,7 +60,7 @@ def letter_of(token: object) -> str:
 
 
 def shares_of(response: Mapping[str, Any], letter: str, answers: Sequence[str]) -> Shares | None:
-    """Return the answers' shares at the last token equal to `letter`; `None` without probabilities or such a token."""
+    """Return the answers' shares at the last token equal to `letter`, or `None` without probabilities or such a token."""
     for token in reversed(tokens_in(response)):
         if bare(token.get("token")) == letter:
             return shares_at(token, answers)
@@ -68,7 +68,7 @@ def shares_of(response: Mapping[str, Any], letter: str, answers: Sequence[str]) 
 
 
 def shares_at(token: Mapping[str, Any], answers: Sequence[str]) -> Shares | None:
-    """Return the answers' shares of their probability at one token; `None` if it has no list of alternatives.
+    """Return the answers' shares of their probability at one token, or `None` if it has no list of alternatives.
 
     Spellings of an answer count together. One that isn't listed has as much as it can have: no more than the least
     likely alternative, nor than the listed ones leave.
@@ -76,17 +76,17 @@ def shares_at(token: Mapping[str, Any], answers: Sequence[str]) -> Shares | None
     listed = dict(_alternatives(token))
     if not listed:
         return None
-    found = {answer: sum(p for name, p in listed.items() if letter_of(name) == answer) for answer in answers}
-    mass = min(1.0, sum(found.values()))
-    missing = [answer for answer, p in found.items() if not p]
-    rest = max(ROUNDING, 1 - sum(listed.values()))
-    found |= dict.fromkeys(missing, min(rest / max(1, len(missing)), *listed.values()))
-    total = sum(found.values())
-    return Shares(mass, {answer: p / total if total else 1 / len(answers) for answer, p in found.items()})
+    shares = {answer: sum(p for name, p in listed.items() if letter_of(name) == answer) for answer in answers}
+    mass = min(1.0, sum(shares.values()))
+    missing = [answer for answer, p in shares.items() if not p]
+    unlisted = max(ROUNDING, 1 - sum(listed.values()))
+    shares |= dict.fromkeys(missing, min(unlisted / max(1, len(missing)), *listed.values()))
+    total = sum(shares.values())
+    return Shares(mass, {answer: p / total if total else 1 / len(answers) for answer, p in shares.items()})
 
 
 def _alternatives(token: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Yield a token and its alternatives with their probabilities; nothing without a list of them."""
+    """Yield a token and its alternatives with their probabilities, if they are listed."""
     listed = token.get("top_logprobs")
     if not isinstance(listed, list) or all(_logprob_of(entry) is None for entry in listed):
         return

@@ -51,11 +51,11 @@ LONGEST_LITERAL = 20_000
 
 
 def merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object; of a name with several values all of them, as a list, which is no answer."""
-    found: dict[str, Any] = {}
+    """Return a JSON object. A repeated name has the list of its values, which isn't an answer."""
+    result: dict[str, Any] = {}
     for name, value in pairs:
-        found[name] = value if found.setdefault(name, value) == value else [found[name], value]
-    return found
+        result[name] = value if result.setdefault(name, value) == value else [result[name], value]
+    return result
 
 
 DECODER = json.JSONDecoder(object_pairs_hook=merged)
@@ -71,7 +71,7 @@ class ParsedAnswer:
 
 @dataclass(frozen=True)
 class Offer:
-    """What a prompt offers: the labels of the verdict line, and whether a tie is allowed.
+    """The labels of the verdict line that a prompt offers, with or without a tie.
 
     negated : the question is which text is worse
     """
@@ -92,7 +92,7 @@ class Offer:
 
     @cached_property
     def neutral_form(self) -> VerdictForm:
-        """The form of a line labelled as final; a plain `Verdict: B` may be about something else."""
+        """The form of a line labelled as final. A plain `Verdict: B` may be about something else."""
         return self._form(tuple(f"final {label}" for label in NEUTRAL))
 
     def _form(self, labels: tuple[str, ...]) -> VerdictForm:
@@ -107,11 +107,11 @@ class Offer:
 
     @cached_property
     def sentence(self) -> re.Pattern[str]:
-        """The form of a sentence with a verdict; repetitions are possessive, as in `VerdictForm`."""
+        """The form of a sentence with a verdict. Repetitions are possessive, as in `VerdictForm`."""
         edge = rf"[\s{re.escape(MARKUP)}]*+"
-        what, better = ("|".join(map(re.escape, words)) for words in (NOUNS, self.labels))
+        noun, better = ("|".join(map(re.escape, words)) for words in (NOUNS, self.labels))
         return re.compile(
-            rf"^{edge}(?:(?:therefore|thus|so|hence|overall),?\s++)?{edge}(?:the\s++)?(?:{what}){edge}"
+            rf"^{edge}(?:(?:therefore|thus|so|hence|overall),?\s++)?{edge}(?:the\s++)?(?:{noun}){edge}"
             rf"(?P<letter>[{FIRST}{SECOND}])(?!\w){edge}is\s++(?:the\s++)?(?:{better})\b\W*+$",
             re.IGNORECASE,
         )
@@ -143,18 +143,18 @@ def find_parser(name: str) -> Parser:
 
 @parser("verdict-line")
 def verdict_line(reply: Reply, offer: Offer) -> ParsedAnswer:
-    """The last line `Preferred: B`, or a lone letter at the end; else a conclusion.
+    """The last line `Preferred: B`, or a lone letter at the end, or a conclusion.
 
     A conclusion is a last line `Final answer: B` or a last sentence; earlier ones may be quoted from the texts.
     """
     if is_json(reply.text):
         return json_object(reply, offer)
-    if found := offer.form.find(reply.text):
-        return ParsedAnswer(whole(found, reply).letter, found.rationale)
+    if verdict := offer.form.find(reply.text):
+        return ParsedAnswer(whole(verdict, reply).letter, verdict.rationale)
     lines = lines_of(CODE.sub("", readable(reply.text)))
     if lines and not (len(lines) > 1 and is_introduction(lines[-2])):
-        if found := offer.neutral_form.find(lines[-1]):
-            return ParsedAnswer(whole(found, reply).letter, "\n".join(lines[:-1]).strip())
+        if verdict := offer.neutral_form.find(lines[-1]):
+            return ParsedAnswer(whole(verdict, reply).letter, "\n".join(lines[:-1]).strip())
         if (concluded := offer.conclusion.letter_in(lines[-1])) and not is_cut(reply):
             return ParsedAnswer(concluded, "\n".join(lines).strip())
     raise no_verdict(reply.text)
@@ -162,30 +162,30 @@ def verdict_line(reply: Reply, offer: Offer) -> ParsedAnswer:
 
 @parser("letter")
 def letter(reply: Reply, offer: Offer) -> ParsedAnswer:
-    """Only a letter; also a letter followed by reasons, or a verdict line."""
-    found = whole(offer.form.read(reply.text, letter_first=True), reply)
-    return ParsedAnswer(found.letter, found.rationale)
+    """Only a letter. Also a letter followed by reasons, or a verdict line."""
+    verdict = whole(offer.form.read(reply.text, letter_first=True), reply)
+    return ParsedAnswer(verdict.letter, verdict.rationale)
 
 
 @parser("brackets")
 def brackets(reply: Reply, offer: Offer) -> ParsedAnswer:
     """The last line with `[[B]]`, `[[A>B]]`, `[[A=B]]`, `[RESULT] B` or `\\boxed{B}`."""
-    if (found := offer.form.find(reply.text, marks_only=True)) is None:
+    if (verdict := offer.form.find(reply.text, marks_only=True)) is None:
         raise no_verdict(reply.text)
-    return ParsedAnswer(whole(found, reply).letter, found.rationale)
+    return ParsedAnswer(whole(verdict, reply).letter, verdict.rationale)
 
 
 @parser("sentence")
 def sentence(reply: Reply, offer: Offer) -> ParsedAnswer:
     """The last line that consists of a sentence like `Therefore, Output (b) is better.`"""
     lines = answer_lines(reply.text)
-    for place in range(len(lines) - 1, -1, -1):
-        if not is_quotation(lines[place]) and (found := offer.sentence.match(lines[place])):
-            letter, after = found["letter"].upper(), "\n".join(lines[place + 1 :])
-            refuse_cut(reply, after or ("" if found[0].rstrip(f"{MARKUP}{QUOTES} ").endswith((".", "!")) else letter))
+    for index in range(len(lines) - 1, -1, -1):
+        if not is_quotation(lines[index]) and (match := offer.sentence.match(lines[index])):
+            letter, after = match["letter"].upper(), "\n".join(lines[index + 1 :])
+            refuse_cut(reply, after or ("" if match[0].rstrip(f"{MARKUP}{QUOTES} ").endswith((".", "!")) else letter))
             if is_contradicted(letter, after, offer):
                 break
-            return ParsedAnswer(letter, "\n".join(lines[:place]).strip())
+            return ParsedAnswer(letter, "\n".join(lines[:index]).strip())
     raise no_verdict(reply.text)
 
 
@@ -194,12 +194,14 @@ def json_object(reply: Reply, offer: Offer) -> ParsedAnswer:
     """The last JSON object with the verdict under `verdict`, `choice`, or the verdict line's label."""
     names = {"verdict", "choice", *offer.labels}
     for value, after in reversed(objects_in(reply.text)):
-        said = {str(entry).strip().upper() for name, entry in value.items() if name.lower().replace("_", " ") in names}
-        if not said:
+        letters = {
+            str(entry).strip().upper() for name, entry in value.items() if name.lower().replace("_", " ") in names
+        }
+        if not letters:
             continue
-        letter = said.pop()
+        letter = letters.pop()
         letter = TIE if letter == "TIE" else letter
-        if said or letter not in offer.letters or is_contradicted(letter, after, offer):
+        if letters or letter not in offer.letters or is_contradicted(letter, after, offer):
             break
         refuse_cut(reply, after)
         return ParsedAnswer(letter, rationale_in(value))
@@ -210,7 +212,9 @@ def json_object(reply: Reply, offer: Offer) -> ParsedAnswer:
 def ranked_list(reply: Reply, offer: Offer) -> ParsedAnswer:
     """The last list with ranks, which must give `text_1` and `text_2` the ranks 1 and 2."""
     lists = [(value, after) for value, after in lists_in(reply.text) if isinstance(value, list)]
-    ranked = [one for one in lists if any(isinstance(entry, dict) and "rank" in entry for entry in one[0])]
+    ranked = [
+        candidate for candidate in lists if any(isinstance(entry, dict) and "rank" in entry for entry in candidate[0])
+    ]
     if not ranked:
         raise no_verdict(reply.text)
     value, after = ranked[-1]
@@ -225,10 +229,10 @@ def ranked_list(reply: Reply, offer: Offer) -> ParsedAnswer:
 def model_letter(reply: Reply, offer: Offer) -> ParsedAnswer:
     """The last line, nothing but `m` for the first text or `M` for the second, as in AlpacaEval's shorter forms."""
     lines = answer_lines(reply.text)
-    said = lines[-1].strip(f" .{MARKUP}{QUOTES}") if lines else ""
-    if said not in MODELS or (len(lines) > 1 and is_quotation(lines[-1])):
+    last_line = lines[-1].strip(f" .{MARKUP}{QUOTES}") if lines else ""
+    if last_line not in MODELS or (len(lines) > 1 and is_quotation(lines[-1])):
         raise no_verdict(reply.text)
-    return ParsedAnswer(MODELS[whole(FoundVerdict(said, lines[-1], ""), reply).letter])
+    return ParsedAnswer(MODELS[whole(FoundVerdict(last_line, lines[-1], ""), reply).letter])
 
 
 @parser("function")
@@ -252,7 +256,7 @@ def unwrap_arguments(value: Any) -> Any:
 
 
 def first_ranked(ranking: Any) -> str:
-    """Return the letter of the text with rank 1; names may be under `model`, and be `model_1` and `model_2`, as in AlpacaEval.
+    """Return the letter of the text with rank 1. Names may be `model_1` and `model_2` under `model`, as in AlpacaEval.
 
     Raises: UnparsedVerdict unless exactly the two names have the two ranks.
     """
@@ -285,10 +289,10 @@ def arguments_in(response: Mapping[str, Any]) -> Iterator[Any]:
 def is_contradicted(letter: str, after: str, offer: Offer) -> bool:
     """Tell whether the text after a verdict in another form takes it back, or has another one."""
     try:
-        found = offer.form.find(after)
+        later = offer.form.find(after)
     except UnparsedVerdict:
         return True
-    return (found is not None and found.letter != letter) or offer.form.is_taken_back(letter, f"\n{after}")
+    return (later is not None and later.letter != letter) or offer.form.is_taken_back(letter, f"\n{after}")
 
 
 def is_json(completion: str) -> bool:
@@ -300,30 +304,30 @@ def is_json(completion: str) -> bool:
 def objects_in(text: str) -> list[tuple[dict[str, Any], str]]:
     """Return the outermost JSON objects in a text, each with the text up to the next one, without quoted ones."""
     text = strip_quotes(text)
-    found: list[tuple[dict[str, Any], int, int]] = []
+    objects: list[tuple[dict[str, Any], int, int]] = []
     end = 0
-    for place in [match.start() for match in re.finditer(r"\{", text)][-MOST_OBJECTS:]:
-        if place < end or is_quoted_at(text, place):
+    for start in [match.start() for match in re.finditer(r"\{", text)][-MOST_OBJECTS:]:
+        if start < end or is_quoted_at(text, start):
             continue
         try:
-            value, end = DECODER.raw_decode(text, place)
+            value, end = DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
             continue
-        found.append((value, place, end))
-    return _with_text_after(found, text)
+        objects.append((value, start, end))
+    return _with_text_after(objects, text)
 
 
 def lists_in(text: str) -> list[tuple[Any, str]]:
     """Return the flat lists in a text, in JSON or Python syntax, each with the text up to the next one."""
     text = strip_quotes(text)
     matches = [match for match in re.finditer(r"\[[^][]*+\]", text) if not is_quoted_at(text, match.start())]
-    found = [(literal(match[0]), match.start(), match.end()) for match in matches]
-    return _with_text_after([one for one in found if one[0] is not None], text)
+    literals = [(literal(match[0]), match.start(), match.end()) for match in matches]
+    return _with_text_after([item for item in literals if item[0] is not None], text)
 
 
-def _with_text_after(found: list[tuple[Any, int, int]], text: str) -> list[tuple[Any, str]]:
-    starts = [start for _, start, _ in found]
-    return [(value, text[end:start]) for (value, _, end), start in zip(found, [*starts[1:], len(text)], strict=False)]
+def _with_text_after(spans: list[tuple[Any, int, int]], text: str) -> list[tuple[Any, str]]:
+    starts = [start for _, start, _ in spans]
+    return [(value, text[end:start]) for (value, _, end), start in zip(spans, [*starts[1:], len(text)], strict=False)]
 
 
 def strip_quotes(text: str) -> str:
@@ -331,13 +335,13 @@ def strip_quotes(text: str) -> str:
     return "\n".join(line for line in visible_answer(text).splitlines() if not line.lstrip().startswith(">"))
 
 
-def is_quoted_at(text: str, place: int) -> bool:
+def is_quoted_at(text: str, position: int) -> bool:
     """Tell whether a quotation mark (not a backtick) precedes this place."""
-    return text[place - 1 : place] in set(QUOTES) - {"`"} if place else False
+    return text[position - 1 : position] in set(QUOTES) - {"`"} if position else False
 
 
 def literal(text: str) -> Any:
-    """Evaluate a JSON or Python literal; `None` if it is none."""
+    """Evaluate a JSON or Python literal. Return `None` for anything else."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

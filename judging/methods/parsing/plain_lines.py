@@ -85,7 +85,7 @@ def without_struck(text: str) -> str:
 
 
 def plain_lines(answer: str) -> str:
-    """Return a normalised answer without HTML, LaTeX styles and emoji; answers in tags become marks or labelled lines."""
+    """Return an answer without HTML, LaTeX styles and emoji. Answers in tags become marks or labelled lines."""
     if "\\n" in answer and "\n" not in answer.strip():
         answer = _ESCAPED_LINE.sub("\n", answer)
     answer = _GLUED_ROLE.sub("\n", answer)
@@ -96,7 +96,7 @@ def plain_lines(answer: str) -> str:
         answer = _ENTITY.sub(lambda entity: _ENTITIES.get(entity[1].lower(), "'"), answer)
     if "\\" in answer:
         answer = _without_latex(answer)
-    answer = _SYMBOL.sub(lambda found: _symbol(found[0]), answer)
+    answer = _SYMBOL.sub(lambda match: _symbol(match[0]), answer)
     lines = "\n".join(map(_without_fragment, answer.splitlines()))
     return f"{lines}\n" if answer.endswith(("\n", "\r")) else lines
 

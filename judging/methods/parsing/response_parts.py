@@ -85,13 +85,13 @@ class ResponseParts:
 
 
 def split_response(text: str, *, leading_only: bool = False) -> ResponseParts:
-    """Split a response into its parts; what stands within thoughts or beyond the turn is left out.
+    """Split a response into its parts, without thoughts and later turns.
 
     leading_only : later thoughts are part of the answer, as in a text that a system wrote
     """
     for opening, closing in () if leading_only else _HEADINGS:
         if opening.search(text):
-            ends = [found.end() for found in closing.finditer(text)]
+            ends = [mark.end() for mark in closing.finditer(text)]
             return _Splitter(text[ends[-1] :]).split() if ends else ResponseParts("", is_thinking=True)
     if not leading_only:
         if any(not block["end"] for block in _BLOCK.finditer(text)):
@@ -103,7 +103,7 @@ def split_response(text: str, *, leading_only: bool = False) -> ResponseParts:
 
 
 def _bare_channels(text: str) -> ResponseParts | None:
-    """Return the parts of a response in harmony's channels without their special tokens; `None` for any other."""
+    """Return the parts of a response in harmony's channels without their special tokens, or `None` for any other."""
     opened = _BARE_START.match(text)
     if opened is None and _GLUED_FINAL.search(text) is None:
         return None
@@ -247,9 +247,9 @@ class _Splitter:
         self._clear()
         self.position, self.has_thoughts = mark.end(), True
 
-    def _is_line_begun(self, place: int) -> bool:
-        start = self.text.rfind("\n", max(0, place - 1000), place) + 1
-        return bool(self.text[start:place].strip())
+    def _is_line_begun(self, position: int) -> bool:
+        start = self.text.rfind("\n", max(0, position - 1000), position) + 1
+        return bool(self.text[start:position].strip())
 
     def _unused(self, mark: re.Match[str]) -> None:
         """MedGemma's marks of thoughts: `<unused94>thought … <unused95>`."""
@@ -337,9 +337,9 @@ class _Splitter:
                 mark.start() - len(named[0]) if named else mark.start(), mark, named["name"] if named else "final"
             )
 
-    def _open_channel(self, place: int, mark: re.Match[str], name: str | None = None) -> None:
-        """Begin a message; the text before the first one is none of the answer."""
-        header = _CHANNEL.match(self.text, place)
+    def _open_channel(self, position: int, mark: re.Match[str], name: str | None = None) -> None:
+        """Begin a message. The text before the first one isn't part of the answer."""
+        header = _CHANNEL.match(self.text, position)
         if name is None:
             name = str(header["name"] or "").lower() if header else ""
             self.position = header.end() if header else mark.end()
@@ -356,7 +356,7 @@ class _Splitter:
             self.kind, self.depth = f"channel {name}", 1
 
     def _start(self, mark: re.Match[str]) -> None:
-        """Leave out a token at the start of a text; elsewhere it starts another one, or strikes words out."""
+        """Omit a token at the start of a text. Elsewhere it starts another text or strikes words out."""
         self._show(mark.start())
         self.position = mark.start()
         if self.has_text and (struck := _STRUCK.match(self.text, mark.start())):
@@ -368,9 +368,11 @@ class _Splitter:
         """Take the start of a turn, whose role follows."""
         named = _ROLE.match(self.text, mark.end())
         role = str(named["role"] or "").lower() if named else ""
-        known = role in _ASKING or role in _ANSWERING or re.fullmatch(_THOUGHTS, role)
+        is_known = role in _ASKING or role in _ANSWERING or re.fullmatch(_THOUGHTS, role)
         self._role(
-            mark, "user" if is_asking else role if known else "", end=named.end() if named and known else mark.end()
+            mark,
+            "user" if is_asking else role if is_known else "",
+            end=named.end() if named and is_known else mark.end(),
         )
 
     def _role(self, mark: re.Match[str], role: str, *, end: int | None = None) -> None:
@@ -400,11 +402,11 @@ class _Splitter:
 
 
 def _kind(name: str) -> str:
-    """Return the kind of a mark's name; forms of `think` close one another."""
+    """Return the kind of a mark's name. Forms of `think` close one another."""
     name = name.lower()
     return "think" if name.startswith(("think", "thought")) else name
 
 
-def _role_at(text: str, place: int) -> str:
-    named = _ROLE.match(text, place)
+def _role_at(text: str, position: int) -> str:
+    named = _ROLE.match(text, position)
     return str(named["role"] or "").lower() if named else ""

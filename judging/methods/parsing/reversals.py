@@ -67,7 +67,7 @@ class Reversals:
 
     @cached_property
     def _letter(self) -> str:
-        """A pattern of a letter with its noun; numbers need the noun."""
+        """A pattern of a letter with its noun. Numbers need the noun."""
         noun = rf"(?i:(?:the\s)?(?:{any_of(self.nouns)})\s)"
         optional = "" if self.letters[0].isdecimal() else "?"
         return (
@@ -119,10 +119,10 @@ class Reversals:
     @cached_property
     def _ranked(self) -> re.Pattern[str]:
         """A letter that is put above another one: `A over B`, `A > B`."""
-        others = rf"(?i:(?:{any_of(self.nouns)})\s)?(?:{'|'.join(self.letters[:2])})(?!\w)"
+        other_systems = rf"(?i:(?:{any_of(self.nouns)})\s)?(?:{'|'.join(self.letters[:2])})(?!\w)"
         words = r">{1,3}|(?i:over|beats|rather\sthan|instead\sof|(?:and\s)?not)"
         return re.compile(
-            rf"\b(?P<letter>{'|'.join(self.letters[:2])})[*_]{{0,2}},?\s{{0,2}}(?:{words})\s{{0,2}}[*_]{{0,2}}{others}"
+            rf"\b(?P<letter>{'|'.join(self.letters[:2])})[*_]{{0,2}},?\s{{0,2}}(?:{words})\s{{0,2}}[*_]{{0,2}}{other_systems}"
         )
 
     @cached_property

@@ -28,7 +28,7 @@ def read_text(reply: Reply) -> str:
 
 
 def read_critique(reply: Reply) -> str:
-    """Return an assessment; a refusal is none.
+    """Return an assessment, or `None` for a refusal.
 
     Raises: UnparsedVerdict
     """
@@ -48,7 +48,7 @@ def read_score(text: str) -> FoundVerdict:
 
 @dataclass(frozen=True)
 class Score:
-    """The score of a text; `token_mass`: the part of its token's probability on the scores, where it is known."""
+    """The score of a text. `token_mass`: the part of its token's probability on the scores, where it is known."""
 
     value: float
     token_mass: float | None = None
@@ -73,11 +73,11 @@ def weighted_score(reply: Reply, scored: FoundVerdict) -> Score:
 
 def _shares_of_score(reply: Reply, scored: FoundVerdict) -> Shares | None:
     tokens = tokens_in(reply.response)
-    starts, said = [], ""
+    starts, text = [], ""
     for token in tokens:
-        starts.append(len(said))
-        said += str(token.get("token", ""))
-    line = said.rfind(scored.line.strip())
+        starts.append(len(text))
+        text += str(token.get("token", ""))
+    line = text.rfind(scored.line.strip())
     for token, start in zip(tokens, starts, strict=True):
         if 0 <= line < start + len(str(token.get("token", ""))) and bare(token.get("token")) == scored.letter:
             return shares_at(token, SCORES)

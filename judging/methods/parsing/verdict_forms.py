@@ -81,9 +81,9 @@ class VerdictForm:
         letter_first : also accept a letter followed by reasons
         Raises: UnparsedVerdict with the end of the completion.
         """
-        if (found := self.find(completion, letter_first=letter_first)) is None:
+        if (verdict := self.find(completion, letter_first=letter_first)) is None:
             raise no_verdict(completion)
-        return found
+        return verdict
 
     def find(self, completion: str, *, letter_first: bool = False, marks_only: bool = False) -> FoundVerdict | None:
         """Return the same, or `None` if no line is in this form.
@@ -93,10 +93,10 @@ class VerdictForm:
         Raises: UnparsedVerdict if the last such line names no letter on offer, or more than one, or if it is taken back
         """
         reading = LinesInForm(self, completion, letter_first=letter_first, marks_only=marks_only)
-        found = reading.last()
-        if found is not None and self.is_taken_back(found.letter, found.after or reading.after_lone_letter):
+        last = reading.last()
+        if last is not None and self.is_taken_back(last.letter, last.after or reading.after_lone_letter):
             raise no_verdict(completion)
-        return found
+        return last
 
     def is_taken_back(self, letter: str, after: str) -> bool:
         """Tell whether the text after a verdict takes it back, or names another letter as the answer.
@@ -111,11 +111,11 @@ class VerdictForm:
         own = [line for line in own if not (self._label_line.match(line) or (marked_in(line) and is_mark(line)))]
         return any(TAKEN_BACK.search(line) or self._reversals.contradict(letter, line) for line in own)
 
-    def answers_at(self, lines: list[str], place: int) -> tuple[list[str], str, str] | None:
-        """Return a line's answers, the line that holds them, and the text before; `None` if it is no labelled line."""
-        line, after = lines[place], lines[place + 1 : place + 2]
+    def answers_at(self, lines: list[str], index: int) -> tuple[list[str], str, str] | None:
+        """Return a line's answers, the line that holds them, and the text before, or `None` if it is no labelled line."""
+        line, after = lines[index], lines[index + 1 : index + 2]
         last = not after
-        if is_quotation(line) or (place and is_introduction(lines[place - 1])):
+        if is_quotation(line) or (index and is_introduction(lines[index - 1])):
             return None
         if last and self.unlabelled and self.letter_in(line, alone=True):
             return [line], line, ""
@@ -139,16 +139,16 @@ class VerdictForm:
             return marked_in(matched["rest"]), line, own[: matched.start("rest")]
         return None
 
-    def marks_at(self, lines: list[str], place: int) -> tuple[list[str], str, str] | None:
+    def marks_at(self, lines: list[str], index: int) -> tuple[list[str], str, str] | None:
         """Return the same for a line with marks, wherever they stand."""
-        line = lines[place]
+        line = lines[index]
         if is_quotation(line) or not (marks := marked_in(line)):
             return None
         own = CITED.sub("", line)
         return marks, line, own[: MARK.search(own).start()]  # type: ignore[union-attr]
 
     def letter_in(self, answer: str, *, alone: bool = False) -> str | None:
-        """Return the single letter on offer that an answer names; `alone`: no reason may follow."""
+        """Return the single letter on offer that an answer names. `alone`: no reason may follow."""
         if related := self._relation.match(answer):
             return self._letter_of(related)
         matched = self.answer.match(answer)
@@ -167,7 +167,7 @@ class VerdictForm:
         return letter
 
     def _letter_of(self, related: re.Match[str]) -> str | None:
-        """Return the letter of `A>B`, `B>>A` or `A=B`; `None` where the question is which one is worse."""
+        """Return the letter of `A>B`, `B>>A` or `A=B`, or `None` where the question is which one is worse."""
         first, sign, second = related["first"].upper(), related["sign"][0], related["second"].upper()
         if first == second or not self.better:
             return None
@@ -175,12 +175,12 @@ class VerdictForm:
 
     def is_doubtful(self, letter: str, reason: str) -> bool:
         """Tell whether a reason contradicts the letter: it names another one, or, for a tie, one side only."""
-        others = set(re.findall(rf"\b(?:{'|'.join(self.letters)})\b", reason))
-        others |= {named.upper() for named in self._named_in_small.findall(reason)}
-        others -= {letter}
+        letters = set(re.findall(rf"\b(?:{'|'.join(self.letters)})\b", reason))
+        letters |= {named.upper() for named in self._named_in_small.findall(reason)}
+        letters -= {letter}
         if letter == self.tie:
-            return len(others) == 1
-        return bool(others or (len(self.letters) <= HEDGED and HEDGE.search(reason)))
+            return len(letters) == 1
+        return bool(letters or (len(self.letters) <= HEDGED and HEDGE.search(reason)))
 
     def rationale_in(self, lines: list[str]) -> str:
         before = "\n".join(lines)
@@ -193,7 +193,7 @@ class VerdictForm:
 
     @cached_property
     def _label_line(self) -> re.Pattern[str]:
-        """A line that starts with a label and a colon or arrow; a list dash or Markdown may stand around it."""
+        """A line that starts with a label and a colon or arrow. A list dash or Markdown may stand around it."""
         edge = rf"[\s{re.escape(MARKUP)}]*+"
         noun = rf"(?:\s++(?:{any_of(self.nouns)}))?"
         return re.compile(
@@ -242,7 +242,7 @@ class VerdictForm:
 
     @cached_property
     def _reversals(self) -> Reversals:
-        """Sentences that contradict a verdict; numbered lines may each have a verdict of their own."""
+        """Sentences that contradict a verdict. Numbered lines may each have a verdict of their own."""
         return Reversals(self.labels, self.nouns if self.unlabelled else (), self.letters, self.better)
 
     @cached_property
@@ -287,26 +287,26 @@ class LinesInForm:
         """
         form, lines = self.form, self.lines
         if self.labelled:
-            place, letter, (answers, line, before) = self.labelled[-1]
-            if letter is None or self._is_introduced(place, letter):
+            index, letter, (answers, line, before) = self.labelled[-1]
+            if letter is None or self._is_introduced(index, letter):
                 raise no_verdict(self.completion)
             matched = form.answer.match(answers[0])
-            after = [(matched and matched["reason"]) or "", *lines[place + 1 + (line != lines[place]) :]]
-            rationale = form.rationale_in([*lines[:place], before])
+            after = [(matched and matched["reason"]) or "", *lines[index + 1 + (line != lines[index]) :]]
+            rationale = form.rationale_in([*lines[:index], before])
             return FoundVerdict(letter, line, rationale, "\n".join(after), self._is_repeated())
-        for place, others in ((-1, lines[:-1]), *(((0, lines[1:]),) if self.letter_first else ())):
-            if form.unlabelled and not self.marks_only and lines and (lone := form.letter_in(lines[place], alone=True)):
-                self.after_lone_letter = "" if place else "\n".join(["", *others])
-                return FoundVerdict(lone, lines[place], form.rationale_in(others))
+        for index, remaining in ((-1, lines[:-1]), *(((0, lines[1:]),) if self.letter_first else ())):
+            if form.unlabelled and not self.marks_only and lines and (lone := form.letter_in(lines[index], alone=True)):
+                self.after_lone_letter = "" if index else "\n".join(["", *remaining])
+                return FoundVerdict(lone, lines[index], form.rationale_in(remaining))
         return None
 
     def _labelled(self, lines: list[str]) -> list[Labelled]:
         """Return the place, the letter (`None` if doubtful) and the parts of each labelled line."""
         labelled = []
-        for place in range(len(lines)):
-            if (parts := self.answers_at(lines, place)) is not None:
+        for index in range(len(lines)):
+            if (parts := self.answers_at(lines, index)) is not None:
                 letters = {self.form.letter_in(answer) for answer in parts[0]}
-                labelled.append((place, letters.pop() if len(letters) == 1 else None, parts))
+                labelled.append((index, letters.pop() if len(letters) == 1 else None, parts))
         return labelled
 
     def _leave_out_beyond(self) -> None:
@@ -314,35 +314,35 @@ class LinesInForm:
 
         Raises: UnparsedVerdict if a verdict in that text differs
         """
-        first = next((place for place, letter, _ in self.labelled if letter), None)
+        first = next((index for index, letter, _ in self.labelled if letter), None)
         if self.letter_first and self.lines and self.form.letter_in(self.lines[0], alone=True):
             first = 0
         if first is None or (end := self._end_of_turn(first)) is None:
             return
-        beyond = {letter for place, letter, _ in self.labelled if place >= end}
+        later_letters = {letter for index, letter, _ in self.labelled if index >= end}
         own = self._labelled(self.lines[:end])
-        if beyond - {letter for _, letter, _ in own[-1:]}:
+        if later_letters - {letter for _, letter, _ in own[-1:]}:
             raise no_verdict(self.completion)
         if not COMPARISON_LINE.match(self.lines[end]):
             self.lines, self.labelled = self.lines[:end], own
 
     def _end_of_turn(self, first: int) -> int | None:
-        """Return the line with which another turn begins behind the first verdict; `None` where it is taken back before."""
+        """Return the line of the next turn after the first verdict, or `None` where the verdict is taken back before."""
         compared = any(map(COMPARISON_LINE.match, self.lines[:first]))
-        for place in range(first + 1, len(self.lines)):
-            line = self.lines[place]
+        for index in range(first + 1, len(self.lines)):
+            line = self.lines[index]
             if TAKEN_BACK.search(line):
                 return None
             if ROLE_LINE.match(line) or self.form.material.match(line) or (compared and COMPARISON_LINE.match(line)):
-                return place
+                return index
         return None
 
     def _is_repeated(self) -> bool:
         letters = [letter for _, letter, _ in self.labelled]
-        return sum(one != other for one, other in pairwise(letters)) > 1
+        return sum(earlier != next_letter for earlier, next_letter in pairwise(letters)) > 1
 
-    def _is_introduced(self, place: int, letter: str) -> bool:
+    def _is_introduced(self, index: int, letter: str) -> bool:
         """Tell whether the last verdict follows a line that ends with a colon, and contradicts an earlier one."""
-        others = {earlier for _, earlier, _ in self.labelled[:-1] if earlier} - {letter}
-        line = self.lines[place - 1].rstrip(f" \t{MARKUP}{QUOTES}") if place else ""
-        return bool(others) and line.endswith(":") and not TAKEN_BACK.search(line)
+        other_letters = {earlier for _, earlier, _ in self.labelled[:-1] if earlier} - {letter}
+        line = self.lines[index - 1].rstrip(f" \t{MARKUP}{QUOTES}") if index else ""
+        return bool(other_letters) and line.endswith(":") and not TAKEN_BACK.search(line)

@@ -17,13 +17,13 @@ MARKER = re.compile(r"(?im)^[^\w\n]*aspects[^\w\n]*$")
 WORD = re.compile(r"\w+")
 
 
-def aspect_call(shown: Presentation, setting: Setting, draw: int, *, optional: bool) -> Call:
+def aspect_call(presentation: Presentation, setting: Setting, draw: int, *, optional: bool) -> Call:
     """Return the call for one sample of a pair's aspects, reasons first."""
-    texts = {"source": shown.source, "first": shown.first, "second": shown.second}
+    texts = {"source": presentation.source, "first": presentation.first, "second": presentation.second}
     return plain_call(
         "aspects",
         PROMPT,
-        shown,
+        presentation,
         setting,
         texts,
         read_list,
@@ -43,30 +43,35 @@ def read_list(reply: Reply) -> list[str]:
     """
     text = read_text(reply)
     marks = list(MARKER.finditer(text))
-    found = read_aspects(replace(reply, text=text[marks[-1].end() :] if marks else text))
+    listed = read_aspects(replace(reply, text=text[marks[-1].end() :] if marks else text))
     once: dict[str, str] = {}
-    for aspect in found:
+    for aspect in listed:
         once.setdefault(aspect.casefold(), aspect)
     return list(once.values())[:MOST]
 
 
 def most_central(lists: Sequence[Sequence[str]]) -> int:
-    """Return the index of the list most similar to the others; the first of equals.
+    """Return the index of the list most similar to the others, the first of equals.
 
     The similarity of two lists is the mean, over the aspects of both, of the similarity to the most similar aspect of
     the other; that of two aspects is the Jaccard index of their words.
     """
-    words = [[frozenset(WORD.findall(aspect.casefold())) for aspect in one] for one in lists]
+    words = [[frozenset(WORD.findall(aspect.casefold())) for aspect in words_of_list] for words_of_list in lists]
     likeness = [
-        sum(_alike(one, other) for place, other in enumerate(words) if place != own) for own, one in enumerate(words)
+        sum(_alike(words_of_list, other_words) for index, other_words in enumerate(words) if index != own)
+        for own, words_of_list in enumerate(words)
     ]
     return likeness.index(max(likeness))
 
 
-def _alike(one: Sequence[frozenset[str]], other: Sequence[frozenset[str]]) -> float:
-    ways = [max(_shared(near, far) for far in theirs) for mine, theirs in ((one, other), (other, one)) for near in mine]
+def _alike(first: Sequence[frozenset[str]], second: Sequence[frozenset[str]]) -> float:
+    ways = [
+        max(_shared(near, far) for far in theirs)
+        for mine, theirs in ((first, second), (second, first))
+        for near in mine
+    ]
     return sum(ways) / len(ways)
 
 
-def _shared(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other) if one | other else 1.0
+def _shared(first: frozenset[str], second: frozenset[str]) -> float:
+    return len(first & second) / len(first | second) if first | second else 1.0

@@ -28,7 +28,7 @@ class Duel:
 
 @dataclass(frozen=True)
 class Decision:
-    """The comparator's decision: whether the table shown first is better; `None` if unreadable."""
+    """The comparator's decision: whether the table shown first is better, or `None` if unreadable."""
 
     first_wins: bool | None
     reason: str = ""
@@ -59,45 +59,45 @@ def tournament(entrants: Sequence[int], rng: random.Random) -> Scheme:
     matches: list[Match] = []
     wins = Counter(dict.fromkeys(entrants, 0))
     coins, number = 0, 0
-    left, rested = list(entrants), set[int]()
-    while len(left) > 1:
+    remaining, rested = list(entrants), set[int]()
+    while len(remaining) > 1:
         number += 1
-        rng.shuffle(left)
-        resting = _resting(left, rested, rng)
-        duels = [Duel(one, other) for one, other in zip(left[::2], left[1::2], strict=False)]
+        rng.shuffle(remaining)
+        resting = _resting(remaining, rested, rng)
+        duels = [Duel(first, second) for first, second in zip(remaining[::2], remaining[1::2], strict=False)]
         decisions = yield duels
-        held = [_match(number, duel, said, rng) for duel, said in zip(duels, decisions, strict=True)]
-        coins += sum(match["how"] == "coin" for match in held)
-        left = [match["winner"] for match in held]
-        wins.update(left)
+        round_matches = [_match(number, duel, decision, rng) for duel, decision in zip(duels, decisions, strict=True)]
+        coins += sum(match["how"] == "coin" for match in round_matches)
+        remaining = [match["winner"] for match in round_matches]
+        wins.update(remaining)
         if resting is not None:
-            held.append({"round": number, "first": resting, "winner": resting, "how": "bye"})
-            left.append(resting)
-        matches += held
-    return Bracket(matches, wins if number else {}, coins, left[0])
+            round_matches.append({"round": number, "first": resting, "winner": resting, "how": "bye"})
+            remaining.append(resting)
+        matches += round_matches
+    return Bracket(matches, wins if number else {}, coins, remaining[0])
 
 
-def _resting(left: list[int], rested: set[int], rng: random.Random) -> int | None:
+def _resting(remaining: list[int], rested: set[int], rng: random.Random) -> int | None:
     """Remove and return the entrant with a bye."""
-    if len(left) % 2 == 0:
+    if len(remaining) % 2 == 0:
         return None
-    resting = rng.choice([one for one in left if one not in rested] or left)
+    resting = rng.choice([entrant for entrant in remaining if entrant not in rested] or remaining)
     rested.add(resting)
-    left.remove(resting)
+    remaining.remove(resting)
     return resting
 
 
 def exact(entrants: Sequence[int], rng: random.Random) -> Scheme:
-    """Compare every two in both orders; the most wins decide, and ties are broken at random.
+    """Compare every two in both orders. The most wins decide, and ties are broken at random.
 
     source : argmax over c of Σ l'(c, c'), §3.2
     """
-    duels = [Duel(one, other) for one in entrants for other in entrants if one != other]
+    duels = [Duel(first, second) for first in entrants for second in entrants if first != second]
     decisions = (yield duels) if duels else []
-    matches = [_match(1, duel, said, rng) for duel, said in zip(duels, decisions, strict=True)]
+    matches = [_match(1, duel, decision, rng) for duel, decision in zip(duels, decisions, strict=True)]
     wins = Counter(dict.fromkeys(entrants, 0))
     wins.update(match["winner"] for match in matches)
-    best = [one for one in entrants if wins[one] == max(wins.values())]
+    best = [first for first in entrants if wins[first] == max(wins.values())]
     coins = sum(match["how"] == "coin" for match in matches) + (len(best) > 1)
     return Bracket(matches, wins if duels else {}, coins, rng.choice(best))
 
@@ -108,8 +108,8 @@ def drawn(entrants: Sequence[int], rng: random.Random) -> Scheme:
     return Bracket([], {}, 0, rng.choice(list(entrants)))
 
 
-def _match(number: int, duel: Duel, said: Decision, rng: random.Random) -> Match:
-    first_wins = said.first_wins
+def _match(number: int, duel: Duel, decision: Decision, rng: random.Random) -> Match:
+    first_wins = decision.first_wins
     if first_wins is None:
         first_wins = rng.random() < 0.5
     match: Match = {
@@ -117,9 +117,9 @@ def _match(number: int, duel: Duel, said: Decision, rng: random.Random) -> Match
         "first": duel.first,
         "second": duel.second,
         "winner": duel.first if first_wins else duel.second,
-        "how": "coin" if said.first_wins is None else "comparator",
+        "how": "coin" if decision.first_wins is None else "comparator",
     }
-    return {**match, "reason": said.reason} if said.reason else match
+    return {**match, "reason": decision.reason} if decision.reason else match
 
 
 SCHEMES: Mapping[str, Callable[[Sequence[int], random.Random], Scheme]] = {
@@ -134,14 +134,14 @@ def comparisons(scheme: str, samples: int) -> int:
     return {TOURNAMENT: samples - 1, EXACT: samples * (samples - 1), RANDOM: 0}[scheme]
 
 
-def samples_within(budget: int, *, scheme: str, others: int) -> int:
+def samples_within(budget: int, *, scheme: str, other_calls: int) -> int:
     """Return how many tables fit into a budget of calls per verdict.
 
-    others : calls other than tables and comparisons
+    other_calls : calls other than tables and comparisons
     Raises: BadSettings if no table fits.
     """
-    left = budget - others
-    most = {TOURNAMENT: (left + 1) // 2, EXACT: isqrt(max(left, 0)), RANDOM: left}[scheme]
-    if most < 1:
-        raise BadSettings(f"a budget of {budget} calls is not enough: {others} are needed beside the tables")
-    return most
+    calls = budget - other_calls
+    samples = {TOURNAMENT: (calls + 1) // 2, EXACT: isqrt(max(calls, 0)), RANDOM: calls}[scheme]
+    if samples < 1:
+        raise BadSettings(f"a budget of {budget} calls is not enough: {other_calls} are needed beside the tables")
+    return samples

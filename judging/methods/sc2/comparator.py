@@ -31,7 +31,7 @@ REASON = re.compile(rf"(?i)^{EDGE}(?:reason|justification|because){EDGE}[:=]?{ED
 
 
 def comparator_call(
-    asked: Presentation,
+    pair: Presentation,
     setting: Setting,
     first: Sequence[TableRow],
     second: Sequence[TableRow],
@@ -45,19 +45,19 @@ def comparator_call(
     An unreadable answer is not asked for again: a counted coin decides.
     """
     texts = {
-        "source": asked.source,
-        "first": asked.first,
-        "second": asked.second,
+        "source": pair.source,
+        "first": pair.first,
+        "second": pair.second,
         "table_first": format_table(first),
         "table_second": format_table(second),
     }
     made_up = "Choice: 1\nReason: Nothing that it gives to both comes again under one of the two alone."
     prompt = load_prompt(FEW_SHOT if examples else PROMPT, setting)
-    fence = prompt.fence_of(texts, *(text for one in examples for text in _texts_of(one)))
-    words = words_for(replace(asked, negated=False))
+    fence = prompt.fence_of(texts, *(text for example in examples for text in _texts_of(example)))
+    words = words_for(replace(pair, negated=False))
     if examples:
-        shown = enumerate(examples, start=1)
-        words["examples"] = "\n\n".join(_written(number, one, words, fence) for number, one in shown)
+        numbered = enumerate(examples, start=1)
+        words["examples"] = "\n\n".join(_written(number, example, words, fence) for number, example in numbered)
     messages = [{"role": "user", "content": prompt.render(words, texts, fence=fence)}]
     return Call("comparator", messages, read_choice, draw=draw, optional=True, attempts=1, example=made_up)
 
@@ -69,20 +69,20 @@ def comparator_files(shots: int) -> list[str]:
 
 def spoil(rows: Sequence[TableRow]) -> list[TableRow]:
     """Return a table in which one cell stands under both and under A alone."""
-    place = next((place for place, row in enumerate(rows) if row["both"]), None)
-    if place is not None:
-        cell = rows[place]["both"]
-        only_a = "; ".join(filter(None, (rows[place]["only_a"], cell)))
-        spoiled: TableRow = {**rows[place], "only_a": only_a}
+    index = next((index for index, row in enumerate(rows) if row["both"]), None)
+    if index is not None:
+        cell = rows[index]["both"]
+        only_a = "; ".join(filter(None, (rows[index]["only_a"], cell)))
+        spoiled: TableRow = {**rows[index], "only_a": only_a}
     else:
-        place = next(place for place, row in enumerate(rows) if row["only_a"] or row["only_b"])
-        cell = rows[place]["only_a"] or rows[place]["only_b"]
-        spoiled = {**rows[place], "both": cell, "only_a": cell}
-    return [spoiled if number == place else row for number, row in enumerate(rows)]
+        index = next(index for index, row in enumerate(rows) if row["only_a"] or row["only_b"])
+        cell = rows[index]["only_a"] or rows[index]["only_b"]
+        spoiled = {**rows[index], "both": cell, "only_a": cell}
+    return [spoiled if number == index else row for number, row in enumerate(rows)]
 
 
 def _written(number: int, example: Example, words: Mapping[str, str], fence: str) -> str:
-    """Format an example; the better table is the first one in every other example."""
+    """Format an example. The better table is the first one in every other example."""
     tables = [format_table(example.table), format_table(spoil(example.table))]
     better = 1 + (number + 1) % 2
     first, second = tables if better == 1 else tables[::-1]
@@ -103,8 +103,8 @@ def read_choice(reply: Reply) -> Decision:
 
     Raises: UnparsedVerdict if there is none
     """
-    if (found := FORM.find(reply.text)) is not None:
-        return _decision(whole(found, reply).letter, found.after)
+    if (choice := FORM.find(reply.text)) is not None:
+        return _decision(whole(choice, reply).letter, choice.after)
     text = readable(reply.text).strip()
     first = _said_first(text)
     if first is None or FORM.is_taken_back(first["number"], text[first.end() :]):
@@ -119,5 +119,5 @@ def _decision(number: str, after: str) -> Decision:
 
 def _said_first(text: str) -> re.Match[str] | None:
     """Find a number at the start of an answer, if it is a choice and not the item of a list."""
-    found = ALONE.match(text)
-    return None if found is None or INSTEAD[found["number"]].search(text, found.end()) else found
+    match = ALONE.match(text)
+    return None if match is None or INSTEAD[match["number"]].search(text, match.end()) else match

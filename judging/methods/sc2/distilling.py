@@ -85,8 +85,8 @@ def distil(materials: Sequence[Material], *, task: str, question: str, longest: 
     Raises: UnparsedVerdict if the lists of fewer than two texts can be read, or the last answer can't.
     """
     words = find_task(task).words(question=question, negated=False)
-    lists = yield [_extract_call(words, one, place) for place, one in enumerate(materials)]
-    read = [one for one in lists if one is not None]
+    lists = yield [_extract_call(words, item, index) for index, item in enumerate(materials)]
+    read = [item for item in lists if item is not None]
     if len(read) < FEWEST_LISTS:
         raise UnparsedVerdict(
             f"aspects could be read of {len(read)} of {len(materials)} texts; {FEWEST_LISTS} are needed"
@@ -98,26 +98,26 @@ def distil(materials: Sequence[Material], *, task: str, question: str, longest: 
         answers = yield [replace(_merge_call(words, group), optional=True) for group in groups]
         unmerged += answers.count(None)
         named = tally(
-            answer or [one.aspect for one in group[:FIVE]] for group, answer in zip(groups, answers, strict=True)
+            answer or [item.aspect for item in group[:FIVE]] for group, answer in zip(groups, answers, strict=True)
         )
     [merged] = yield [_merge_call(words, named)]
-    known = set(map(alike, merged))
-    rest = [one.aspect for one in every if alike(one.aspect) not in known][: FIVE - len(merged)]
+    merged_keys = set(map(alike, merged))
+    remaining = [item.aspect for item in every if alike(item.aspect) not in merged_keys][: FIVE - len(merged)]
     return Distilled(
-        aspects=(*merged, *rest),
+        aspects=(*merged, *remaining),
         texts=len(materials),
         lost=len(materials) - len(read),
         found=len(every),
         merges=merges + 1,
         unmerged=unmerged,
-        filled=len(rest),
+        filled=len(remaining),
     )
 
 
-def _extract_call(words: Mapping[str, str], material: Material, place: int) -> Call:
+def _extract_call(words: Mapping[str, str], material: Material, index: int) -> Call:
     """Return the call to extract a text's aspects, which depends on that text and its source only."""
     content = load_prompt(EXTRACT).render(words, {"source": material.source, "text": material.text})
-    example = bulleted([f"aspect {number} of text {place} in some words" for number in range(FIVE)])
+    example = bulleted([f"aspect {number} of text {index} in some words" for number in range(FIVE)])
     return Call(
         "aspects-extract",
         [{"role": "user", "content": content}],
@@ -129,8 +129,8 @@ def _extract_call(words: Mapping[str, str], material: Material, place: int) -> C
 
 
 def _merge_call(words: Mapping[str, str], named: Sequence[Named]) -> Call:
-    """Return the call to merge aspects into five; as model output they are fenced."""
-    content = load_prompt(MERGE).render(words, {"aspects": bulleted([one.line for one in named])})
+    """Return the call to merge aspects into five. As model output they are fenced."""
+    content = load_prompt(MERGE).render(words, {"aspects": bulleted([aspect.line for aspect in named])})
     example = bulleted([f"aspect {number} in some words" for number in range(FIVE)])
     return Call("aspects-merge", [{"role": "user", "content": content}], _read_five, reusable=True, example=example)
 
@@ -140,15 +140,15 @@ def _read_five(reply: Reply) -> list[str]:
 
 
 def read_list(reply: Reply) -> list[str]:
-    """Parse a list of aspects, JSON or one a line after a dash or a number; each aspect once.
+    """Parse a list of distinct aspects, as JSON or one a line after a dash or a number.
 
     Raises: UnparsedVerdict if there is none.
     """
     tidied = filter(None, map(tidy, _texts_in_json(visible_answer(reply.text)) or read_aspects(reply)))
-    found = list(distinct(tidied))[:MOST_ASPECTS]
-    if not found:
+    aspects = list(distinct(tidied))[:MOST_ASPECTS]
+    if not aspects:
         raise UnparsedVerdict(f"no list of aspects in: …{reply.text[-200:]}")
-    return found
+    return aspects
 
 
 def _texts_in_json(text: str) -> list[str]:
@@ -157,8 +157,8 @@ def _texts_in_json(text: str) -> list[str]:
         value = json.loads(text[start : end + 1]) if 0 <= start < end else None
     except ValueError:
         return []
-    entries = [one.get("aspect") if isinstance(one, dict) else one for one in value or []]
-    return [one for one in entries if isinstance(one, str)]
+    entries = [entry.get("aspect") if isinstance(entry, dict) else entry for entry in value or []]
+    return [entry for entry in entries if isinstance(entry, str)]
 
 
 def tidy(aspect: str) -> str:
@@ -179,18 +179,18 @@ def alike(aspect: str) -> str:
 
 def distinct(aspects: Iterable[str]) -> Iterable[str]:
     """Return each aspect once, in its first wording."""
-    found: dict[str, str] = {}
+    by_key: dict[str, str] = {}
     for aspect in aspects:
-        found.setdefault(alike(aspect), aspect)
-    return found.values()
+        by_key.setdefault(alike(aspect), aspect)
+    return by_key.values()
 
 
 def tally(lists: Iterable[Sequence[str]]) -> list[Named]:
-    """Count the lists that contain each aspect; most frequent first, then in order of appearance."""
-    every = [list(distinct(one)) for one in lists]
-    times = Counter(alike(aspect) for one in every for aspect in one)
-    wordings = distinct(aspect for one in every for aspect in one)
-    return sorted((Named(aspect, times[alike(aspect)]) for aspect in wordings), key=lambda one: -one.times)
+    """Count the lists that contain each aspect, most frequent first, then in order of appearance."""
+    every = [list(distinct(item)) for item in lists]
+    times = Counter(alike(aspect) for item in every for aspect in item)
+    wordings = distinct(aspect for item in every for aspect in item)
+    return sorted((Named(aspect, times[alike(aspect)]) for aspect in wordings), key=lambda item: -item.times)
 
 
 def grouped(named: Sequence[Named], longest: int) -> list[Sequence[Named]]:
@@ -198,11 +198,11 @@ def grouped(named: Sequence[Named], longest: int) -> list[Sequence[Named]]:
 
     A group has at least twice as many aspects as are merged from it, so that merging terminates.
     """
-    most = max(1, len(named) // (2 * FIVE))
-    count = min(most, max(1, math.ceil(sum(map(_length, named)) / longest)))
+    limit = max(1, len(named) // (2 * FIVE))
+    count = min(limit, max(1, math.ceil(sum(map(_length, named)) / longest)))
     while True:
-        groups = [named[place::count] for place in range(count)]
-        if count == most or all(sum(map(_length, group)) <= longest for group in groups):
+        groups = [named[start::count] for start in range(count)]
+        if count == limit or all(sum(map(_length, group)) <= longest for group in groups):
             return groups
         count += 1
 

@@ -69,61 +69,75 @@ class StructuredComparison(WithExamples):
         "verdict_schema": False,
     }
 
-    def ask(self, shown: Presentation, setting: Setting) -> Procedure:
-        """Make the table, unless a stored one is shown, and ask for the verdict; of several verdicts, take the majority.
+    def ask(self, presentation: Presentation, setting: Setting) -> Procedure:
+        """Make the table, unless a stored one is shown, and ask for the verdict or the majority of several.
 
         Raises: UnparsedVerdict if too few tables can be read, or there is no stored one.
         """
-        if setting.table_variant and not shown.table:
+        if setting.table_variant and not presentation.table:
             raise UnparsedVerdict(f"the pair has no table of variant {setting.table_variant}")
-        plan, setting = self.plan(setting), (yield from self.with_example_tables(shown, setting))
-        record = None if setting.table_variant else (yield from self.make(shown, setting, plan))
-        found = {"table": format_table(winning_rows(record) if record else shown.table or ())}
+        plan, setting = self.plan(setting), (yield from self.with_example_tables(presentation, setting))
+        record = None if setting.table_variant else (yield from self.make(presentation, setting, plan))
+        values = {"table": format_table(winning_rows(record) if record else presentation.table or ())}
         single = plan.verdicts == 1
         calls = [
-            replace(self.verdict_call(shown, setting, found, draw=draw, optional=not single), made=record)
+            replace(self.verdict_call(presentation, setting, values, draw=draw, optional=not single), made=record)
             for draw in range(plan.verdicts)
         ]
         if not single:
             calls = [replace(call, params={**call.params, **aspect_lists.SAMPLED}) for call in calls]
         answers = yield calls
-        outcome = answers[0] if single else majority_of(answers, setting.rng(self.name, shown.identity, shown.negated))
+        outcome = (
+            answers[0]
+            if single
+            else majority_of(answers, setting.rng(self.name, presentation.identity, presentation.negated))
+        )
         return replace(outcome, made=record)
 
     def with_example_tables(
-        self, shown: Presentation, setting: Setting
+        self, presentation: Presentation, setting: Setting
     ) -> Generator[Sequence[Call], list[Any], Setting]:
         """Have the tables of the examples made where they are to be shown, by the same calls for every pair."""
         in_verdict = self.option(setting, "shots") if self.option(setting, "example_tables") else 0
-        examples = find_task(shown.task).examples[: max(in_verdict, self.option(setting, "comparator_shots"))]
+        examples = find_task(presentation.task).examples[: max(in_verdict, self.option(setting, "comparator_shots"))]
         if not examples:
             return setting
-        given = self.option(setting, "aspects")
-        aspects = given if isinstance(given, list) else find_task(shown.task).aspects
-        calls = [self.table_call(_pair_of(one, shown), setting, aspects, 0, optional=True) for one in examples]
-        made = yield [replace(call, reusable=True) for call in calls]
-        with_tables = [replace(one, table=rows or ()) for one, rows in zip(examples, made, strict=True)]
+        aspects_given = self.option(setting, "aspects")
+        aspects = aspects_given if isinstance(aspects_given, list) else find_task(presentation.task).aspects
+        calls = [
+            self.table_call(_pair_of(example, presentation), setting, aspects, 0, optional=True) for example in examples
+        ]
+        tables = yield [replace(call, reusable=True) for call in calls]
+        with_tables = [replace(example, table=rows or ()) for example, rows in zip(examples, tables, strict=True)]
         return replace(setting, examples=with_tables)
 
-    def examples(self, shown: Presentation, setting: Setting) -> Sequence[Example]:
+    def examples(self, presentation: Presentation, setting: Setting) -> Sequence[Example]:
         """Return the examples of the verdict, with their tables on request."""
-        examples = find_task(shown.task).examples if not setting.examples else setting.examples
-        chosen = examples[: self.option(setting, "shots")]
-        return chosen if self.option(setting, "example_tables") else [replace(one, table=()) for one in chosen]
+        examples = find_task(presentation.task).examples if not setting.examples else setting.examples
+        selected = examples[: self.option(setting, "shots")]
+        return (
+            selected if self.option(setting, "example_tables") else [replace(example, table=()) for example in selected]
+        )
 
-    def make(self, shown: Presentation, setting: Setting, plan: Plan) -> Generator[Sequence[Call], list[Any], Record]:
+    def make(
+        self, presentation: Presentation, setting: Setting, plan: Plan
+    ) -> Generator[Sequence[Call], list[Any], Record]:
         """Make the table of a pair, by the same calls in both orders of presentation.
 
         The texts' order in these calls is derived from the texts.
         """
-        asked_turned = _hash(shown.first) > _hash(shown.second)
-        asked = replace(shown, first=shown.second, second=shown.first) if asked_turned else shown
-        aspects, samples = yield from self.draw(asked, setting, plan)
-        entrants = [place for place, sample in enumerate(samples) if "rows" in sample]
+        asked_turned = _hash(presentation.first) > _hash(presentation.second)
+        compared = (
+            replace(presentation, first=presentation.second, second=presentation.first)
+            if asked_turned
+            else presentation
+        )
+        aspects, samples = yield from self.draw(compared, setting, plan)
+        entrants = [index for index, sample in enumerate(samples) if "rows" in sample]
         lost = [sample["lost"] for sample in samples if "lost" in sample]
         if len(entrants) < min(FEWEST_LEFT, plan.samples):
             raise UnparsedVerdict(f"{len(lost)} of {plan.samples} tables could not be read; the last one: {lost[-1]}")
-        bracket = yield from self.compare(asked, setting, plan, samples, entrants)
+        bracket = yield from self.compare(compared, setting, plan, samples, entrants)
         calls = {
             "aspects": plan.aspect_calls,
             "table": plan.samples,
@@ -139,7 +153,7 @@ class StructuredComparison(WithExamples):
             "schema": self.uses_schema(setting),
             "asked_first": "a",
             "bracket": list(bracket.matches),
-            "wins": [bracket.wins.get(place) for place in range(plan.samples)],
+            "wins": [bracket.wins.get(index) for index in range(plan.samples)],
             "coins": bracket.coins,
             "winner": bracket.winner,
             "calls": calls,
@@ -147,62 +161,69 @@ class StructuredComparison(WithExamples):
         return swap_sides(record) if asked_turned else record
 
     def draw(
-        self, asked: Presentation, setting: Setting, plan: Plan
+        self, compared: Presentation, setting: Setting, plan: Plan
     ) -> Generator[Sequence[Call], list[Any], tuple[AspectChoice, list[TableSample]]]:
         """Find the aspects and sample the tables."""
-        found = yield from self.find_aspects(asked, setting, plan)
+        lists = yield from self.find_aspects(compared, setting, plan)
         several = plan.samples > 1
         calls = [
-            self.table_call(asked, setting, found["chosen"], draw, optional=several) for draw in range(plan.samples)
+            self.table_call(compared, setting, lists["chosen"], draw, optional=several) for draw in range(plan.samples)
         ]
         answers = yield [replace(call, read=_or_why_not(call)) if several else call for call in calls]
-        return found, [_sample(answer) for answer in answers]
+        return lists, [_sample(answer) for answer in answers]
 
     def table_call(
-        self, shown: Presentation, setting: Setting, aspects: Sequence[str], draw: int, *, optional: bool
+        self, presentation: Presentation, setting: Setting, aspects: Sequence[str], draw: int, *, optional: bool
     ) -> Call:
         """Return the call for one sampled table, by a schema where one is used."""
         schema, longest = self.uses_schema(setting), self.option(setting, "longest_cell")
-        return tables.table_call(shown, setting, aspects, draw, schema=schema, longest=longest, optional=optional)
+        return tables.table_call(
+            presentation, setting, aspects, draw, schema=schema, longest=longest, optional=optional
+        )
 
     def find_aspects(
-        self, asked: Presentation, setting: Setting, plan: Plan
+        self, compared: Presentation, setting: Setting, plan: Plan
     ) -> Generator[Sequence[Call], list[Any], AspectChoice]:
         """Return the aspects that are known beforehand, or the most central one of several sampled lists."""
-        given = self.option(setting, "aspects")
-        if isinstance(given, list):
-            return {"how": "given", "chosen": list(given)}
-        if not is_asked_for(given):
-            return {"how": "fixed", "chosen": list(find_task(asked.task).aspects)}
+        option = self.option(setting, "aspects")
+        if isinstance(option, list):
+            return {"how": "given", "chosen": list(option)}
+        if not is_asked_for(option):
+            return {"how": "fixed", "chosen": list(find_task(compared.task).aspects)}
         several = plan.aspect_calls > 1
         lists = yield [
-            aspect_lists.aspect_call(asked, setting, draw, optional=several) for draw in range(plan.aspect_calls)
+            aspect_lists.aspect_call(compared, setting, draw, optional=several) for draw in range(plan.aspect_calls)
         ]
-        read = [place for place, one in enumerate(lists) if one is not None]
+        read = [index for index, aspects in enumerate(lists) if aspects is not None]
         if not read:
             raise UnparsedVerdict(f"none of {len(lists)} lists of aspects could be read")
-        picked = read[aspect_lists.most_central([lists[place] for place in read])]
+        picked = read[aspect_lists.most_central([lists[index] for index in read])]
         return {"how": "online", "chosen": lists[picked], "lists": lists, "picked": picked}
 
     def compare(
-        self, asked: Presentation, setting: Setting, plan: Plan, samples: Sequence[TableSample], entrants: Sequence[int]
+        self,
+        compared: Presentation,
+        setting: Setting,
+        plan: Plan,
+        samples: Sequence[TableSample],
+        entrants: Sequence[int],
     ) -> Generator[Sequence[Call], list[Any], Bracket]:
         """Let the comparator decide a scheme's duels, round by round."""
-        rng = setting.rng("bracket", asked.source, asked.first, asked.second)
+        rng = setting.rng("bracket", compared.source, compared.first, compared.second)
         scheme = SCHEMES[plan.scheme](entrants, rng)
-        wanted = self.option(setting, "comparator_shots")
-        examples, held = [one for one in setting.examples[:wanted] if one.table], 0
+        shots = self.option(setting, "comparator_shots")
+        examples, comparisons_made = [item for item in setting.examples[:shots] if item.table], 0
         try:
             duels = next(scheme)
             while True:
-                shown = ((samples[duel.first]["rows"], samples[duel.second]["rows"]) for duel in duels)
+                tables = ((samples[duel.first]["rows"], samples[duel.second]["rows"]) for duel in duels)
                 # Each duel has its own sample number even if tables are equal.
                 decisions = yield [
-                    comparator_call(asked, setting, *two, draw=held + more, examples=examples)
-                    for more, two in enumerate(shown)
+                    comparator_call(compared, setting, *two, draw=comparisons_made + more, examples=examples)
+                    for more, two in enumerate(tables)
                 ]
-                held += len(duels)
-                duels = scheme.send([one or Decision(None) for one in decisions])
+                comparisons_made += len(duels)
+                duels = scheme.send([item or Decision(None) for item in decisions])
         except StopIteration as stop:
             bracket: Bracket = stop.value
             return bracket
@@ -217,17 +238,17 @@ class StructuredComparison(WithExamples):
         aspect_calls = self.option(setting, "aspect_samples") if online else 0
         budget, samples = self.option(setting, "budget"), self.option(setting, "samples")
         if budget is not None:
-            samples = samples_within(budget, scheme=scheme, others=aspect_calls + verdicts)
+            samples = samples_within(budget, scheme=scheme, other_calls=aspect_calls + verdicts)
         return Plan(scheme, samples, aspect_calls, verdicts, budget)
 
     def uses_schema(self, setting: Setting) -> bool:
         """Tell whether a JSON schema is sent: by default if the endpoint supports it."""
-        wanted = self.option(setting, "schema")
-        return setting.schema if wanted == "auto" else bool(wanted)
+        option = self.option(setting, "schema")
+        return setting.schema if option == "auto" else bool(option)
 
-    def words(self, shown: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
+    def words(self, presentation: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
         """Format the examples, if any."""
-        words = dict(super().words(shown, setting, fence))
+        words = dict(super().words(presentation, setting, fence))
         if not self.shows_examples(setting):
             return words
         has_tables = self.option(setting, "example_tables")
@@ -264,16 +285,16 @@ class StructuredComparison(WithExamples):
         if self.option(setting, "budget") is not None and "samples" in setting.options:
             raise BadSettings("give either samples or a budget: the budget says how many samples there are")
         plan = self.plan(setting)
-        if (held := comparisons(plan.scheme, plan.samples)) > MOST_DUELS:
+        if (comparisons_needed := comparisons(plan.scheme, plan.samples)) > MOST_DUELS:
             raise BadSettings(
-                f"{plan.samples} tables take {held:,} comparisons each with each; at most {MOST_DUELS} are made"
+                f"{plan.samples} tables take {comparisons_needed:,} comparisons each with each; at most {MOST_DUELS} are made"
             )
 
 
-def _pair_of(example: Example, shown: Presentation) -> Presentation:
+def _pair_of(example: Example, presentation: Presentation) -> Presentation:
     """Return an example as a pair of the same task."""
-    question = example.question or shown.question
-    plain = replace(shown, question=question, reference="", table=None, identity="")
+    question = example.question or presentation.question
+    plain = replace(presentation, question=question, reference="", table=None, identity="")
     return replace(plain, source=example.source.strip(), first=example.first, second=example.second)
 
 

@@ -47,7 +47,7 @@ class Match(TypedDict):
 
 
 class AspectChoice(TypedDict):
-    """Where the aspects came from.
+    """The origin of a table's aspects.
 
     lists  : the sampled lists of the online model, None for an unreadable one
     picked : index of the most central list
@@ -60,7 +60,7 @@ class AspectChoice(TypedDict):
 
 
 class Record(TypedDict):
-    """How a table was made.
+    """The making of a table.
 
     scheme      : tournament, exact or random
     samples     : every sampled table, lost ones included

@@ -40,7 +40,7 @@ def prompt_of(task: str) -> str:
 
 
 def table_schema(aspects: Sequence[str], longest: int | None) -> dict[str, Any]:
-    """Return the schema of a table; one with a longest cell has as many rows as aspects, so that each answer ends."""
+    """Return the schema of a table. One with a longest cell has as many rows as aspects, so that each answer ends."""
     if longest is None:
         row = object_of({name: {"type": "string"} for name in ("aspect", *CELLS)})
         return object_of({"rows": {"type": "array", "items": row}})
@@ -50,7 +50,7 @@ def table_schema(aspects: Sequence[str], longest: int | None) -> dict[str, Any]:
 
 
 def table_call(
-    shown: Presentation,
+    presentation: Presentation,
     setting: Setting,
     aspects: Sequence[str],
     draw: int,
@@ -63,12 +63,17 @@ def table_call(
 
     longest : characters of a cell in the schema
     """
-    blank = format_rows([{"aspect": one, "only_a": "", "both": "", "only_b": ""} for one in aspects])
-    texts = {"source": shown.source, "first": shown.first, "second": shown.second, "aspects": blank}
+    blank = format_rows([{"aspect": aspect, "only_a": "", "both": "", "only_b": ""} for aspect in aspects])
+    texts = {
+        "source": presentation.source,
+        "first": presentation.first,
+        "second": presentation.second,
+        "aspects": blank,
+    }
     call = plain_call(
         "table",
-        prompt_of(shown.task),
-        shown,
+        prompt_of(presentation.task),
+        presentation,
         setting,
         texts,
         lambda reply: read_table(reply, aspects),
@@ -95,7 +100,7 @@ def format_rows(rows: Sequence[TableRow]) -> str:
 def _example_answer(aspects: Sequence[str], draw: int) -> str:
     """Return a distinct answer of typical length, for estimates."""
     cell = f"It names the main point and two of the reasons that are given for it ({draw})."
-    return format_rows([{"aspect": one, "only_a": cell, "both": cell, "only_b": cell} for one in aspects])
+    return format_rows([{"aspect": aspect, "only_a": cell, "both": cell, "only_b": cell} for aspect in aspects])
 
 
 def read_table(reply: Reply, aspects: Sequence[str]) -> list[TableRow]:
@@ -104,10 +109,10 @@ def read_table(reply: Reply, aspects: Sequence[str]) -> list[TableRow]:
     Raises: UnparsedVerdict with the problem.
     """
     text = read_text(reply)
-    found = [rows for rows in (*_in_json(text), _in_bars(text)) if rows]
-    if not found:
+    tables = [rows for rows in (*_in_json(text), _in_bars(text)) if rows]
+    if not tables:
         raise UnparsedVerdict(f"no table in: …{text[-200:]}")
-    placed = _in_order(next(filter(_is_filled, found), found[0]), aspects)  # the blank form may come first
+    placed = _in_order(next(filter(_is_filled, tables), tables[0]), aspects)  # the blank form may come first
     if not _is_filled(placed):
         raise UnparsedVerdict("a table whose cells are all empty")
     return placed
@@ -120,17 +125,17 @@ def _is_filled(rows: Sequence[Mapping[str, Any]]) -> bool:
 def _in_json(text: str) -> Iterator[list[dict[str, str]]]:
     """Yield the rows of every JSON value in a text."""
     decoder = json.JSONDecoder()
-    place = 0
+    position = 0
     for _ in range(MOST_TRIES):
-        found = OPENING.search(text, place)
-        if found is None:
+        match = OPENING.search(text, position)
+        if match is None:
             return
         try:
-            value, place = decoder.raw_decode(text, found.start())
+            value, position = decoder.raw_decode(text, match.start())
         except RecursionError:
             return
         except ValueError:
-            place = found.start() + 1
+            position = match.start() + 1
             continue
         yield _rows_of(value)
 
@@ -138,7 +143,7 @@ def _in_json(text: str) -> Iterator[list[dict[str, str]]]:
 def _rows_of(value: Any) -> list[dict[str, str]]:
     """Return the rows in a JSON value: a list, a list under a key, or cells by aspect."""
     if isinstance(value, list):
-        return [row for one in value if isinstance(one, dict) and (row := _row(one))]
+        return [row for entry in value if isinstance(entry, dict) and (row := _row(entry))]
     if not isinstance(value, dict):
         return []
     for name in LIST_OF_ROWS:
@@ -154,7 +159,10 @@ def _row(value: Mapping[str, Any]) -> dict[str, str]:
     Empty if the aspect is missing, a cell is no text, or a missing cell may be under an unknown name.
     """
     named = {_plain(str(name)): cell for name, cell in value.items()}
-    row = {ours: next((named[one] for one in theirs if one in named), None) for ours, theirs in NAMES.items()}
+    row = {
+        ours: next((named[their_name] for their_name in theirs if their_name in named), None)
+        for ours, theirs in NAMES.items()
+    }
     if not isinstance(row["aspect"], str) or any(not _is_cell(row[cell]) for cell in CELLS):
         return {}
     if named.keys() - KNOWN and any(named.keys().isdisjoint(NAMES[cell]) for cell in CELLS):
@@ -177,7 +185,9 @@ def _in_bars(text: str) -> list[dict[str, str]]:
         return []
     names = _without_edges(lines[heads], len(NAMES))
     rows = [_without_edges(line, len(names)) for line in lines[heads + 1 :] if set("".join(line)) - set("-: ")]
-    return [found for row in rows if len(row) == len(names) and (found := _row(dict(zip(names, row, strict=True))))]
+    return [
+        table_row for row in rows if len(row) == len(names) and (table_row := _row(dict(zip(names, row, strict=True))))
+    ]
 
 
 def _without_edges(line: Sequence[str], width: int) -> Sequence[str]:
@@ -206,8 +216,8 @@ def _cleaned(cell: Any) -> str:
 
     Raises: UnparsedVerdict for one that is far too long.
     """
-    said = "; ".join(cell) if isinstance(cell, list) else cell or ""
-    line = " ".join(said.replace("\x00", " ").encode("utf-8", "replace").decode().split())
+    text = "; ".join(cell) if isinstance(cell, list) else cell or ""
+    line = " ".join(text.replace("\x00", " ").encode("utf-8", "replace").decode().split())
     if len(line) > LONGEST_CELL:
         raise UnparsedVerdict(f"a table with a cell of {len(line):,} characters; at most {LONGEST_CELL:,} are read")
     return "" if line.strip(" .").casefold() in NOTHING else line
@@ -219,23 +229,33 @@ def _in_order(rows: Sequence[Mapping[str, str]], aspects: Sequence[str]) -> list
     Raises: UnparsedVerdict for an aspect that is missing or duplicated.
     """
     named = [_bare(row["aspect"]) for row in rows]
-    wanted = [_bare(aspect) for aspect in aspects]
-    found = [[place for place, name in enumerate(named) if name == aspect] for aspect in wanted]
-    if not all(found):  # reworded: match by prefix, or by position
-        alike = [[place for place, name in enumerate(named) if _is_alike(name, aspect)] for aspect in wanted]
-        by_place = len(rows) == len(aspects) and sorted(set(named)) == sorted(named)
-        found = [
-            exactly
-            or (near if len(near) == 1 else [place] if by_place and _belongs(named[place], place, wanted) else [])
-            for place, (exactly, near) in enumerate(zip(found, alike, strict=True))
+    names_asked = [_bare(aspect) for aspect in aspects]
+    exact_rows = [[row_index for row_index, name in enumerate(named) if name == aspect] for aspect in names_asked]
+    if not all(exact_rows):  # reworded: match by prefix, or by position
+        alike = [
+            [row_index for row_index, name in enumerate(named) if _is_alike(name, aspect)] for aspect in names_asked
         ]
-    for aspect, places in zip(aspects, found, strict=True):
-        if len(places) != 1:
-            raise UnparsedVerdict(f"a table that has {'no' if not places else 'more than one'} row for “{aspect[:80]}”")
-    taken = [places[0] for places in found]
-    if len(set(taken)) < len(taken):
+        by_place = len(rows) == len(aspects) and sorted(set(named)) == sorted(named)
+        exact_rows = [
+            exactly
+            or (
+                near
+                if len(near) == 1
+                else [row_index]
+                if by_place and _belongs(named[row_index], row_index, names_asked)
+                else []
+            )
+            for row_index, (exactly, near) in enumerate(zip(exact_rows, alike, strict=True))
+        ]
+    for aspect, indexes in zip(aspects, exact_rows, strict=True):
+        if len(indexes) != 1:
+            raise UnparsedVerdict(
+                f"a table that has {'no' if not indexes else 'more than one'} row for “{aspect[:80]}”"
+            )
+    order = [indexes[0] for indexes in exact_rows]
+    if len(set(order)) < len(order):
         raise UnparsedVerdict("a table that has one row for several aspects")
-    return [_as_row(aspect, rows[place]) for aspect, place in zip(aspects, taken, strict=True)]
+    return [_as_row(aspect, rows[row_index]) for aspect, row_index in zip(aspects, order, strict=True)]
 
 
 def _as_row(aspect: str, row: Mapping[str, str]) -> TableRow:
@@ -246,10 +266,10 @@ def _bare(aspect: str) -> str:
     return " ".join(re.sub(r"[^\w\s]", " ", NUMBERING.sub("", aspect).casefold()).split())
 
 
-def _belongs(name: str, place: int, wanted: Sequence[str]) -> bool:
+def _belongs(name: str, index: int, names_asked: Sequence[str]) -> bool:
     """Tell whether a reworded row may be the aspect at its position: no other aspect shares more words with it."""
-    shared = [len(set(name.split()) & set(aspect.split())) for aspect in wanted]
-    return shared[place] == max(shared)
+    shared = [len(set(name.split()) & set(aspect.split())) for aspect in names_asked]
+    return shared[index] == max(shared)
 
 
 def _is_alike(name: str, aspect: str) -> bool:

@@ -153,7 +153,7 @@ def test_all_entrants_may_meet() -> None:
     ],
 )
 def test_budget_buys_as_many_tables_as_fit(scheme: str, budget: int, others: int, samples: int) -> None:
-    assert samples_within(budget, scheme=scheme, others=others) == samples
+    assert samples_within(budget, scheme=scheme, other_calls=others) == samples
     assert others + samples + comparisons(scheme, samples) <= budget
     assert others + samples + 1 + comparisons(scheme, samples + 1) > budget
 
@@ -161,4 +161,4 @@ def test_budget_buys_as_many_tables_as_fit(scheme: str, budget: int, others: int
 @pytest.mark.parametrize("scheme", sorted(SCHEMES))
 def test_budget_without_room_for_a_table_is_refused(scheme: str) -> None:
     with pytest.raises(BadSettings, match="budget of 4 calls is not enough: 4 are needed"):
-        samples_within(4, scheme=scheme, others=4)
+        samples_within(4, scheme=scheme, other_calls=4)

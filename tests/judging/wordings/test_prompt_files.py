@@ -29,7 +29,7 @@ SHOWN = Presentation(task="free", question="Which?", source="The source.", first
 def add(
     text: str = WORDING, name: str = "mine", parser: str = "verdict-line", **settings: Any
 ) -> tuple[PromptFile, bool]:
-    return add_prompt(given=split_prompt(text), name=name, parser=parser, **settings)
+    return add_prompt(prompt=split_prompt(text), name=name, parser=parser, **settings)
 
 
 # Reading a file

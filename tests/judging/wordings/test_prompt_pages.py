@@ -31,7 +31,7 @@ def study() -> Study:
 
 
 def add(name: str = "mine", text: str = WORDING, group: ResearchGroup | None = None) -> PromptFile:
-    return add_prompt(given=split_prompt(text), name=name, parser="verdict-line", group=group)[0]
+    return add_prompt(prompt=split_prompt(text), name=name, parser="verdict-line", group=group)[0]
 
 
 def sent(**changes: Any) -> dict[str, Any]:

@@ -239,9 +239,9 @@ def test_system_prompt_of_a_judge_is_sent_with_every_call_and_part_of_the_versio
 def test_own_prompt_needs_its_fence_and_a_published_one_does_not() -> None:
     text = "$source $first $second [[A]] $reference"
     with pytest.raises(BadPrompt, match=r"missing: \$fence"):
-        add_prompt(given=PromptText(text), name="own", parser="brackets")
-    prompt, _ = add_prompt(given=PromptText(text, form="mt-bench"), name="theirs", parser="brackets")
+        add_prompt(prompt=PromptText(text), name="own", parser="brackets")
+    prompt, _ = add_prompt(prompt=PromptText(text, form="mt-bench"), name="theirs", parser="brackets")
     assert preview(prompt.text, prompt.parser, SHOWN)[0]["content"] == "the $song the wren the heron [[A]] the key"
-    fenced, _ = add_prompt(given=PromptText(f"$fence {text}", system="Be fair."), name="own", parser="brackets")
+    fenced, _ = add_prompt(prompt=PromptText(f"$fence {text}", system="Be fair."), name="own", parser="brackets")
     assert "begin]\nthe key\n[" in preview(fenced.text, fenced.parser, SHOWN)[0]["content"]
     assert fenced.system_prompt == "Be fair."
