@@ -1,4 +1,4 @@
-"""What changed texts do to a judge's verdicts: the share that turns and towards what, overall and where people agree or not."""
+"""Effects of changed texts on a judge's verdicts, overall and by people's agreement."""
 
 import math
 from typing import Any
@@ -31,8 +31,8 @@ Found = dict[str, Any]
 
 def stress_tests(study: Study) -> list[JudgeAudit]:
     """Return the stress tests of a study's judges, the latest first."""
-    found = JudgeAudit.objects.filter(study=study).select_related("judge__endpoint", "study")
-    return list(found.order_by("-created_at", "-pk"))
+    audits = JudgeAudit.objects.filter(study=study).select_related("judge__endpoint", "study")
+    return list(audits.order_by("-created_at", "-pk"))
 
 
 def stress_findings(audit: JudgeAudit) -> Found:
@@ -80,17 +80,20 @@ def stress_findings(audit: JudgeAudit) -> Found:
 
 
 def people_unanimity(study: Study, pairs: list[int], question: int) -> FloatArray:
-    """Tell for each pair whether the people who voted on it agree, by their first counted vote; NaN below two votes."""
+    """Return for each pair whether people's first counted votes agree, NaN below two votes."""
     batches = list(study.batches.for_rating().values_list("pk", flat=True))
     hits = Hit.objects.filter(batch__in=batches).order_by()
-    given = read_votes(study, hits, batches, stage="first", question=study.questions[question])
-    place = {pair: number for number, pair in enumerate(pairs)}
+    votes_read = read_votes(study, hits, batches, stage="first", question=study.questions[question])
+    index_of = {pair: number for number, pair in enumerate(pairs)}
     votes = {
-        (place[pair], person): verdict
+        (index_of[pair], person): verdict
         for pair, person, verdict in zip(
-            given.pair.tolist()[::-1], given.person.tolist()[::-1], given.verdict.tolist()[::-1], strict=True
+            votes_read.pair.tolist()[::-1],
+            votes_read.person.tolist()[::-1],
+            votes_read.verdict.tolist()[::-1],
+            strict=True,
         )
-        if pair in place
+        if pair in index_of
     }
     unit = np.array([pair for pair, _ in votes], dtype=np.int64)
     return unanimity(unit, np.array(list(votes.values()), dtype=np.float64), len(pairs))
@@ -103,19 +106,19 @@ def _change(
     unanimous: dict[int, float],
     settings: IntervalSettings,
 ) -> Found:
-    asked = [row for row in rows if row[4] != STATUS.PENDING]
-    before = np.array([_before(name, row, plain) for row in asked], dtype=np.float64)
-    after = np.array([_for_changed(name, row[2], row[3], row[5]) for row in asked], dtype=np.float64)
-    agree = np.array([unanimous[row[0]] for row in asked], dtype=np.float64)
-    instance = np.unique([row[-1] for row in asked], return_inverse=True)[1].astype(np.int64)
-    parts = {"all": np.ones(len(asked), dtype=bool), "people_agree": agree == 1, "people_disagree": agree == 0}
+    answered = [row for row in rows if row[4] != STATUS.PENDING]
+    before = np.array([_before(name, row, plain) for row in answered], dtype=np.float64)
+    after = np.array([_for_changed(name, row[2], row[3], row[5]) for row in answered], dtype=np.float64)
+    agree = np.array([unanimous[row[0]] for row in answered], dtype=np.float64)
+    instance = np.unique([row[-1] for row in answered], return_inverse=True)[1].astype(np.int64)
+    parts = {"all": np.ones(len(answered), dtype=bool), "people_agree": agree == 1, "people_disagree": agree == 0}
     return {
         "change": name,
         "sound": SOUND.get(name, STAYS),
-        "asked": len(asked),
-        "open": len(rows) - len(asked),
+        "asked": len(answered),
+        "open": len(rows) - len(answered),
         "not_made": len(plain) - len(rows),
-        **{part: _shares(name, before, after, instance, chosen, settings) for part, chosen in parts.items()},
+        **{part: _shares(name, before, after, instance, selected, settings) for part, selected in parts.items()},
     }
 
 
@@ -132,15 +135,20 @@ def _for_changed(name: str, order: str, side: str, verdict: int | None) -> float
 
 
 def _shares(
-    name: str, before: FloatArray, after: FloatArray, instance: IntArray, chosen: BoolArray, settings: IntervalSettings
+    name: str,
+    before: FloatArray,
+    after: FloatArray,
+    instance: IntArray,
+    selected: BoolArray,
+    settings: IntervalSettings,
 ) -> Found:
-    found = {}
-    for turn, sums in turn_sums(before[chosen], after[chosen]).items():
+    shares = {}
+    for turn, sums in turn_sums(before[selected], after[selected]).items():
         if name == IDENTICAL and turn == "to_tie":
             sums, where, why = sums[:0], instance[:0], NO_BEFORE
         else:
-            where, why = instance[chosen], NO_VERDICTS
+            where, why = instance[selected], NO_VERDICTS
         read = sums[:, 1] > 0
         basis = Basis(int(read.sum()), "pairs", TIE_IS_VERDICT, int((~read).sum()), why)
-        found[turn] = share_estimate(sums[read], where[read], basis, settings)
-    return found
+        shares[turn] = share_estimate(sums[read], where[read], basis, settings)
+    return shares

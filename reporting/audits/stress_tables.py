@@ -1,4 +1,4 @@
-"""What the tables of a stress test show."""
+"""Tables of a stress test."""
 
 from typing import Any
 
@@ -7,23 +7,23 @@ from reporting.audits.stress import PARTS
 from reporting.audits.words import CHANGE_NAMES, PART_NAMES, SOUND_NAMES, TURN_NAMES
 
 
-def stress_context(found: dict[str, Any]) -> dict[str, Any]:
+def stress_context(findings: dict[str, Any]) -> dict[str, Any]:
     """Return the context of `_stress.html`, without its picture."""
     return {
-        "found": found,
-        "unread": sum(found["unread"].values()),
+        "found": findings,
+        "unread": sum(findings["unread"].values()),
         "turns": [TURN_NAMES[turn] for turn in TURNS],
-        "tables": [{"part": part, "name": PART_NAMES[part], "rows": _rows(found, part)} for part in PARTS],
+        "tables": [{"part": part, "name": PART_NAMES[part], "rows": _rows(findings, part)} for part in PARTS],
     }
 
 
-def _rows(found: dict[str, Any], part: str) -> list[dict[str, Any]]:
+def _rows(findings: dict[str, Any], part: str) -> list[dict[str, Any]]:
     return [
         {
-            "name": CHANGE_NAMES[one["change"]],
-            "sound": SOUND_NAMES[one["sound"]],
-            "not_made": one["not_made"],
-            "cells": [(TURN_NAMES[turn], one[part][turn]) for turn in TURNS],
+            "name": CHANGE_NAMES[change["change"]],
+            "sound": SOUND_NAMES[change["sound"]],
+            "not_made": change["not_made"],
+            "cells": [(TURN_NAMES[turn], change[part][turn]) for turn in TURNS],
         }
-        for one in found["changes"]
+        for change in findings["changes"]
     ]

@@ -14,29 +14,34 @@ TITLES = {"all": "all pairs", "people_agree": "where people agree", "people_disa
 HEADINGS = {"turned": "turned", "towards": "towards", "away": "away", "to_tie": "to none"}
 
 
-def as_text(found: dict[str, Any]) -> str:
+def as_text(findings: dict[str, Any]) -> str:
     """Return a table of all changes in percent, then each share with its interval."""
-    unread = sum(found["unread"].values())
-    cost = None if found["cost"] is None else Decimal(str(found["cost"]))
-    people = found["people"]
+    unread = sum(findings["unread"].values())
+    cost = None if findings["cost"] is None else Decimal(str(findings["cost"]))
+    people = findings["people"]
     lines = [
-        f"judge {printable(found['judge'])} on study {printable(found['study'])}: "
-        f"{count(found['pairs'], 'pairs')} of {count(found['instances'], 'instances')}, {count(found['answers'], 'answers')} ({unread} without a verdict, {found['open']} open)",
+        f"judge {printable(findings['judge'])} on study {printable(findings['study'])}: "
+        f"{count(findings['pairs'], 'pairs')} of {count(findings['instances'], 'instances')}, {count(findings['answers'], 'answers')} ({unread} without a verdict, {findings['open']} open)",
         f"pairs on which people agree: {people['agree']}, disagree: {people['disagree']}; with fewer than two votes: "
         f"{people['fewer_than_two_votes']}",
-        f"calls {found['calls']}, cached {found['cached']}, cost {money(cost, found['currency'])}",
+        f"calls {findings['calls']}, cached {findings['cached']}, cost {money(cost, findings['currency'])}",
         "",
         f"{'':<16}" + "".join(f"{heading:>10}" for heading in HEADINGS.values()) + "   a sound judge",
     ]
     lines += [
-        f"{one['change']:<16}" + "".join(f"{_percent(one['all'][turn]):>10}" for turn in TURNS) + f"   {one['sound']}"
-        for one in found["changes"]
+        f"{change['change']:<16}"
+        + "".join(f"{_percent(change['all'][turn]):>10}" for turn in TURNS)
+        + f"   {change['sound']}"
+        for change in findings["changes"]
     ]
-    for one in found["changes"]:
-        lines += ["", f"{one['change']}: asked {one['asked']}, open {one['open']}, not made {one['not_made']}"]
+    for change in findings["changes"]:
         lines += [
-            f"  {TITLES[part]}, {HEADINGS[turn]:<8} {estimate_text(one[part][turn])}; left out "
-            f"{one[part][turn]['excluded']}"
+            "",
+            f"{change['change']}: asked {change['asked']}, open {change['open']}, not made {change['not_made']}",
+        ]
+        lines += [
+            f"  {TITLES[part]}, {HEADINGS[turn]:<8} {estimate_text(change[part][turn])}; left out "
+            f"{change[part][turn]['excluded']}"
             for part in PARTS
             for turn in TURNS
         ]

@@ -54,17 +54,17 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
 
 @study_view(*READERS, methods=POST)
 def estimate(request: HttpRequest, study: Study) -> HttpResponse:
-    """Estimate an audit, and offer to start it; no call is made and nothing is stored."""
-    form, found = JudgeAuditForm(request.POST, study=study, judges=judges_seen_by(request.user)), None
+    """Estimate an audit, and offer to start it, without calls or stored rows."""
+    form, estimated = JudgeAuditForm(request.POST, study=study, judges=judges_seen_by(request.user)), None
     if form.is_valid():
         with errors_on(form):
             check_cap(form.cleaned_data["max_cost"], *form.cleaned_data["judge"].endpoints)
-            found = estimate_stress(form.cleaned_data["test"])
-    status = 200 if found else 422
+            estimated = estimate_stress(form.cleaned_data["test"])
+    status = 200 if estimated else 422
     if is_htmx(request):
-        context = {"study": study, "form": form, "estimate": found}
+        context = {"study": study, "form": form, "estimate": estimated}
         return TemplateResponse(request, f"{PAGE}#start", context, status=status)
-    return _page(request, study, form, estimate=found, status=status)
+    return _page(request, study, form, estimate=estimated, status=status)
 
 
 @study_view(*READERS, methods=POST)
@@ -72,9 +72,9 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue an audit, new or again."""
     form = JudgeAuditForm(request.POST, study=study, judges=judges_seen_by(request.user))
     if form.is_valid():
-        chosen = form.cleaned_data
+        cleaned = form.cleaned_data
         with errors_on(form):
-            audit = start_stress(chosen["test"], in_flight=chosen["in_flight"], max_cost=chosen["max_cost"])
+            audit = start_stress(cleaned["test"], in_flight=cleaned["in_flight"], max_cost=cleaned["max_cost"])
             if queue_job(audit):
                 messages.success(request, f"Judge {audit.judge} is asked as soon as a worker takes it up.")
             else:
@@ -87,7 +87,7 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
 def stress(request: HttpRequest, study: Study, *, pk: int) -> HttpResponse:
     """Show what a stress test found: a picture, the table of all changes, and both parts of the pairs."""
     audit = _find(study, pk)
-    found = stress_findings(audit)
+    findings = stress_findings(audit)
 
     def address(form: str, **query: str) -> str:
         path = reverse("reporting:stress-test-chart", kwargs={"slug": study.slug, "pk": pk, "form": form})
@@ -96,7 +96,7 @@ def stress(request: HttpRequest, study: Study, *, pk: int) -> HttpResponse:
     context = {
         "study": study,
         "audit": audit,
-        **stress_context(found),
+        **stress_context(findings),
         "picture": {
             **picture(ALT, address),
             "links": {form.upper(): address(form) for form in ("svg", "png", "pdf", "csv")},
@@ -115,14 +115,14 @@ def stress_file(request: HttpRequest, study: Study, *, pk: int) -> HttpResponse:
 
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, pk: int, form: str) -> HttpResponse:
-    """Return the picture of a stress test; `theme` is light or dark."""
+    """Return the picture of a stress test. `theme` is light or dark."""
     theme = theme_of(request)
     return chart_response(turned_verdicts(stress_findings(_find(study, pk)), theme), form)
 
 
 def _find(study: Study, pk: int) -> JudgeAudit:
-    found = JudgeAudit.objects.select_related("study", "judge__endpoint")
-    return get_object_or_404(found, study=study, pk=pk)
+    audits = JudgeAudit.objects.select_related("study", "judge__endpoint")
+    return get_object_or_404(audits, study=study, pk=pk)
 
 
 def _listed(study: Study) -> dict[str, Any]:

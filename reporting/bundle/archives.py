@@ -16,7 +16,7 @@ MOST_UNPACKED = 16 * MOST_BYTES
 
 @contextmanager
 def unpacked(path: Path, name: str = "") -> Iterator[Path]:
-    """Give the folder of a bundle; that of a ZIP archive is there for a while, in the data folder.
+    """Give the folder of a bundle. A ZIP archive is unpacked into a temporary one.
 
     name : of the archive, where it is not that of its path
 
@@ -26,9 +26,9 @@ def unpacked(path: Path, name: str = "") -> Iterator[Path]:
         yield path
         return
     name = name or path.name
-    with TemporaryDirectory(prefix="tandem-bundle-", dir=settings.DATA_DIR) as made:
-        unpack(path, Path(made) / "packed", name, most=MOST_UNPACKED)
-        folders = list((Path(made) / "packed").iterdir())
+    with TemporaryDirectory(prefix="tandem-bundle-", dir=settings.DATA_DIR) as folder:
+        unpack(path, Path(folder) / "packed", name, most=MOST_UNPACKED)
+        folders = list((Path(folder) / "packed").iterdir())
         if len(folders) != 1:
             raise BadBundle(f"{name} holds more than the folder of one bundle")
         yield folders[0]

@@ -39,7 +39,7 @@ from reporting.exports.folders import Folder, new_folder
 def export_bundle(
     study: Study, folder: Path, contents: Contents = EVERYTHING, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Write a study, as it is at one moment, into a new folder; return the manifest.
+    """Write a study as it is at one moment into a new folder. Return the manifest.
 
     The folder appears as a whole, after its numbers were computed from its rows again and found the same.
 
@@ -47,43 +47,43 @@ def export_bundle(
     Raises: AnnotationError if the folder is there already or can't be written.
     """
     total = len(READABLE) + len(TABLES) + 2
-    with new_folder(folder) as made:
+    with new_folder(folder) as part_folder:
         with one_snapshot():
-            for done, _ in enumerate(_files(study, made, contents), start=1):
+            for done, _ in enumerate(_files(study, part_folder, contents), start=1):
                 progress(done, total)
-            manifest = _manifest(study, made, contents)
-        made.write_json(MANIFEST, manifest)
-        compare_elsewhere(made.path)
+            manifest = _manifest(study, part_folder, contents)
+        part_folder.write_json(MANIFEST, manifest)
+        compare_elsewhere(part_folder.path)
         progress(total, total)
     return manifest
 
 
-def _files(study: Study, made: Folder, contents: Contents) -> Iterator[None]:
+def _files(study: Study, part_folder: Folder, contents: Contents) -> Iterator[None]:
     study.refresh_from_db()
     for name, rows in READABLE.items():
-        made.write_rows(row_file(name), rows(study, contents))
+        part_folder.write_rows(row_file(name), rows(study, contents))
         if is_available():
-            _write_parquet(made, name)
+            _write_parquet(part_folder, name)
         yield
     for table in TABLES:
-        made.write_rows(row_file(table.name), table.written(study, contents))
+        part_folder.write_rows(row_file(table.name), table.written(study, contents))
         yield
     for name, text in _prompts(study):
-        made.write_text(f"{PROMPTS}/{name}", text)
-    made.write_json(STUDY, description_of(study))
-    made.write_json(NUMBERS, all_numbers(StoredStudy(study, contents)))
+        part_folder.write_text(f"{PROMPTS}/{name}", text)
+    part_folder.write_json(STUDY, description_of(study))
+    part_folder.write_json(NUMBERS, all_numbers(StoredStudy(study, contents)))
     yield
 
 
-def _write_parquet(made: Folder, name: str) -> None:
-    """Write the rows of a file beside it, for tools that read columns; a file without rows has no columns."""
-    rows = Bundle(made.path, {"files": made.files}).rows(name)
+def _write_parquet(part_folder: Folder, name: str) -> None:
+    """Write the rows of a file beside it, for tools that read columns. A file without rows has no columns."""
+    rows = Bundle(part_folder.path, {"files": part_folder.files}).rows(name)
     if first := next(rows, None):
         types = {column: INTEGER if column in NUMBERED else kind for column, kind in types_of(list(first)).items()}
-        made.write_file(f"{name}{PARQUET}", lambda path: write_parquet(path, chain([first], rows), types))
+        part_folder.write_file(f"{name}{PARQUET}", lambda path: write_parquet(path, chain([first], rows), types))
 
 
-def _manifest(study: Study, made: Folder, contents: Contents) -> dict[str, Any]:
+def _manifest(study: Study, part_folder: Folder, contents: Contents) -> dict[str, Any]:
     return {
         "kind": KIND,
         "format_version": FORMAT_VERSION,
@@ -98,7 +98,7 @@ def _manifest(study: Study, made: Folder, contents: Contents) -> dict[str, Any]:
             "batches": dict(study.batches.values_list("name", "seed")),
             "judges": dict(_judges(study).values_list("name", "seed")),
         },
-        "files": dict(made.files),
+        "files": dict(part_folder.files),
     }
 
 
@@ -111,6 +111,6 @@ def _prompts(study: Study) -> Iterator[tuple[str, str]]:
     own = {judge.prompt_file for judge in _judges(study).select_related("prompt_file")} - {None}
     for prompt in sorted(own, key=str):
         yield f"{prompt}.txt", prompt.text
-    asked = Judgment.objects.filter(run__study=study).order_by()
-    for path in files_named(asked.values_list("prompt_version", flat=True).distinct()):
+    judgments = Judgment.objects.filter(run__study=study).order_by()
+    for path in files_named(judgments.values_list("prompt_version", flat=True).distinct()):
         yield f"{path.parent.name}/{path.name}", path.read_text(encoding="utf-8")

@@ -28,7 +28,7 @@ def import_bundle(
     group: ResearchGroup | None = None,
     progress: Progress = silent,
 ) -> Study:
-    """Make a study of a bundle, with all its rows; or nothing, if its findings are not those of the bundle to the last digit.
+    """Create a study with all rows of a bundle, or nothing if its findings differ in any digit.
 
     Accounts and platforms' ids are in no bundle: raters keep their pseudonyms, and channels are closed and have new addresses.
 
@@ -44,7 +44,7 @@ def import_bundle(
 
 
 def import_upload(path: Path, *, name: str, study: Study) -> str:
-    """Read a bundle that was sent, as a ZIP archive, into a study that is still empty; return what was done.
+    """Import an uploaded bundle, a ZIP archive, into an empty study. Return a summary.
 
     Raises: as `import_bundle`; AnnotationError for a study in which there is something.
     """
@@ -63,7 +63,7 @@ def import_upload(path: Path, *, name: str, study: Study) -> str:
 
 
 def verify_upload(path: Path, *, name: str, study: Study) -> str:
-    """Verify a bundle that was sent, as a ZIP archive, and store nothing of it; return what was found.
+    """Verify an uploaded bundle, a ZIP archive, without storing it. Return a summary.
 
     study : where it was sent; the bundle may be of any
     Raises: as `verify_bundle`.
@@ -84,10 +84,10 @@ def _verified(folder: Path, progress: Progress = silent) -> Bundle:
 
 
 def _store(bundle: Bundle, study: Study, progress: Progress) -> None:
-    """Store all rows, and compare the findings; within a transaction."""
+    """Store all rows, and compare the findings, within a transaction."""
     store(bundle, study, progress)
-    found = all_numbers(StoredStudy(study, bundle.contents))
-    refuse_differences(bundle.numbers, found, "from the imported study", other_name=True)
+    numbers = all_numbers(StoredStudy(study, bundle.contents))
+    refuse_differences(bundle.numbers, numbers, "from the imported study", other_name=True)
     manifest = bundle.folder / MANIFEST
     record_import(
         study=study,

@@ -24,7 +24,7 @@ class BadBundle(AnnotationError):
 
 @dataclass(frozen=True)
 class Contents:
-    """What leaves the server beside the numbers.
+    """The parts of a study that a bundle has beside the numbers.
 
     texts       : sources, generations and comparison tables. Completions quote them, and leave only with them
     completions : raw answers of judges, with the requests, and judges' rationales. What each answer took stays: tokens, cost

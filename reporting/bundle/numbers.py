@@ -25,16 +25,16 @@ Numbers = dict[str, Any]
 def table_effect(source: StoredStudy) -> Numbers:
     """Compute what comparison tables change, without what rests on rows that stayed at home: reasons, who made which table."""
     votes, filters = source.second_votes(), TableEffectFilters()
-    found = effect_of(source.slug, votes, filters, is_two_stage=source.is_two_stage)
+    effect = effect_of(source.slug, votes, filters, is_two_stage=source.is_two_stage)
     for name, choice in (
         ("with_reason", "reasons"),
         ("table_verdict", "completions"),
         ("towards_table", "completions"),
     ):
         if not source.contents.has(choice):
-            for one in (*found["arms"], *found["differences"]):
-                one.pop(name, None)
-    return found
+            for row in (*effect["arms"], *effect["differences"]):
+                row.pop(name, None)
+    return effect
 
 
 def accuracy(source: StoredStudy) -> Numbers:
@@ -43,25 +43,25 @@ def accuracy(source: StoredStudy) -> Numbers:
 
 
 def main_question(source: StoredStudy) -> Question | None:
-    """Return the question that pages are about when they are opened; None where there is one, which has no name."""
+    """Return the default question of pages, or None where the study asks only one."""
     return source.questions[MAIN] if len(source.questions) > 1 else None
 
 
 def distinguishable(source: StoredStudy, data: StudyData) -> Numbers:
     """Compute how distinguishable the systems are, and what that says about the ratings of the findings' data."""
     filters = SeparabilityFilters(question=main_question(source))
-    rated = [ConfigurationRatings.of(one) for one in data.configurations]
+    rated = [ConfigurationRatings.of(configuration) for configuration in data.configurations]
     return separability_numbers(source.separability(filters, rated), filters)
 
 
 def logical_consistency(source: StoredStudy) -> list[Numbers]:
     """Return the audit of people and judges on each question, which is named where there are several."""
-    named = [{"question": one.key} if len(source.questions) > 1 else {} for one in source.questions]
+    named = [{"question": question.key} if len(source.questions) > 1 else {} for question in source.questions]
     return [{**name, **whole_audit(source.slug, source.asked(number))} for number, name in enumerate(named)]
 
 
 def leaderboard(findings: Numbers, data: StudyData, filters: Filters) -> Numbers:
-    """Compute the ranks over all data sets and in each alone; of the findings on each these are all that is computed.
+    """Compute the ranks over all data sets and in each alone.
 
     findings : what was computed from the data, under the filters
     """
@@ -85,25 +85,27 @@ def filters_of_numbers(question: Question | None = None, *, revised: bool = Fals
 
 def all_numbers(source: StoredStudy) -> Numbers:
     """Compute the findings on the main question, with those on further ones and of second votes as `others`, and the pages' numbers."""
-    main, further = main_question(source), source.questions[1:]
+    main, more_questions = main_question(source), source.questions[1:]
     stages = (False, True) if source.is_two_stage else (False,)
-    wanted = [filters_of_numbers(main, revised=revised) for revised in stages]
-    data = [source.data(filters) for filters in wanted]
-    first, *others = map(compute_findings, data, wanted)
+    filters_of_stages = [filters_of_numbers(main, revised=revised) for revised in stages]
+    data = [source.data(filters) for filters in filters_of_stages]
+    first, *more_findings = map(compute_findings, data, filters_of_stages)
     of_pages: Numbers = {
-        LEADERBOARD: leaderboard(first, data[0], wanted[0]),
+        LEADERBOARD: leaderboard(first, data[0], filters_of_stages[0]),
         DISAGREEMENTS: disagreements(*data),
         DISTINGUISHABLE: distinguishable(source, data[0]),
     }
     del data  # before more is read
-    others += [compute_findings(source.data(filters), filters) for filters in map(filters_of_numbers, further)]
+    more_findings += [
+        compute_findings(source.data(filters), filters) for filters in map(filters_of_numbers, more_questions)
+    ]
     of_pages |= {name: compute(source) for name, compute in OF_PAGES.items()}
-    return {**first, OTHERS: others, **{name: of_pages[name] for name in PAGES}}
+    return {**first, OTHERS: more_findings, **{name: of_pages[name] for name in PAGES}}
 
 
 def parts_of(numbers: Numbers) -> Iterator[Numbers]:
     """Yield the objects that name the study and the software: the numbers, and each of those in them."""
     yield numbers
     for name in (OTHERS, *PAGES):
-        found = numbers.get(name, [])
-        yield from found if isinstance(found, list) else [found]
+        parts = numbers.get(name, [])
+        yield from parts if isinstance(parts, list) else [parts]

@@ -35,7 +35,7 @@ NAME = re.compile(r"([\w-]+/)*[\w.-]+")  # of a file: no way out of the folder, 
 
 @dataclass(frozen=True)
 class Bundle:
-    """An opened bundle; only files of the manifest are read.
+    """An opened bundle. Only files of the manifest are read.
 
     reworded : how many texts this code words otherwise; known after verification
     """
@@ -47,27 +47,27 @@ class Bundle:
     @property
     def result(self) -> str:
         """Say what verifying has found, in a line."""
-        found = f"{len(self.manifest['files'])} files as they were written; all numbers follow from the rows"
+        summary = f"{len(self.manifest['files'])} files as they were written; all numbers follow from the rows"
         if not self.reworded:
-            return found
-        made = self.manifest.get("software_version")
-        return f"{found}; {self.reworded} texts are worded otherwise, or new, here ({VERSION}; the bundle is by {made})"
+            return summary
+        version = self.manifest.get("software_version")
+        return f"{summary}; {self.reworded} texts are worded otherwise, or new, here ({VERSION}; the bundle is by {version})"
 
     @cached_property
     def study(self) -> dict[str, Any]:
         """The study's settings, questions, systems and amendments."""
-        found: dict[str, Any] = self._document(STUDY)
-        return found
+        document: dict[str, Any] = self._document(STUDY)
+        return document
 
     @cached_property
     def numbers(self) -> dict[str, Any]:
         """The numbers that the bundle states."""
-        found: dict[str, Any] = self._document(NUMBERS)
-        return found
+        document: dict[str, Any] = self._document(NUMBERS)
+        return document
 
     @property
     def contents(self) -> Contents:
-        """What left the server beside the numbers."""
+        """The parts of the study that the bundle has beside the numbers."""
         return Contents(**{choice: self.manifest["contents"].get(choice) is True for choice in CHOICES})
 
     def rows(self, name: str) -> Iterator[dict[str, Any]]:
@@ -106,19 +106,19 @@ class Bundle:
         Raises: BadBundle for a changed, missing, or further file.
         """
         listed = self.manifest["files"]
-        for done, (name, said) in enumerate(listed.items(), start=1):
-            if sha256_of(self._path(name)) != said.get("sha256"):
+        for done, (name, entry) in enumerate(listed.items(), start=1):
+            if sha256_of(self._path(name)) != entry.get("sha256"):
                 raise BadBundle(f"{name} has been changed: its SHA-256 is not that of {MANIFEST}")
-            if "rows" in said:
+            if "rows" in entry:
                 deque(self.lines(name.removesuffix(row_file(""))), maxlen=0)  # which counts them
             progress(done, len(listed))
-        there = {
+        present = {
             path.relative_to(self.folder).as_posix()
             for path in self.folder.rglob("*")
             if path.is_symlink() or not path.is_dir()
         }
-        if further := sorted(there - set(listed) - {MANIFEST}):
-            raise BadBundle(f"{further[0]} is no file of the bundle: {MANIFEST} doesn't list it")
+        if unlisted := sorted(present - set(listed) - {MANIFEST}):
+            raise BadBundle(f"{unlisted[0]} is no file of the bundle: {MANIFEST} doesn't list it")
 
     def _document(self, name: str) -> Any:
         return _read_document(self._path(name))
@@ -160,7 +160,7 @@ def _read_document(path: Path) -> Any:
 
 
 def open_bundle(folder: Path) -> Bundle:
-    """Read the manifest of a bundle; its files are not checked yet.
+    """Read the manifest of a bundle. Its files are not checked yet.
 
     Raises: BadBundle if it is none, or one of a newer format.
     """
@@ -175,7 +175,7 @@ def open_bundle(folder: Path) -> Bundle:
             f"the bundle has format {version}, written by Tandem {manifest.get('software_version')}; this version of Tandem "
             f"reads format {FORMAT_VERSION}"
         )
-    if not all(isinstance(said, dict) for said in manifest["files"].values()):
+    if not all(isinstance(entry, dict) for entry in manifest["files"].values()):
         raise BadBundle(f"{MANIFEST} says no hashes")
     for name in manifest["files"]:
         _file_of(folder, name)

@@ -84,25 +84,25 @@ class DatabaseTable:
 
     @property
     def name(self) -> str:
-        """The name of its rows in the bundle; a completion's record is readable itself."""
+        """The name of its rows in the bundle. A completion's record is readable itself."""
         return COMPLETIONS if self.model is Completion else f"{RECORDS}/{self.model._meta.model_name}"
 
     @cached_property
     def fields(self) -> tuple["Field[Any, Any]", ...]:
         """The fields that are written beside the primary key."""
         return tuple(
-            one
-            for one in self.model._meta.concrete_fields
-            if not one.primary_key and not one.generated and one.name not in self.left and self._is_inside(one)
+            field
+            for field in self.model._meta.concrete_fields
+            if not field.primary_key and not field.generated and field.name not in self.left and self._is_inside(field)
         )
 
     @staticmethod
-    def _is_inside(one: "Field[Any, Any]") -> bool:
-        """Tell whether a foreign key points to a table of the bundle; the study itself is understood."""
-        return not isinstance(one, ForeignKey) or one.related_model in MODELS
+    def _is_inside(field: "Field[Any, Any]") -> bool:
+        """Tell whether a foreign key points to a table of the bundle. The study itself is understood."""
+        return not isinstance(field, ForeignKey) or field.related_model in MODELS
 
     def _empty(self, name: str) -> Any:
-        field = next(one for one in self.fields if one.name == name)
+        field = next(candidate for candidate in self.fields if candidate.name == name)
         default = field.get_default()
         return {} if default is None and not field.null else default  # of JSON
 
@@ -116,9 +116,12 @@ class DatabaseTable:
             if not contents.has(choice)
             for name in getattr(self, choice)
         }
-        columns = ["id", *(one.name for one in self.fields)]
+        columns = ["id", *(field.name for field in self.fields)]
         computed = {f"bundled_{name}": expression for name, expression in self.computed.items()}
-        read = ["pk", *(f"bundled_{one.name}" if one.name in self.computed else one.attname for one in self.fields)]
+        read = [
+            "pk",
+            *(f"bundled_{field.name}" if field.name in self.computed else field.attname for field in self.fields),
+        ]
         rows = self.rows(study).order_by(*self.order).annotate(**computed).values_list(*read)
         for values in rows.iterator(chunk_size=CHUNK):
             yield {**dict(zip(columns, values, strict=True)), **empty}
@@ -137,10 +140,10 @@ def _used(model: type[Model], *paths: str, **more: Any) -> DatabaseTable:
 
     def rows(study: Study) -> "QuerySet[Any]":
         by = [model._default_manager.filter(**{path: study}).order_by().values("pk") for path in paths]
-        wanted = Q(pk__in=by[0])
-        for one in by[1:]:
-            wanted |= Q(pk__in=one)
-        return model._default_manager.filter(wanted)
+        condition = Q(pk__in=by[0])
+        for keys in by[1:]:
+            condition |= Q(pk__in=keys)
+        return model._default_manager.filter(condition)
 
     return DatabaseTable(model, rows, **more)
 

@@ -1,4 +1,4 @@
-"""The readable rows of a bundle: texts, pairs, people's and judges' verdicts, tables, separability, raters."""
+"""The readable rows of a bundle."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -66,9 +66,9 @@ def _flags(study: Study, contents: Contents) -> Iterator[Row]:
 
 def _emptied(rows: Iterable[Row], contents: Contents, **of_choice: Collection[str]) -> Iterator[Row]:
     """Empty what raters or judges wrote, by the choice that it stays here with."""
-    left = [name for choice, names in of_choice.items() if not contents.has(choice) for name in names]
+    emptied = [name for choice, names in of_choice.items() if not contents.has(choice) for name in names]
     for row in rows:
-        yield {**row, **{name: "" for name in left if name in row}} if left else row
+        yield {**row, **{name: "" for name in emptied if name in row}} if emptied else row
 
 
 def _instances(study: Study, contents: Contents) -> Iterator[Row]:
@@ -99,6 +99,6 @@ def description_of(study: Study) -> dict[str, Any]:
         "study": study.slug,
         "settings": {name: value for name, value in settings.items() if name not in IDENTITY},
         "questions": [asdict(question) for question in study.questions],
-        "systems": [{"name": one.name, "family": one.family} for one in study.systems.order_by("position")],
+        "systems": [{"name": system.name, "family": system.family} for system in study.systems.order_by("position")],
         "amendments": shown_with_results(study),
     }

@@ -32,12 +32,12 @@ class StoredStudy:
 
     @property
     def questions(self) -> Sequence[Question]:
-        """What raters are asked."""
+        """The questions for raters."""
         return self.study.questions
 
     @property
     def is_two_stage(self) -> bool:
-        """Whether raters vote twice."""
+        """True where raters vote twice."""
         return self.study.is_two_stage
 
     def data(self, filters: Filters) -> StudyData:
@@ -46,8 +46,13 @@ class StoredStudy:
         return replace(
             data,
             configurations=tuple(
-                replace(one, people=replace(one.people, exclusions={**one.people.exclusions, "withdrawn": 0}))
-                for one in data.configurations
+                replace(
+                    configuration,
+                    people=replace(
+                        configuration.people, exclusions={**configuration.people.exclusions, "withdrawn": 0}
+                    ),
+                )
+                for configuration in data.configurations
             ),
         )
 
@@ -57,8 +62,8 @@ class StoredStudy:
 
     def second_votes(self) -> SecondVotes:
         """Return people's second votes with their first votes."""
-        found = second_votes(self.study)
-        return replace(found, excluded={**found.excluded, "withdrawn": 0})
+        votes = second_votes(self.study)
+        return replace(votes, excluded={**votes.excluded, "withdrawn": 0})
 
     def separability(self, filters: SeparabilityFilters, rated: Sequence[ConfigurationRatings]) -> SeparabilityData:
         """Return what the page on separability is computed from."""

@@ -42,7 +42,7 @@ def settings_of(bundle: Bundle) -> dict[str, Any]:
 
 
 def store(bundle: Bundle, study: Study, progress: Progress = silent, *, keep_keys: bool = False) -> None:
-    """Store all records; within a transaction.
+    """Store all records, within a transaction.
 
     keep_keys : whether rows keep their primary keys, as they can in an empty database
     Raises: BadBundle for a row that doesn't fit; AnnotationError for a shared one that is there with other settings.
@@ -85,7 +85,7 @@ def _texts(bundle: Bundle) -> Callable[[Row], str | None]:
 
 
 def _blank_texts(bundle: Bundle) -> Callable[[Row], str]:
-    """Return a text of the stated length for each generation; of one that stands in no pair nothing is known."""
+    """Return a text of the stated length for each generation of a pair."""
     lengths: dict[int, int] = {}
     for row, pair in zip(bundle.rows("records/pair"), bundle.rows("pairs"), strict=True):
         for side in ("a", "b"):
@@ -107,8 +107,8 @@ class StoredRows:
         """Store a table's rows, a chunk at a time."""
         keys = self.keys[table.model] = Keys()
         recorded = {field.name: self._reader(table, field) for field in self._recorded(table)}
-        others = [field for field in table.model._meta.concrete_fields if self._is_other(field, recorded)]
-        names = ["id", *recorded, *(field.name for field in others)]
+        other_fields = [field for field in table.model._meta.concrete_fields if self._is_other(field, recorded)]
+        names = ["id", *recorded, *(field.name for field in other_fields)]
         number = 0
         for chunk in _chunks(table, rows):
             old, values = [], []
@@ -120,10 +120,12 @@ class StoredRows:
                 except (KeyError, TypeError, ValueError) as error:
                     raise BadBundle(f"{row_file(table.name)}: row {number}: {error!r}") from None
             new = self._shared(table, recorded, values)
-            fresh = [place for place, key in enumerate(new) if key is None]
-            for place, key in zip(fresh, self._new_keys(table, [old[place] for place in fresh]), strict=True):
-                new[place] = key
-            self._insert(table, names, [[new[place], *values[place], *map(self._value, others)] for place in fresh])
+            fresh = [index for index, key in enumerate(new) if key is None]
+            for index, key in zip(fresh, self._new_keys(table, [old[index] for index in fresh]), strict=True):
+                new[index] = key
+            self._insert(
+                table, names, [[new[index], *values[index], *map(self._value, other_fields)] for index in fresh]
+            )
             keys.add(old, new)
 
     @staticmethod
@@ -149,7 +151,7 @@ class StoredRows:
         return lru_cache(REMEMBERED, typed=True)(clean) if is_plain else clean
 
     def _shared(self, table: DatabaseTable, names: Iterable[str], rows: list[list[Any]]) -> list[Any]:
-        """Return the keys of rows of a shared table that are there already, with the same settings; None for others.
+        """Return the keys of existing rows of a shared table with the same settings, None for others.
 
         Raises: AnnotationError if one of the same name has others.
         """
@@ -157,20 +159,20 @@ class StoredRows:
             return [None] * len(rows)
         attributes = {name: table.model._meta.get_field(name).attname for name in table.same}  # type: ignore[union-attr]
         identity = table.same[: 2 if "version" in table.same else 1]
-        found: list[Any] = []
+        keys: list[Any] = []
         for values in (dict(zip(names, row, strict=True)) for row in rows):
-            there = None
+            existing = None
             if values[identity[0]] is not None:  # of a refusal, which is never reused
-                there = table.model._base_manager.filter(**{name: values[name] for name in identity}).first()
-            found.append(there and there.pk)
-            differing = [at for name, at in attributes.items() if there and getattr(there, at) != values[name]]
+                existing = table.model._base_manager.filter(**{name: values[name] for name in identity}).first()
+            keys.append(existing and existing.pk)
+            differing = [at for name, at in attributes.items() if existing and getattr(existing, at) != values[name]]
             if differing:
                 noun = table.model._meta.verbose_name
                 raise AnnotationError(
-                    f"there is a {noun} {there} here already, with other settings ({', '.join(differing)}); the study "
+                    f"there is a {noun} {existing} here already, with other settings ({', '.join(differing)}); the study "
                     "can't be imported beside it"
                 )
-        return found
+        return keys
 
     def _new_keys(self, table: DatabaseTable, old: list[int]) -> list[int]:
         """Return the primary keys of new rows, which no other transaction takes."""
@@ -227,12 +229,12 @@ class Keys:
     def __getitem__(self, key: int) -> int:
         if not self.ordered:
             pairs = sorted(zip(self.old, self.new, strict=True))
-            self.old, self.new = array("q", (one[0] for one in pairs)), array("q", (one[1] for one in pairs))
+            self.old, self.new = array("q", (pair[0] for pair in pairs)), array("q", (pair[1] for pair in pairs))
             self.ordered = True
-        place = bisect_left(self.old, int(key))
-        if place == len(self.old) or self.old[place] != key:
+        index = bisect_left(self.old, int(key))
+        if index == len(self.old) or self.old[index] != key:
             raise KeyError(f"there is no row {key}")
-        return self.new[place]
+        return self.new[index]
 
 
 def _cleaned(field: "Field[Any, Any]", where: str, value: Any) -> Any:

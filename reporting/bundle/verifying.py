@@ -98,7 +98,7 @@ def refuse_other_rows(bundle: Bundle, study: Study) -> None:
                 raise BadBundle(f"{row_file(name)}: row {number} is not what follows from the records")
 
 
-def refuse_differences(stated: Numbers, found: Numbers, where: str, *, other_name: bool = False) -> int:
+def refuse_differences(stated: Numbers, computed: Numbers, where: str, *, other_name: bool = False) -> int:
     """Compare the stated numbers, and the names beside them, with those found `where`, to the last digit.
 
     other_name : whether the study may have another name
@@ -107,38 +107,38 @@ def refuse_differences(stated: Numbers, found: Numbers, where: str, *, other_nam
     Raises: BadBundle listing the first that differ.
     """
     without = ("version", "study") if other_name else ("version",)
-    listed = list(_differences(_plain(stated, without), _plain(found, without), ""))
-    differing = [told for told, is_number in listed if is_number]
+    listed = list(_differences(_plain(stated, without), _plain(computed, without), ""))
+    differing = [text for text, is_number in listed if is_number]
     if differing:
         more = f"\n  and {len(differing) - MOST_LISTED:,} more" if len(differing) > MOST_LISTED else ""
-        shown = "\n".join(f"  {one}" for one in differing[:MOST_LISTED])
-        raise BadBundle(f"{len(differing):,} of {NUMBERS} differ from what follows {where}:\n{shown}{more}")
+        listing = "\n".join(f"  {line}" for line in differing[:MOST_LISTED])
+        raise BadBundle(f"{len(differing):,} of {NUMBERS} differ from what follows {where}:\n{listing}{more}")
     return len(listed)
 
 
 def _plain(numbers: Numbers, without: Iterable[str]) -> Numbers:
     """Return numbers as they are in JSON, without what tells by which software, or of which study, they are."""
-    found: Numbers = json.loads(json.dumps(numbers))
-    for part in parts_of(found):
+    plain: Numbers = json.loads(json.dumps(numbers))
+    for part in parts_of(plain):
         for name in without:
             part.pop(name, None)
-    return found
+    return plain
 
 
-def _differences(stated: Any, found: Any, path: str, key: str = "") -> Iterator[tuple[str, bool]]:
+def _differences(stated: Any, computed: Any, path: str, key: str = "") -> Iterator[tuple[str, bool]]:
     """Yield what differs, and whether it is a number, or a name beside one."""
-    if key == ANSWER and stated != found:
+    if key == ANSWER and stated != computed:
         yield path, False
-    elif isinstance(stated, dict) and isinstance(found, dict):
-        yield from ((f"{path}.{name}", False) for name in found if name not in stated)
+    elif isinstance(stated, dict) and isinstance(computed, dict):
+        yield from ((f"{path}.{name}", False) for name in computed if name not in stated)
         for name, value in stated.items():
-            yield from _differences(value, found.get(name, MISSING), f"{path}.{name}" if path else name, name)
-    elif isinstance(stated, list) and isinstance(found, list) and len(stated) == len(found):
-        for place, (one, other) in enumerate(zip(stated, found, strict=True)):
-            yield from _differences(one, other, f"{path}[{place}]", key)
-    elif type(stated) is not type(found) or stated != found:
-        is_text = isinstance(stated, str) and (isinstance(found, str) or found is MISSING) and key not in NAMES
-        yield f"{path}: stated {_shown(stated)}, found {_shown(found)}", not is_text
+            yield from _differences(value, computed.get(name, MISSING), f"{path}.{name}" if path else name, name)
+    elif isinstance(stated, list) and isinstance(computed, list) and len(stated) == len(computed):
+        for index, (first, second) in enumerate(zip(stated, computed, strict=True)):
+            yield from _differences(first, second, f"{path}[{index}]", key)
+    elif type(stated) is not type(computed) or stated != computed:
+        is_text = isinstance(stated, str) and (isinstance(computed, str) or computed is MISSING) and key not in NAMES
+        yield f"{path}: stated {_shown(stated)}, found {_shown(computed)}", not is_text
 
 
 def _shown(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What rooms share and no room owns: raters, estimates, charts, texts for a terminal.
+"""Shared parts of reporting: raters, estimates, charts, texts for a terminal.
 
 May use no other room.
 """

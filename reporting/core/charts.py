@@ -48,7 +48,7 @@ def to_pdf(spec: Spec) -> bytes:
     scale = 72 * COLUMN_INCHES / COLUMN_WIDTH
     svg = re.sub(
         r'(?<=<svg )([^>]*)width="([\d.]+)" height="([\d.]+)"',
-        lambda found: f'{found[1]}width="{float(found[2]) * scale:.2f}" height="{float(found[3]) * scale:.2f}"',
+        lambda match: f'{match[1]}width="{float(match[2]) * scale:.2f}" height="{float(match[3]) * scale:.2f}"',
         to_svg(spec),
         count=1,
     )
@@ -69,8 +69,8 @@ def quantity(field: str, title: str | list[str] | None, **more: Any) -> Spec:
 
 def padded(values: Iterable[float | None], *, ticks: int = 6) -> Spec:
     """Return the scale and axis of numbers whose points and ends of intervals lie apart from the edges."""
-    known = [value for value in values if value is not None]
-    low, high = min(known), max(known)
+    numbers = [value for value in values if value is not None]
+    low, high = min(numbers), max(numbers)
     margin = MARGIN * (high - low) or abs(low) / 10 or 0.5
     scale = {"domain": [low - margin, high + margin], "nice": False, "zero": False}
     return {"scale": scale, "axis": {"tickCount": ticks}}
@@ -88,27 +88,27 @@ def series_encoding(
     looks = looks or list(islice(cycle(zip(theme.series, SHAPES, strict=True)), len(names)))
     series = {"field": field, "type": "nominal", "sort": list(names), "title": title}
     return {
-        channel: {**series, "scale": {"domain": list(names), "range": [look[place] for look in looks]}}
-        for place, channel in enumerate(("color", "shape"))
+        channel: {**series, "scale": {"domain": list(names), "range": [look[index] for look in looks]}}
+        for index, channel in enumerate(("color", "shape"))
     }
 
 
 def with_ends(name: str, estimate: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an estimate's value and the ends of its interval; without one they are null, and no rule is drawn."""
+    """Return an estimate's value and the ends of its interval. Without one they are null, and no rule is drawn."""
     return {name: estimate["value"], "low": estimate["low"], "high": estimate["high"]}
 
 
-def interval_and_point(place: Spec, y: Spec, series: Spec, **mark: Any) -> list[Spec]:
+def interval_and_point(position: Spec, y: Spec, series: Spec, **mark: Any) -> list[Spec]:
     """Return two layers: the interval of each estimate as a rule, and its value as a point.
 
     series : encodings of the series, or none; mark : further properties of the points, whose colour the rules share
     """
     colours = {key: mark[key] for key in ("color",) if key in mark}
     unshaped = {channel: encoding for channel, encoding in series.items() if channel != "shape"}
-    interval = {**place, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **unshaped}
+    interval = {**position, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **unshaped}
     return [
         {"mark": {"type": "rule", "strokeWidth": 2, **colours}, "encoding": interval},
-        {"mark": {"type": "point", "filled": True, **mark}, "encoding": {**place, "y": y, **series}},
+        {"mark": {"type": "point", "filled": True, **mark}, "encoding": {**position, "y": y, **series}},
     ]
 
 
@@ -150,7 +150,7 @@ def empty_chart(title: str, reason: str, theme: str) -> Spec:
 
 
 def size_of(spec: Spec) -> tuple[int, int] | None:
-    """Return about how wide and high a chart of one panel will be in pixels, so that a page can keep its place; None for others."""
+    """Return the approximate size of a chart of one panel in pixels, or None for other charts."""
     if "layer" not in spec:
         return None
     height, title = spec["height"], spec["title"]
@@ -163,7 +163,7 @@ def size_of(spec: Spec) -> tuple[int, int] | None:
 
 
 def why_empty(spec: Spec) -> str:
-    """Return the reason why a chart has nothing to draw; empty if it draws something."""
+    """Return the reason why a chart has nothing to draw, or an empty string if it draws something."""
     return str(spec.get("usermeta", {}).get(WHY, ""))
 
 

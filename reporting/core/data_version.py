@@ -136,13 +136,13 @@ def _study_of(row: str, model: type[Model], way: str) -> str:
     """Return the statement that finds the study of a row of a table."""
     if not way:
         return f"SELECT {row}.id AS study_id"
-    first, _, rest = way.partition("__")
+    first, _, remaining_path = way.partition("__")
     field: Any = model._meta.get_field(first)
     if field.one_to_many:
         return f"SELECT study_id FROM {field.related_model._meta.db_table} WHERE {field.field.column} = {row}.id"  # noqa: S608  # names of our own
-    found = f"SELECT {row}.{field.column} AS study_id"
-    for name in rest.split("__") if rest else ():
+    query = f"SELECT {row}.{field.column} AS study_id"
+    for name in remaining_path.split("__") if remaining_path else ():
         table = field.related_model._meta.db_table
         field = field.related_model._meta.get_field(name)
-        found = f"SELECT {field.column} AS study_id FROM {table} WHERE id = ({found})"  # noqa: S608  # names of our own
-    return found
+        query = f"SELECT {field.column} AS study_id FROM {table} WHERE id = ({query})"  # noqa: S608  # names of our own
+    return query

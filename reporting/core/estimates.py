@@ -30,7 +30,7 @@ UNEVEN = 0.5  # of the instances: where few have most of the units, fewer of equ
 
 @dataclass(frozen=True)
 class IntervalSettings:
-    """How intervals are made.
+    """Settings of intervals.
 
     level        : probability that an interval covers the true value
     two_way      : over instances and raters, where a measure knows its raters; else over instances
@@ -128,14 +128,14 @@ def bounded_estimate(
     ceiling: float = 1.0,
     clusters: int | None = None,
 ) -> Estimate:
-    """Return a mean or difference in a range that is another statistic than a ratio of sums; its interval is Student's t.
+    """Return a bounded mean or difference, other than a ratio of sums, with Student's t interval.
 
     sums     : (n_instances, ...) one row per instance that counts anything
     clusters : instances that the interval rests on, where that is not all of them: in a difference, those of the smaller side
     """
     value, n = _value(sums, statistic), len(sums) if clusters is None else clusters
     bounds = mean_bounds(value, statistic_error(sums, statistic), n, floor=floor, ceiling=ceiling, level=settings.level)
-    return estimate_with_bounds(value, bounds, basis, settings, n, least=MIN_CLUSTERS)
+    return estimate_with_bounds(value, bounds, basis, settings, n, minimum=MIN_CLUSTERS)
 
 
 def statistic_estimate(
@@ -150,7 +150,7 @@ def statistic_estimate(
         return value_estimate(value, basis, settings, n)
     error = statistic_error(sums, statistic) if n >= MIN_FOR_STATISTIC else math.nan
     bounds = statistic_interval(value, error, n, ceiling=ceiling, level=settings.level)
-    return estimate_with_bounds(value, bounds, basis, settings, n, least=MIN_FOR_STATISTIC)
+    return estimate_with_bounds(value, bounds, basis, settings, n, minimum=MIN_FOR_STATISTIC)
 
 
 def value_estimate(value: float, basis: Basis, settings: IntervalSettings, instances: int) -> Estimate:
@@ -166,39 +166,39 @@ def build_estimate(
     settings: IntervalSettings,
     instances: int,
     *,
-    least: int = MIN_FOR_BOOTSTRAP,
+    minimum: int = MIN_FOR_BOOTSTRAP,
 ) -> Estimate:
-    """Return a value with a bootstrap interval as a JSON object; NaN as `null` with the reason.
+    """Return a value with a bootstrap interval as a JSON object. NaN becomes `null` with the reason.
 
-    interval : None where there is no value; instances : number of those that are resampled; least : how many it needs
+    interval : None where there is no value; instances : number of those that are resampled; minimum : how many it needs
     """
-    found = _estimate(value, basis, settings, instances)
+    estimate = _estimate(value, basis, settings, instances)
     if math.isnan(value) or interval is None:
-        return {**found, **basis.why.as_json()}
-    if instances < least:
-        return {**found, **TOO_FEW.with_values(of="instances", least=least).as_json()}
-    found |= {"low": number(interval.low), "high": number(interval.high)}
+        return {**estimate, **basis.why.as_json()}
+    if instances < minimum:
+        return {**estimate, **TOO_FEW.with_values(of="instances", least=minimum).as_json()}
+    estimate |= {"low": number(interval.low), "high": number(interval.high)}
     if math.isnan(interval.low):
-        found |= NO_ROUNDS.as_json()
+        estimate |= NO_ROUNDS.as_json()
     elif interval.undefined:
-        found["undefined_rounds"] = interval.undefined
-    return found
+        estimate["undefined_rounds"] = interval.undefined
+    return estimate
 
 
 def estimate_with_bounds(
-    value: float, bounds: Bounds, basis: Basis, settings: IntervalSettings, instances: int, *, least: int
+    value: float, bounds: Bounds, basis: Basis, settings: IntervalSettings, instances: int, *, minimum: int
 ) -> Estimate:
-    """Return a value with an interval that is there already as a JSON object; NaN as `null` with the reason.
+    """Return a value with a given interval as a JSON object. NaN becomes `null` with the reason.
 
-    instances : number of those that the interval rests on; least : how many it needs
+    instances : number of those that the interval rests on; minimum : how many it needs
     """
-    found = _estimate(value, basis, settings, instances)
+    estimate = _estimate(value, basis, settings, instances)
     if math.isnan(value):
-        return {**found, **basis.why.as_json()}
+        return {**estimate, **basis.why.as_json()}
     if math.isnan(bounds.low):
-        why = TOO_FEW.with_values(of="instances", least=least) if instances < least else NO_SPREAD
-        return {**found, **why.as_json()}
-    return {**found, "low": number(bounds.low), "high": number(bounds.high)}
+        why = TOO_FEW.with_values(of="instances", least=minimum) if instances < minimum else NO_SPREAD
+        return {**estimate, **why.as_json()}
+    return {**estimate, "low": number(bounds.low), "high": number(bounds.high)}
 
 
 def number(value: float) -> float | None:
@@ -208,14 +208,14 @@ def number(value: float) -> float | None:
 
 def numbers(values: FloatArray) -> list[float | None]:
     """Convert an array as `number` does each value."""
-    found: list[float | None] = (values + 0.0).tolist()
-    for place in np.flatnonzero(np.isnan(values)).tolist():
-        found[place] = None
-    return found
+    converted: list[float | None] = (values + 0.0).tolist()
+    for index in np.flatnonzero(np.isnan(values)).tolist():
+        converted[index] = None
+    return converted
 
 
 def distribution_keys(counts: dict[float, int]) -> dict[str, int]:
-    """Convert the values of a distribution to JSON keys such as "0.333333"; in full precision where six digits clash."""
+    """Convert the values of a distribution to JSON keys such as "0.333333", in full precision where six digits clash."""
     short = [str(round(value, 6) + 0.0) for value in counts]
     keys = short if len(set(short)) == len(counts) else [repr(value) for value in counts]
     return dict(zip(keys, counts.values(), strict=True))
@@ -249,11 +249,11 @@ def _estimate(value: float, basis: Basis, settings: IntervalSettings, instances:
 
 
 def _of_spread(spread: Spread, bounds: Bounds, basis: Basis, settings: IntervalSettings) -> Estimate:
-    found = estimate_with_bounds(spread.value, bounds, basis, settings, spread.instances, least=MIN_CLUSTERS)
+    estimate = estimate_with_bounds(spread.value, bounds, basis, settings, spread.instances, minimum=MIN_CLUSTERS)
     if spread.raters is None:
-        is_uneven = found["low"] is not None and spread.effective < UNEVEN * spread.instances
-        return {**found, "effective_n": round(spread.effective, 1)} if is_uneven else found
-    found |= {"over": ["instances", "raters"], "n_raters": spread.raters}
-    if found["value"] is not None and spread.instances >= MIN_CLUSTERS > spread.raters:
-        found |= TOO_FEW.with_values(of="raters", least=MIN_CLUSTERS).as_json()
-    return found
+        is_uneven = estimate["low"] is not None and spread.effective < UNEVEN * spread.instances
+        return {**estimate, "effective_n": round(spread.effective, 1)} if is_uneven else estimate
+    estimate |= {"over": ["instances", "raters"], "n_raters": spread.raters}
+    if estimate["value"] is not None and spread.instances >= MIN_CLUSTERS > spread.raters:
+        estimate |= TOO_FEW.with_values(of="raters", least=MIN_CLUSTERS).as_json()
+    return estimate

@@ -7,13 +7,13 @@ BY_SEPARABILITY = ("top", "stratified", "importance")
 LIST = "ids"
 
 
-def selection_note(chosen: Iterable[Mapping[str, Any]]) -> str:
-    """Describe in one line how instances were selected; empty where there are no rows."""
+def selection_note(selections: Iterable[Mapping[str, Any]]) -> str:
+    """Describe in one line how instances were selected, or an empty string where there are no rows."""
     described = dict.fromkeys(
         f"{row['spec']} of {row['pool']} by separability ({row['measure']})"
         if row["measure"]
         else f"a list of ids of {row['pool']}"
-        for row in chosen
+        for row in selections
     )
     if not described:
         return ""
@@ -32,16 +32,16 @@ def caveat_rows(batch: str, selection: Mapping[str, Any], hits: int) -> list[dic
 
 
 def _selections(batch: str, selection: Mapping[str, Any], count: int) -> Iterable[dict[str, Any]]:
-    extensions = [one for one in selection.get("extensions", []) if "asked" in one]
-    at_first = count - sum(one["hits"] for one in extensions)
-    for made, hits in [(selection, at_first), *((one, one["hits"]) for one in extensions)]:
-        spec = made.get("asked", {}).get("spec", "")
-        measure = (made.get("separability") or {}).get("measure") or made.get("similarity")
+    extensions = [extension for extension in selection.get("extensions", []) if "asked" in extension]
+    at_first = count - sum(extension["hits"] for extension in extensions)
+    for part, hits in [(selection, at_first), *((extension, extension["hits"]) for extension in extensions)]:
+        spec = part.get("asked", {}).get("spec", "")
+        measure = (part.get("separability") or {}).get("measure") or part.get("similarity")
         yield {
             "batch": batch,
             "spec": spec,
             "kind": spec.partition(":")[0],
             "measure": measure,
             "instances": hits,
-            "pool": made.get("pool"),
+            "pool": part.get("pool"),
         }

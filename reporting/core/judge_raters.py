@@ -12,7 +12,7 @@ from reporting.core.votes import by_position
 
 
 def judge_raters(selection: Selection, runs: Sequence[JudgeRun], *, question: int = MAIN) -> tuple[JudgeRater, ...]:
-    """Read the answers of each run's judge to a question on a selection; a pair whose calls failed has none.
+    """Read the answers of each run's judge to a question on a selection. A pair whose calls failed has none.
 
     A judge that was asked the question on none of these pairs is left out.
     """

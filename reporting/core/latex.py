@@ -1,4 +1,4 @@
-"""LaTeX tables with `booktabs` rules; names from uploaded files are escaped."""
+"""LaTeX tables with `booktabs` rules. Names from uploaded files are escaped."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ _SPECIAL = {
 
 
 def latex_text(text: str) -> str:
-    """Escape a text for LaTeX; line ends become spaces."""
+    """Escape a text for LaTeX. Line ends become spaces."""
     return "".join(_SPECIAL.get(char, char) for char in " ".join(text.split()) if char.isprintable())
 
 

@@ -32,7 +32,7 @@ def rater_of_people(found: Answers, *, with_incomplete: bool = False) -> Rater:
 
 
 def count_exclusions(ratings: QuerySet[Rating], batches: Iterable[Batch] | None) -> dict[str, int]:
-    """Count the excluded ones of some ratings, by the reasons of `annotation.studies.votes.EXCLUSIONS`; in these batches only."""
+    """Count the excluded ratings in these batches by the reasons of `annotation.studies.votes.EXCLUSIONS`."""
     if batches is not None:
         ratings = ratings.filter(display__assignment__hit__batch__in=list(batches))
     reasons = {

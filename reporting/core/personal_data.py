@@ -1,4 +1,4 @@
-"""The personal data in reporting's tables; see `annotation.privacy.personal_data`."""
+"""The personal data in reporting's tables. See `annotation.privacy.personal_data`."""
 
 from annotation.privacy.personal_data import Entry, Fate
 

@@ -20,7 +20,7 @@ DRAWN: dict[str, tuple[str, Callable[[Spec], bytes]]] = {
 
 
 def theme_of(request: HttpRequest) -> str:
-    """Return the theme that the query asks for; light by default."""
+    """Return the theme in the query, light by default."""
     theme = request.GET.get("theme", "light")
     if theme not in THEMES:
         raise Http404(f"no picture in {theme}")
@@ -45,7 +45,7 @@ def chart_response(spec: Spec, form: str) -> HttpResponse:
 
 @lru_cache(maxsize=64)
 def _rendered(spec: str, form: str) -> bytes:
-    """Render a specification, given as JSON; kept, since rendering takes a fifth of a second and readers see the same pictures."""
+    """Render a specification in JSON. Pictures are cached: rendering takes a fifth of a second."""
     return DRAWN[form][1](json.loads(spec))
 
 

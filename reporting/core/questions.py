@@ -8,17 +8,17 @@ from annotation.questions.labels import translate_default
 from annotation.questions.questions import Question
 
 
-def question_choice(study: Study, asked: Question | None, query: Callable[[Question], str]) -> dict[str, Any] | None:
-    """Return the question that a page is about, and each question's link; None where the study asks one only.
+def question_choice(study: Study, current: Question | None, query: Callable[[Question], str]) -> dict[str, Any] | None:
+    """Return the current question and each question's link, or None where the study asks only one.
 
-    asked : one of the study's questions, or None where it asks one only
-    query : the page's query for a question
+    current : one of the study's questions, or None where it asks one only
+    query   : the page's query for a question
     """
-    if asked is None:
+    if current is None:
         return None
     return {
-        "key": asked.key,
-        "text": translate_default(asked.text),
-        "description": asked.description,
-        "all": [(one.key, query(one), one.number == asked.number) for one in study.questions],
+        "key": current.key,
+        "text": translate_default(current.text),
+        "description": current.description,
+        "all": [(question.key, query(question), question.number == current.number) for question in study.questions],
     }

@@ -82,7 +82,7 @@ def rater(
     with_incomplete: bool = False,
     pairs: IntArray | None = None,
 ) -> Rater:
-    """Group a rater's verdicts into rating sets; repeated verdicts of a person on a pair are dropped.
+    """Group a rater's verdicts into rating sets. Repeated verdicts of a person on a pair are dropped.
 
     with_incomplete : whether incomplete sets are in use too; one of a single rating never is, as it can't be inconsistent
     pairs           : (n_instances,) pairs of a complete set on each instance; those that the rater was asked about when left out

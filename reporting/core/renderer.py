@@ -19,7 +19,7 @@ IDLE_SECONDS = 60.0
 
 
 class Renderer:
-    """Starts the program when it is needed; pictures are drawn one after another."""
+    """Starts the program when it is needed. Pictures are drawn one after another."""
 
     def __init__(self, idle_seconds: float = IDLE_SECONDS) -> None:
         self.idle_seconds = idle_seconds
@@ -89,10 +89,10 @@ def main() -> None:
     for line in sys.stdin.buffer:
         function, drawn, options = json.loads(line)
         try:
-            made, is_error = getattr(vl_convert, function)(drawn, **options), False
+            output, is_error = getattr(vl_convert, function)(drawn, **options), False
         except ValueError as error:
-            made, is_error = str(error), True
-        answer = made.encode() if isinstance(made, str) else bytes(made)
+            output, is_error = str(error), True
+        answer = output.encode() if isinstance(output, str) else bytes(output)
         sys.stdout.buffer.write(json.dumps([len(answer), is_error]).encode() + b"\n" + answer)
         sys.stdout.buffer.flush()
 

@@ -1,4 +1,4 @@
-"""How the instances of batches were selected, read from the batches."""
+"""Selections of instances, read from the batches."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -31,6 +31,6 @@ def selection_rows_by_configuration(
 
 
 def _selections(rated: QuerySet[Batch], batches: Iterable[Batch] | None) -> Iterator[tuple[Batch, dict[str, Any]]]:
-    wanted = rated if batches is None else rated.filter(pk__in=[batch.pk for batch in batches])
-    for batch in wanted.annotate(hit_count=Count("hits")):
+    batches_wanted = rated if batches is None else rated.filter(pk__in=[batch.pk for batch in batches])
+    for batch in batches_wanted.annotate(hit_count=Count("hits")):
         yield from ((batch, row) for row in caveat_rows(batch.name, batch.selection, batch.hit_count))

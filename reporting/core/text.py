@@ -20,7 +20,7 @@ def counted(number: int, of: str) -> str:
 
 
 def estimate_text(estimate: dict[str, Any], digits: int = 3, n: str = "") -> str:
-    """Format an estimate as `0.384 [0.310, 0.455], n = 150 rating sets, 50 instances`, with the reason for what is missing.
+    """Format an estimate as `0.384 [0.310, 0.455], n = 150 rating sets`, or with the reason for a missing one.
 
     n : what it rests on in words, if not its own
     """

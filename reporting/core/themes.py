@@ -39,11 +39,11 @@ class Theme:
         """Return the colour of a consistency from 0 to 1."""
         return viridis(self.darkest + (1 - self.darkest) * value)
 
-    def look(self, place: int) -> Look:
+    def look(self, index: int) -> Look:
         """Return the colour and shape of people (place 0), or of a judge by its place."""
-        if place == 0:
+        if index == 0:
             return self.people, SHAPES[0]
-        return self.judges[(place - 1) % len(self.judges)], SHAPES[1:][(place - 1) % (len(SHAPES) - 1)]
+        return self.judges[(index - 1) % len(self.judges)], SHAPES[1:][(index - 1) % (len(SHAPES) - 1)]
 
     def config(self) -> dict[str, Any]:
         """Return the Vega-Lite configuration."""
@@ -99,17 +99,20 @@ def viridis(share: float) -> str:
 
 def between(colours: Sequence[str], share: float) -> str:
     """Return the colour at a point from 0 to 1 on a scale through the given ones, as #rrggbb."""
-    place = min(max(share, 0.0), 1.0) * (len(colours) - 1)
-    below = min(int(place), len(colours) - 2)
-    weight = place - below
-    channels = zip(*(_channels(colours[index]) for index in (below, below + 1)), strict=True)
+    position = min(max(share, 0.0), 1.0) * (len(colours) - 1)
+    lower = min(int(position), len(colours) - 2)
+    weight = position - lower
+    channels = zip(*(_channels(colours[index]) for index in (lower, lower + 1)), strict=True)
     return "#" + "".join(f"{round(low + (high - low) * weight):02x}" for low, high in channels)
 
 
 def ink_on(colour: str) -> str:
     """Return black or white, whichever has the higher contrast on a colour (by WCAG's relative luminance)."""
-    linear = [(one / 255 / 12.92 if one <= 10 else ((one / 255 + 0.055) / 1.055) ** 2.4) for one in _channels(colour)]
-    luminance = sum(weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    linear = [
+        (channel / 255 / 12.92 if channel <= 10 else ((channel / 255 + 0.055) / 1.055) ** 2.4)
+        for channel in _channels(colour)
+    ]
+    luminance = sum(weight * channel for weight, channel in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
     return "#000000" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "#ffffff"
 
 

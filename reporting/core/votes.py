@@ -31,7 +31,7 @@ class Units:
 
     @cached_property
     def majority(self) -> FloatArray:
-        """(n_units,) the verdict that more votes are for than for any other; NaN where there is none."""
+        """(n_units,) the verdict with the most votes, NaN for a draw."""
         return majority_of_counts(self.counts)
 
 
@@ -46,12 +46,12 @@ def units(outcomes: Outcomes, values: FloatArray | None = None, *, most: int = 1
 
 
 def degrees_of(rated: RatedPairs) -> FloatArray:
-    """Return verdicts refined by their strengths; NaN where a strength is not known."""
+    """Return verdicts refined by their strengths, or NaN where a strength is not known."""
     return degrees(rated.outcomes.verdict, rated.strength)
 
 
 def verdicts_beside(judge: Outcomes, people: Units | Outcomes) -> FloatArray:
-    """Return the judge's verdict on each of the people's units, or beside each of their votes; NaN where it has none."""
+    """Return the judge's verdict on each of the people's units or votes, NaN where it has none."""
     width = 1 + max(int(judge.pair.max(initial=0)), int(people.pair.max(initial=0)))
     asked, first = np.unique(judge.instance * width + judge.pair, return_index=True)
     wanted = people.instance * width + people.pair
@@ -63,7 +63,7 @@ def verdicts_beside(judge: Outcomes, people: Units | Outcomes) -> FloatArray:
 
 
 def drop_repeats(rated: RatedPairs) -> tuple[RatedPairs, int]:
-    """Keep a rater's first verdict on a pair; return how many later ones (from other batches) were dropped."""
+    """Keep a rater's first verdict on a pair. Return how many later ones (from other batches) were dropped."""
     outcomes = rated.outcomes
     first = first_votes(outcomes)
     repeated = len(outcomes) - len(first)

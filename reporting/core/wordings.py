@@ -17,7 +17,7 @@ Found = dict[str, Any]
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """What of a judge stands beside its numbers.
+    """Settings of a judge displayed beside its numbers.
 
     endpoint : the name of its own; None for one that asks no model
     model    : of the endpoint; empty without one
@@ -33,7 +33,7 @@ class JudgeSettings:
 
     @property
     def besides_wording(self) -> str:
-        """What is the same for judges that differ in their wording only."""
+        """The settings shared by judges that differ only in their wording."""
         return json.dumps([self.method, self.endpoint, self.params], sort_keys=True)
 
 
@@ -45,18 +45,24 @@ def sets_of_wordings(
     alike : the same for these; empty for a judge that is left out. Of several judges with one wording, the one with the
     most answers counts; those without an answer don't.
     """
-    several = grouped((alike(one), one) for one in rows if alike(one) and answers(one))
-    chosen = [{wording(one): one for one in sorted(same, key=answers)} for same in several.values()]
-    return [list(one.values()) for one in chosen if len(one) > 1]
+    several = grouped((alike(row), row) for row in rows if alike(row) and answers(row))
+    sets = [{wording(row): row for row in sorted(same, key=answers)} for same in several.values()]
+    return [list(row.values()) for row in sets if len(row) > 1]
 
 
 def spread_over_wordings(values: Sequence[float | None]) -> Found:
-    """Return mean, least, most and standard deviation of a number over wordings; they are chosen, so there is no interval."""
-    known = [value for value in values if value is not None]
-    if len(known) < 2:
-        return {"n": len(known), "value": None, **FEW_WORDINGS.as_json()}
-    spread = float(np.std(known, ddof=1))
-    return {"n": len(known), "value": float(np.mean(known)), "low": min(known), "high": max(known), "sd": spread}
+    """Return mean, range and standard deviation of a number over wordings, which are no sample."""
+    numbers = [value for value in values if value is not None]
+    if len(numbers) < 2:
+        return {"n": len(numbers), "value": None, **FEW_WORDINGS.as_json()}
+    spread = float(np.std(numbers, ddof=1))
+    return {
+        "n": len(numbers),
+        "value": float(np.mean(numbers)),
+        "low": min(numbers),
+        "high": max(numbers),
+        "sd": spread,
+    }
 
 
 def settings_of(judge: Judge) -> JudgeSettings:

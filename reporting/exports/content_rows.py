@@ -1,4 +1,4 @@
-"""What a study compares and how, as rows: texts with gold, comparison tables, separability, raters, settings."""
+"""A study's content as rows: texts with gold, comparison tables, separability, raters and settings."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -28,13 +28,13 @@ def text_rows(study: Study, *, texts: bool = True) -> Iterator[Row]:
         .iterator(chunk_size=CHUNK),
         key=itemgetter(0),
     )
-    of, found = next(generations, (None, iter(())))
+    of, rows_of = next(generations, (None, iter(())))
     for instance in study.instances.order_by("position").iterator(chunk_size=CHUNK):
         by_system: dict[str, list[str | None]] = {}
         if of == instance.pk:
-            for _, system, text in found:
+            for _, system, text in rows_of:
                 by_system.setdefault(system, []).append(text if texts else None)
-            of, found = next(generations, (None, iter(())))
+            of, rows_of = next(generations, (None, iter(())))
         gold = instance.gold
         if gold and not texts:
             gold = {name: value for name, value in gold.items() if name != "why"}
@@ -57,12 +57,12 @@ def study_file_rows(study: Study) -> Iterator[Row]:
         .iterator(chunk_size=CHUNK),
         key=itemgetter(0),
     )
-    of, found = next(compared, (None, iter(())))
+    of, rows_of = next(compared, (None, iter(())))
     for row in text_rows(study):
         matchups: list[list[str]] = []
         if of == row["instance_id"]:
-            matchups = [[a, b] for _, a, b in found]
-            of, found = next(compared, (None, iter(())))
+            matchups = [[a, b] for _, a, b in rows_of]
+            of, rows_of = next(compared, (None, iter(())))
         is_complete = len(matchups) == comb(len(row["generations"]), 2)
         yield {**row, "matchups": None if is_complete else matchups}
 
@@ -74,7 +74,7 @@ def _tags_alone(metadata: dict[str, Any]) -> dict[str, Any]:
 
 def data_set_rows(study: Study) -> Iterator[Row]:
     """Yield the figures of each data set."""
-    yield from (one.as_row() for one in data_sets(study) if one.name is not None)
+    yield from (data_set.as_row() for data_set in data_sets(study) if data_set.name is not None)
 
 
 TABLE_FIELDS = {

@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class WantedVerdicts:
-    """Whose verdicts are written, and on what; raters are `people` and `judge:NAME`, systems two or none for all."""
+    """The verdicts to write. Raters are `people` and `judge:NAME`, systems two or none for all."""
 
     raters: Sequence[str] = (PEOPLE,)
     dataset: str = ""
@@ -38,7 +38,7 @@ class WantedVerdicts:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One verdict in study order; `first` is the system whose text was shown first: a or b."""
+    """One verdict in study order. `first` is the system whose text was shown first: a or b."""
 
     instance_id: str
     dataset: str
@@ -56,7 +56,7 @@ class Said:
 
     @property
     def place(self) -> Json:
-        """What the importer needs to know which pair it is."""
+        """The fields by which the importer identifies the pair."""
         return {
             "instance_id": self.instance_id,
             "dataset": self.dataset,
@@ -74,24 +74,24 @@ class Texts:
     b: str
 
 
-def verdicts(study: Study, wanted: WantedVerdicts) -> Iterator[Said]:
+def verdicts(study: Study, selection: WantedVerdicts) -> Iterator[Said]:
     """Yield people's counted ratings and judges' presentations, without those of negated questions."""
-    key = find_question(study, wanted.question).key if named_questions(study) else None
-    if PEOPLE in wanted.raters:
+    key = find_question(study, selection.question).key if named_questions(study) else None
+    if PEOPLE in selection.raters:
         for row in rating_rows(study):
-            if not row["excluded"] and row["stage"] == wanted.stage and row.get("question", key) == key:
-                yield from _said(row, wanted, row["rater"], row["rating"], row["shown_first"] or "a", by_judge=False)
-    judges = {name.removeprefix(JUDGE) for name in wanted.raters if name.startswith(JUDGE)}
+            if not row["excluded"] and row["stage"] == selection.stage and row.get("question", key) == key:
+                yield from _said(row, selection, row["rater"], row["rating"], row["shown_first"] or "a", by_judge=False)
+    judges = {name.removeprefix(JUDGE) for name in selection.raters if name.startswith(JUDGE)}
     for row in judgment_rows(study) if judges else ():
         if row["judge"] in judges and not row["negated"] and row.get("question", key) == key:
             first = "b" if row["order"] == "ba" else "a"
-            yield from _said(row, wanted, row["judge"], row["verdict"], first, by_judge=True)
+            yield from _said(row, selection, row["judge"], row["verdict"], first, by_judge=True)
 
 
 def _said(
-    row: Mapping[str, Any], wanted: WantedVerdicts, rater: str, verdict: int | None, first: str, *, by_judge: bool
+    row: Mapping[str, Any], selection: WantedVerdicts, rater: str, verdict: int | None, first: str, *, by_judge: bool
 ) -> Iterator[Said]:
-    if wanted.dataset in ("", row["dataset"]) and {*wanted.systems} <= {row["system_a"], row["system_b"]}:
+    if selection.dataset in ("", row["dataset"]) and {*selection.systems} <= {row["system_a"], row["system_b"]}:
         yield Said(
             row["instance_id"], row["dataset"], row["pair_index"], (row["system_a"], row["system_b"]),
             (row["generation_a_index"], row["generation_b_index"]), rater, by_judge, verdict, first,
@@ -99,61 +99,65 @@ def _said(
         )  # fmt: skip
 
 
-def with_texts(study: Study, said: Iterable[Said]) -> Iterator[tuple[Said, Texts]]:
+def with_texts(study: Study, verdicts_said: Iterable[Said]) -> Iterator[tuple[Said, Texts]]:
     """Add the texts, of some verdicts at a time."""
-    left = iter(said)
-    while chunk := list(islice(left, CHUNK)):
-        wanted = {one.instance_id for one in chunk}
-        sources = dict(
-            Instance.objects.filter(study=study, instance_id__in=wanted).values_list("instance_id", "source")
-        )
-        rows = Generation.objects.filter(instance__study=study, instance__instance_id__in=wanted)
+    remaining = iter(verdicts_said)
+    while chunk := list(islice(remaining, CHUNK)):
+        ids = {verdict.instance_id for verdict in chunk}
+        sources = dict(Instance.objects.filter(study=study, instance_id__in=ids).values_list("instance_id", "source"))
+        rows = Generation.objects.filter(instance__study=study, instance__instance_id__in=ids)
         texts = {
             (instance_id, system, index): text
             for instance_id, system, index, text in rows.values_list(
                 "instance__instance_id", "system__name", "index", "text"
             )
         }
-        for one in chunk:
+        for verdict in chunk:
             a, b = (
-                texts[one.instance_id, system, index]
-                for system, index in zip(one.systems, one.generations, strict=True)
+                texts[verdict.instance_id, system, index]
+                for system, index in zip(verdict.systems, verdict.generations, strict=True)
             )
-            yield one, Texts(sources[one.instance_id], a, b)
+            yield verdict, Texts(sources[verdict.instance_id], a, b)
 
 
-def write_alpacaeval(study: Study, out: Path, wanted: WantedVerdicts) -> dict[str, int]:
-    """Write `annotations.json`, and `leaderboard.csv` with each B against its A; return the rows of each."""
+def write_alpacaeval(study: Study, out: Path, selection: WantedVerdicts) -> dict[str, int]:
+    """Write `annotations.json` and `leaderboard.csv`, each B against its A. Return the rows of each."""
     sums: dict[tuple[str, str], _Sums] = {}
 
     def annotations() -> Iterator[Json]:
-        for one, texts in with_texts(study, verdicts(study, wanted)):
-            preference = None if one.verdict is None else 1.5 + one.verdict / 2 if one.p_b is None else 1 + one.p_b
-            sums.setdefault(one.systems, _Sums()).add(preference, len(texts.b))
+        for verdict, texts in with_texts(study, verdicts(study, selection)):
+            preference = (
+                None
+                if verdict.verdict is None
+                else 1.5 + verdict.verdict / 2
+                if verdict.p_b is None
+                else 1 + verdict.p_b
+            )
+            sums.setdefault(verdict.systems, _Sums()).add(preference, len(texts.b))
             yield {
                 "instruction": texts.source,
                 "output_1": texts.a,
-                "generator_1": one.systems[0],
+                "generator_1": verdict.systems[0],
                 "output_2": texts.b,
-                "generator_2": one.systems[1],
-                "annotator": one.rater,
-                "rater_kind": "judge" if one.by_judge else "person",
+                "generator_2": verdict.systems[1],
+                "annotator": verdict.rater,
+                "rater_kind": "judge" if verdict.by_judge else "person",
                 "preference": preference,
-                "is_switched_outputs": one.first == "b" if one.first else None,
-                "repeat": one.repeat,
-                "rated_at": one.rated_at,
-                **one.place,
+                "is_switched_outputs": verdict.first == "b" if verdict.first else None,
+                "repeat": verdict.repeat,
+                "rated_at": verdict.rated_at,
+                **verdict.place,
             }
 
     written = {"annotations.json": write_array(out / "annotations.json", annotations())}
-    board = [{"": b, "reference": a, **found.row()} for (a, b), found in sums.items()]
+    board = [{"": b, "reference": a, **total.row()} for (a, b), total in sums.items()]
     columns = ("", "reference", *_Sums().row())
     return {**written, "leaderboard.csv": write_rows(out / "leaderboard.csv", board, columns, "csv")}
 
 
 @dataclass
 class _Sums:
-    """Preferences for B of one pair of systems; the win rate in percent, a draw counting half."""
+    """Preferences for B of one pair of systems. The win rate in percent, a draw counting half."""
 
     wins: int = 0
     losses: int = 0
@@ -163,7 +167,7 @@ class _Sums:
     characters: int = 0
 
     def add(self, preference: float | None, length: int) -> None:
-        """Count a preference; one that is missing does not count."""
+        """Count a preference, unless it is missing."""
         if preference is None:
             return
         share = 100 * (preference - 1)
@@ -176,7 +180,7 @@ class _Sums:
         )
 
     def row(self) -> Json:
-        """Return the columns of AlpacaEval's leaderboard; empty where there are too few."""
+        """Return the columns of AlpacaEval's leaderboard, or an empty string where there are too few."""
         n = self.wins + self.losses + self.draws
         mean = self.total / n if n else None
         spread = math.sqrt(max(0.0, self.squares - self.total**2 / n) / (n - 1) / n) if n > 1 else None
@@ -191,30 +195,30 @@ class _Sums:
         }
 
 
-def write_arena(study: Study, out: Path, wanted: WantedVerdicts) -> dict[str, int]:
+def write_arena(study: Study, out: Path, selection: WantedVerdicts) -> dict[str, int]:
     """Write `battles.json`: a battle for each verdict, the text that was shown first as that of model_a."""
 
     def battles() -> Iterator[Json]:
-        for one, texts in with_texts(study, verdicts(study, wanted)):
-            if one.verdict is None:
+        for verdict, texts in with_texts(study, verdicts(study, selection)):
+            if verdict.verdict is None:
                 continue
-            shown = [(one.systems[0], texts.a), (one.systems[1], texts.b)]
-            shown = shown if one.first == "a" else shown[::-1]
-            (model_a, text_a), (model_b, text_b) = shown
-            won = "tie (bothbad)" if one.tie_kind == "bad" else "tie"
+            in_order = [(verdict.systems[0], texts.a), (verdict.systems[1], texts.b)]
+            in_order = in_order if verdict.first == "a" else in_order[::-1]
+            (model_a, text_a), (model_b, text_b) = in_order
+            won = "tie (bothbad)" if verdict.tie_kind == "bad" else "tie"
             yield {
-                "question_id": one.instance_id,
+                "question_id": verdict.instance_id,
                 "model_a": model_a,
                 "model_b": model_b,
-                "winner": won if one.verdict == 0 else WORDS[one.first][one.verdict > 0],
-                "judge": f"{JUDGE}{one.rater}" if one.by_judge else one.rater,
+                "winner": won if verdict.verdict == 0 else WORDS[verdict.first][verdict.verdict > 0],
+                "judge": f"{JUDGE}{verdict.rater}" if verdict.by_judge else verdict.rater,
                 "conversation_a": _conversation(texts.source, text_a),
                 "conversation_b": _conversation(texts.source, text_b),
                 "turn": 1,
                 "language": study.language,
-                "tstamp": datetime.fromisoformat(one.rated_at).timestamp() if one.rated_at else None,
-                "repeat": one.repeat,
-                **one.place,
+                "tstamp": datetime.fromisoformat(verdict.rated_at).timestamp() if verdict.rated_at else None,
+                "repeat": verdict.repeat,
+                **verdict.place,
             }
 
     return {"battles.json": write_array(out / "battles.json", battles())}
@@ -224,25 +228,25 @@ def _conversation(source: str, answer: str) -> list[Json]:
     return [{"role": "user", "content": source}, {"role": "assistant", "content": answer}]
 
 
-def write_label_studio(study: Study, out: Path, wanted: WantedVerdicts) -> dict[str, int]:
+def write_label_studio(study: Study, out: Path, selection: WantedVerdicts) -> dict[str, int]:
     """Write `tasks.json`, a task for each pair in each order, and `labels.xml`, the labelling configuration."""
     tasks: dict[tuple[Any, ...], list[Said]] = {}
-    for one in verdicts(study, wanted):
-        if one.verdict is not None:
-            tasks.setdefault((one.instance_id, one.systems, one.index, one.first), []).append(one)
+    for verdict in verdicts(study, selection):
+        if verdict.verdict is not None:
+            tasks.setdefault((verdict.instance_id, verdict.systems, verdict.index, verdict.first), []).append(verdict)
 
     def rows() -> Iterator[Json]:
-        for one, texts in with_texts(study, (answers[0] for answers in tasks.values())):
-            answers = tasks[one.instance_id, one.systems, one.index, one.first]
-            left, right = (("a", 0), ("b", 1)) if one.first == "a" else (("b", 1), ("a", 0))
+        for verdict, texts in with_texts(study, (answers[0] for answers in tasks.values())):
+            answers = tasks[verdict.instance_id, verdict.systems, verdict.index, verdict.first]
+            left_side, right_side = (("a", 0), ("b", 1)) if verdict.first == "a" else (("b", 1), ("a", 0))
             yield {
                 "data": {
                     "prompt": texts.source,
-                    "left": getattr(texts, left[0]),
-                    "right": getattr(texts, right[0]),
-                    "left_system": one.systems[left[1]],
-                    "right_system": one.systems[right[1]],
-                    **one.place,
+                    "left": getattr(texts, left_side[0]),
+                    "right": getattr(texts, right_side[0]),
+                    "left_system": verdict.systems[left_side[1]],
+                    "right_system": verdict.systems[right_side[1]],
+                    **verdict.place,
                 },
                 "annotations": [
                     {"rater": each.rater, "created_at": each.rated_at, "was_cancelled": False, "result": _result(each)}
@@ -262,9 +266,9 @@ def write_label_studio(study: Study, out: Path, wanted: WantedVerdicts) -> dict[
             }
 
     count = write_array(out / "tasks.json", rows())
-    question = find_question(study, wanted.question).text
-    with replacing(out / "labels.xml") as made:
-        made.write_text(LABELS.format(question=quoteattr(question)), encoding="utf-8")
+    question = find_question(study, selection.question).text
+    with replacing(out / "labels.xml") as part_file:
+        part_file.write_text(LABELS.format(question=quoteattr(question)), encoding="utf-8")
     return {"tasks.json": count, "labels.xml": 1}
 
 
@@ -279,18 +283,18 @@ LABELS = """<View>
 """
 
 
-def _result(one: Said) -> list[Json]:
-    if one.verdict == 0:
+def _result(verdict: Said) -> list[Json]:
+    if verdict.verdict == 0:
         return [{"from_name": "tie", "to_name": "prompt", "type": "choices", "value": {"choices": ["tie"]}}]
-    is_left = (one.verdict == -1) == (one.first == "a")
+    is_left = (verdict.verdict == -1) == (verdict.first == "a")
     selected = {"selected": "left" if is_left else "right"}
     return [{"from_name": "preference", "to_name": "left,right", "type": "pairwise", "value": selected}]
 
 
 def write_array(path: Path, rows: Iterable[Json]) -> int:
-    """Write a JSON array, an object a line; return how many."""
+    """Write a JSON array, one object a line, and return its length."""
     count = 0
-    with replacing(path) as made, made.open("w", encoding="utf-8") as file:
+    with replacing(path) as part_file, part_file.open("w", encoding="utf-8") as file:
         file.write("[")
         for row in rows:
             file.write(f"{',' if count else ''}\n{json.dumps(row, ensure_ascii=False, allow_nan=False)}")

@@ -94,18 +94,18 @@ def types_of(columns: Sequence[str]) -> dict[str, str]:
 
 
 def write_export(path: Path, study: Study, kind: str, form: str) -> int:
-    """Write one export; return the number of rows."""
+    """Write one export and return the number of rows."""
     rows, columns = KINDS[kind]
     return write_rows(path, rows(study), columns(study), form)
 
 
 def write_rows(path: Path, rows: Iterable[Row], columns: Sequence[str], form: str) -> int:
-    """Write a file that replaces what is at `path` when it is complete; return the number of rows."""
-    with replacing(path) as made:
+    """Write a file that replaces `path` when it is complete. Return the number of rows."""
+    with replacing(path) as part_file:
         if form == PARQUET:
-            return write_parquet(made, rows, types_of(columns))
+            return write_parquet(part_file, rows, types_of(columns))
         count = -1 if form == "csv" else 0  # the header is no row
-        with made.open("w", encoding="utf-8", newline="") as file:
+        with part_file.open("w", encoding="utf-8", newline="") as file:
             for line in LINES[form](rows, columns):
                 file.write(line)
                 count += 1
@@ -117,11 +117,11 @@ def replacing(path: Path) -> Iterator[Path]:
     """Give a path beside `path`, whose file replaces it on success."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(descriptor)
-    made = Path(name)
+    part_file = Path(name)
     try:
-        yield made
-        made.chmod(0o644)  # mkstemp creates it with 0600
-        made.replace(path)
+        yield part_file
+        part_file.chmod(0o644)  # mkstemp creates it with 0600
+        part_file.replace(path)
     except BaseException:
-        made.unlink()
+        part_file.unlink()
         raise

@@ -19,7 +19,7 @@ LEVEL = 5  # of gzip: a third of the time of the default, files a few per cent l
 
 
 def as_json(value: Any) -> str:
-    """Return a value as JSON in one line; times as ISO 8601, money as text."""
+    """Return a value as JSON in one line, with times as ISO 8601 and money as text."""
     return _ENCODER.encode(value)
 
 
@@ -35,14 +35,14 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 
 
 class Folder:
-    """The files of a folder that is being written; `files` has what the manifest says of each."""
+    """The files of a folder that is being written. `files` has what the manifest says of each."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.files: dict[str, dict[str, Any]] = {}
 
     def write_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Write JSON objects, one a line, compressed; the same rows give the same bytes."""
+        """Write JSON objects, one a line, compressed. The same rows give the same bytes."""
         count = 0
         with self._new(name) as file, gzip.GzipFile("", "wb", LEVEL, file, mtime=0) as packed:
             for row in rows:
@@ -100,13 +100,13 @@ def new_folder(path: Path) -> Iterator[Folder]:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_symlink() or path.is_file() or (path.is_dir() and any(path.iterdir())):
             raise AnnotationError(f"{path} is there already; name a folder that isn't")
-        made = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.partial-"))
+        part_folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.partial-"))
         try:
-            yield Folder(made)
-            made.chmod(0o755)  # mkdtemp makes it private
-            made.replace(path)
+            yield Folder(part_folder)
+            part_folder.chmod(0o755)  # mkdtemp makes it private
+            part_folder.replace(path)
         except BaseException:
-            shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(part_folder, ignore_errors=True)
             raise
     except OSError as error:
         raise AnnotationError(f"can't write to {path.name}: {error.strerror}") from None  # a page may show it

@@ -126,52 +126,52 @@ def history_columns(study: Study) -> tuple[str, ...]:
 
 
 def rating_rows(study: Study, columns: tuple[str, ...] = ()) -> Iterator[Row]:
-    """Yield every rating of a study, on each of its questions; those that findings leave out are marked `excluded`.
+    """Yield every rating of a study, on each of its questions. Those that findings leave out are marked `excluded`.
 
     columns : of `rating_columns` and `RATING_IDS`; the former when left out
     """
     ratings = _of_study(Rating.objects.all(), study)
     ordered = ratings.order_by("display__assignment_id", "display__position", "stage", "question")
     columns, keys = columns or rating_columns(study), _keys(study)
-    for found in read_rows(ordered, {**RATING_FIELDS, **RATING_IDS}):
-        _add_exclusion(found)
-        found["question"], found["table_variant"] = keys[found["question"]], found["table_variant"] or ""
-        yield _row(columns, found)
+    for row in read_rows(ordered, {**RATING_FIELDS, **RATING_IDS}):
+        _add_exclusion(row)
+        row["question"], row["table_variant"] = keys[row["question"]], row["table_variant"] or ""
+        yield _row(columns, row)
 
 
 def history_rows(study: Study) -> Iterator[Row]:
-    """Yield every vote change in the order received; the last of a pair, stage and question is the rating."""
+    """Yield every vote change in the order received. The last of a pair, stage and question is the rating."""
     columns, keys = history_columns(study), _keys(study)
     changes = _of_study(VoteChange.objects.annotate(table_of=TABLE_OF), study)
-    for found in read_rows(changes.order_by("display__assignment_id", "pk"), HISTORY_FIELDS):
-        second = found["stage"] == Rating.Stage.REVISED
-        shown = {
-            "arm": found["assignment_arm"] if second else "",
-            "table_id": (found["shown_table_id"] or "") if second else "",
-            "table_variant": (found["shown_variant"] or "") if second else "",
-            "table_of": found["table_of"] if second else "",
+    for row in read_rows(changes.order_by("display__assignment_id", "pk"), HISTORY_FIELDS):
+        second = row["stage"] == Rating.Stage.REVISED
+        converted = {
+            "arm": row["assignment_arm"] if second else "",
+            "table_id": (row["shown_table_id"] or "") if second else "",
+            "table_variant": (row["shown_variant"] or "") if second else "",
+            "table_of": row["table_of"] if second else "",
         }
-        _add_exclusion(found)
-        yield _row(columns, {**found, **shown, "question": keys[found["question"]]})
+        _add_exclusion(row)
+        yield _row(columns, {**row, **converted, "question": keys[row["question"]]})
 
 
 def flag_rows(study: Study) -> Iterator[Row]:
     """Yield the flags on pairs and on rows of tables, then the returned HITs."""
     flags = _of_study(Flag.objects.all(), study).order_by("flagged_at", "pk")
-    for found in read_rows(flags, FLAG_FIELDS):
-        rows, place = found["rows"], found["row"]
+    for row in read_rows(flags, FLAG_FIELDS):
+        rows, index = row["rows"], row["row"]
         derived = {
             "reason": "",
-            "aspect": "" if place is None else rows[place]["aspect"],
-            "table_id": found["table_id"] or "",
-            "table_variant": found["table_variant"] or "",
+            "aspect": "" if index is None else rows[index]["aspect"],
+            "table_id": row["table_id"] or "",
+            "table_variant": row["table_variant"] or "",
         }
-        yield _row(FLAG_COLUMNS, {**found, **derived})
+        yield _row(FLAG_COLUMNS, {**row, **derived})
     returned = Assignment.objects.present().filter(hit__batch__study=study, state=Assignment.State.RETURNED)
     nothing = dict.fromkeys(("pair_index", "generation_a_index", "generation_b_index", "row", "taken_back_at"))
     blank = dict.fromkeys(("table_id", "table_variant", "aspect", "shown_first"), "")
-    for found in read_rows(returned.order_by("returned_at", "pk"), RETURN_FIELDS):
-        yield _row(FLAG_COLUMNS, {**nothing, **blank, **found, "kind": RETURNED})
+    for row in read_rows(returned.order_by("returned_at", "pk"), RETURN_FIELDS):
+        yield _row(FLAG_COLUMNS, {**nothing, **blank, **row, "kind": RETURNED})
 
 
 def _keys(study: Study) -> tuple[str, ...]:
@@ -184,37 +184,37 @@ def _of_study(rows: Any, study: Study) -> Any:
 
 
 def read_rows(rows: Any, fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a queryset's rows: column → value, by column → lookup or expression; a chunk of them is in memory at a time."""
+    """Yield a queryset's rows (column → value) from lookups or expressions by column, a chunk at a time."""
     for values in rows.values_list(*fields.values()).iterator(chunk_size=CHUNK):
         yield dict(zip(fields, values, strict=True))
 
 
-def _row(columns: tuple[str, ...], found: dict[str, Any]) -> Row:
+def _row(columns: tuple[str, ...], values: dict[str, Any]) -> Row:
     """Return the columns of a row that was read, which is completed: no copy of it, as there are millions."""
-    found["hit"], found["rater_kind"] = found["external_hit"] or found["hit_key"], "person"
-    if "a_is_left" in found:
-        found["shown_first"] = {True: "a", False: "b", None: ""}[found["a_is_left"]]
+    values["hit"], values["rater_kind"] = values["external_hit"] or values["hit_key"], "person"
+    if "a_is_left" in values:
+        values["shown_first"] = {True: "a", False: "b", None: ""}[values["a_is_left"]]
     for name in TIMES:
-        if (time := found.get(name)) is not None:
-            found[name] = time.isoformat()
-    return {column: found[column] for column in columns}
+        if (time := values.get(name)) is not None:
+            values[name] = time.isoformat()
+    return {column: values[column] for column in columns}
 
 
-def _add_exclusion(found: dict[str, Any]) -> None:
+def _add_exclusion(row: dict[str, Any]) -> None:
     """Add whether findings leave a rating out, and the first reason that applies (see `annotation.studies.votes.EXCLUSIONS`)."""
-    reason = _exclusion_reason(found)
-    found["excluded"], found["exclusion_reason"] = reason is not None, reason or ""
+    reason = _exclusion_reason(row)
+    row["excluded"], row["exclusion_reason"] = reason is not None, reason or ""
 
 
-def _exclusion_reason(found: Mapping[str, Any]) -> str | None:
-    if found["purpose"] != Assignment.Purpose.RATING:
-        return CHECK_REASONS[found["purpose"]]
-    if found["assignment_excluded"]:
-        return found["assignment_reason"] or "assignment excluded"
-    if found["annotator_excluded"]:
-        return found["annotator_reason"] or "annotator excluded"
-    if found["state"] != Assignment.State.SUBMITTED:
+def _exclusion_reason(row: Mapping[str, Any]) -> str | None:
+    if row["purpose"] != Assignment.Purpose.RATING:
+        return CHECK_REASONS[row["purpose"]]
+    if row["assignment_excluded"]:
+        return row["assignment_reason"] or "assignment excluded"
+    if row["annotator_excluded"]:
+        return row["annotator_reason"] or "annotator excluded"
+    if row["state"] != Assignment.State.SUBMITTED:
         return NOT_SUBMITTED
-    if found["slot"] is None:
-        return LATE if found["assignment_late"] else SURPLUS
+    if row["slot"] is None:
+        return LATE if row["assignment_late"] else SURPLUS
     return None

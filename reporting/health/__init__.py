@@ -1,4 +1,4 @@
-"""How this installation does: /healthz, /readyz, /metrics, the status page, and the middleware that counts requests.
+"""Health of the installation: checks, metrics, the status page, and the middleware that counts requests.
 
 May use models.
 """

@@ -29,11 +29,11 @@ def _failing_checks(_at: datetime) -> Iterator[str]:
 
 
 def _silent_worker(at: datetime) -> Iterator[str]:
-    seen = Sign.objects.filter(name=WORKER).first()
-    if seen is None:
+    sign = Sign.objects.filter(name=WORKER).first()
+    if sign is None:
         yield "No worker has ever given a sign of life."
     elif is_worker_silent(at=at):
-        yield f"No worker has given a sign of life since {seen.at:%Y-%m-%d %H:%M} (UTC)."
+        yield f"No worker has given a sign of life since {sign.at:%Y-%m-%d %H:%M} (UTC)."
 
 
 def _long_queue(_at: datetime) -> Iterator[str]:
@@ -101,11 +101,11 @@ RULES: dict[str, Callable[[datetime], Iterable[str]]] = {
 
 
 def open_alarms(*, at: datetime) -> list[str]:
-    """Return what each rule finds; a rule that can't be checked is logged and left out."""
-    found: list[str] = []
+    """Return what each rule finds. A rule that can't be checked is logged and left out."""
+    alarms: list[str] = []
     for name, rule in RULES.items():
         try:
-            found += rule(at)
+            alarms += rule(at)
         except Exception:  # one rule must not silence the others
             log.exception("the rule %s of alarms can't be checked", name)
-    return found
+    return alarms

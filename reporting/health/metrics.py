@@ -19,7 +19,7 @@ FORWARDED = ("X-Forwarded-For", "Forwarded", "X-Real-IP", "Via")  # a proxy on t
 
 
 class DatabaseCollector(Collector):
-    """What the database holds, counted when it is asked for."""
+    """Numbers of rows, counted when metrics are collected."""
 
     def collect(self) -> Iterator[Metric]:
         """Yield each metric."""

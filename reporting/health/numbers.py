@@ -18,7 +18,7 @@ KEPT_SECONDS = 15  # for how long they are not counted again: a large study's ta
 
 @dataclass(frozen=True)
 class Numbers:
-    """Counts of rows; `cost` is in the endpoints' currency, of calls whose price is known."""
+    """Counts of rows. `cost` is in the endpoints' currency, of calls whose price is known."""
 
     at: datetime
     votes: int
@@ -33,17 +33,17 @@ class Numbers:
 
 def read_numbers() -> Numbers:
     """Count, or return what was counted a moment ago."""
-    found: Numbers | None = cache.get("installation-numbers")
-    if found is None:
-        found = _count()
-        cache.set("installation-numbers", found, KEPT_SECONDS)
-    return found
+    numbers: Numbers | None = cache.get("installation-numbers")
+    if numbers is None:
+        numbers = _count()
+        cache.set("installation-numbers", numbers, KEPT_SECONDS)
+    return numbers
 
 
 def _count() -> Numbers:
     now = timezone.now()
-    due = Q(status=TaskResultStatus.READY, run_after__lte=now)
-    oldest = DBTaskResult.objects.filter(due).aggregate(at=Min("enqueued_at"))["at"]
+    is_due = Q(status=TaskResultStatus.READY, run_after__lte=now)
+    oldest = DBTaskResult.objects.filter(is_due).aggregate(at=Min("enqueued_at"))["at"]
     sums = Judgment.objects.aggregate(calls=Sum(F("calls") - F("cached")), cost=Sum("cost"))
     return Numbers(
         at=now,

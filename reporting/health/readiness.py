@@ -1,4 +1,4 @@
-"""Whether this installation can do its work: the database, the disk, the queue and the migrations."""
+"""Readiness of the installation: database, disk, queue and migrations."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -54,5 +54,5 @@ ALL_CHECKS: dict[str, Callable[[], None]] = {
 
 
 def failing() -> list[str]:
-    """Return the names of all checks that fail; reasons go to the log."""
+    """Return the names of all checks that fail. Reasons go to the log."""
     return [name for name, check in ALL_CHECKS.items() if not run_check(name, check)]

@@ -46,8 +46,8 @@ class RequestMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Pass a request on."""
         begun = time.perf_counter()
-        given = request.headers.get(HEADER, "") if settings.BEHIND_PROXY else ""
-        request_id = given if _FROM_PROXY.fullmatch(given) else secrets.token_hex(8)
+        header = request.headers.get(HEADER, "") if settings.BEHIND_PROXY else ""
+        request_id = header if _FROM_PROXY.fullmatch(header) else secrets.token_hex(8)
         current.set(request_id)  # until the response is closed (`forget_request_id`)
         response = self.get_response(request)
         seconds = time.perf_counter() - begun
@@ -65,7 +65,7 @@ class RequestMiddleware:
 
 
 def forget_request_id(**_signal: Any) -> None:
-    """Forget the id when the response is closed; Django logs failed requests after all middleware."""
+    """Forget the id when the response is closed. Django logs failed requests after all middleware."""
     current.set(NONE)
 
 

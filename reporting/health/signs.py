@@ -11,7 +11,7 @@ WORKER_SILENT = timedelta(minutes=5)
 
 
 def note_sign(name: str, *, at: datetime, went_well: bool = True) -> None:
-    """Store when something was done; a database that takes nothing is known by other checks."""
+    """Store when something was done. Other checks report a database that can't be written."""
     try:
         Sign.objects.update_or_create(name=name, defaults={"at": at, "went_well": went_well})
     except DatabaseError:

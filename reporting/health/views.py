@@ -21,12 +21,12 @@ logger = logging.getLogger(__name__)
 
 
 def failed_check() -> str | None:
-    """Return the name of the first check that fails; its reason may name a path, and goes to the log only."""
+    """Return the name of the first check that fails. Its reason may name a path, and goes to the log only."""
     return next((name for name, check in CHECKS.items() if not run_check(name, check)), None)
 
 
 def run_check(name: str, check: Callable[[], None]) -> bool:
-    """Tell whether a check passes; log why it does not."""
+    """Tell whether a check passes. Log why it does not."""
     try:
         check()
     except (DatabaseError, OSError) as error:

@@ -15,42 +15,44 @@ FORMS = (*TRAINING, *WRITERS)
 FILES = {"trl": "preferences.jsonl", "instruction": "instructions.jsonl", "hf": ""}
 
 
-def write_preferences(study: Study, out: Path, form: str, wanted: WantedVerdicts) -> dict[str, int]:
-    """Write a study's verdicts, as they are at one moment, into a folder that is made when missing; return the rows of each file.
+def write_preferences(study: Study, out: Path, form: str, selection: WantedVerdicts) -> dict[str, int]:
+    """Write a study's verdicts as they are at one moment into a folder. Return the rows of each file.
 
     form : of FORMS
     Raises: UnknownName; AnnotationError of the form; OSError if a file can't be written.
     """
-    refuse_unknown(study, wanted)
+    refuse_unknown(study, selection)
     out.mkdir(parents=True, exist_ok=True)
     with one_snapshot():
-        return WRITERS[form](study, out, wanted) if form in WRITERS else _train(study, out, form, wanted)
+        return WRITERS[form](study, out, selection) if form in WRITERS else _train(study, out, form, selection)
 
 
-def refuse_unknown(study: Study, wanted: WantedVerdicts) -> None:
+def refuse_unknown(study: Study, selection: WantedVerdicts) -> None:
     """Refuse a question, data set or system that is not there, and a name that is neither people nor a judge of the study.
 
     Raises: UnknownName.
     """
-    find_question(study, wanted.question)
-    if wanted.dataset and not study.instances.filter(dataset=wanted.dataset).exists():
-        raise UnknownName(f"study {study.slug} has no data set {wanted.dataset}")
+    find_question(study, selection.question)
+    if selection.dataset and not study.instances.filter(dataset=selection.dataset).exists():
+        raise UnknownName(f"study {study.slug} has no data set {selection.dataset}")
     systems = list(study.systems.order_by("position").values_list("name", flat=True))
-    if unknown := [name for name in wanted.systems if name not in systems]:
+    if unknown := [name for name in selection.systems if name not in systems]:
         raise UnknownName(f"study {study.slug} has no system {', '.join(unknown)}; it has {', '.join(systems)}")
-    known = [PEOPLE, *(f"judge:{name}" for name in study.judge_runs.values_list("judge__name", flat=True).distinct())]
-    if strangers := [name for name in wanted.raters if name not in known]:
+    raters = [PEOPLE, *(f"judge:{name}" for name in study.judge_runs.values_list("judge__name", flat=True).distinct())]
+    if strangers := [name for name in selection.raters if name not in raters]:
         raise UnknownName(
-            f"study {study.slug} has no ratings by {', '.join(strangers)}; it has those of {', '.join(known)}"
+            f"study {study.slug} has no ratings by {', '.join(strangers)}; it has those of {', '.join(raters)}"
         )
 
 
-def _train(study: Study, out: Path, form: str, wanted: WantedVerdicts) -> dict[str, int]:
-    question = find_question(study, wanted.question)
-    chosen = Chosen(tuple(wanted.raters), question.number, wanted.stage, wanted.dataset, tuple(wanted.systems))
-    given = AsGiven(read_preferences(study, chosen))
+def _train(study: Study, out: Path, form: str, selection: WantedVerdicts) -> dict[str, int]:
+    question = find_question(study, selection.question)
+    choice = Chosen(
+        tuple(selection.raters), question.number, selection.stage, selection.dataset, tuple(selection.systems)
+    )
+    preferences = AsGiven(read_preferences(study, choice))
     path = out / FILES[form] if FILES[form] else out
-    written = write_training_data(given, path, title=study.title, question=question.text, options=Options(form))
+    written = write_training_data(preferences, path, title=study.title, question=question.text, options=Options(form))
     if form == "trl":
-        written[str(out / "ties.jsonl")] = write_ties(given, out / "ties.jsonl")
+        written[str(out / "ties.jsonl")] = write_ties(preferences, out / "ties.jsonl")
     return {Path(name).name: rows for name, rows in written.items()}

@@ -16,7 +16,7 @@ from reporting.refinement.training_files import Options, write_training_data
 
 @dataclass(frozen=True)
 class Repair:
-    """What is repaired, and by which scores; `seed` draws the orders of Elo."""
+    """The verdicts to repair, and the scores to use. `seed` draws the orders of Elo."""
 
     wanted: WantedVerdicts
     method: Method = "win_loss"
@@ -32,18 +32,18 @@ class Repair:
         return read_preferences(study, Chosen(tuple(wanted.raters), question, wanted.stage, wanted.dataset))
 
 
-def write_refined(study: Study, out: Path, asked: Repair, options: Options) -> dict[str, Any]:
-    """Rank each instance's texts, and write every preference that this implies; return what was changed and written.
+def write_refined(study: Study, out: Path, repair: Repair, options: Options) -> dict[str, Any]:
+    """Rank each instance's texts, and write every implied preference. Return the changes and files.
 
     out : as of `write_training_data`
     Raises: UnknownName; AnnotationError where no ranking can be made; OSError.
     """
-    repaired = repair_study(asked.given(study), method=asked.method, seed=asked.seed)
-    raters = list(asked.wanted.raters)
+    repaired = repair_study(repair.given(study), method=repair.method, seed=repair.seed)
+    raters = list(repair.wanted.raters)
     if not len(repaired.pairs):
         raise AnnotationError(
             f"{study.slug} has no preference by {', '.join(raters)} that a ranking could be made of; name other raters"
         )
-    question = find_question(study, asked.wanted.question).text
+    question = find_question(study, repair.wanted.question).text
     written = write_training_data(repaired, out, title=study.title, question=question, options=options)
-    return {"study": study.slug, "raters": raters, "seed": asked.seed, **report(repaired), "written": written}
+    return {"study": study.slug, "raters": raters, "seed": repair.seed, **report(repaired), "written": written}

@@ -49,79 +49,81 @@ class RepairedStudy:
         return self.found.pairs[np.argsort(self.given.instance[self.found.pairs[:, 0]], kind="stable")]
 
 
-def repair_study(given: Preferences, *, method: Method = "win_loss", seed: int = 0) -> RepairedStudy:
-    """Rank the texts of each instance and imply preferences; `seed` draws the orders of Elo."""
-    found = repair(
-        given.winners,
-        given.losers,
-        n_items=len(given.generation),
-        ties=given.ties,
+def repair_study(preferences: Preferences, *, method: Method = "win_loss", seed: int = 0) -> RepairedStudy:
+    """Rank the texts of each instance and imply preferences. `seed` draws the orders of Elo."""
+    repaired = repair(
+        preferences.winners,
+        preferences.losers,
+        n_items=len(preferences.generation),
+        ties=preferences.ties,
         method=method,
         rng=np.random.default_rng(seed),
     )
-    return RepairedStudy(given, found, method)
+    return RepairedStudy(preferences, repaired, method)
 
 
-def report(one: RepairedStudy) -> dict[str, Any]:
+def report(repaired: RepairedStudy) -> dict[str, Any]:
     """Count what was given, reversed, dropped and added, with transitivity and commutativity before and after."""
-    given, outcome = one.given, one.found.outcome
-    majorities = _majorities(given)
-    before, after = (_transitivity(given, *pairs.T) for pairs in (majorities, one.pairs))
-    sizes = np.bincount(given.instance)
+    preferences, outcome = repaired.given, repaired.found.outcome
+    majorities = _majorities(preferences)
+    before, after = (_transitivity(preferences, *pairs.T) for pairs in (majorities, repaired.pairs))
+    sizes = np.bincount(preferences.instance)
     possible = int((sizes * (sizes - 1) // 2).sum())
-    same = _same_in_both_orders(given)
+    same = _same_in_both_orders(preferences)
     return {
-        "method": one.method,
-        "equal_within": one.found.tolerance,
-        "instances": len(given.instances),
-        "texts": len(given.generation),
-        "verdicts": len(given),
-        "verdicts_missing": given.missing,
-        "ties": int((~given.decided).sum()),
-        "preferences": int(given.decided.sum()),
+        "method": repaired.method,
+        "equal_within": repaired.found.tolerance,
+        "instances": len(preferences.instances),
+        "texts": len(preferences.generation),
+        "verdicts": len(preferences),
+        "verdicts_missing": preferences.missing,
+        "ties": int((~preferences.decided).sum()),
+        "preferences": int(preferences.decided.sum()),
         "kept": int((outcome == 1).sum()),
         "reversed": int((outcome == -1).sum()),
         "dropped_as_equal": int((outcome == 0).sum()),
-        "pairs": len(one.pairs),
-        "added": int(one.found.added.sum()),
+        "pairs": len(repaired.pairs),
+        "added": int(repaired.found.added.sum()),
         "density": {
             name: {"value": len(pairs) / possible if possible else None, "n": possible, "of": "pairs"}
-            for name, pairs in (("before", majorities), ("after", one.pairs))
+            for name, pairs in (("before", majorities), ("after", repaired.pairs))
         },
         "transitivity": {k: {"before": before[k], "after": after[k]} for k in before},
         "commutativity": {
             "before": _value(same),
-            "after": {"value": 1.0 if len(one.pairs) else None, "n": len(one.pairs), "of": "pairs"}
-            | ({} if len(one.pairs) else NO_PAIR.as_json()),
+            "after": {"value": 1.0 if len(repaired.pairs) else None, "n": len(repaired.pairs), "of": "pairs"}
+            | ({} if len(repaired.pairs) else NO_PAIR.as_json()),
         },
     }
 
 
-def _majorities(given: Preferences) -> IntArray:
+def _majorities(preferences: Preferences) -> IntArray:
     """(m, 2) items of each pair that most verdicts decide, the better one first."""
-    pairs, balance = _balance(given, np.ones(len(given), dtype=bool))
-    found: IntArray = np.where(balance[:, np.newaxis] > 0, pairs, pairs[:, ::-1])[balance != 0]
-    return found
+    pairs, balance = _balance(preferences, np.ones(len(preferences), dtype=bool))
+    majorities: IntArray = np.where(balance[:, np.newaxis] > 0, pairs, pairs[:, ::-1])[balance != 0]
+    return majorities
 
 
-def _balance(given: Preferences, counted: BoolArray) -> tuple[IntArray, IntArray]:
+def _balance(preferences: Preferences, counted: BoolArray) -> tuple[IntArray, IntArray]:
     """Return all pairs of items that have a verdict, the lower one first, and verdicts for it less those for the other."""
-    low, high = np.minimum(given.first, given.second), np.maximum(given.first, given.second)
-    for_low = np.where(given.first == low, -given.verdict, given.verdict) * counted
+    low, high = np.minimum(preferences.first, preferences.second), np.maximum(preferences.first, preferences.second)
+    for_low = np.where(preferences.first == low, -preferences.verdict, preferences.verdict) * counted
     pairs, row = np.unique(np.stack([low, high], axis=1), axis=0, return_inverse=True)
     return pairs, np.bincount(row, weights=for_low, minlength=len(pairs)).astype(np.int64)
 
 
-def _transitivity(given: Preferences, better: IntArray, worse: IntArray) -> dict[str, dict[str, Any]]:
+def _transitivity(preferences: Preferences, better: IntArray, worse: IntArray) -> dict[str, dict[str, Any]]:
     """Return the transitivity over complete sets of texts of all instances, with that of a coin."""
-    sizes = np.bincount(given.instance, minlength=len(given.instances))
-    place = np.arange(len(given.instance)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    sizes = np.bincount(preferences.instance, minlength=len(preferences.instances))
+    position = np.arange(len(preferences.instance)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     sums = np.zeros((len(SIZES), 2))
     for size in np.unique(sizes[sizes >= min(SIZES)]).tolist():
         row = np.cumsum(sizes == size) - 1
-        here = sizes[given.instance[better]] == size
+        is_of_size = sizes[preferences.instance[better]] == size
         graph: BoolArray = np.zeros((int((sizes == size).sum()), size, size), dtype=bool)
-        graph[row[given.instance[better[here]]], place[better[here]], place[worse[here]]] = True
+        graph[
+            row[preferences.instance[better[is_of_size]]], position[better[is_of_size]], position[worse[is_of_size]]
+        ] = True
         sums += complete_set_sums(graph, SIZES).sum(axis=0)
     return {str(k): _share_of_sets(k, *sums[column].tolist()) for column, k in enumerate(SIZES)}
 
@@ -134,12 +136,12 @@ def _share_of_sets(k: int, acyclic: float, complete: float) -> dict[str, Any]:
     return {"value": acyclic / complete, **counted}
 
 
-def _same_in_both_orders(given: Preferences) -> FloatArray:
+def _same_in_both_orders(preferences: Preferences) -> FloatArray:
     """(m, 2) of each pair with a majority in both orders: whether they name the same text, and 1."""
-    low_first = given.first < given.second
-    one, other = (np.sign(_balance(given, chosen)[1]) for chosen in (low_first, ~low_first))
-    both = (one != 0) & (other != 0)
-    return np.stack([(one == other)[both], np.ones(int(both.sum()))], axis=1).astype(np.float64)
+    low_first = preferences.first < preferences.second
+    first, second = (np.sign(_balance(preferences, in_order)[1]) for in_order in (low_first, ~low_first))
+    both = (first != 0) & (second != 0)
+    return np.stack([(first == second)[both], np.ones(int(both.sum()))], axis=1).astype(np.float64)
 
 
 def _value(rows: FloatArray) -> dict[str, Any]:

@@ -31,7 +31,7 @@ PLAIN_ROW, TURNED, OTHER = range(3)
 
 @dataclass(frozen=True)
 class Options:
-    """What is written.
+    """Options of training data.
 
     form        : "trl" (prompt, chosen, rejected), "instruction" (instruction, input, output: both orders of each pair), or
                   "hf" (a folder that the library `datasets` loads, with a card; Parquet, since of JSON it reads a column of
@@ -67,7 +67,7 @@ class TrainingPreference:
 
 
 class Training(Protocol):
-    """Preferences, the pairs of items to be written, the better one first and by instance, their scores, and how they were made."""
+    """Preferences with the pairs of items to write (better first, by instance), their scores and origin."""
 
     @property
     def given(self) -> Preferences: ...
@@ -94,7 +94,7 @@ class AsGiven:
 
     @property
     def pairs(self) -> IntArray:
-        """(m, 3) items, the better one first, and which verdict it is, by instance."""
+        """(m, 3) items (better first) and verdict, by instance."""
         verdicts = np.flatnonzero(self.given.decided)
         return self._by_instance(np.stack([self.given.winners, self.given.losers, verdicts], axis=1))
 
@@ -120,22 +120,22 @@ class AsGiven:
 def write_training_data(
     repaired: Training, out: Path, *, title: str, question: str, options: Options
 ) -> dict[str, int]:
-    """Write the pairs; return the rows of each file by its path.
+    """Write the pairs. Return the rows of each file by its path.
 
     out : a file, or for the form "hf" a folder; a file's held-out part is beside it, as NAME.held-out.SUFFIX
     Raises: AnnotationError for a folder without rows, which could not be loaded, or where Parquet can't be written.
     """
-    pairs, apart = _parts(repaired, options)
+    pairs, held_out_pairs = _parts(repaired, options)
     form = PARQUET if options.form == "hf" else "jsonl"
     if form == PARQUET and not len(repaired.pairs):
         raise AnnotationError("there is no preference to write, and a folder without rows can't be loaded")
     if form == PARQUET:
         out.mkdir(parents=True, exist_ok=True)
         (out / "test.parquet").unlink(missing_ok=True)  # of an earlier time, with what is now trained on
-        parts = {out / "train.parquet": pairs, **({out / "test.parquet": apart} if options.held_out else {})}
+        parts = {out / "train.parquet": pairs, **({out / "test.parquet": held_out_pairs} if options.held_out else {})}
     else:
-        beside = out.with_name(f"{out.stem}.held-out{out.suffix}")
-        parts = {out: pairs, **({beside: apart} if options.held_out else {})}
+        held_out_file = out.with_name(f"{out.stem}.held-out{out.suffix}")
+        parts = {out: pairs, **({held_out_file: held_out_pairs} if options.held_out else {})}
     rows, columns = _form(question, options, margins=repaired.has_margins)
     written = {
         str(path): write_rows(path, rows(_preferences(repaired, part)), columns, form) for path, part in parts.items()
@@ -145,57 +145,62 @@ def write_training_data(
     return written
 
 
-def write_ties(given: AsGiven, out: Path) -> int:
-    """Write the pairs of which neither text was preferred; return how many."""
+def write_ties(preferences: AsGiven, out: Path) -> int:
+    """Write the pairs without a preferred text. Return their number."""
     rows = (
-        {"prompt": one.source, "text_1": one.better, "text_2": one.worse, "instance_id": one.instance_id}
-        for one in _preferences(given, _rows_of(given.ties, Options()))
+        {
+            "prompt": preference.source,
+            "text_1": preference.better,
+            "text_2": preference.worse,
+            "instance_id": preference.instance_id,
+        }
+        for preference in _preferences(preferences, _rows_of(preferences.ties, Options()))
     )
     return write_rows(out, rows, ("prompt", "text_1", "text_2", "instance_id"), "jsonl")
 
 
 def _parts(repaired: Training, options: Options) -> tuple[IntArray, IntArray]:
-    """Divide the rows by whole instances, and draw from those that are not held out: (n, 3) of the better item, the other, the row."""
+    """Return the rows of training and held-out instances: (n, 3) better item, other item, row."""
     rng = np.random.default_rng(options.seed)
-    given, pairs = repaired.given, repaired.pairs
-    n = len(given.instances)
-    held = np.isin(np.arange(n), rng.permutation(n)[: round(options.held_out * n)])
-    apart = held[given.instance[pairs[:, 0]]]
-    kept = _rows_of(pairs[~apart], options)
+    preferences, pairs = repaired.given, repaired.pairs
+    n = len(preferences.instances)
+    is_held_out = np.isin(np.arange(n), rng.permutation(n)[: round(options.held_out * n)])
+    is_apart = is_held_out[preferences.instance[pairs[:, 0]]]
+    kept_rows = _rows_of(pairs[~is_apart], options)
     if options.down_sample:
-        wanted = int((~held[given.instance[given.winners]]).sum())
-        kept = kept[np.sort(rng.permutation(len(kept))[:wanted])]
-    return kept, _rows_of(pairs[apart], options)
+        size = int((~is_held_out[preferences.instance[preferences.winners]]).sum())
+        kept_rows = kept_rows[np.sort(rng.permutation(len(kept_rows))[:size])]
+    return kept_rows, _rows_of(pairs[is_apart], options)
 
 
 def _rows_of(pairs: IntArray, options: Options) -> IntArray:
     """Return each pair with each of its rows."""
-    shown = (PLAIN_ROW, TURNED) if options.form == "instruction" else (PLAIN_ROW,)
-    rows = np.array([one + more for one in shown for more in ((0, OTHER) if options.negated else (0,))])
+    kinds = (PLAIN_ROW, TURNED) if options.form == "instruction" else (PLAIN_ROW,)
+    rows = np.array([kind + more for kind in kinds for more in ((0, OTHER) if options.negated else (0,))])
     return np.column_stack([np.repeat(pairs, len(rows), axis=0), np.tile(rows, len(pairs))])
 
 
 def _preferences(repaired: Training, pairs: IntArray) -> Iterator[TrainingPreference]:
     """Yield the texts of rows, which are sorted by instance."""
-    given, scores = repaired.given, repaired.scores
-    instance = given.instance[pairs[:, 0]]
-    for start in range(0, len(given.instances), CHUNK):
-        here = pairs[(instance >= start) & (instance < start + CHUNK)]
-        keys = given.instances[start : start + CHUNK].tolist()
-        known = {
+    preferences, scores = repaired.given, repaired.scores
+    instance = preferences.instance[pairs[:, 0]]
+    for start in range(0, len(preferences.instances), CHUNK):
+        rows = pairs[(instance >= start) & (instance < start + CHUNK)]
+        keys = preferences.instances[start : start + CHUNK].tolist()
+        texts_by_kind = {
             row[0]: row[1:]
             for row in Instance.objects.filter(pk__in=keys).values_list("pk", "instance_id", "dataset", "source")
         }
         texts = dict(Generation.objects.filter(instance__in=keys).values_list("pk", "text"))
-        for better, worse, *verdict, row in here.tolist():
-            instance_id, dataset, source = known[int(given.instances[given.instance[better]])]
-            one, other = (texts[int(given.generation[item])] for item in (better, worse))
+        for better, worse, *verdict, row in rows.tolist():
+            instance_id, dataset, source = texts_by_kind[int(preferences.instances[preferences.instance[better]])]
+            better_text, worse_text = (texts[int(preferences.generation[item])] for item in (better, worse))
             margin = np.nan if scores is None else float(scores[better] - scores[worse])
             by = REFINED
-            for place in verdict:
-                margin, by = float(given.strength[place]), given.raters[given.rater[place]]
+            for index in verdict:
+                margin, by = float(preferences.strength[index]), preferences.raters[preferences.rater[index]]
             yield TrainingPreference(
-                instance_id, dataset, source, one, other, None if np.isnan(margin) else margin, by, row
+                instance_id, dataset, source, better_text, worse_text, None if np.isnan(margin) else margin, by, row
             )
 
 
@@ -213,33 +218,35 @@ def _form(question: str, options: Options, *, margins: bool) -> tuple[Rows, tupl
     return partial(_chosen_and_rejected, question=question if options.negated else ""), tuple(columns)
 
 
-def _chosen_and_rejected(found: Iterator[TrainingPreference], question: str) -> Iterator[dict[str, Any]]:
-    """Yield rows of TRL; with a question, each prompt holds it or its negation, by which the other text is chosen."""
-    for one in found:
-        negated = one.row >= OTHER
-        asked = (ASKED_NEGATED if negated else ASKED).format(source=one.source, question=question)
-        chosen, rejected = (one.worse, one.better) if negated else (one.better, one.worse)
+def _chosen_and_rejected(preferences: Iterator[TrainingPreference], question: str) -> Iterator[dict[str, Any]]:
+    """Yield rows of TRL. With a question, each prompt holds it or its negation, by which the other text is chosen."""
+    for preference in preferences:
+        negated = preference.row >= OTHER
+        prompt = (ASKED_NEGATED if negated else ASKED).format(source=preference.source, question=question)
+        chosen_text, rejected = (
+            (preference.worse, preference.better) if negated else (preference.better, preference.worse)
+        )
         yield {
-            "prompt": asked if question else one.source,
-            "chosen": chosen,
+            "prompt": prompt if question else preference.source,
+            "chosen": chosen_text,
             "rejected": rejected,
-            "margin": one.margin,
-            "source": one.preferred_by,
-            "instance_id": one.instance_id,
+            "margin": preference.margin,
+            "source": preference.preferred_by,
+            "instance_id": preference.instance_id,
             "negated": negated,
-            "dataset": one.dataset,
+            "dataset": preference.dataset,
         }
 
 
-def _instructions(found: Iterator[TrainingPreference], question: str) -> Iterator[dict[str, Any]]:
+def _instructions(preferences: Iterator[TrainingPreference], question: str) -> Iterator[dict[str, Any]]:
     """Yield which of two texts it is, shown in the row's order."""
-    for one in found:
-        turned, negated = one.row % 2, one.row >= OTHER
-        texts = (one.worse, one.better) if turned else (one.better, one.worse)
+    for preference in preferences:
+        turned, negated = preference.row % 2, preference.row >= OTHER
+        texts = (preference.worse, preference.better) if turned else (preference.better, preference.worse)
         wording = NEGATED if negated else PLAIN
         yield {
             "instruction": f"{wording.format(question=question)} {ANSWER}",
-            "input": f"Source:\n{one.source}\n\nText 1:\n{texts[0]}\n\nText 2:\n{texts[1]}",
+            "input": f"Source:\n{preference.source}\n\nText 1:\n{texts[0]}\n\nText 2:\n{texts[1]}",
             "output": str(1 + (turned ^ negated)),
         }
 

@@ -31,47 +31,51 @@ PAGE, BIBLIOGRAPHY, NUMBERS = "report.html", "references.bib", "numbers.json"
 
 
 def write_report(study: Study, folder: Path) -> list[str]:
-    """Write a report of the findings on the main question, as they are now, into a new folder; return its files.
+    """Write a report of the present findings on the main question into a new folder. Return its files.
 
     Raises: AnnotationError if the folder is there already or can't be written.
     """
-    with new_folder(folder) as made:
+    with new_folder(folder) as part_folder:
         with one_snapshot():
             study.refresh_from_db()
             question = study.questions[0] if len(study.questions) > 1 else None
-            found = findings_under(study, Filters(question=question))
-            page = report_page(study, found)
-        made.write_text(PAGE, page)
-        made.write_text(BIBLIOGRAPHY, bibtex(cited(found), found["version"]))
-        made.write_json(NUMBERS, found)
-        return list(made.files)
+            findings = findings_under(study, Filters(question=question))
+            page = report_page(study, findings)
+        part_folder.write_text(PAGE, page)
+        part_folder.write_text(BIBLIOGRAPHY, bibtex(cited(findings), findings["version"]))
+        part_folder.write_json(NUMBERS, findings)
+        return list(part_folder.files)
 
 
-def report_page(study: Study, found: dict[str, Any]) -> str:
+def report_page(study: Study, findings: dict[str, Any]) -> str:
     """Return the page, which needs nothing else: styles and pictures are inside, and there are no scripts."""
-    configurations = found["configurations"]
+    configurations = findings["configurations"]
     by_rater = Counter(
-        row["rater"] for row in rating_rows(study) if not row["excluded"] and row["stage"] == found["filters"]["stage"]
+        row["rater"]
+        for row in rating_rows(study)
+        if not row["excluded"] and row["stage"] == findings["filters"]["stage"]
     )
     context = {
         "study": study,
-        "found": found,
+        "found": findings,
         "made_at": timezone.now(),
         "style": report_style(),
-        "figures": by_section(OF_STUDY, lambda name: _figure(name, found)),
-        **(page_sections(found) if configurations else {}),
+        "figures": by_section(OF_STUDY, lambda name: _figure(name, findings)),
+        **(page_sections(findings) if configurations else {}),
         "configurations": [
             configuration_section(
-                one, at, lambda one: by_section(OF_CONFIGURATION, lambda name: _figure(name, found, one))
+                configuration,
+                at,
+                lambda configuration: by_section(OF_CONFIGURATION, lambda name: _figure(name, findings, configuration)),
             )
-            for at, one in enumerate(configurations[:MOST_CONFIGURATIONS], start=1)
+            for at, configuration in enumerate(configurations[:MOST_CONFIGURATIONS], start=1)
         ],
         "further": len(configurations[MOST_CONFIGURATIONS:]),
-        "all_chosen": [row for one in configurations for row in one["chosen"]],
-        "methods": methods_of(study, found),
-        "limitations": limitations_of(found, by_rater, source_counts(study)),
-        "amendments": amendments_shown(found["amendments"]),
-        "references": [ENTRIES[key] for key in cited(found)],
+        "all_chosen": [row for configuration in configurations for row in configuration["chosen"]],
+        "methods": methods_of(study, findings),
+        "limitations": limitations_of(findings, by_rater, source_counts(study)),
+        "amendments": amendments_shown(findings["amendments"]),
+        "references": [ENTRIES[key] for key in cited(findings)],
     }
     html = _without_dead_links(render_to_string("reporting/report/report.html", context))
     # On paper nothing can be opened.
@@ -80,20 +84,26 @@ def report_page(study: Study, found: dict[str, Any]) -> str:
 
 def _without_dead_links(html: str) -> str:
     """Leave out links to sections of the findings page that a report doesn't have."""
-    there = set(re.findall(r'\bid="([^"]+)"', html))
+    ids = set(re.findall(r'\bid="([^"]+)"', html))
     link = r'<small><a href="#([^"]+)">[^<]*</a></small>'
-    return re.sub(link, lambda found: found[0] if found[1] in there else "", html)
+    return re.sub(link, lambda match: match[0] if match[1] in ids else "", html)
 
 
-def _figure(name: str, found: dict[str, Any], one: dict[str, Any] | None = None) -> dict[str, Any]:
+def _figure(name: str, findings: dict[str, Any], configuration: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return a picture with its caption, as data inside the page."""
-    spec = draw(name, found, configuration=one)
-    shown = figure(name, found, spec, found["configurations"] if one is None else [one], lambda _form, **_more: "")
-    if "why" in shown:
-        return shown
+    spec = draw(name, findings, configuration=configuration)
+    picture = figure(
+        name,
+        findings,
+        spec,
+        findings["configurations"] if configuration is None else [configuration],
+        lambda _form, **_more: "",
+    )
+    if "why" in picture:
+        return picture
     drawn = base64.b64encode(to_svg(spec).encode()).decode()
-    shown["alt"] = shown["alt"].replace(" The numbers are in the CSV.", "")  # which a report has none of
-    return {**shown, "light": f"data:image/svg+xml;base64,{drawn}", "dark": "", "links": {}}
+    picture["alt"] = picture["alt"].replace(" The numbers are in the CSV.", "")  # which a report has none of
+    return {**picture, "light": f"data:image/svg+xml;base64,{drawn}", "dark": "", "links": {}}
 
 
 def report_style() -> str:

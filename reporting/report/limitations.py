@@ -1,4 +1,4 @@
-"""What a reader must know before believing a study's numbers, found in the numbers themselves."""
+"""Limitations of a study, found in its numbers."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,9 @@ MUCH_BY_ONE, MANY_FAILED = 0.25, 0.05
 MOST_LISTED = 5  # of one kind
 
 
-def limitations_of(found: Mapping[str, Any], ratings_by_rater: Mapping[str, int], sources: SourceCounts) -> list[str]:
+def limitations_of(
+    findings: Mapping[str, Any], ratings_by_rater: Mapping[str, int], sources: SourceCounts
+) -> list[str]:
     """Return a sentence for each.
 
     ratings_by_rater : people's counted ratings, by code
@@ -24,9 +26,9 @@ def limitations_of(found: Mapping[str, Any], ratings_by_rater: Mapping[str, int]
     """
     repeated = repeated_sources_text(sources)
     return [
-        *_shortened(_of_configurations(found)),
-        *_of_people(found, ratings_by_rater),
-        *_of_answers(found.get("provenance", [])),  # findings stored by an earlier version have none
+        *_shortened(_of_configurations(findings)),
+        *_of_people(findings, ratings_by_rater),
+        *_of_answers(findings.get("provenance", [])),  # findings stored by an earlier version have none
         *([repeated] * bool(repeated)),
     ]
 
@@ -38,16 +40,16 @@ def _shortened(limits: Iterable[tuple[str, str]]) -> Iterator[str]:
         by_kind.setdefault(kind, []).append(text)
     for texts in by_kind.values():
         yield from texts[:MOST_LISTED]
-        if further := len(texts[MOST_LISTED:]):
-            own = "with its" if further == 1 else "each with its"
-            yield f"The same holds, {own} own numbers, for {number_of(further, 'further configuration')}."
+        if omitted := len(texts[MOST_LISTED:]):
+            own = "with its" if omitted == 1 else "each with its"
+            yield f"The same holds, {own} own numbers, for {number_of(omitted, 'further configuration')}."
 
 
-def _of_configurations(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _of_configurations(findings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield each limit with its kind."""
-    for one in found["configurations"]:
-        name = configuration_name(one)
-        people = one["raters"][0]
+    for configuration in findings["configurations"]:
+        name = configuration_name(configuration)
+        people = configuration["raters"][0]
         rated = people["mean_consistency"].get("n_instances") or 0
         if people["ratings"] and rated < FEW_INSTANCES:
             yield "instances", f"{name}: people rated only {counted(rated, 'instances')}; intervals are wide."
@@ -55,46 +57,46 @@ def _of_configurations(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if small:
             bins = f"{len(small)} of {len(people['bins'])} separability bins {'holds' if len(small) == 1 else 'hold'}"
             yield "bins", f"{name}: {bins} fewer than {FEW_IN_A_BIN} instances."
-        if "chosen_note" in one:
-            yield "chosen", f"{name}: {selection_note(one['chosen'])}."
+        if "chosen_note" in configuration:
+            yield "chosen", f"{name}: {selection_note(configuration['chosen'])}."
         if "note" in people:
             yield "note", f"{name}: {people['note']}."
         if sets := people["incomplete_rating_sets"]:
             lacking = "rating set lacks" if sets == 1 else "rating sets lack"
             yield "incomplete", f"{name}: {sets} {lacking} a rating."
-        for judge in one["raters"][1:]:
+        for judge in configuration["raters"][1:]:
             failed = judge["asked"] - judge["parsed"]
             if judge["asked"] and failed / judge["asked"] > MANY_FAILED:
-                asked = counted(judge["asked"], "presentations")
-                unread = f"“{rater_name(judge['rater'])}” gave no readable verdict on {failed} of {asked}"
+                presentations = counted(judge["asked"], "presentations")
+                unread = f"“{rater_name(judge['rater'])}” gave no readable verdict on {failed} of {presentations}"
                 yield "unread", f"{name}: {unread}."
 
 
 def _of_answers(provenance: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    for one in provenance:
-        if one["mixed"]:
-            judge = one["judge"]
+    for item in provenance:
+        if item["mixed"]:
+            judge = item["judge"]
             yield f"More than one model, build or provider answered for “{judge}”: its verdicts are mixed."
-        if cut := one["prompts"]["cut"]:
-            counted_prompts = one["prompts"]["counted"]
+        if cut := item["prompts"]["cut"]:
+            counted_prompts = item["prompts"]["counted"]
             prompts, were = ("prompt", "was") if counted_prompts == 1 else ("prompts", "were")
             yield (
-                f"{cut} of {counted_prompts} {prompts} of “{one['judge']}” {were} probably cut: "
+                f"{cut} of {counted_prompts} {prompts} of “{item['judge']}” {were} probably cut: "
                 "it may not have seen a text."
             )
 
 
-def _of_people(found: Mapping[str, Any], ratings_by_rater: Mapping[str, int]) -> Iterator[str]:
+def _of_people(findings: Mapping[str, Any], ratings_by_rater: Mapping[str, int]) -> Iterator[str]:
     total = sum(ratings_by_rater.values())
     if not total:
         yield "No ratings of people count: nothing here is about what people prefer."
         return
-    code, most = Counter(ratings_by_rater).most_common(1)[0]
-    if most / total > MUCH_BY_ONE:
-        yield f"One person ({code}) gave {most / total:.0%} of people’s ratings: the numbers are largely theirs."
+    code, highest = Counter(ratings_by_rater).most_common(1)[0]
+    if highest / total > MUCH_BY_ONE:
+        yield f"One person ({code}) gave {highest / total:.0%} of people’s ratings: the numbers are largely theirs."
     left_out: Counter[str] = Counter()
-    for one in found["configurations"]:
-        left_out.update(one["raters"][0]["exclusions"])
+    for configuration in findings["configurations"]:
+        left_out.update(configuration["raters"][0]["exclusions"])
     listed = ", ".join(f"{EXCLUSIONS[reason]}: {count}" for reason, count in left_out.items() if count)
     if listed:
         yield f"Ratings of people that count nowhere here: {listed}."

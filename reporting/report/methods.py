@@ -1,4 +1,4 @@
-"""How a study was made, in sentences written from its settings."""
+"""The methods section of a report, written from the study's settings."""
 
 import hashlib
 import json
@@ -24,18 +24,18 @@ from reporting.core.text import level_text
 MOST_BATCHES = 5  # described one by one
 
 
-def methods_of(study: Study, found: Mapping[str, Any]) -> list[str]:
-    """Return a paragraph each on the task, the batches, the people, the judges, and the numbers."""
-    paragraphs = (_task(study, found), _batches(study), _people(study), _judges(study), _numbers(study, found))
-    return [text for one in paragraphs if (text := " ".join(one))]
+def methods_of(study: Study, findings: Mapping[str, Any]) -> list[str]:
+    """Return a paragraph for each part of the methods."""
+    paragraphs = (_task(study, findings), _batches(study), _people(study), _judges(study), _numbers(study, findings))
+    return [text for sentences in paragraphs if (text := " ".join(sentences))]
 
 
-def _task(study: Study, found: Mapping[str, Any]) -> Iterator[str]:
-    configurations = found["configurations"]
-    systems = {one[side] for one in configurations for side in ("system_a", "system_b")}
+def _task(study: Study, findings: Mapping[str, Any]) -> Iterator[str]:
+    configurations = findings["configurations"]
+    systems = {item[side] for item in configurations for side in ("system_a", "system_b")}
     selections = select_each(study, known_configurations(study, checks=False))
-    compared = {(one.configuration.dataset, name) for one in selections for name in one.instance_ids}
-    pairs = sum(one["pairs"] for one in configurations)
+    compared = {(item.configuration.dataset, name) for item in selections for name in item.instance_ids}
+    pairs = sum(item["pairs"] for item in configurations)
     yield (
         f"Task: {study.get_task_kind_display()}. Outputs of {len(systems)} system{pluralize(len(systems))} were compared "
         f"on {len(compared)} instance{pluralize(len(compared))} in {pairs} pair{pluralize(pairs)}."
@@ -56,8 +56,8 @@ def _batches(study: Study) -> Iterator[str]:
         yield f"The ratings of {len(imported)} batches were collected elsewhere and imported: {_sums(imported)}."
     for batch in batches[:MOST_BATCHES]:
         yield from _batch(batch)
-    if further := batches[MOST_BATCHES:]:
-        yield f"{len(further)} further batch{pluralize(len(further), 'es')}: {_sums(further)}."
+    if omitted := batches[MOST_BATCHES:]:
+        yield f"{len(omitted)} further batch{pluralize(len(omitted), 'es')}: {_sums(omitted)}."
 
 
 def _hits(batches: list[Batch]) -> str:
@@ -99,7 +99,7 @@ def _batch(batch: Batch) -> Iterator[str]:
 def _people(study: Study) -> Iterator[str]:
     raters = study.annotators.filter(Exists(Assignment.objects.filter(annotator=OuterRef("pk"))), withdrawn_at=None)
     people = raters.exclude(kind=Annotator.Kind.SCRIPTED)
-    kinds = Counter(one.get_kind_display() for one in people)
+    kinds = Counter(person.get_kind_display() for person in people)
     listed = ", ".join(f"{kind}: {count}" for kind, count in sorted(kinds.items()))
     if number := sum(kinds.values()):
         yield f"{number} {'person' if number == 1 else 'people'} took part ({listed})."
@@ -136,7 +136,7 @@ def _judges(study: Study) -> Iterator[str]:
         if judge.endpoint is None:
             yield f"Judge {judge.name}: method {judge.method}, which asks no model here; software version {software}."
             continue
-        named = (f"{one} (SHA-256 {digest})" if (digest := _hash(run, one)) else one for one in prompts)
+        named = (f"{version} (SHA-256 {digest})" if (digest := _hash(run, version)) else version for version in prompts)
         yield (
             f"Judge {judge.name}: method {judge.method}, model {_model_of(judge, judge.endpoint)}, "
             f"parameters {json.dumps(judge.params, sort_keys=True)}, order of the texts: {judge.get_order_display()}; "
@@ -160,12 +160,12 @@ def _hash(run: JudgeRun, version: str) -> str:
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12] if texts else ""
 
 
-def _numbers(study: Study, found: Mapping[str, Any]) -> Iterator[str]:
-    filters = found["filters"]
+def _numbers(study: Study, findings: Mapping[str, Any]) -> Iterator[str]:
+    filters = findings["filters"]
     measured = {
-        (one["separability"]["similarity"], one["separability"]["normalisation"]["group"])
-        for one in found["configurations"]
-        if one["separability"]
+        (configuration["separability"]["similarity"], configuration["separability"]["normalisation"]["group"])
+        for configuration in findings["configurations"]
+        if configuration["separability"]
     }
     for similarity, group in sorted(measured):
         yield f"Separability is by {similarity}; similarities are put on a scale from 0 to 1, {_scale(group)}."
@@ -178,7 +178,7 @@ def _numbers(study: Study, found: Mapping[str, Any]) -> Iterator[str]:
     )
     davidson = ", and in Bradley–Terry strengths as an outcome of its own (Davidson)" * (filters["ties"] != "half")
     yield f"A tie counts as half a win{davidson}. Draws have the seed {filters['seed']}; the study’s seed is {study.seed}."
-    yield f"Computed by Tandem {found['version']}."
+    yield f"Computed by Tandem {findings['version']}."
 
 
 def _scale(group: str) -> str:

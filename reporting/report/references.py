@@ -1,4 +1,4 @@
-"""What a report cites, and why, as BibTeX: only what the study's numbers rest on."""
+"""References of a report, with reasons, as BibTeX: only those that its numbers use."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -125,35 +125,35 @@ ENTRIES = {
 }
 
 
-def cited(found: Mapping[str, Any]) -> list[str]:
+def cited(findings: Mapping[str, Any]) -> list[str]:
     """Return the keys of ENTRIES that findings rest on."""
-    return [key for key in ENTRIES if key in set(_reasons(found))]
+    return [key for key in ENTRIES if key in set(_reasons(findings))]
 
 
-def _reasons(found: Mapping[str, Any]) -> Iterator[str]:
+def _reasons(findings: Mapping[str, Any]) -> Iterator[str]:
     yield "krippendorff"
-    if any("Landis" in said["text"] for said in found["answer"]):
+    if any("Landis" in statement["text"] for statement in findings["answer"]):
         yield "landis_koch"
-    for one in found["configurations"]:
-        if one["separability"] is not None:
+    for item in findings["configurations"]:
+        if item["separability"] is not None:
             yield "separability"
             yield from (
-                key for key in ("rouge", "bleu", "chrf", "bertscore") if key in one["separability"]["similarity"]
+                key for key in ("rouge", "bleu", "chrf", "bertscore") if key in item["separability"]["similarity"]
             )
     yield from (
-        key for ranking in found["rankings"] for key in ("bradley_terry", "elo") if ranking["measure"].endswith(key)
+        key for ranking in findings["rankings"] for key in ("bradley_terry", "elo") if ranking["measure"].endswith(key)
     )
-    if found["replacement"]:
+    if findings["replacement"]:
         yield "alternative_annotator"
-    if any(judge["alternative_annotator"]["people"] for judge in found["replacement"]):
+    if any(judge["alternative_annotator"]["people"] for judge in findings["replacement"]):
         yield "benjamini_yekutieli"
-    if any(one["n_judged"] for judge in found["replacement"] for one in judge["prediction_powered"]):
+    if any(item["n_judged"] for judge in findings["replacement"] for item in judge["prediction_powered"]):
         yield "prediction_powered"
-    if any(one["of"] > 1 for one in (*found["judge_tests"], *found["system_tests"])):
+    if any(item["of"] > 1 for item in (*findings["judge_tests"], *findings["system_tests"])):
         yield "holm"
-    if found["dawid_skene"].get("raters"):
+    if findings["dawid_skene"].get("raters"):
         yield "dawid_skene"
-    if found["length_adjusted"]:
+    if findings["length_adjusted"]:
         yield "length"
 
 

@@ -1,4 +1,4 @@
-"""How distinguishable the systems of a study are, and which instances are worth rating.
+"""Separability of a study's systems, and instances worth rating.
 
 May use accuracy, findings and the rooms below them.
 """

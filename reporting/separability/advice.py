@@ -72,13 +72,13 @@ class _Sets:
 
 
 def configuration_advice(
-    one: ConfigurationAlignments, rated: ConfigurationRatings, data: SeparabilityData, filters: SeparabilityFilters
+    part: ConfigurationAlignments, rated: ConfigurationRatings, data: SeparabilityData, filters: SeparabilityFilters
 ) -> dict[str, Any]:
     """Compute the advice for one configuration, for people and for each judge."""
-    main = one.by_similarity(filters.similarity)
+    main = part.by_similarity(filters.similarity)
     if main is None:
         return {"similarity": None, "raters": [], **NOT_COMPUTED.as_json()}
-    sets = [_sets(one, main.delta, rater, rated, data) for rater in rated.raters]
+    sets = [_sets(part, main.delta, rater, rated, data) for rater in rated.raters]
     return {**_advice(sets, main.label, filters), "chosen": rated.chosen}
 
 
@@ -87,20 +87,20 @@ def pooled_advice(data: SeparabilityData, filters: SeparabilityFilters) -> dict[
     label = _shared_label(data.parts, filters)
     if label is None:
         return {"similarity": None, "raters": [], **NO_SHARED_SIMILARITY.as_json()}
-    chosen = [next(part for part in one.by_run if part.label == label) for one in data.parts]
+    main_runs = [next(part for part in alignments.by_run if part.label == label) for alignments in data.parts]
     try:
-        group = normalise(*np.concatenate([part.raw for part in chosen]).T)
+        group = normalise(*np.concatenate([part.raw for part in main_runs]).T)
     except AnalysisError:
         return {"similarity": label, "raters": [], **ALL_ALIKE.as_json()}
     scale = group.high - group.low
     by_name: dict[str, list[_Sets]] = {}
     codes: dict[str, int] = {}
-    for one, rated, main in zip(data.parts, data.rated, chosen, strict=True):
-        numbers = np.array([codes.setdefault(name, len(codes)) for name in one.instance_ids], dtype=np.int64)
+    for alignments, rated, main in zip(data.parts, data.rated, main_runs, strict=True):
+        numbers = np.array([codes.setdefault(name, len(codes)) for name in alignments.instance_ids], dtype=np.int64)
         delta = main.delta * main.scale / scale
         for rater in rated.raters:
-            found = _sets(one, delta, rater, rated, data, numbers)
-            by_name.setdefault(rater.name, []).append(found)
+            pooled = _sets(alignments, delta, rater, rated, data, numbers)
+            by_name.setdefault(rater.name, []).append(pooled)
     advice = _advice([_pooled_sets(sets) for sets in by_name.values()], label, filters)
     chosen_rows = [row for rated in data.rated for row in rated.chosen]
     return {**advice, "chosen": chosen_rows, "normalisation": {"group": "study", "min": group.low, "max": group.high}}
@@ -112,21 +112,23 @@ def _shared_label(everything: Sequence[ConfigurationAlignments], filters: Separa
         if filters.similarity not in ("", part.label, part.run.measure.similarity):
             continue
         # By the whole measure, since two models may have one name.
-        if all(any(other.run.measure == part.run.measure for other in one.by_run) for one in everything):
+        if all(
+            any(another.run.measure == part.run.measure for another in alignments.by_run) for alignments in everything
+        ):
             return part.label
     return None
 
 
 def _sets(
-    one: ConfigurationAlignments,
+    alignments: ConfigurationAlignments,
     delta: FloatArray,
     rater: Rater,
     rated: ConfigurationRatings,
     data: SeparabilityData,
     codes: IntArray | None = None,
 ) -> _Sets:
-    place = {instance_id: number for number, instance_id in enumerate(one.instance_ids)}
-    rows = np.array([place[rated.instance_ids[code]] for code in rater.sets.instance.tolist()], dtype=np.int64)
+    index_of = {instance_id: number for number, instance_id in enumerate(alignments.instance_ids)}
+    rows = np.array([index_of[rated.instance_ids[code]] for code in rater.sets.instance.tolist()], dtype=np.int64)
     return _Sets(
         rater.name,
         rater.kind,
@@ -140,7 +142,7 @@ def _sets(
 
 def _pooled_sets(sets: Sequence[_Sets]) -> _Sets:
     def joined(name: str) -> Any:
-        return np.concatenate([getattr(one, name) for one in sets])
+        return np.concatenate([getattr(rater_sets, name) for rater_sets in sets])
 
     return replace(
         sets[0],
@@ -152,12 +154,12 @@ def _pooled_sets(sets: Sequence[_Sets]) -> _Sets:
 
 
 def _advice(sets: Sequence[_Sets], label: str, filters: SeparabilityFilters) -> dict[str, Any]:
-    return {"similarity": label, "raters": [_rater_advice(one, filters) for one in sets]}
+    return {"similarity": label, "raters": [_rater_advice(rater_sets, filters) for rater_sets in sets]}
 
 
 def _rater_advice(sets: _Sets, filters: SeparabilityFilters) -> dict[str, Any]:
     pilot = aggregate_sets(sets.delta, sets.consistency, sets.instance)
-    found: dict[str, Any] = {
+    row: dict[str, Any] = {
         "rater": sets.name,
         "kind": sets.kind,
         "rating_sets": int(pilot.sets.sum()),
@@ -166,13 +168,13 @@ def _rater_advice(sets: _Sets, filters: SeparabilityFilters) -> dict[str, Any]:
         "ratings_per_matchup": sets.ratings_per_matchup,
     }
     if not len(pilot):
-        return {**found, **NO_RATINGS.as_json(), "reading": "nothing"}
+        return {**row, **NO_RATINGS.as_json(), "reading": "nothing"}
     settings = filters.intervals_for(len(pilot))
     relation = fit_relation(pilot, rng=settings.rng(), rounds=settings.rounds, level=settings.level)
     threshold = _threshold(relation, pilot, settings)
     cuts = _cuts(sets, pilot, relation, settings)
     return {
-        **found,
+        **row,
         "reading": _reading(relation, pilot),
         "separated": relation.separated,
         "support": list(relation.support),
@@ -187,7 +189,7 @@ def _rater_advice(sets: _Sets, filters: SeparabilityFilters) -> dict[str, Any]:
 
 
 def _reading(relation: Relation, pilot: Pilot) -> str:
-    """Return the code of what the ratings show; pages have a sentence for each."""
+    """Return the code of what the ratings show. Pages have a sentence for each."""
     if min(pilot.sets.sum(), len(np.unique(pilot.instance))) < MIN_RATED:
         return "too few"
     if relation.why in (NoCrossing.ONE_VALUE, NoCrossing.ALL_INCONSISTENT, NoCrossing.ALL_CONSISTENT):
@@ -205,8 +207,8 @@ def _slope(relation: Relation, pilot: Pilot, settings: IntervalSettings) -> Esti
         why = SEPARATED
     basis = Basis(int(pilot.sets.sum()), "rating sets", TIE_IN_CONSISTENCY, pilot.excluded, why)
     value = relation.slope if math.isfinite(relation.slope) else math.nan
-    shown = build_estimate(value, _finite(relation.slope_interval), basis, settings, len(np.unique(pilot.instance)))
-    return {**shown, "unit": "log-odds of consistency per unit of separability"}
+    estimate = build_estimate(value, _finite(relation.slope_interval), basis, settings, len(np.unique(pilot.instance)))
+    return {**estimate, "unit": "log-odds of consistency per unit of separability"}
 
 
 def _finite(interval: Interval) -> Interval:
@@ -223,11 +225,11 @@ def _threshold(relation: Relation, pilot: Pilot, settings: IntervalSettings) -> 
         pilot.excluded,
         NO_CROSSING[relation.why] if relation.why else NO_RATINGS,
     )
-    shown = build_estimate(
+    estimate = build_estimate(
         relation.crossing, relation.crossing_interval, basis, settings, len(np.unique(pilot.instance))
     )
     return {
-        **shown,
+        **estimate,
         "rounds_outside_support": relation.outside_support,
         "rounds_inside_support": settings.rounds - relation.outside_support - relation.crossing_interval.undefined,
         "undefined_rounds": relation.crossing_interval.undefined,
@@ -244,24 +246,24 @@ def _curve(relation: Relation) -> list[dict[str, float | None]]:
 
 def _points(sets: _Sets, settings: IntervalSettings) -> list[dict[str, Any]]:
     """Return the mean consistency in equal-width bins, to compare with the curve."""
-    known = ~np.isnan(sets.delta) & ~np.isnan(sets.consistency)
-    delta, consistency, instance = sets.delta[known], sets.consistency[known], sets.instance[known]
+    is_known = ~np.isnan(sets.delta) & ~np.isnan(sets.consistency)
+    delta, consistency, instance = sets.delta[is_known], sets.consistency[is_known], sets.instance[is_known]
     edges = equal_width_edges(delta, BINS)
     index = assign(delta, edges)
     points = []
     for number_, (low, high) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
-        chosen = index == number_
-        basis = Basis(int(chosen.sum()), "rating sets", TIE_IN_CONSISTENCY, why=NO_SET)
-        mean = mean_estimate(mean_rows(consistency[chosen]), instance[chosen], basis, settings)
+        is_in_bin = index == number_
+        basis = Basis(int(is_in_bin.sum()), "rating sets", TIE_IN_CONSISTENCY, why=NO_SET)
+        mean = mean_estimate(mean_rows(consistency[is_in_bin]), instance[is_in_bin], basis, settings)
         points.append({"low": low, "high": high, "mean_consistency": mean})
     return points
 
 
 def _cuts(sets: _Sets, pilot: Pilot, relation: Relation, settings: IntervalSettings) -> list[dict[str, Any]]:
     """Return cost and gain of leaving instances out: below the crossing, and the lowest tenth, quarter and half."""
-    known = sets.everything[~np.isnan(sets.everything)]
+    values = sets.everything[~np.isnan(sets.everything)]
     cuts = [] if math.isnan(relation.crossing) else [("mean consistency of a half", relation.crossing)]
-    cuts += [(f"lowest {share:.0%}", float(np.quantile(known, share))) for share in CUT_SHARES]
+    cuts += [(f"lowest {share:.0%}", float(np.quantile(values, share))) for share in CUT_SHARES]
     return [{"cut": name, **_cut(sets, pilot, value, settings)} for name, value in cuts]
 
 
@@ -270,13 +272,13 @@ def _cut(sets: _Sets, pilot: Pilot, threshold: float, settings: IntervalSettings
     rows = cut_sums(pilot, threshold)
     totals = rows.sum(axis=0)
 
-    def basis(place: int) -> Basis:
-        n = int(totals[place, 1])
+    def basis(index: int) -> Basis:
+        n = int(totals[index, 1])
         return Basis(n, "rating sets", TIE_IN_CONSISTENCY, pilot.excluded, NO_SET_ON_SIDE)
 
     estimates = {
-        name: mean_estimate(rows[:, place], pilot.instance, basis(place), settings)
-        for place, name in enumerate(("all", "kept", "left_out"))
+        name: mean_estimate(rows[:, index], pilot.instance, basis(index), settings)
+        for index, name in enumerate(("all", "kept", "left_out"))
     }
     estimates["gain"] = bounded_estimate(
         cluster_sums(rows, pilot.instance),

@@ -1,4 +1,4 @@
-"""What the numbers on separability are computed from: alignments of configurations by similarity, and filters."""
+"""Input of the numbers on separability: alignments of configurations by similarity, and filters."""
 
 import zlib
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ THRESHOLDS = ("half", "median")
 
 @dataclass(frozen=True)
 class SeparabilityFilters:
-    """Which part of a study to show, by which similarity, and the bootstrap settings.
+    """A part of a study, a similarity, and bootstrap settings.
 
     similarity : name of a similarity, or the label of a run; the one computed last when empty
     threshold  : what counts as a high alignment: `half` of the normalised scale, or the `median`
@@ -46,16 +46,16 @@ class SeparabilityFilters:
 
     @property
     def intervals(self) -> IntervalSettings:
-        """How intervals are made."""
+        """Settings of intervals."""
         return IntervalSettings(seed=self.seed, rounds=self.rounds)
 
     def intervals_for(self, rows: int) -> IntervalSettings:
-        """The same with fewer rounds for very many rows; every estimate reports its rounds."""
+        """The same with fewer rounds for very many rows. Every estimate reports its rounds."""
         fitting = max(MIN_ROUNDS, MAX_RESAMPLED_ROWS // max(rows, 1))
         return replace(self.intervals, rounds=min(self.rounds, fitting))
 
     def rng(self, *labels: str) -> np.random.Generator:
-        """Return the generator of one sample of texts or points; it depends on its labels only."""
+        """Return the generator of one sample of texts or points. It depends on its labels only."""
         return np.random.default_rng([self.seed, *(zlib.crc32(label.encode()) for label in labels)])
 
     def covers(self, dataset: str, *systems: str) -> bool:
@@ -95,7 +95,7 @@ class MeasuredRun:
 
 @dataclass(frozen=True, eq=False)
 class RunAlignments:
-    """Alignments of one configuration from one run, one row per matchup in the order of the instances; NaN is missing.
+    """Alignments of one configuration from one run, a row per matchup in instance order. NaN is missing.
 
     raw          : (n, 3) alignments of A with itself, of B with itself, of A with B, as computed
     delta        : (n,) separability, as stored
@@ -121,8 +121,8 @@ class RunAlignments:
     @property
     def normalised(self) -> FloatArray:
         """(n, 3) the alignments on the run's scale."""
-        found: FloatArray = (self.raw - self.run.low) / self.scale
-        return found
+        scaled: FloatArray = (self.raw - self.run.low) / self.scale
+        return scaled
 
     @property
     def single(self) -> int:
@@ -134,7 +134,7 @@ class RunAlignments:
         return HALF if kind == "half" or np.isnan(self.delta).all() else median_thresholds(*self.normalised.T)
 
     def raw_thresholds(self, kind: str) -> Thresholds:
-        """Return the same for raw alignments; scenarios use these, so that they agree with the database filter."""
+        """Return the same for raw alignments. Scenarios use these, so that they agree with the database filter."""
         if kind == "median" and not np.isnan(self.delta).all():
             return median_thresholds(*self.raw.T)
         return Thresholds(*(self.run.low + share * self.scale for share in HALF))
@@ -157,8 +157,8 @@ class ConfigurationAlignments:
 
     def by_similarity(self, similarity: str) -> RunAlignments | None:
         """Return the alignments for a similarity, a label or an empty name (see `find_run`)."""
-        run = find_run([one.run for one in self.by_run], similarity)
-        return next((one for one in self.by_run if one.run == run), None)
+        run = find_run([alignments.run for alignments in self.by_run], similarity)
+        return next((alignments for alignments in self.by_run if alignments.run == run), None)
 
     @property
     def seed_label(self) -> str:
@@ -168,7 +168,7 @@ class ConfigurationAlignments:
 
 
 def shown_runs(runs: Sequence[MeasuredRun], similarity: str = "") -> list[MeasuredRun]:
-    """Return the latest runs; the selected one replaces the last of them if it is older.
+    """Return the latest runs. The selected one replaces the last of them if it is older.
 
     runs : of a configuration, the latest first
     """
@@ -191,9 +191,9 @@ class ConfigurationRatings:
     raters: tuple[Rater, ...]
 
     @classmethod
-    def of(cls, one: ConfigurationData) -> "ConfigurationRatings":
+    def of(cls, data: ConfigurationData) -> "ConfigurationRatings":
         """Take them from what findings are computed from."""
-        return cls(one.selection.instance_ids, one.chosen, one.raters)
+        return cls(data.selection.instance_ids, data.chosen, data.raters)
 
 
 @dataclass(frozen=True, eq=False)

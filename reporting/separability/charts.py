@@ -1,4 +1,4 @@
-"""Charts of separability: distributions, self- against cross-alignment, consistency, stability, temperatures."""
+"""Charts of separability."""
 
 from typing import Any
 
@@ -34,24 +34,24 @@ SCENARIO_LABELS = {
 SEPARABILITY = "Separability"
 
 
-def histograms(found: dict[str, Any], theme: str) -> Spec:
+def histograms(numbers: dict[str, Any], theme: str) -> Spec:
     """Bars: how many instances at each separability, a panel for each configuration, all on one axis."""
     parts = [
-        (_title(one), part)
-        for one in found["configurations"][:MAX_PANELS]
-        for part in one["similarities"]
-        if part["label"] == one["similarity"]
+        (_title(configuration), part)
+        for configuration in numbers["configurations"][:MAX_PANELS]
+        for part in configuration["similarities"]
+        if part["label"] == configuration["similarity"]
     ]
     title = ["Separability by data set and pair of systems"]
-    left = len(found["configurations"]) - MAX_PANELS
-    captions = [f"the first {MAX_PANELS} of {left + MAX_PANELS} configurations"] if left > 0 else []
+    omitted = len(numbers["configurations"]) - MAX_PANELS
+    captions = [f"the first {MAX_PANELS} of {omitted + MAX_PANELS} configurations"] if omitted > 0 else []
     return _bars(parts, title, captions, theme)
 
 
-def similarity_histograms(one: dict[str, Any], theme: str) -> Spec:
+def similarity_histograms(configuration: dict[str, Any], theme: str) -> Spec:
     """Bars: how many instances at each separability, a panel for each similarity."""
-    parts = [(part["label"], part) for part in one["similarities"]]
-    return _bars(parts, [_title(one), "Instances by separability, for each similarity"], [], theme)
+    parts = [(part["label"], part) for part in configuration["similarities"]]
+    return _bars(parts, [_title(configuration), "Instances by separability, for each similarity"], [], theme)
 
 
 def _bars(parts: list[tuple[str, dict[str, Any]]], title: list[str], captions: list[str], theme: str) -> Spec:
@@ -79,25 +79,25 @@ def _bars(parts: list[tuple[str, dict[str, Any]]], title: list[str], captions: l
     return build_spec({"data": {"values": rows}, **drawn}, title, ["dashed: the mean", *captions], theme)
 
 
-def self_and_cross(one: ConfigurationAlignments, filters: SeparabilityFilters, theme: str) -> Spec:
+def self_and_cross(alignments: ConfigurationAlignments, filters: SeparabilityFilters, theme: str) -> Spec:
     """Points: each instance by the greater self-alignment and the cross-alignment, coloured by scenario."""
-    named = one.configuration
+    named = alignments.configuration
     title = f"{shorten(named.dataset)}: A = {shorten(named.system_a.name)}, B = {shorten(named.system_b.name)}"
-    main = one.by_similarity(filters.similarity)
+    main = alignments.by_similarity(filters.similarity)
     if main is None or np.isnan(main.delta).all():
         return empty_chart(title, "no separability has been computed, or no instance has one", theme)
     thresholds = main.thresholds(filters.threshold)
     codes, (own_a, own_b, cross) = main.codes(filters.threshold), main.normalised.T
-    places = np.flatnonzero(codes >= 0)
+    indexes = np.flatnonzero(codes >= 0)
     captions = [f"by {shorten(main.label)}; below the dashed diagonal separability is above 0"]
-    if len(places) > MAX_POINTS:
-        captions.append(f"{MAX_POINTS} of {len(places)} instances, drawn at random")
-        places = np.sort(filters.rng("points", one.seed_label).choice(places, MAX_POINTS, replace=False))
+    if len(indexes) > MAX_POINTS:
+        captions.append(f"{MAX_POINTS} of {len(indexes)} instances, drawn at random")
+        indexes = np.sort(filters.rng("points", alignments.seed_label).choice(indexes, MAX_POINTS, replace=False))
     by_code = {int(code): SCENARIO_LABELS[name] for name, code in SCENARIOS.items() if name in SCENARIO_LABELS}
     own = np.maximum(own_a, own_b)
     rows = [
-        {"own": float(own[place]), "cross": float(cross[place]), "scenario": by_code[int(codes[place])]}
-        for place in places
+        {"own": float(own[index]), "cross": float(cross[index]), "scenario": by_code[int(codes[index])]}
+        for index in indexes
     ]
     layers = _points(THEMES[theme], thresholds.cross, thresholds.own)
     body = {"data": {"values": rows}, "width": 420, "height": 360, "layer": layers}
@@ -127,11 +127,11 @@ def _points(theme: Theme, cross: float, own: float) -> list[Spec]:
 
 def consistency_curve(advice: dict[str, Any] | None, title: str, theme: str) -> Spec:
     """Curves with bands: fitted mean consistency by separability, with the means of bins as points, by rater."""
-    raters = [one for one in (advice or {}).get("raters", []) if one.get("curve")]
+    raters = [rater for rater in (advice or {}).get("raters", []) if rater.get("curve")]
     if not raters:
         return empty_chart(title, "no rating set yet with a consistency and a separability", theme)
-    names = [shorten(one["rater"]) for one in raters]
-    curves = [{"rater": name, **point} for name, one in zip(names, raters, strict=True) for point in one["curve"]]
+    names = [shorten(rater["rater"]) for rater in raters]
+    curves = [{"rater": name, **point} for name, rater in zip(names, raters, strict=True) for point in rater["curve"]]
     points = [
         {
             "rater": name,
@@ -139,8 +139,8 @@ def consistency_curve(advice: dict[str, Any] | None, title: str, theme: str) -> 
             "mean_consistency": point["mean_consistency"]["value"],
             "n": point["mean_consistency"]["n"],
         }
-        for name, one in zip(names, raters, strict=True)
-        for point in one["points"]
+        for name, rater in zip(names, raters, strict=True)
+        for point in rater["points"]
         if point["mean_consistency"]["value"] is not None
     ]
     several = len(names) > MAX_SERIES
@@ -157,7 +157,7 @@ def consistency_curve(advice: dict[str, Any] | None, title: str, theme: str) -> 
 
 
 def _curve_layers(theme: Theme, names: list[str]) -> list[Spec]:
-    """Return the layers; rows of a curve have a `low`, those of a bin's mean have an `n`."""
+    """Return the layers. Rows of a curve have a `low`, those of a bin's mean have an `n`."""
     series = series_encoding("rater", "Rater", names, theme)
     color = series["color"]
     curve = [{"filter": "datum.n == null"}]
@@ -187,21 +187,21 @@ def _curve_layers(theme: Theme, names: list[str]) -> list[Spec]:
     return [band, half, line, means]
 
 
-def stability_curve(found: dict[str, Any], title: str, theme: str) -> Spec:
+def stability_curve(numbers: dict[str, Any], title: str, theme: str) -> Spec:
     """Points with intervals: how far separability moves with fewer generations, and with fewer cross pairs."""
     groups = (("samples", "Generations of each system"), ("cross_pairs", "Cross pairs"))
     rows = [
         {
             "panel": name,
-            "count": one[key],
-            **with_ends("change", one["change"]),
+            "count": row[key],
+            **with_ends("change", row["change"]),
         }
         for key, name in groups
-        for one in found[key]
-        if one["change"]["value"] is not None
+        for row in numbers[key]
+        if row["change"]["value"] is not None
     ]
     if not rows:
-        return empty_chart(title, str(found.get("why") or "no instance has enough generations"), theme)
+        return empty_chart(title, str(numbers.get("why") or "no instance has enough generations"), theme)
     colour = THEMES[theme].series[0]
     x = {"field": "count", "type": "ordinal", "title": "How many", "axis": {"labelAngle": 0}}
     y = quantity("change", "Mean change of separability")
@@ -209,20 +209,22 @@ def stability_curve(found: dict[str, Any], title: str, theme: str) -> Spec:
     layers = [line, *interval_and_point({"x": x}, y, {}, size=70, color=colour)]
     names = [name for _, name in groups]
     body = {"data": {"values": rows}, **panels("panel", names, layers, (260, 200), 2, {"scale": {"x": "independent"}})}
-    captions = [f"{found['instances']} of {found['of']} instances, {found['draws']} draws each"]
+    captions = [f"{numbers['instances']} of {numbers['of']} instances, {numbers['draws']} draws each"]
     return build_spec(body, [title, "Separability from fewer samples, beside that from all"], captions, theme)
 
 
-def temperatures(found: dict[str, Any], theme: str) -> Spec:
+def temperatures(numbers: dict[str, Any], theme: str) -> Spec:
     """Points with intervals: mean separability at each pair of temperatures, a panel for each two models on a data set."""
     title = "Mean separability by temperature"
     rows = [
         {
             "panel": shorten(f"{group['dataset']}: {' / '.join(group['models'])}, by {group['similarity']}"),
-            "temperatures": " · ".join("own" if one is None else f"{one:g}" for one in row["temperatures"]),
+            "temperatures": " · ".join(
+                "own" if temperature is None else f"{temperature:g}" for temperature in row["temperatures"]
+            ),
             **with_ends("mean", row["mean"]),
         }
-        for group in found["temperatures"]
+        for group in numbers["temperatures"]
         for row in group["rows"]
         if row["mean"]["value"] is not None
     ]
@@ -240,5 +242,5 @@ def temperatures(found: dict[str, Any], theme: str) -> Spec:
     return build_spec({"data": {"values": rows}, **body}, [title], ["each panel has a scale of its own"], theme)
 
 
-def _title(one: dict[str, Any]) -> str:
-    return shorten(f"{one['dataset']}: {one['system_a']} / {one['system_b']}")
+def _title(configuration: dict[str, Any]) -> str:
+    return shorten(f"{configuration['dataset']}: {configuration['system_a']} / {configuration['system_b']}")

@@ -1,4 +1,4 @@
-"""How distinguishable the systems of a study are, as one JSON object: distributions, scenarios, correlations."""
+"""Separability of a study's systems as one JSON object: distributions, scenarios, correlations."""
 
 from itertools import combinations
 from typing import Any
@@ -34,92 +34,98 @@ NO_TIE = "no votes enter"
 def separability_numbers(
     data: SeparabilityData, filters: SeparabilityFilters, *, each: bool = True, pooled: bool = True
 ) -> dict[str, Any]:
-    """Compute the numbers of all configurations of the data; `each` and `pooled` say which advice to add, from the ratings."""
-    found: dict[str, Any] = {
+    """Compute the numbers of all configurations. `each` and `pooled` add advice from the ratings."""
+    numbers: dict[str, Any] = {
         "study": data.slug,
         "version": VERSION,
         "filters": filters.as_json(),
         "similarities": sorted(set(data.labels.values())),
-        "configurations": [describe(one, filters) for one in data.parts],
+        "configurations": [describe(part, filters) for part in data.parts],
         "temperatures": by_temperature(data.sampled, data.parts, filters),
         "pooled_advice": None,
     }
     if not data.rated:
-        return found
+        return numbers
     if each:
-        for described, one, ratings in zip(found["configurations"], data.parts, data.rated, strict=True):
-            described["advice"] = configuration_advice(one, ratings, data, filters)
+        for described, part, ratings in zip(numbers["configurations"], data.parts, data.rated, strict=True):
+            described["advice"] = configuration_advice(part, ratings, data, filters)
     if pooled and len(data.parts) > 1:
-        found["pooled_advice"] = pooled_advice(data, filters)
+        numbers["pooled_advice"] = pooled_advice(data, filters)
     if any(data.scripted.intersection(ratings.raters[0].rated.raters) for ratings in data.rated):
-        found["note"] = SCRIPTED
-    return found
+        numbers["note"] = SCRIPTED
+    return numbers
 
 
-def describe(one: ConfigurationAlignments, filters: SeparabilityFilters) -> dict[str, Any]:
+def describe(alignments: ConfigurationAlignments, filters: SeparabilityFilters) -> dict[str, Any]:
     """Describe one configuration without its ratings."""
-    named, main = one.configuration, one.by_similarity(filters.similarity)
-    found: dict[str, Any] = {
+    named, main = alignments.configuration, alignments.by_similarity(filters.similarity)
+    description: dict[str, Any] = {
         "dataset": named.dataset,
         "system_a": named.system_a.name,
         "system_b": named.system_b.name,
-        "matchups": len(one.matchup_ids),
+        "matchups": len(alignments.matchup_ids),
         "similarity": None if main is None else main.label,
-        "similarities": [_similarity(part, filters) for part in one.by_run],
-        "correlations": [_correlation(x, y, filters) for x, y in combinations(one.by_run, 2)],
-        "not_shown": one.not_shown,
+        "similarities": [_similarity(part, filters) for part in alignments.by_run],
+        "correlations": [_correlation(x, y, filters) for x, y in combinations(alignments.by_run, 2)],
+        "not_shown": alignments.not_shown,
     }
     if main is None:
-        found |= not_computed_with(filters.similarity).as_json()
-    return found
+        description |= not_computed_with(filters.similarity).as_json()
+    return description
 
 
 def _similarity(part: RunAlignments, filters: SeparabilityFilters) -> dict[str, Any]:
-    known = part.delta[~np.isnan(part.delta)]
+    values = part.delta[~np.isnan(part.delta)]
     thresholds = part.thresholds(filters.threshold)
     sorted_into = part.codes(filters.threshold)
-    found: dict[str, Any] = {
+    description: dict[str, Any] = {
         "label": part.label,
         "similarity": part.run.measure.similarity,
         "normalisation": {"group": part.run.group, "min": part.run.low, "max": part.run.high},
         "computed_at": part.run.computed_at,
-        "known": len(known),
+        "known": len(values),
         "single_generation": part.single,
         "not_computed": part.not_computed,
         "mean": _mean(part, filters),
-        **_spread(known),
+        **_spread(values),
         "scenarios": {
             "thresholds": {"kind": filters.threshold, "self": thresholds.own, "cross": thresholds.cross},
             "counts": {name: int((sorted_into == code).sum()) for name, code in SCENARIOS.items()},
         },
     }
-    return found
+    return description
 
 
 def _mean(part: RunAlignments, filters: SeparabilityFilters) -> Estimate:
-    known = int((~np.isnan(part.delta)).sum())
-    basis = Basis(known, "instances", NO_TIE, len(part.delta) - known, NONE_OF_TWO)
+    count = int((~np.isnan(part.delta)).sum())
+    basis = Basis(count, "instances", NO_TIE, len(part.delta) - count, NONE_OF_TWO)
     rows, instance = mean_rows(part.delta), np.arange(len(part.delta))
     return mean_estimate(rows, instance, basis, filters.intervals, floor=-1.0)
 
 
-def _spread(known: Any) -> dict[str, Any]:
-    if not len(known):
+def _spread(values: Any) -> dict[str, Any]:
+    if not len(values):
         return {"least": None, "quartiles": None, "greatest": None, "histogram": None}
-    wider = np.ceil(np.ptp(known) / (BAR_WIDTH * MAX_BARS))
-    edges = stepped_edges(known, BAR_WIDTH * max(1.0, float(wider)))
-    counts = np.bincount(assign(known, edges), minlength=len(edges) - 1)
+    wider = np.ceil(np.ptp(values) / (BAR_WIDTH * MAX_BARS))
+    edges = stepped_edges(values, BAR_WIDTH * max(1.0, float(wider)))
+    counts = np.bincount(assign(values, edges), minlength=len(edges) - 1)
     return {
-        "least": float(known.min()),
-        "quartiles": np.quantile(known, [0.25, 0.5, 0.75]).tolist(),
-        "greatest": float(known.max()),
+        "least": float(values.min()),
+        "quartiles": np.quantile(values, [0.25, 0.5, 0.75]).tolist(),
+        "greatest": float(values.max()),
         "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
     }
 
 
 def _correlation(x: RunAlignments, y: RunAlignments, filters: SeparabilityFilters) -> dict[str, Any]:
     settings = filters.intervals_for(len(x.delta))
-    found = rank_correlation(x.delta, y.delta, rng=settings.rng(), rounds=settings.rounds, level=settings.level)
-    basis = Basis(found.n, "instances with both", "equal values share the mean of their ranks", found.missing, NO_RANKS)
-    value = build_estimate(found.value, found.interval, basis, settings, found.n)
+    correlation = rank_correlation(x.delta, y.delta, rng=settings.rng(), rounds=settings.rounds, level=settings.level)
+    basis = Basis(
+        correlation.n,
+        "instances with both",
+        "equal values share the mean of their ranks",
+        correlation.missing,
+        NO_RANKS,
+    )
+    value = build_estimate(correlation.value, correlation.interval, basis, settings, correlation.n)
     return {"between": [x.label, y.label], **value, "rounds": settings.rounds}

@@ -34,7 +34,7 @@ class ListedInstance:
 
 
 def instance_page(
-    one: ConfigurationAlignments, main: RunAlignments, *, kind: str, order: str, scenario: str, page: str | None
+    alignments: ConfigurationAlignments, main: RunAlignments, *, kind: str, order: str, scenario: str, page: str | None
 ) -> tuple[Page[Any], list[ListedInstance]]:
     """Return a page of instances, the most or the least separable first, those without a separability last.
 
@@ -46,35 +46,35 @@ def instance_page(
     if scenario:
         rows = rows.filter(_in_scenario(scenario, thresholds))
     by = F("separability").asc(nulls_last=True) if order == "low" else F("separability").desc(nulls_last=True)
-    found = Paginator(rows.order_by(by, "matchup__instance__position"), PAGE_SIZE).get_page(page)
-    return found, _instance_rows(list(found), one, main, thresholds)
+    page_of_rows = Paginator(rows.order_by(by, "matchup__instance__position"), PAGE_SIZE).get_page(page)
+    return page_of_rows, _instance_rows(list(page_of_rows), alignments, main, thresholds)
 
 
 def examples(main: RunAlignments, kind: str) -> dict[str, tuple[int, str]]:
     """Return one instance of each scenario, the median one by separability, as (key, id)."""
-    found, stored = {}, Alignment.objects.filter(run=main.run.key)
+    by_scenario, stored = {}, Alignment.objects.filter(run=main.run.key)
     for name in SCENARIOS:
         rows = stored.filter(_in_scenario(name, main.raw_thresholds(kind))).order_by("separability", "pk")
         middle = rows.count() // 2
         named = rows.values_list("matchup__instance_id", "matchup__instance__instance_id")[middle : middle + 1]
         for key, instance_id in named:
-            found[name] = (key, instance_id)
-    return found
+            by_scenario[name] = (key, instance_id)
+    return by_scenario
 
 
 def _in_scenario(name: str, thresholds: Thresholds) -> Q:
     """Return the condition that `analysis.similarity.scenarios.scenarios` applies, on raw alignments."""
     high_a, high_b = Q(self_a__gte=thresholds.own), Q(self_b__gte=thresholds.own)
     low_cross = Q(cross__lt=thresholds.cross)
-    known = Q(self_a__isnull=False) & Q(self_b__isnull=False)
+    is_known = Q(self_a__isnull=False) & Q(self_b__isnull=False)
     both, neither = high_a & high_b, ~high_a & ~high_b
     return {
-        "missing": ~known,
-        "apart": known & both & low_cross,
-        "scattered": known & neither & low_cross,
-        "one_steady": known & ~both & ~neither & low_cross,
-        "alike": known & both & ~low_cross,
-        "other": known & ~both & ~low_cross,
+        "missing": ~is_known,
+        "apart": is_known & both & low_cross,
+        "scattered": is_known & neither & low_cross,
+        "one_steady": is_known & ~both & ~neither & low_cross,
+        "alike": is_known & both & ~low_cross,
+        "other": is_known & ~both & ~low_cross,
     }[name]
 
 
@@ -86,20 +86,20 @@ def _texts(systems: Sequence[str], alignments: list[Alignment]) -> dict[tuple[in
 
 
 def _instance_rows(
-    alignments: list[Alignment], one: ConfigurationAlignments, main: RunAlignments, thresholds: Thresholds
+    alignments: list[Alignment], compared: ConfigurationAlignments, main: RunAlignments, thresholds: Thresholds
 ) -> list[ListedInstance]:
     columns = [[getattr(row, name) for row in alignments] for name in ("self_a", "self_b", "cross")]
     raw = np.array(columns, dtype=np.float64).reshape(3, -1)
     own_a, own_b, cross = raw
     codes = scenarios(own_a, own_b, cross, thresholds).tolist()
     names = {int(code): name for name, code in SCENARIOS.items()}
-    systems = (one.configuration.system_a.name, one.configuration.system_b.name)
+    systems = (compared.configuration.system_a.name, compared.configuration.system_b.name)
     texts = _texts(systems, alignments)
     listed = []
     for alignment, code, values in zip(alignments, codes, ((raw - main.run.low) / main.scale).T.tolist(), strict=True):
         instance = alignment.matchup.instance
-        shown = tuple((name, tuple(texts.get((instance.pk, name), ()))) for name in systems)
+        texts_of_systems = tuple((name, tuple(texts.get((instance.pk, name), ()))) for name in systems)
         of_a, of_b, between = (number(value) for value in values)
         name, delta = instance.instance_id, alignment.separability
-        listed.append(ListedInstance(instance.pk, name, delta, of_a, of_b, between, names[code], shown))
+        listed.append(ListedInstance(instance.pk, name, delta, of_a, of_b, between, names[code], texts_of_systems))
     return listed

@@ -33,7 +33,7 @@ from reporting.separability.arrays import (
 def read_separability(
     study: Study,
     filters: SeparabilityFilters,
-    chosen: Sequence[Configuration],
+    configurations_read: Sequence[Configuration],
     rated: Sequence[ConfigurationRatings] = (),
 ) -> SeparabilityData:
     """Read the alignments of some configurations, and put them beside the ratings on these.
@@ -42,7 +42,7 @@ def read_separability(
     """
     runs = runs_by_configuration(study)
     check_similarity(runs, filters)
-    parts = tuple(read_alignments(configuration, runs, filters.similarity) for configuration in chosen)
+    parts = tuple(read_alignments(configuration, runs, filters.similarity) for configuration in configurations_read)
     return SeparabilityData(
         slug=study.slug,
         labels=labels_of(run for listed in runs.values() for run in listed),
@@ -63,22 +63,22 @@ def read_alignments(
         without_checks(configuration.study, configuration.matchups()).values_list("pk", "instance__instance_id")
     )
     labels = labels_of(run for listed in runs.values() for run in listed)
-    known = [_measured(run) for run in runs.get(configuration.key, [])]
-    chosen = shown_runs(known, similarity)
-    places = {pk: place for place, (pk, _) in enumerate(rows)}
-    values: dict[int, FloatArray] = {run.key: np.full((len(rows), 4), np.nan) for run in chosen}
+    measured = [_measured(run) for run in runs.get(configuration.key, [])]
+    shown = shown_runs(measured, similarity)
+    index_of = {pk: index for index, (pk, _) in enumerate(rows)}
+    values: dict[int, FloatArray] = {run.key: np.full((len(rows), 4), np.nan) for run in shown}
     columns = ("run_id", "matchup_id", "self_a", "self_b", "cross", "separability")
-    found = Alignment.objects.filter(run__in=list(values)).order_by()
-    for run_id, matchup_id, *alignment in found.values_list(*columns).iterator(chunk_size=5000):
-        if matchup_id in places:
-            values[run_id][places[matchup_id]] = [np.nan if one is None else one for one in alignment]
+    rows_of_runs = Alignment.objects.filter(run__in=list(values)).order_by()
+    for run_id, matchup_id, *alignment in rows_of_runs.values_list(*columns).iterator(chunk_size=5000):
+        if matchup_id in index_of:
+            values[run_id][index_of[matchup_id]] = [np.nan if value is None else value for value in alignment]
     systems = (configuration.system_a, configuration.system_b)
     return ConfigurationAlignments(
-        Compared(configuration.dataset, *(ComparedSystem(one.name, one.family) for one in systems)),
+        Compared(configuration.dataset, *(ComparedSystem(value.name, value.family) for value in systems)),
         tuple(pk for pk, _ in rows),
         tuple(instance_id for _, instance_id in rows),
-        tuple(RunAlignments.of(run, labels[run.measure], values[run.key]) for run in chosen),
-        not_shown=len(known) - len(chosen),
+        tuple(RunAlignments.of(run, labels[run.measure], values[run.key]) for run in shown),
+        not_shown=len(measured) - len(shown),
     )
 
 
@@ -86,18 +86,20 @@ def _measured(run: SeparabilityRun) -> MeasuredRun:
     return MeasuredRun(run.pk, run.measure, run.group, run.low, run.high, run.computed_at.isoformat())
 
 
-def read_ratings(study: Study, chosen: Sequence[Configuration], question: int = MAIN) -> list[ConfigurationRatings]:
+def read_ratings(
+    study: Study, configurations_read: Sequence[Configuration], question: int = MAIN
+) -> list[ConfigurationRatings]:
     """Read people's and judges' rating sets of a question on some configurations."""
     judge_runs = judges_of(study, None, question=question)
-    return [_ratings_on(one, judge_runs, question) for one in chosen]
+    return [_ratings_on(configuration, judge_runs, question) for configuration in configurations_read]
 
 
-def _ratings_on(one: Configuration, judge_runs: Sequence[JudgeRun], question: int) -> ConfigurationRatings:
-    selection = select(one)
+def _ratings_on(configuration: Configuration, judge_runs: Sequence[JudgeRun], question: int) -> ConfigurationRatings:
+    selection = select(configuration)
     people = people_rater(selection, None, question=question)
     judges = judge_raters(selection, judge_runs, question=question)
-    chosen = selection_rows(batches_for_rating(one))
-    return ConfigurationRatings(selection.instance_ids, chosen, (people, *(judge.rater for judge in judges)))
+    rows_selected = selection_rows(batches_for_rating(configuration))
+    return ConfigurationRatings(selection.instance_ids, rows_selected, (people, *(judge.rater for judge in judges)))
 
 
 def selected_configurations(study: Study, filters: SeparabilityFilters) -> list[Configuration]:
@@ -105,14 +107,20 @@ def selected_configurations(study: Study, filters: SeparabilityFilters) -> list[
 
     Raises: UnknownName for a data set or a system that the study does not have.
     """
-    known = configurations(study, checks=False)
-    datasets = {one.dataset for one in known}
-    systems = {name for one in known for name in (one.system_a.name, one.system_b.name)}
+    existing = configurations(study, checks=False)
+    datasets = {configuration.dataset for configuration in existing}
+    systems = {
+        name for configuration in existing for name in (configuration.system_a.name, configuration.system_b.name)
+    }
     if filters.dataset and filters.dataset not in datasets:
         raise UnknownName(f"study {study.slug} has no data set {filters.dataset}; it has {_listed(datasets)}")
     if strangers := set(filters.systems) - systems:
         raise UnknownName(f"study {study.slug} has no system {_listed(strangers)}; it has {_listed(systems)}")
-    return [one for one in known if filters.covers(one.dataset, one.system_a.name, one.system_b.name)]
+    return [
+        configuration
+        for configuration in existing
+        if filters.covers(configuration.dataset, configuration.system_a.name, configuration.system_b.name)
+    ]
 
 
 def check_similarity(runs: SeparabilityRuns, filters: SeparabilityFilters) -> SeparabilityFilters:
@@ -120,9 +128,9 @@ def check_similarity(runs: SeparabilityRuns, filters: SeparabilityFilters) -> Se
 
     Raises: UnknownName listing the existing ones.
     """
-    known = [run for listed in runs.values() for run in listed]
-    if filters.similarity and find_run(known, filters.similarity) is None:
-        computed = "; ".join(names_of(known)) or "none"
+    existing = [run for listed in runs.values() for run in listed]
+    if filters.similarity and find_run(existing, filters.similarity) is None:
+        computed = "; ".join(names_of(existing)) or "none"
         raise UnknownName(f"no separability was computed by {filters.similarity}; there is {computed}")
     return filters
 

@@ -1,4 +1,4 @@
-"""How much a configuration's separability changes with fewer generations, fewer cross pairs, or another temperature."""
+"""Stability of separability under fewer generations, fewer cross pairs, or another temperature."""
 
 import shlex
 from collections.abc import Mapping
@@ -49,20 +49,20 @@ def stabilities(study: Study, filters: SeparabilityFilters, *, model: str = "") 
         for configuration in selected_configurations(study, filters)
     ]
     measures: dict[tuple[str, str, str], AlignmentMeasure] = {}
-    found = []
-    for one in parts:
-        main, named = one.by_similarity(filters.similarity), one.configuration
+    results = []
+    for part in parts:
+        main, named = part.by_similarity(filters.similarity), part.configuration
         measure = None
         if main is not None:
             key = main.run.measure[:3]
             measure = measures[key] = measures.get(key) or _measure_of(main.run.measure, model)
         systems = {"system_a": named.system_a.name, "system_b": named.system_b.name}
-        found.append({"dataset": named.dataset, **systems, "stability": stability_of(study, one, filters, measure)})
+        results.append({"dataset": named.dataset, **systems, "stability": stability_of(study, part, filters, measure)})
     return {
         "study": study.slug,
         "version": VERSION,
         "filters": filters.as_json(),
-        "configurations": found,
+        "configurations": results,
         "temperatures": by_temperature(temperatures_of(study), parts, filters),
     }
 
@@ -83,71 +83,79 @@ def _measure_of(used: Measure, model: str) -> AlignmentMeasure:
 
 
 def stability_of(
-    study: Study, one: ConfigurationAlignments, filters: SeparabilityFilters, measure: AlignmentMeasure | None = None
+    study: Study,
+    alignments: ConfigurationAlignments,
+    filters: SeparabilityFilters,
+    measure: AlignmentMeasure | None = None,
 ) -> dict[str, Any]:
     """Compare separability estimated from subsamples of the texts with that from all texts, on a sample of instances.
 
     measure : the loaded measure of a similarity that needs a model; without it the result is a command to run instead
     """
-    main = one.by_similarity(filters.similarity)
+    main = alignments.by_similarity(filters.similarity)
     if main is None:
         return {"samples": [], "cross_pairs": [], **NOT_COMPUTED.as_json()}
     similarity, model = main.run.measure[:2]
     if measure is None and (model or similarity not in similarities.names() or similarities.needs(similarity)):
-        return {"samples": [], "cross_pairs": [], **NEEDS_MODEL.as_json(), "command": _command(study, one, main.label)}
+        return {
+            "samples": [],
+            "cross_pairs": [],
+            **NEEDS_MODEL.as_json(),
+            "command": _command(study, alignments, main.label),
+        }
     label = Measure(similarity, model).label  # all texts are compared, whatever it drew
-    rng = filters.rng("stability", one.seed_label, label)
-    matrices, counts = _matrices(one, measure or measure_of(similarity=similarity), filters)
-    if not matrices and one.matchup_ids:
+    rng = filters.rng("stability", alignments.seed_label, label)
+    matrices, counts = _matrices(alignments, measure or measure_of(similarity=similarity), filters)
+    if not matrices and alignments.matchup_ids:
         return {"samples": [], "cross_pairs": [], **TOO_LONG.as_json()}
     if not any(min(pair) > 2 for pair in counts):
         return {"samples": [], "cross_pairs": [], **FEW_TEXTS.as_json()}
     k_a = [pair[0] for pair in counts]
     full = _full_separability(matrices, k_a) / main.scale
-    most = min(MAX_SAMPLES, max(min(pair) for pair in counts))
-    cross = sorted({max(1, round(share * most * most)) for share in CROSS_SHARES})
+    limit = min(MAX_SAMPLES, max(min(pair) for pair in counts))
+    cross = sorted({max(1, round(share * limit * limit)) for share in CROSS_SHARES})
 
     def measured(**part: int) -> dict[str, Any]:
         drawn = subsampled(matrices, k_a, scale=main.scale, draws=DRAWS, rng=rng, **part)
-        found = stability(drawn, full, rng=rng, level=filters.intervals.level)
-        return {**part, **_stability_json(found, np.abs(drawn - full[:, np.newaxis]).mean(axis=1), filters)}
+        result = stability(drawn, full, rng=rng, level=filters.intervals.level)
+        return {**part, **_stability_json(result, np.abs(drawn - full[:, np.newaxis]).mean(axis=1), filters)}
 
     return {
         "similarity": label,
         "instances": len(matrices),
-        "of": len(one.matchup_ids),
+        "of": len(alignments.matchup_ids),
         "draws": DRAWS,
-        "most_samples": most,
-        "samples": [measured(samples=k) for k in range(2, most)],
-        "cross_pairs": [measured(cross_pairs=count) for count in cross if count < most * most],
+        "most_samples": limit,
+        "samples": [measured(samples=k) for k in range(2, limit)],
+        "cross_pairs": [measured(cross_pairs=count) for count in cross if count < limit * limit],
     }
 
 
-def _command(study: Study, one: ConfigurationAlignments, label: str) -> str:
-    named = one.configuration
+def _command(study: Study, alignments: ConfigurationAlignments, label: str) -> str:
+    named = alignments.configuration
     parts = [settings.COMMAND, "separability_stability", study.slug, "--dataset", named.dataset]
     return shlex.join([*parts, "--systems", named.system_a.name, named.system_b.name, "--similarity", label])
 
 
-def _stability_json(found: Stability, changes: FloatArray, filters: SeparabilityFilters) -> dict[str, Any]:
-    basis = Basis(found.n, "instances", NO_TIE, found.missing, NOT_SO_MANY)
+def _stability_json(result: Stability, changes: FloatArray, filters: SeparabilityFilters) -> dict[str, Any]:
+    basis = Basis(result.n, "instances", NO_TIE, result.missing, NOT_SO_MANY)
     change = mean_estimate(mean_rows(changes), np.arange(len(changes)), basis, filters.intervals, ceiling=MOST_CHANGE)
     correlation = build_estimate(
-        found.correlation, found.correlation_interval, basis, filters.intervals, found.n, least=2
+        result.correlation, result.correlation_interval, basis, filters.intervals, result.n, minimum=2
     )
     return {"change": change, "rank_correlation": {**correlation, "interval": "middle of the draws"}}
 
 
 def _matrices(
-    one: ConfigurationAlignments, measure: AlignmentMeasure, filters: SeparabilityFilters
+    alignments: ConfigurationAlignments, measure: AlignmentMeasure, filters: SeparabilityFilters
 ) -> tuple[list[FloatArray], list[tuple[int, int]]]:
     """Return the similarity matrices of a sample of instances, and the numbers of generations of each system."""
-    rng = filters.rng("stability", "instances", one.seed_label)
-    count = min(MAX_INSTANCES, len(one.matchup_ids))
-    chosen = np.sort(rng.choice(len(one.matchup_ids), size=count, replace=False)).tolist()
-    named = one.configuration
+    rng = filters.rng("stability", "instances", alignments.seed_label)
+    count = min(MAX_INSTANCES, len(alignments.matchup_ids))
+    drawn = np.sort(rng.choice(len(alignments.matchup_ids), size=count, replace=False)).tolist()
+    named = alignments.configuration
     systems = (named.system_a.name, named.system_b.name)
-    matchups = [one.matchup_ids[place] for place in chosen]
+    matchups = [alignments.matchup_ids[index] for index in drawn]
     rows = Generation.objects.filter(instance__matchups__in=matchups, system__name__in=systems)
     texts: dict[tuple[int, str], list[str]] = {}
     names: dict[int, str] = {}
@@ -161,17 +169,17 @@ def _matrices(
         if all((instance, system) in texts for system in systems)
     }
     fit = _within_budget({instance: sum(map(len, of_a + of_b)) for instance, (of_a, of_b) in both.items()}, rng)
-    kept = {names[instance]: texts_of for instance, texts_of in both.items() if instance in fit}
-    matrices = measure.matrices({name: of_a + of_b for name, (of_a, of_b) in kept.items()})
-    return [matrices[name] for name in kept], [(len(of_a), len(of_b)) for of_a, of_b in kept.values()]
+    fitting = {names[instance]: texts_of for instance, texts_of in both.items() if instance in fit}
+    matrices = measure.matrices({name: of_a + of_b for name, (of_a, of_b) in fitting.items()})
+    return [matrices[name] for name in fitting], [(len(of_a), len(of_b)) for of_a, of_b in fitting.values()]
 
 
 def _within_budget(characters: Mapping[int, int], rng: np.random.Generator) -> set[int]:
     """Sample instances until the budget of characters is used up."""
-    fit, left = set(), MAX_CHARACTERS
+    fit, remaining = set(), MAX_CHARACTERS
     for instance in rng.permutation(list(characters)).tolist():
-        if characters[instance] <= left:
-            left -= characters[instance]
+        if characters[instance] <= remaining:
+            remaining -= characters[instance]
             fit.add(instance)
     return fit
 

@@ -1,4 +1,4 @@
-"""How distinguishable the systems of a study are: read, and computed."""
+"""Separability of a study's systems: reading and computing."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,12 +22,12 @@ def distinguishable(study: Study, filters: SeparabilityFilters | None = None) ->
 def distinguishable_on(
     study: Study,
     filters: SeparabilityFilters,
-    chosen: Sequence[Configuration],
+    configurations_read: Sequence[Configuration],
     *,
     each: bool = True,
     pooled: bool = True,
 ) -> dict[str, Any]:
-    """Compute the same for some configurations; `each` and `pooled` say which advice to add."""
-    rated = read_ratings(study, chosen, filters.question_number) if each or pooled else ()
-    data = read_separability(study, filters, chosen, rated)
+    """Compute the same for some configurations. `each` and `pooled` add advice."""
+    rated = read_ratings(study, configurations_read, filters.question_number) if each or pooled else ()
+    data = read_separability(study, filters, configurations_read, rated)
     return separability_numbers(data, filters, each=each, pooled=pooled)

@@ -28,13 +28,13 @@ def by_temperature(
     sampled : how the texts of systems were made, by their names
     """
     groups: dict[tuple[Any, ...], list[Part]] = {}
-    for one in parts:
-        main, named = one.by_similarity(filters.similarity), one.configuration
+    for part in parts:
+        main, named = part.by_similarity(filters.similarity), part.configuration
         a, b = (sampled.get(system.name) for system in (named.system_a, named.system_b))
         if main is not None and a is not None and b is not None and a.like != b.like:
             first, second = sorted((a, b), key=lambda system: system.like)  # separability is symmetric
             key = (named.dataset, first.like, second.like, main.label)
-            groups.setdefault(key, []).append((one, main, (first, second)))
+            groups.setdefault(key, []).append((part, main, (first, second)))
     return [_group(key[0], key[-1], rows, filters) for key, rows in groups.items() if len(rows) > 1]
 
 
@@ -42,10 +42,10 @@ def _group(dataset: str, label: str, parts: list[Part], filters: SeparabilityFil
     ordered = sorted(parts, key=lambda part: _temperatures(part[2]))
     raw = np.concatenate([main.raw.ravel() for _, main, _ in ordered])
     low, high, is_spread = _bounds(raw)
-    scaled = [_by_instance(one, main, high - low if is_spread else 0.0) for one, main, _ in ordered]
+    scaled = [_by_instance(item, main, high - low if is_spread else 0.0) for item, main, _ in ordered]
     return {
         "dataset": dataset,
-        "models": [one.model for one in ordered[0][2]],
+        "models": [item.model for item in ordered[0][2]],
         "similarity": label,
         "normalisation": {"group": "these rows", "min": low, "max": high},
         "rows": [
@@ -54,42 +54,48 @@ def _group(dataset: str, label: str, parts: list[Part], filters: SeparabilityFil
                 "temperatures": [sampled.temperature for sampled in pair],
                 "mean": _mean(values, filters.intervals),
                 "rank_correlation": None
-                if place == 0
+                if index == 0
                 else _correlation(scaled[0], values, filters.intervals_for(len(values))),
             }
-            for place, ((one, _, pair), values) in enumerate(zip(ordered, scaled, strict=True))
+            for index, ((item, _, pair), values) in enumerate(zip(ordered, scaled, strict=True))
         ],
     }
 
 
 def _bounds(raw: FloatArray) -> tuple[float, float, bool]:
     """Return the least and the greatest alignment, and whether they differ by more than rounding."""
-    known = raw[~np.isnan(raw)]
-    if not known.size:
+    values = raw[~np.isnan(raw)]
+    if not values.size:
         return 0.0, 0.0, False
-    low, high = float(known.min()), float(known.max())
+    low, high = float(values.min()), float(values.max())
     return low, high, has_spread(low, high)
 
 
 def _temperatures(pair: tuple[SampledAt, SampledAt]) -> list[tuple[bool, float]]:
-    return [(one.temperature is not None, one.temperature or 0.0) for one in pair]
+    return [(model.temperature is not None, model.temperature or 0.0) for model in pair]
 
 
-def _by_instance(one: ConfigurationAlignments, main: RunAlignments, scale: float) -> dict[str, float]:
-    """Return separability by instance on the group's scale; NaN where undefined, and everywhere without a spread."""
+def _by_instance(alignments: ConfigurationAlignments, main: RunAlignments, scale: float) -> dict[str, float]:
+    """Return separability by instance on the group's scale, NaN where undefined or without a spread."""
     delta = main.delta * main.scale / scale if scale > 0 else np.full(len(main.delta), np.nan)
-    return dict(zip(one.instance_ids, delta.tolist(), strict=True))
+    return dict(zip(alignments.instance_ids, delta.tolist(), strict=True))
 
 
 def _mean(values: dict[str, float], settings: IntervalSettings) -> Estimate:
     delta = np.array(list(values.values()), dtype=np.float64)
-    known = int((~np.isnan(delta)).sum())
-    basis = Basis(known, "instances", "no votes enter", len(delta) - known, NO_VALUE)
+    count = int((~np.isnan(delta)).sum())
+    basis = Basis(count, "instances", "no votes enter", len(delta) - count, NO_VALUE)
     return mean_estimate(mean_rows(delta), np.arange(len(delta)), basis, settings, floor=-1.0)
 
 
 def _correlation(first: dict[str, float], values: dict[str, float], settings: IntervalSettings) -> Estimate:
     x, y = list(first.values()), [values.get(name, np.nan) for name in first]
-    found = rank_correlation(x, y, rng=settings.rng(), rounds=settings.rounds, level=settings.level)
-    basis = Basis(found.n, "instances with both", "equal values share the mean of their ranks", found.missing, NO_RANKS)
-    return build_estimate(found.value, found.interval, basis, settings, found.n)
+    correlation = rank_correlation(x, y, rng=settings.rng(), rounds=settings.rounds, level=settings.level)
+    basis = Basis(
+        correlation.n,
+        "instances with both",
+        "equal values share the mean of their ranks",
+        correlation.missing,
+        NO_RANKS,
+    )
+    return build_estimate(correlation.value, correlation.interval, basis, settings, correlation.n)

@@ -1,4 +1,4 @@
-"""How distinguishable systems are, and the advice, as plain text for a terminal."""
+"""Separability and advice as plain text for a terminal."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -27,35 +27,35 @@ WARNING = (
 )
 
 
-def as_text(found: dict[str, Any]) -> str:
+def as_text(numbers: dict[str, Any]) -> str:
     """Return the numbers, one block per configuration, then the pooled advice."""
-    blocks = [f"study {printable(found['study'])} (version {found['version']})"]
-    if "question" in found["filters"]:
-        blocks.append(f"ratings: about the question {found['filters']['question']}")
-    if not found["configurations"]:
+    blocks = [f"study {printable(numbers['study'])} (version {numbers['version']})"]
+    if "question" in numbers["filters"]:
+        blocks.append(f"ratings: about the question {numbers['filters']['question']}")
+    if not numbers["configurations"]:
         blocks.append("no configuration: import instances with generations of two systems")
-    blocks += ["\n".join(_configuration(one)) for one in found["configurations"]]
-    if found["pooled_advice"] is not None:
-        blocks.append("\n".join(["all configurations on one scale", *_advice(found["pooled_advice"])]))
-    if "note" in found:
-        blocks.append(f"note: {found['note']}")
+    blocks += ["\n".join(_configuration(configuration)) for configuration in numbers["configurations"]]
+    if numbers["pooled_advice"] is not None:
+        blocks.append("\n".join(["all configurations on one scale", *_advice(numbers["pooled_advice"])]))
+    if "note" in numbers:
+        blocks.append(f"note: {numbers['note']}")
     return "\n\n".join([*blocks, WARNING])
 
 
-def _configuration(one: dict[str, Any]) -> Iterable[str]:
+def _configuration(configuration: dict[str, Any]) -> Iterable[str]:
     yield printable(
-        f"{one['dataset']}: A = {one['system_a']}, B = {one['system_b']} ({count(one['matchups'], 'instances')})"
+        f"{configuration['dataset']}: A = {configuration['system_a']}, B = {configuration['system_b']} ({count(configuration['matchups'], 'instances')})"
     )
-    if "why" in one:
-        yield f"  {one['why']}"
-    for part in one["similarities"]:
+    if "why" in configuration:
+        yield f"  {configuration['why']}"
+    for part in configuration["similarities"]:
         counts = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in part["scenarios"]["counts"].items())
         yield f"  {printable(part['label'])}: mean separability {estimate_text(part['mean'])}"
         yield f"    scenarios: {counts}"
-    for pair in one["correlations"]:
+    for pair in configuration["correlations"]:
         yield f"  rank correlation of {printable(' and '.join(pair['between']))}: {estimate_text(pair)}"
-    if one["similarities"]:
-        yield from _advice(one["advice"])
+    if configuration["similarities"]:
+        yield from _advice(configuration["advice"])
 
 
 def _advice(advice: dict[str, Any]) -> Iterable[str]:

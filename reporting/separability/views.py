@@ -57,27 +57,27 @@ ALT = {
 
 @study_view(*READERS)
 def show(request: HttpRequest, study: Study) -> HttpResponse:
-    """Show how distinguishable the systems are; for a single configuration also scenarios, instances and stability."""
+    """Show the systems' separability, and for one configuration scenarios, instances and stability."""
     filters = filters_of(study, request.GET)
-    chosen = selected_configurations(study, filters)
-    page = Paginator(chosen, PAGE_SIZE).get_page(request.GET.get("page"))
-    single = len(chosen) == 1
+    selected = selected_configurations(study, filters)
+    page = Paginator(selected, PAGE_SIZE).get_page(request.GET.get("page"))
+    single = len(selected) == 1
     numbers = distinguishable_on(
         study, filters, list(page), each=single, pooled=not single and page.paginator.num_pages == 1
     )
-    known = configurations(study, checks=False)
+    existing = configurations(study, checks=False)
     context = {
         "study": study,
         "found": numbers,
         "page": page,
         "query": query_of(filters),
         "question": question_choice(
-            study, filters.question, lambda one: query_of(replace(filters, question=one)) or "question="
+            study, filters.question, lambda item: query_of(replace(filters, question=item)) or "question="
         ),
         "single": single,
-        "datasets": sorted({one.dataset for one in known}),
-        "systems": sorted({name for one in known for name in (one.system_a.name, one.system_b.name)}),
-        "rows": [_row(one, filters) for one in numbers["configurations"]],
+        "datasets": sorted({item.dataset for item in existing}),
+        "systems": sorted({name for item in existing for name in (item.system_a.name, item.system_b.name)}),
+        "rows": [_row(item, filters) for item in numbers["configurations"]],
         "may_manage": may_manage(request.user, study),
         "pictures": {
             name: _picture(study, name, filters, page) for name in ("histograms", "consistency", "temperatures")
@@ -85,7 +85,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "blind": _blind(study, numbers),
     }
     if single:
-        context |= _details(request, study, filters, chosen[0], numbers)
+        context |= _details(request, study, filters, selected[0], numbers)
     advice = numbers["configurations"][0]["advice"] if single else numbers["pooled_advice"]
     return TemplateResponse(request, "reporting/separability/separability.html", {**context, "advice": advice})
 
@@ -99,7 +99,7 @@ def as_json(request: HttpRequest, study: Study) -> JsonResponse:
 
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpResponse:
-    """Return a chart, or its specification; `theme` is light or dark."""
+    """Return a chart, or its specification. `theme` is light or dark."""
     theme = theme_of(request)
     if name not in ALT:
         raise Http404(f"no picture {name}")
@@ -141,32 +141,34 @@ def query_of(filters: SeparabilityFilters, **more: str) -> str:
 
 def _spec(study: Study, name: str, query: QueryDict, theme: str) -> Spec:
     filters = filters_of(study, query)
-    chosen = selected_configurations(study, filters)
-    page = list(Paginator(chosen, PAGE_SIZE).get_page(query.get("page")))
+    selected = selected_configurations(study, filters)
+    page = list(Paginator(selected, PAGE_SIZE).get_page(query.get("page")))
     if name == "histograms":
         return charts.histograms(distinguishable_on(study, filters, page, each=False, pooled=False), theme)
     if name == "temperatures":
         return charts.temperatures(distinguishable_on(study, filters, page, each=False, pooled=False), theme)
-    if name == "consistency" and len(chosen) != 1:
+    if name == "consistency" and len(selected) != 1:
         advice = (
-            distinguishable_on(study, filters, page, each=False)["pooled_advice"] if len(chosen) <= PAGE_SIZE else None
+            distinguishable_on(study, filters, page, each=False)["pooled_advice"]
+            if len(selected) <= PAGE_SIZE
+            else None
         )
         return charts.consistency_curve(advice, _about_ratings("All configurations on one scale", filters), theme)
-    if len(chosen) != 1:
-        raise Http404(f"the picture {name} is of one configuration, {len(chosen)} are looked at")
-    named = chosen[0]
+    if len(selected) != 1:
+        raise Http404(f"the picture {name} is of one configuration, {len(selected)} are looked at")
+    named = selected[0]
     title = f"{shorten(named.dataset)}: A = {shorten(named.system_a.name)}, B = {shorten(named.system_b.name)}"
     if name == "consistency":
-        advice = distinguishable_on(study, filters, chosen)["configurations"][0]["advice"]
+        advice = distinguishable_on(study, filters, selected)["configurations"][0]["advice"]
         return charts.consistency_curve(advice, _about_ratings(title, filters), theme)
     runs = runs_by_configuration(study)
     check_similarity(runs, filters)
-    one = read_alignments(named, runs, filters.similarity)
+    alignments = read_alignments(named, runs, filters.similarity)
     if name == "similarities":
-        return charts.similarity_histograms(describe(one, filters), theme)
+        return charts.similarity_histograms(describe(alignments, filters), theme)
     if name == "scatter":
-        return charts.self_and_cross(one, filters, theme)
-    return charts.stability_curve(stability_of(study, one, filters), title, theme)
+        return charts.self_and_cross(alignments, filters, theme)
+    return charts.stability_curve(stability_of(study, alignments, filters), title, theme)
 
 
 def _about_ratings(title: str, filters: SeparabilityFilters) -> str:
@@ -182,8 +184,8 @@ def _details(
     numbers: dict[str, Any],
 ) -> dict[str, Any]:
     """Return the context of a single configuration."""
-    one = read_alignments(configuration, runs_by_configuration(study), filters.similarity)
-    main = one.by_similarity(filters.similarity)
+    alignments = read_alignments(configuration, runs_by_configuration(study), filters.similarity)
+    main = alignments.by_similarity(filters.similarity)
     if main is None:
         return {"one": numbers["configurations"][0], "main": None}
     described = numbers["configurations"][0]
@@ -191,7 +193,7 @@ def _details(
     order = request.GET.get("order", "") if request.GET.get("order") in ORDERS else ORDERS[0]
     scenario = request.GET.get("scenario", "") if request.GET.get("scenario") in SCENARIOS else ""
     list_page, listed = instance_page(
-        one, main, kind=filters.threshold, order=order, scenario=scenario, page=request.GET.get("list_page")
+        alignments, main, kind=filters.threshold, order=order, scenario=scenario, page=request.GET.get("list_page")
     )
     wants_stability = "stability" in request.GET
     names = ("similarities", "scatter", *(("stability",) if wants_stability else ()))
@@ -207,7 +209,7 @@ def _details(
         "orders": {name: query_of(filters, **{**narrowed, "order": name}) for name in ORDERS},
         "order": order,
         "scenario": SCENARIO_NAMES.get(scenario, ""),
-        "stability": stability_of(study, one, filters) if wants_stability else None,
+        "stability": stability_of(study, alignments, filters) if wants_stability else None,
         "stability_query": query_of(filters, stability="1"),
         "batch_links": _batch_links(study, configuration, main.label),
     }
@@ -217,13 +219,13 @@ def _scenarios(
     main: RunAlignments, part: dict[str, Any], filters: SeparabilityFilters, order: str
 ) -> list[dict[str, Any]]:
     """Describe each scenario: how many instances it has, one of them, and the query that lists them."""
-    found = examples(main, filters.threshold)
+    by_scenario = examples(main, filters.threshold)
     return [
         {
             "name": name,
             "title": title,
             "count": part["scenarios"]["counts"][name],
-            "example": found.get(name),
+            "example": by_scenario.get(name),
             "query": query_of(filters, order=order, scenario=name),
         }
         for name, title in SCENARIO_NAMES.items()
@@ -232,22 +234,22 @@ def _scenarios(
 
 def _blind(study: Study, numbers: dict[str, Any]) -> list[tuple[str, int]]:
     """List the shown similarities that find nothing to compare in some texts, with the number of these texts."""
-    parts = (part for one in numbers["configurations"] for part in one["similarities"])
+    parts = (part for configuration in numbers["configurations"] for part in configuration["similarities"])
     names = sorted({part["similarity"] for part in parts})
     return [(name, count) for name in names if (count := count_ignored_texts(study, name))]
 
 
-def _row(one: dict[str, Any], filters: SeparabilityFilters) -> dict[str, Any]:
+def _row(configuration: dict[str, Any], filters: SeparabilityFilters) -> dict[str, Any]:
     """Return one row of the overview, with the query that selects its configuration."""
-    part = next((part for part in one["similarities"] if part["label"] == one["similarity"]), None)
+    part = next((part for part in configuration["similarities"] if part["label"] == configuration["similarity"]), None)
     alone = SeparabilityFilters(
-        one["dataset"],
-        (one["system_a"], one["system_b"]),
+        configuration["dataset"],
+        (configuration["system_a"], configuration["system_b"]),
         filters.similarity,
         filters.threshold,
         question=filters.question,
     )
-    return {"one": one, "part": part, "query": query_of(alone)}
+    return {"one": configuration, "part": part, "query": query_of(alone)}
 
 
 def _picture(study: Study, name: str, filters: SeparabilityFilters, page: Page[Any] | None) -> Picture:

@@ -33,7 +33,7 @@ class TableEffectFilters:
 
     @property
     def intervals(self) -> IntervalSettings:
-        """How intervals are made."""
+        """Settings of intervals."""
         return IntervalSettings(seed=self.seed, rounds=self.rounds)
 
     def as_json(self) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Filters:
 
     @property
     def intervals(self) -> IntervalSettings:
-        """How intervals are made."""
+        """Settings of intervals."""
         return IntervalSettings(two_way=self.two_way, seed=self.seed, rounds=self.rounds, made=not self.estimates_only)
 
     def as_json(self) -> dict[str, Any]:

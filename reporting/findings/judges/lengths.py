@@ -107,7 +107,7 @@ def _configuration(one: _Verdicts, found: LengthAdjustedRate, settings: Interval
             (math.nan if found.extrapolates else value),
             Bounds(low, high, settings.level, found.n_instances),
         )
-        return estimate_with_bounds(value, bounds, basis, settings, found.n_instances, least=MIN_INSTANCES)
+        return estimate_with_bounds(value, bounds, basis, settings, found.n_instances, minimum=MIN_INSTANCES)
 
     together = {
         "ridge": found.ridge,

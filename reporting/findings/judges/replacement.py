@@ -127,7 +127,7 @@ def _non_inferiority(found: NonInferiority, needed: int | None, settings: Interv
     basis = Basis(found.n_votes, "ratings", TIE_EQUALS_TIE, found.without_judge, NO_SHARED_VOTES)
 
     def estimate(value: float, bounds: Bounds) -> Estimate:
-        return estimate_with_bounds(value, bounds, basis, settings, found.n_instances, least=MIN_CLUSTERS)
+        return estimate_with_bounds(value, bounds, basis, settings, found.n_instances, minimum=MIN_CLUSTERS)
 
     return {
         "difference": estimate(found.difference, Bounds(found.low, found.high, found.level, found.n_instances)),
@@ -174,7 +174,7 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, settings: Interva
     def estimate(value: float, low: float, high: float, why: Reason) -> Estimate:
         basis = Basis(found.n_rated, "instances", TIE_IS_HALF, left_out, why)
         bounds = Bounds(low, high, settings.level, found.n_rated)
-        return estimate_with_bounds(value, bounds, basis, settings, found.n_rated, least=MIN_CLUSTERS)
+        return estimate_with_bounds(value, bounds, basis, settings, found.n_rated, minimum=MIN_CLUSTERS)
 
     plain = found.plain
     numbers = {"coefficient": found.coefficient, "effective_n": found.effective_n, "saved": found.saved}
