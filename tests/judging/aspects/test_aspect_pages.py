@@ -10,21 +10,18 @@ from django.test import Client
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.errors import JobBusy
-from annotation.core.tasks.stopping import StopFlag
-from annotation.jobs import work
 from annotation.jobs.work import do_job
 from annotation.models import Study
 from judging.aspects import distillation
 from judging.aspects.aspect_sets import edit_aspects
-from judging.aspects.services import queue_distilling, start_distilling
+from judging.aspects.services import queue_distilling
 from judging.core.errors import (
     BadSettings,
 )
 from judging.endpoints.retrying import RetryingClient
-from judging.models import AspectSet, Completion, Distillation, Endpoint
+from judging.models import AspectSet, Distillation, Endpoint
 from tests.factories import signed_in
-from tests.fakes import Body, ScriptedClient
+from tests.fakes import ScriptedClient
 from tests.judging.aspects.test_aspect_sets import FIVE, Answering
 from tests.judging.builders import make_endpoint, make_study, make_user, no_sleep
 
@@ -113,13 +110,6 @@ def test_what_cant_be_asked_is_said(researcher: Client, endpoint: Endpoint, name
     assert not DBTaskResult.objects.exists()
 
 
-def test_cap_without_prices_is_refused_beside_the_form(researcher: Client, study: Study) -> None:
-    make_endpoint()
-    answered = researcher.post(f"{PAGE}distil/", {**ASKED, "max_cost": "1"})
-    assert answered.status_code == 422
-    assert "prices of endpoint stand-in are unknown" in answered.content.decode()
-
-
 def test_worker_distils_and_the_page_says_how_far_it_is(researcher: Client, endpoint: Endpoint, study: Study) -> None:
     sent = {**ASKED, "params": "max_tokens=300"}
     assert researcher.post(f"{PAGE}distil/", sent).headers["Location"] == PAGE
@@ -148,17 +138,6 @@ def test_worker_distils_and_the_page_says_how_far_it_is(researcher: Client, endp
     assert "The last time it was summarization.v1 again." in page(researcher)
 
 
-def test_why_nothing_came_of_it_is_said_and_escaped(researcher: Client, endpoint: Endpoint) -> None:
-    researcher.post(f"{PAGE}distil/", ASKED)
-    assert finish(ScriptedClient(then="<script>alert(1)</script>")).status == "stopped"
-    shown = page(researcher)
-    assert "The last attempt failed: aspects could be read of 0 of 8 texts" in shown
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
-    assert "<script>alert" not in shown
-    assert researcher.post(f"{PAGE}distil/", ASKED).status_code == 302
-    assert DBTaskResult.objects.count() == 2
-
-
 def test_what_a_model_or_a_researcher_wrote_is_escaped(researcher: Client, study: Study, endpoint: Endpoint) -> None:
     edit_aspects(study, aspects=["<img src=x onerror=alert(1)>", "</textarea><b>"], by="<i>sam</i>")
     AspectSet.objects.create(
@@ -171,41 +150,6 @@ def test_what_a_model_or_a_researcher_wrote_is_escaped(researcher: Client, study
     shown = page(researcher)
     for part in ("<img src=x", "</textarea><b>", "<i>sam", "<u>", "<s>"):
         assert part not in shown
-
-
-def test_stopped_worker_hands_its_task_back(study: Study, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    stop = StopFlag()
-
-    class Stopping(Answering):
-        async def complete(self, body: Body) -> Any:
-            if len(self.bodies) == 4:
-                stop.set()
-            return await super().complete(body)
-
-    monkeypatch.setattr(work, "WORKER_STOP", stop)
-    assert queue_distilling(study, endpoint=endpoint, pairs=10, max_cost=Decimal(1), by="rea")
-    with pytest.raises(SystemExit):
-        finish(Stopping())
-    kept = Completion.objects.count()
-    assert 4 <= kept < 20
-    monkeypatch.setattr(work, "WORKER_STOP", StopFlag())
-    client = Answering()
-    assert finish(client).found["version"] == "summarization.v1"
-    assert len(client.bodies) == 21 - kept
-    # All of it was paid since it was asked for, by either worker.
-    made_by = AspectSet.objects.get().made_by
-    assert (made_by["calls"], made_by["cached"], made_by["prompt_tokens"]) == (21, 0, 21 * 11)
-
-
-def test_one_that_is_at_work_is_not_started_again(study: Study, endpoint: Endpoint) -> None:
-    assert queue_distilling(study, endpoint=endpoint, pairs=4)
-    assert not queue_distilling(study, endpoint=endpoint, pairs=5)
-    with pytest.raises(JobBusy):
-        start_distilling(study, endpoint=endpoint, pairs=5)
-    assert Distillation.objects.get().pairs == 4
-    DBTaskResult.objects.all().delete()
-    assert queue_distilling(study, endpoint=endpoint, pairs=5)
-    assert Distillation.objects.get().pairs == 5
 
 
 def test_other_studies_work_is_not_this_ones(study: Study, endpoint: Endpoint) -> None:

@@ -10,7 +10,7 @@ from asgiref.sync import sync_to_async
 from django.utils import timezone
 
 from analysis.bias.perturbations import AUTHORITY, BOLD, INSTRUCTIONS, NAMES, PADDING, PERTURBATIONS
-from annotation.core.errors import Interrupted, JobBusy, UnknownName
+from annotation.core.errors import Interrupted, UnknownName
 from annotation.core.tasks.stopping import StopFlag
 from annotation.jobs.work import do_job
 from annotation.models import Generation, Pair, Study
@@ -192,13 +192,6 @@ def test_a_test_that_was_stopped_resumes_without_repeating_a_call(study: Study) 
     assert audit.calls == Completion.objects.count() == 32
     assert audit.cost == sum(Completion.objects.values_list("cost", flat=True))
     assert (audit.message, audit.prompt_tokens) == ("", 32 * 11)
-
-
-def test_another_process_that_asks_is_not_joined(study: Study, judge: Judge) -> None:
-    audit = start_stress(StressTest(study, judge, ("bold",)))
-    JudgeAudit.objects.update(heartbeat_at=audit.created_at)
-    with pytest.raises(JobBusy, match="try again in 30 seconds"):
-        ask(audit, make_client=client_of(Reader()))
 
 
 def test_a_process_that_was_taken_for_dead_asks_and_bills_no_more(

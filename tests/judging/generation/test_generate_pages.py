@@ -10,16 +10,13 @@ import pytest
 from django.test import Client
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.tasks.stopping import StopFlag
-from annotation.jobs import work
 from annotation.jobs.work import do_job
 from annotation.models import Generation, Matchup, Study
 from judging.endpoints.retrying import RetryingClient
 from judging.generation import engine
-from judging.generation.instances import InstanceSelection
-from judging.generation.prompt_templates import find_template, own_template
-from judging.generation.services import Sampling, queue_generating, start_generating
-from judging.models import Completion, Endpoint, GenerationRun
+from judging.generation.prompt_templates import own_template
+from judging.generation.services import Sampling, start_generating
+from judging.models import Endpoint, GenerationRun
 from tests.factories import signed_in
 from tests.fakes import ScriptedClient
 from tests.judging.builders import make_endpoint, make_study, make_user, no_sleep
@@ -37,7 +34,6 @@ ASKED = {
     "in_flight": 4,
 }
 HTMX = {"HX-Request": "true"}
-BACKEND = "annotation.members.signed_in.AccountBackend"
 
 
 @pytest.fixture
@@ -74,20 +70,6 @@ def test_pages_of_the_study_lead_there(researcher: Client) -> None:
     shown = page(researcher)
     assert "None yet." in shown
     assert "summarize-article.v1" in shown
-
-
-def test_estimate_comes_first_and_stores_nothing(researcher: Client, endpoint: Endpoint) -> None:
-    plain = researcher.post(f"{PAGE}estimate/", ASKED)
-    card = researcher.post(f"{PAGE}estimate/", ASKED, headers=HTMX)
-    for answered in (plain, card):
-        shown = answered.content.decode()
-        assert answered.status_code == 200
-        assert "<strong>3 instances</strong> to ask about; with texts of this system already: 0." in shown
-        assert "<strong>6 calls</strong>; already there: 0 answers." in shown
-        assert f'formaction="{PAGE}start/"' in shown
-    assert card.content.decode().lstrip().startswith("<article")
-    assert not GenerationRun.objects.exists()
-    assert not DBTaskResult.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -182,25 +164,6 @@ def test_left_out_instances_and_early_ends_are_said_and_escaped(researcher: Clie
         assert part not in shown
 
 
-def test_stopped_worker_hands_its_task_back(study: Study, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    stop = StopFlag()
-    monkeypatch.setattr(work, "WORKER_STOP", stop)
-    sampling = Sampling(endpoint=endpoint, template=find_template("plain"), samples=2)
-    assert queue_generating(
-        study, "owl", sampling, selection=InstanceSelection(), in_flight=1, max_cost=Decimal(1), by="rea"
-    )
-    with pytest.raises(SystemExit):
-        finish(Writer(lambda _question, number: stop.set() if number == 2 else None))
-    kept = Completion.objects.count()
-    assert 2 <= kept < 6
-    monkeypatch.setattr(work, "WORKER_STOP", StopFlag())
-    assert GenerationRun.objects.get().status == "queued"
-    client = Writer()
-    assert finish(client).status == "done"
-    assert len(client.bodies) == 6 - kept
-    assert GenerationRun.objects.get().calls == 6
-
-
 def test_page_takes_few_queries_however_many_systems(
     researcher: Client, study: Study, endpoint: Endpoint, django_assert_max_num_queries: Any
 ) -> None:
@@ -209,7 +172,3 @@ def test_page_takes_few_queries_however_many_systems(
         start_generating(study, f"owl-{number}", sampling)
     with django_assert_max_num_queries(20):
         page(researcher)
-
-
-def test_templates_are_shown_as_they_are_sent(researcher: Client) -> None:
-    assert '<div class="text">Below is a news article.' in page(researcher)

@@ -491,12 +491,6 @@ def test_cap_holds_for_all_sessions_of_a_system(study: Study, sampling: Sampling
     assert GenerationRun.objects.get().cost == 12 * Decimal("0.018")
 
 
-def test_cap_needs_prices(study: Study) -> None:
-    sampling = Sampling(endpoint=make_endpoint(), template=PLAIN)
-    with pytest.raises(BadSettings, match="prices of endpoint stand-in are unknown"):
-        go(study, "heron", sampling, Writer(), max_cost=Decimal(1))
-
-
 def test_unknown_prices_are_an_unknown_cost(study: Study) -> None:
     sampling = Sampling(endpoint=make_endpoint(), template=PLAIN)
     assert go(study, "heron", sampling, Writer()).usage.cost is None

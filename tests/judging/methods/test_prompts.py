@@ -86,21 +86,6 @@ def test_comparison_is_asked_for_before_the_choice_in_every_task(task: str) -> N
     )
 
 
-def test_wordings_that_were_there_from_the_start_still_say_the_same() -> None:
-    text = content(play("direct", ["A"], shown(task="summarization"), texts_first=False).calls[0])
-    assert text.startswith(
-        "You are comparing two summaries of the same text. Decide which one captures the main points of the text better.\n\n"
-        "Everything between a line "
-    )
-    assert "naming the one you prefer and the reason." in text
-    assert prompt_text(task="dialogue").endswith("Comparison: <your sentence>\nMore helpful: <A or B>\n")
-
-
-def test_free_prompt_asks_the_studys_own_question() -> None:
-    assert "Which one is kinder?" in prompt_text(task="free")
-    assert "Which one is $kinder?" in prompt_text(task="free", question="Which one is $kinder?")
-
-
 def test_same_texts_give_the_same_request_and_others_another_fence() -> None:
     assert prompt_text() == prompt_text()
     assert fence_for("a", "b", "c") != fence_for("a", "b", "d")

@@ -77,7 +77,3 @@ def test_comparison_of_an_example_names_both_texts_and_no_verdict(name: str) -> 
     for one in find_task(name).examples:
         assert {"A", "B"} == set(re.findall(rf"{label} ([AB])\b", one.comparison, re.IGNORECASE))
         assert not re.search(r"\b(?:better|worse|prefer\w*|best)\b", one.comparison)
-
-
-def test_every_kind_of_study_has_a_wording_and_every_wording_a_kind() -> None:
-    assert set(TaskKind.values) == set(TASKS)

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -338,11 +338,6 @@ def test_latex_tables_hold_percentages_by_subset(judged: Study) -> None:
     assert written.count(r"\begin{table}") == written.count(r"\end{table}") == 6
 
 
-def test_a_seed_below_0_is_refused(study: Study) -> None:
-    with pytest.raises(CommandError, match="a seed is 0 or more"):
-        call_command("judge_accuracy", study.slug, "--seed", "-1")
-
-
 def test_wrong_verdicts_are_drawn_by_a_button(judged: Study) -> None:
     client = signed_in("researcher", study=judged)
     page = client.get(reverse(PAGE, args=["judged"])).content.decode()
@@ -365,10 +360,6 @@ def test_the_page_shows_judges_by_subset(judged: Study) -> None:
     assert " style=" not in page
     for other in ("judging:judges", "reporting:findings"):
         assert reverse(PAGE, args=["judged"]) in client.get(reverse(other, args=["judged"])).content.decode()
-
-
-def test_another_form_of_file_is_not_there(judged: Study) -> None:
-    assert signed_in("researcher").get("/studies/judged/accuracy.exe").status_code == 404
 
 
 def test_queries_do_not_grow_with_judges_or_pairs(judged: Study, django_assert_max_num_queries: Any) -> None:
@@ -420,9 +411,3 @@ def test_wordings_of_one_judge_have_a_table_with_their_spread(
     assert [news[key] for key in ("judges", "wordings", "model")] == ["a; b; c", "free; <i>x</i>; chat", "m"]
     parts = ("pairs_least", "pairs_most", "accuracy", "accuracy_sd", "accuracy_low", "accuracy_high", "accuracy_n")
     assert [float(news[key]) for key in parts] == [1, 2, 0.5, 0.5, 0, 1, 3]
-
-
-def test_page_folds_what_is_about_a_part_of_the_pairs(judged: Study) -> None:
-    page = signed_in("researcher").get(reverse(PAGE, args=["judged"])).content.decode()
-    folds = re.findall(r'<details class="fold"( open)?>\s*<summary>\s*<h2 [^>]*>\s*(.*?)\s*</h2>', page)
-    assert folds == [("", "chat"), ("", "news"), ("", "adversarial"), ("", "natural"), (" open", "All pairs")]

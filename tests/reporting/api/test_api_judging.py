@@ -141,15 +141,3 @@ def test_endpoint_names_its_headers_and_shows_no_value(mine: Built) -> None:
     assert (row["price_prompt"], row["price_completion"], row["requests_per_minute"]) == ("0.500000", None, 60)
     assert row["supports"] == {"seed": True}
     assert api_of(build_user("reader", "researcher", mine.study)).get("/api/v1/endpoints/far/").status_code == 403
-
-
-def test_lists_take_the_same_number_of_queries_however_many_rows(
-    reader: APIClient, mine: Built, django_assert_max_num_queries: Any
-) -> None:
-    for number in range(5):
-        other = Judge.objects.create(name=f"j{number}", method="coin")
-        run = JudgeRun.objects.create(study=mine.study, judge=other)
-        RunWorker.objects.create(run=run, executor=f"m:{number}")
-    for name in ("judges", "runs", "judgments"):
-        with django_assert_max_num_queries(8):
-            assert rows(reader, name)

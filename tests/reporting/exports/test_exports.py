@@ -13,13 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.core.files.spreadsheet import defuse, restore
-from annotation.importing.rating_files import import_ratings
-from annotation.models import Annotator, Assignment, Rating
+from annotation.models import Annotator, Assignment
 from judging.importing.columns import JUDGMENT_COLUMNS
 from reporting.exports import files
 from reporting.exports import rows as rows_of
 from reporting.exports.rows import RATING_COLUMNS, rating_rows
-from reporting.findings.study_findings import findings
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -62,21 +60,6 @@ def test_columns_are_those_of_the_format() -> None:
         "calls,prompt_tokens,completion_tokens,cost,latency_ms,completion_keys,token_mass,"
         "served_models,fingerprints,providers,prompt_cut"
     )
-
-
-@pytest.mark.engine
-def test_csv_and_json_lines_hold_the_same_rows(built: Built, tmp_path: Path) -> None:
-    export(built, tmp_path, "csv")
-    export(built, tmp_path, "jsonl")
-    for kind, columns in (("ratings", (*RATING_COLUMNS, "translated")), ("judgments", JUDGMENT_COLUMNS)):
-        lines = (tmp_path / f"{kind}.jsonl").read_text(encoding="utf-8").splitlines()
-        objects = [json.loads(line) for line in lines]
-        rows = read_csv(tmp_path / f"{kind}.csv")
-        assert [tuple(row) for row in rows] == [columns] * len(objects)
-        assert [tuple(one) for one in objects] == [columns] * len(rows)
-        assert [row["instance_id"] for row in rows] == [one["instance_id"] for one in objects]
-    assert len(read_csv(tmp_path / "ratings.csv")) == Rating.objects.count() == 11
-    assert len(read_csv(tmp_path / "judgments.csv")) == 2
 
 
 @pytest.mark.engine
@@ -148,31 +131,6 @@ def test_texts_of_other_files_are_not_changed_by_restoring(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "plain", "'quoted'", "1-1", " =1"])
 def test_harmless_text_is_left_alone(text: str) -> None:
     assert defuse(text) == text
-
-
-@pytest.mark.engine
-def test_exported_ratings_can_be_imported_into_a_copy_of_the_study(tmp_path: Path) -> None:
-    source = build_configuration(build_study("source"), instances=2, pairs=2)
-    rate(source, 0, "ann", [-1, 1], a_is_left=[True, False])
-    rate(source, 1, "bob", [0, 1])
-    for form in ("csv", "jsonl"):
-        export(source, tmp_path, form)
-        copy = build_configuration(build_study(f"copy-{form}"), instances=2, pairs=2, batch="other")
-        path = tmp_path / f"ratings.{form}"
-        import_ratings(data=path.read_bytes(), name=path.name, slug=copy.study.slug)
-        numbers = [findings(study, rounds=1)["configurations"][0]["raters"][0] for study in (source.study, copy.study)]
-        for name in ("counts", "shown_first", "consistency_distribution", "raters", "rating_sets"):
-            assert numbers[0][name] == numbers[1][name]
-
-
-@pytest.mark.engine
-def test_judgments_keep_failures_with_their_status(built: Built, tmp_path: Path) -> None:
-    export(built, tmp_path, "csv")
-    parsed, failed = read_csv(tmp_path / "judgments.csv")
-    assert (parsed["judge"], parsed["status"], parsed["verdict"], parsed["order"]) == ("direct", "parsed", "-1", "ba")
-    assert (failed["status"], failed["verdict"], failed["rating"]) == ("unparsed", "", "")
-    assert json.loads(parsed["params"]) == {"t": 0}
-    assert parsed["completion_keys"] == "[]"
 
 
 def test_export_refuses_a_folder_that_is_a_file(built: Built, tmp_path: Path) -> None:

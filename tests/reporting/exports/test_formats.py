@@ -24,11 +24,8 @@ from annotation.core.files.sent_files import read_sent
 from annotation.core.files.spreadsheet import restore
 from annotation.importing.study_files import import_study
 from annotation.models import Study
-from judging.models import Judge, JudgeRun
-from judging.outcomes.judgment_rows import judgment_rows
-from reporting.exports.content_rows import table_rows, text_rows
+from reporting.exports.content_rows import text_rows
 from reporting.exports.files import FORMATS, KINDS, types_of
-from reporting.findings.study_findings import findings
 from tests.reporting.builders import build_user
 from tests.whole_study import build_whole_study
 
@@ -103,43 +100,6 @@ def test_columns_have_types_that_other_programs_read(folder: Path) -> None:
     schema = pq.read_schema(folder / "judgments.parquet")
     named = {name: str(schema.field(name).type) for name in ("judge", "verdict", "p_b", "negated", "params")}
     assert named == {"judge": "string", "verdict": "int64", "p_b": "double", "negated": "bool", "params": "string"}
-
-
-@pytest.mark.parametrize(
-    "form", [pytest.param("csv", marks=pytest.mark.weekly), "jsonl", pytest.param("parquet", marks=pytest.mark.engine)]
-)
-def test_a_new_study_of_the_files_has_the_same_findings(study: Study, folder: Path, form: str, capsys: Any) -> None:
-    expected = counted(study), list(text_rows(study)), list(table_rows(study))
-    JudgeRun.objects.all().delete()  # another server doesn't have these judges
-    Judge.objects.all().delete()
-    for command, kind in (
-        ("import_study", "texts"),
-        ("import_tables", "tables"),
-        ("import_ratings", "ratings"),
-        ("import_judgments", "judgments"),
-    ):
-        call_command(command, str(folder / f"{kind}.{form}"), "--study", "copy")
-    copy = Study.objects.get(slug="copy")
-    assert (counted(copy), list(text_rows(copy)), list(table_rows(copy))) == expected
-    verdicts = [(row["judge"], row["verdict"]) for row in in_jsonl(folder / "judgments.jsonl")]
-    assert sorted((row["judge"], row["verdict"]) for row in judgment_rows(copy)) == sorted(verdicts) != []
-
-
-def counted(study: Study) -> list[Any]:
-    found = findings(study, rounds=1)
-    return [
-        (
-            one["dataset"],
-            one["system_a"],
-            rater["counts"],
-            rater["mean_consistency"],
-            rater.get("agreement_with_people"),
-        )
-        for one in found["configurations"]
-        for rater in one["raters"][
-            :1
-        ]  # an instance that nobody has rated is on no HIT of the copy, which judges were asked about
-    ]
 
 
 def test_only_what_is_named_is_written(study: Study, tmp_path: Path) -> None:

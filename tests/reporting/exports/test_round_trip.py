@@ -185,11 +185,6 @@ def test_judgments_on_every_question_come_back(form: str, tmp_path: Path) -> Non
     assert (again.added, again.unchanged, again.unread) == (0, 3, [])
 
 
-def test_judgments_of_a_study_with_one_question_have_no_column_of_it(source: Built, tmp_path: Path) -> None:
-    assert "question" not in exported(source, "judgments", "csv", tmp_path).read_text().splitlines()[0].split(",")
-    assert "question" not in next(iter(judgment_rows(source.study)))
-
-
 def test_a_copy_with_the_systems_the_other_way_round_turns_all_that_has_sides(source: Built, tmp_path: Path) -> None:
     file = exported(source, "judgments", "jsonl", tmp_path)
     JudgeRun.objects.all().delete()

@@ -94,23 +94,6 @@ def test_another_studys_rows_are_not_found_under_ones_own(study: Study, research
 # Files
 
 
-def test_a_new_study_is_made_from_a_file_and_belongs_to_who_made_it() -> None:
-    user = make_user("researcher", "researcher", study=make_study("own"))
-    client = signed_in(user)
-    fields = {"slug": "fresh", "title": "Fresh", "task_kind": "dialogue", "question": "Which reply?"}
-
-    response = client.post(
-        "/studies/new/", upload("f.jsonl", json_lines([study_line("a")]), "study", **fields), follow=True
-    )
-
-    assert response.redirect_chain == [("/studies/fresh/", 302)]
-    assert "f.jsonl: 1 instance added (study fresh)" in response.text
-    made = Study.objects.get(slug="fresh")
-    assert (made.title, made.task_kind, made.question) == ("Fresh", "dialogue", "Which reply?")
-    assert RoleGrant.objects.get(study=made).role == "study-admin"
-    assert client.get("/studies/fresh/settings/").status_code == 200
-
-
 def test_a_new_study_whose_file_can_not_be_kept_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
