@@ -8,7 +8,6 @@ import numpy.typing as npt
 from analysis.agreement.coefficients import VALUES
 from analysis.agreement.leave_one_out import Votes, votes_of
 from analysis.errors import NotEnough, ShapeError, UnknownValue
-from analysis.grouping import groups
 from analysis.types import FloatArray, IntArray, code_array
 
 SMOOTHING = 1e-10  # keeps logarithms finite and moves no posterior that anyone reads
@@ -92,18 +91,25 @@ def dawid_skene(
 
 
 class _Votes:
-    """Votes once by unit and once by rater and verdict, so that each round adds up neighbours. Units with a vote are renumbered.
+    """Votes in the orders in which each round adds them up. Units with a vote are renumbered, those with most votes first.
 
     Arrays have classes first: sums, maxima and look-ups of a class then run along memory.
+
+    rated : (n_units,) places of the units among all
+    turns : cells (rater and verdict) of the first vote on each unit, then of the second on those that have one, and so on
     """
 
     def __init__(self, votes: Votes, group: IntArray) -> None:
         if not len(votes.unit):
             raise NotEnough("no rater rated a unit")
-        cell = votes.person * 3 + np.searchsorted(VALUES, votes.verdict)  # rater and verdict
-        self.rated, unit = groups(votes.unit)
-        order = np.argsort(unit, kind="stable")
-        self.cell_of_vote, self.first_of_unit = cell[order], np.searchsorted(unit[order], np.arange(len(self.rated)))
+        cell = votes.person * 3 + np.searchsorted(VALUES, votes.verdict)
+        sizes = np.bincount(votes.unit, minlength=votes.n_units)
+        by_size = np.argsort(-sizes, kind="stable")
+        unit = np.argsort(by_size)[votes.unit]
+        self.rated: IntArray = by_size[: np.count_nonzero(sizes)]
+        sizes = sizes[self.rated]
+        by_unit, first = cell[np.argsort(unit, kind="stable")], np.cumsum(sizes) - sizes
+        self.turns = [by_unit[first[sizes > turn] + turn] for turn in range(sizes[0])]
         order = np.argsort(cell, kind="stable")
         self.unit_of_vote: IntArray = unit[order]
         self.cells, self.first_of_cell = np.unique(cell[order], return_index=True)
@@ -113,8 +119,9 @@ class _Votes:
 
     def shares(self) -> FloatArray:
         """Return the share of each class among the votes on each unit; classes first."""
-        given = (self.cell_of_vote % 3 == np.arange(3)[:, np.newaxis]).astype(np.float64)
-        counts = np.add.reduceat(given, self.first_of_unit, axis=1)
+        counts = np.zeros((3, len(self.rated)))
+        for cells in self.turns:
+            counts[cells % 3, np.arange(len(cells))] += 1
         shares: FloatArray = counts / counts.sum(axis=0)
         return shares
 
@@ -132,7 +139,8 @@ class _Votes:
         with np.errstate(divide="ignore"):  # a class that no unit has stays impossible
             logs = np.log(prevalence).T.take(self.group, axis=1)
         chances = np.log(confusion).swapaxes(0, 1).reshape(3, -1)
-        logs += np.add.reduceat(chances.take(self.cell_of_vote, axis=1), self.first_of_unit, axis=1)
+        for cells in self.turns:
+            logs[:, : len(cells)] += chances.take(cells, axis=1)
         weight = np.exp(logs - logs.max(axis=0))
         posterior: FloatArray = weight / weight.sum(axis=0)
         return posterior

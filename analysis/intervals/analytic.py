@@ -61,7 +61,15 @@ def ratio_spread(rows: npt.ArrayLike, instance: npt.ArrayLike, rater: npt.ArrayL
     source          : `jackknife_variance`, `two_way_variance`
     """
     table, codes = np.asarray(rows, dtype=np.float64).reshape(-1, 2), code_array("instance", instance)
-    spread = _spread_of_sums(cluster_sums(table, codes))
+    sums = cluster_sums(table, codes)
+    total = sums.sum(axis=0)
+    spread = Spread(
+        value=float(ratio(total)),
+        error=math.sqrt(jackknife_variance(sums)),
+        units=float(total[1]),
+        instances=int((sums[:, 1] > 0).sum()),
+        effective=effective_clusters(sums[:, 1]),
+    )
     if rater is not None:
         counted, raters = table[:, 1] > 0, code_array("rater", rater)
         by_rater = cluster_sums(table[counted, 1], raters[counted])
@@ -79,19 +87,24 @@ def ratio_spreads(rows: npt.ArrayLike, instance: npt.ArrayLike, group: npt.Array
     """
     table, codes, of_row = np.asarray(rows).reshape(-1, 2), code_array("instance", instance), code_array("group", group)
     (of_sums, _), index = groups_of_rows(of_row, codes)
-    ends = np.searchsorted(of_sums, np.arange(n_groups), side="right")
-    return [_spread_of_sums(sums) for sums in np.split(cluster_sums(table, index), ends)[:n_groups]]
+    sums = cluster_sums(table, index)
 
+    def total(values: FloatArray) -> FloatArray:
+        return np.bincount(of_sums, values, minlength=n_groups)
 
-def _spread_of_sums(sums: FloatArray) -> Spread:
-    total = sums.sum(axis=0)
-    return Spread(
-        value=float(ratio(total)),
-        error=math.sqrt(jackknife_variance(sums)),
-        units=float(total[1]),
-        instances=int((sums[:, 1] > 0).sum()),
-        effective=effective_clusters(sums[:, 1]),
-    )
+    units, is_counted = total(sums[:, 1]), sums[:, 1] > 0
+    value = ratio(np.stack([total(sums[:, 0]), units], axis=1))
+    of_sums, sums = of_sums[is_counted], sums[is_counted]
+    instances = np.bincount(of_sums, minlength=n_groups)
+    effective = np.minimum(ratio(np.stack([units**2, total(sums[:, 1] ** 2)], axis=1)), instances)
+    # As `jackknife_variance`.
+    gap = sums[:, 0] - value[of_sums] * sums[:, 1]
+    moved = ratio(np.stack([gap, units[of_sums] - sums[:, 1]], axis=1))
+    moved[np.abs(gap) < 1e-12 * units[of_sums]] = 0.0
+    away = moved - ratio(np.stack([total(moved), instances], axis=1))[of_sums]
+    variance = np.where(instances > 1, ratio(np.stack([(instances - 1) * total(away**2), instances], axis=1)), np.nan)
+    columns = (value, np.sqrt(variance), units, instances, np.where(instances > 0, effective, 0.0))
+    return [Spread(*spread) for spread in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 def mean_interval(spread: Spread, *, floor: float = 0.0, ceiling: float = 1.0, level: float = 0.95) -> Bounds:

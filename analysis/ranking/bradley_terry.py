@@ -239,7 +239,7 @@ class _Model:
     def likelihood(self, theta: FloatArray, eta: FloatArray) -> FloatArray:
         """(rounds,) log-likelihood with the prior."""
         gap = theta[:, :, np.newaxis] - theta[:, np.newaxis, :]
-        total = np.logaddexp(_log_two_cosh(gap), eta[:, np.newaxis, np.newaxis])
+        total = self._total(gap, eta)
         ties = self.tied * np.where(self.free, eta, 0)
         prior = (self.prior * _log_two_cosh(theta)).sum(axis=1)
         # Every pair of systems stands twice in the matrix.
@@ -252,7 +252,8 @@ class _Model:
         """The steps of θ (rounds, n) and η (rounds,) that the second-order expansion asks for."""
         n = theta.shape[1]
         gap = theta[:, :, np.newaxis] - theta[:, np.newaxis, :]
-        tie = np.exp(eta[:, np.newaxis, np.newaxis] - np.logaddexp(_log_two_cosh(gap), eta[:, np.newaxis, np.newaxis]))
+        no_ties = np.isneginf(eta).all()
+        tie = np.zeros_like(gap) if no_ties else np.exp(eta[:, np.newaxis, np.newaxis] - self._total(gap, eta))
         lead = np.tanh(gap / 2) * (1 - tie)  # chance of a win less that of a loss
         slope = np.zeros((len(theta), n + 1))
         bend = np.zeros((len(theta), n + 1, n + 1))
@@ -268,6 +269,11 @@ class _Model:
         bend[:, :n, n] = bend[:, n, :n] = mixed
         step = np.linalg.solve(bend, slope[:, :, np.newaxis])[:, :, 0]
         return step[:, :n], step[:, n]
+
+    def _total(self, gap: FloatArray, eta: FloatArray) -> FloatArray:
+        """ln of the sum that chances of a win, a loss and a tie have as denominator."""
+        decided = _log_two_cosh(gap)
+        return decided if np.isneginf(eta).all() else np.logaddexp(decided, eta[:, np.newaxis, np.newaxis])
 
 
 def _log_two_cosh(x: FloatArray) -> FloatArray:
