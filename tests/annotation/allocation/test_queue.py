@@ -111,18 +111,6 @@ def test_a_channel_limits_its_people_and_their_batch() -> None:
 # Batches, the archive
 
 
-def test_two_batches_are_given_out_side_by_side_fewest_first() -> None:
-    study = make_study(instances=4)
-    add_instances(study, instances=4, dataset="mail")
-    batches = [make_batch(study), make_batch(study, name="mail", dataset="mail")]
-    for name in ("a", "b"):
-        claims_until_refused(make_annotator(study, name))[:0]
-
-    # Both batches have R = 2 and each annotator may have every HIT, so that after two of them nothing is free.
-    assert not Slot.objects.free().exists()
-    assert Counter(Slot.objects.values_list("batch", flat=True)) == {batch.pk: 8 for batch in batches}
-
-
 def test_the_hit_with_fewer_claims_comes_first_across_batches() -> None:
     study = make_study(instances=2)
     add_instances(study, instances=1, dataset="mail")

@@ -264,7 +264,7 @@ def test_who_withdraws_while_submitting_has_no_counted_work() -> None:
     assert Slot.objects.get().assignment is None
 
 
-@pytest.mark.parametrize("round_", range(4))
+@pytest.mark.parametrize("round_", range(2))
 def test_the_last_hit_is_changed_before_the_next_is_submitted_or_not_at_all(round_: int) -> None:
     study = make_study(instances=2, k=2)
     make_batch(study, raters=1)

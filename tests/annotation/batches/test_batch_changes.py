@@ -1,8 +1,6 @@
 """What becomes of a batch: drafts, launching, closing; more raters, more HITs; copies; and the commands for it."""
 
 import json
-import threading
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from io import StringIO
@@ -10,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
 
 from annotation.batches.changes import copy_batch, extend_batch
 from annotation.batches.sampling import SelectionSpec
@@ -18,6 +15,7 @@ from annotation.batches.services import create_batch, set_batch_status
 from annotation.core.errors import ClaimRefused, InvalidSelection, Unacceptable
 from annotation.models import Assignment, Batch, Event, Hit, Slot, Study
 from annotation.studies.configurations import configurations
+from tests.annotation.allocation.test_races import together, work_through
 from tests.annotation.batches.test_batches import chosen, layout, separate
 from tests.factories import (
     NOON,
@@ -310,40 +308,16 @@ def test_a_batch_grows_while_raters_claim() -> None:
     study = make_study(instances=6, k=2)
     batch = make_batch(study, select="random:4", pairs=1, raters=1)
     annotators = [make_annotator(study, f"r{number}") for number in range(3)]
-    problems: list[Exception] = []
-    start = threading.Barrier(4)
+    grown, *_rated = together(
+        [
+            lambda: extend_batch(batch=batch, more_raters=1, selection=SelectionSpec("all"), reason="x"),
+            *(partial(work_through, annotator) for annotator in annotators),
+        ]
+    )
 
-    def at_work(job: Any) -> None:
-        try:
-            start.wait(timeout=30)
-            job()
-        except Exception as error:
-            problems.append(error)
-        finally:
-            connection.close()
-
-    def rate_all(annotator: Any) -> None:
-        for _ in range(4):
-            try:
-                rate(claim(annotator))
-            except ClaimRefused:
-                return
-
-    jobs: list[Callable[[], object]] = [partial(rate_all, one) for one in annotators]
-    jobs.append(lambda: extend_batch(batch=batch, more_raters=1, selection=SelectionSpec("all"), reason="x"))
-    threads = [threading.Thread(target=at_work, args=[job]) for job in jobs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=120)
-
-    assert problems == []
+    assert isinstance(grown, Batch)
     for annotator in annotators:
-        while True:
-            try:
-                rate(claim(annotator))
-            except ClaimRefused:
-                break
+        work_through(annotator)
     filled = [hit.slots.exclude(assignment=None).count() for hit in batch.hits.all()]
     assert filled == [2] * 6
     assert Assignment.objects.counted().count() == 12

@@ -64,14 +64,6 @@ def test_all_takes_every_instance_once_with_slots_for_each_rater() -> None:
     )
 
 
-def test_systems_may_be_named_in_either_order() -> None:
-    study = make_study()
-
-    batch = make_batch(study, systems=("beta", "alpha"))
-
-    assert (batch.system_a.name, batch.system_b.name) == ("alpha", "beta")
-
-
 @pytest.mark.slow
 def test_random_takes_so_many_and_another_seed_takes_others() -> None:
     study = make_study(instances=30, k=1)

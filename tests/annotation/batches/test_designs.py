@@ -210,11 +210,6 @@ def test_a_batch_of_a_design_is_extended_and_copied_as_any(study: Study) -> None
     assert copy.hits.count() == 1
 
 
-def test_one_pair_is_made_as_before(study: Study) -> None:
-    batch = make_batch(study)
-    assert sorted(batch.hits.values_list("position", flat=True)) == list(range(6))
-
-
 def statuses(name: str = "d") -> Counter[str]:
     return Counter(Batch.objects.filter(name__startswith=f"{name}: ").values_list("status", flat=True))
 

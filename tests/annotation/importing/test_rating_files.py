@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from typing import Any
 
 import pytest
@@ -49,35 +48,16 @@ def refused(*records: dict[str, Any], **settings: Any) -> list[str]:
     return [str(problem) for problem in caught.value.lines]
 
 
+FULL = [
+    *("study", "elsewhere", "H1", "news-1", "news", "1", "alpha", "beta"),
+    *("1", "1", "r1", "person", "first", "1", "b", "placebo"),
+    *("", "clearer", "3.5", "9", "2024-05-01T12:00:00+00:00", "true", "false"),
+    *("", "0.0.9"),
+]
+
+
 def full(**changes: Any) -> dict[str, Any]:
-    return {
-        "study": "study",
-        "batch": "elsewhere",
-        "hit": "H1",
-        "instance_id": "news-1",
-        "dataset": "news",
-        "pair_index": "1",
-        "system_a": "alpha",
-        "system_b": "beta",
-        "generation_a_index": "1",
-        "generation_b_index": "1",
-        "rater": "r1",
-        "rater_kind": "person",
-        "stage": "first",
-        "rating": "1",
-        "shown_first": "b",
-        "arm": "placebo",
-        "table_variant": "",
-        "reason": "clearer",
-        "active_seconds": "3.5",
-        "wall_seconds": "9",
-        "rated_at": "2024-05-01T12:00:00+00:00",
-        "late": "true",
-        "excluded": "false",
-        "exclusion_reason": "",
-        "software_version": "0.0.9",
-        **changes,
-    }
+    return dict(zip(COLUMNS, FULL, strict=True)) | changes
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
@@ -319,9 +299,14 @@ def test_a_row_that_contradicts_a_stored_one_is_refused(change: dict[str, Any]) 
 def test_scripted_raters_are_marked_as_programs() -> None:
     study = make_study()
 
-    load(line(), scripted=True)
+    records = line(), line(rater="scripted-2")
+    load(*records, scripted=True)
 
-    assert list(study.annotators.values_list("code", "kind")) == [("scripted-r1", "scripted")]
+    assert load(*records, scripted=True) == StoredRatings(0, 2)
+    assert set(study.annotators.values_list("code", "kind")) == {
+        ("scripted-r1", "scripted"),
+        ("scripted-2", "scripted"),
+    }
 
 
 def test_a_program_never_takes_a_persons_code_nor_the_other_way_round() -> None:
@@ -382,33 +367,10 @@ def test_a_rating_points_to_the_table_that_was_shown() -> None:
     assert Rating.objects.get().table == table
 
 
-def test_a_scripted_raters_code_says_so_in_exports_too() -> None:
-    study = make_study()
-    row = {"instance_id": "news-1", "pair_index": 0, "system_a": "alpha", "system_b": "beta", "shown_first": "a"}
-    rows = [{**row, "rater": "bot", "rating": 1}, {**row, "rater": "scripted-2", "rating": 1}]
-    data = "\n".join(map(json.dumps, rows)).encode()
-
-    import_ratings(data=data, name="r.jsonl", slug=study.slug, scripted=True)
-    _, again = import_ratings(data=data, name="r.jsonl", slug=study.slug, scripted=True)
-
-    assert sorted(study.annotators.values_list("code", flat=True)) == ["scripted-2", "scripted-bot"]
-    assert (again.added, again.unchanged) == (0, 2)
-
-
 def test_ratings_without_a_batch_go_to_one_of_each_configuration() -> None:
     study = make_study(systems=("alpha", "beta", "gamma"))
-    row = {
-        "instance_id": "news-1",
-        "pair_index": 0,
-        "system_a": "alpha",
-        "shown_first": "a",
-        "rater": "r1",
-        "rating": 1,
-    }
-    data = "\n".join(json.dumps({**row, "system_b": other}) for other in ("beta", "gamma")).encode()
+    records = line(), line(system_b="gamma")
+    load(*records)
 
-    import_ratings(data=data, name="r.jsonl", slug=study.slug)
-    _, again = import_ratings(data=data, name="r.jsonl", slug=study.slug)
-
+    assert load(*records) == StoredRatings(0, 2)
     assert sorted(study.batches.values_list("name", flat=True)) == ["news: alpha / beta", "news: alpha / gamma"]
-    assert (again.added, again.unchanged) == (0, 2)

@@ -70,12 +70,6 @@ def test_an_instance_takes_no_more_systems_than_its_export_may_hold(monkeypatch:
     assert Generation.objects.count() == 3
 
 
-def test_three_systems_make_three_matchups() -> None:
-    load(study_line("i", generations={"a": ["1"], "b": ["2"], "c": ["3"]}))
-
-    assert list(Matchup.objects.values_list("system_a__name", "system_b__name")) == [("a", "b"), ("a", "c"), ("b", "c")]
-
-
 def test_the_same_file_again_changes_nothing_and_says_so() -> None:
     records = [
         study_line("a", metadata={"n": 1e23, "x": [0.1, 10**20]}, gold={"scores": {"alpha": 1e30}}),

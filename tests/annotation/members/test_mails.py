@@ -27,7 +27,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 def mails(settings: Any) -> Iterator[list[Any]]:
     settings.MAIL_ON = True
     settings.BASE_URL = "https://tandem.example.org"
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     return sent.outbox
 
 

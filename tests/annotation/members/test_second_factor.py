@@ -26,11 +26,6 @@ PASSWORD = "correct horse battery"
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-@pytest.fixture(autouse=True)
-def quick_passwords(settings: Any) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @pytest.fixture
 def boss() -> User:
     return User.objects.create_superuser("boss", password=PASSWORD)

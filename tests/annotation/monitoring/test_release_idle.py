@@ -1,23 +1,22 @@
 """Releasing every idle claim of a batch: who counts as idle, what becomes of their work, and who keeps theirs."""
 
 import json
-import threading
 from datetime import timedelta
 from io import StringIO
 from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from annotation.core.errors import AssignmentClosed, Unacceptable
+from annotation.core.errors import Unacceptable
 from annotation.hits.idle import idle_claims
 from annotation.models import Annotator, Assignment, Batch, Rating, Slot, Study
 from annotation.quality import exclusion
 from annotation.quality.exclusion import release_idle
 from annotation.rating.votes import save_vote, submit_assignment
+from tests.annotation.allocation.test_races import together
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
@@ -156,27 +155,10 @@ def test_who_acts_while_the_others_are_released_keeps_the_hit(
 def test_release_and_submission_at_one_moment_leave_one_place_and_no_lost_work() -> None:
     batch = make_batch(make_study(instances=1), raters=1)
     held = rate(claim(make_annotator(batch.study)), submit=False)
-    at, together, failed = NOON + timedelta(minutes=20), threading.Barrier(2), []
+    at = NOON + timedelta(minutes=20)
 
-    def together_with(act: Any) -> None:
-        try:
-            together.wait()
-            act()
-        except AssignmentClosed:
-            pass
-        except Exception as error:
-            failed.append(error)
-        finally:
-            connection.close()
+    together([lambda: release(batch, at), lambda: submit_assignment(assignment=held, at=at)])
 
-    acts = [lambda: release(batch, at), lambda: submit_assignment(assignment=held, at=at)]
-    threads = [threading.Thread(target=together_with, args=[act]) for act in acts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert failed == []
     assert Assignment.objects.counted().get() == held
     assert Slot.objects.get().assignment == held
 

@@ -49,7 +49,7 @@ def test_a_pair_is_flagged_on_the_page_and_without_javascript(study: Study) -> N
     client, assignment = at_work(study)
     key, address = first_key(assignment), f"/rate/hit/{assignment.key}/flag/"
 
-    plain = client.post(address, {"pair_key": key, "kind": "language", "comment": "It is Latin."})
+    plain = client.post(address, {"pair_key": key, "kind": "language", "comment": " It is Latin. "})
     assert plain.headers["Location"] == f"/rate/hit/{assignment.key}/#pair-{key}"
     card = client.post(address, {"pair_key": key, "kind": "other", "comment": ATTACK}, headers=HTMX)
 

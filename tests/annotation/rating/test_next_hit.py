@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from annotation.allocation.claims import claim_hit, return_hit
 from annotation.annotators.consent import answer_consent
-from annotation.annotators.participants import channel_of
 from annotation.models import Annotator, Assignment, Display, Rating, Slot, Study, VoteChange
 from annotation.recruitment.channels import invitation_channel
 from annotation.recruitment.invitations import invite
@@ -220,16 +219,6 @@ def test_closing_the_first_votes_shows_the_second_part(browser: Client, study: S
     assert Display.objects.filter(second_shown_at=None).count() == 0
 
 
-def test_a_submission_takes_few_queries(
-    browser: Client, annotator: Annotator, django_assert_max_num_queries: Any
-) -> None:
-    submit(browser, rated(annotator))
-    done = current(annotator)
-    rate(done, submit=False)
-    with django_assert_max_num_queries(25):
-        assert submit(browser, done).status_code == 200
-
-
 def waiting_vote(assignment: Assignment, choice: str = "left", **more: str) -> dict[str, str]:
     """Return the fields of a vote that goes with the submission of a HIT of one pair."""
     key = assignment.displays.get().pair.key
@@ -260,19 +249,3 @@ def test_a_hit_of_one_pair_takes_18_statements_with_its_vote() -> None:
     assert second.state == Assignment.State.SUBMITTED
     rating = Rating.objects.get(display__assignment=second)
     assert (rating.choice, VoteChange.objects.count()) == ("right", 2)
-
-
-def test_the_channel_of_an_invited_rater_is_asked_for_once(study: Study) -> None:
-    channel = invitation_channel(study=study)
-    [link] = invite(channel=channel, count=1, base_url="", at=timezone.now())
-    annotator, browser = Annotator.objects.get(code=link.rater), Client()
-    browser.post(link.link)
-    answer_consent(annotator=annotator, accepted=True, at=timezone.now())
-    submit(browser, rated(annotator))
-    done = current(annotator)
-    rate(done, submit=False)
-    with CaptureQueriesContext(connection) as captured:
-        assert submit(browser, done).status_code == 200
-    assert len([query for query in captured if "annotation_channel" in query["sql"]]) == 1
-    assert channel_of(Annotator.objects.get(pk=annotator.pk)) == channel
-    assert channel_of(make_annotator(study, "ann-2")) is None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from annotation.core.errors import FirstVotesLocked, Unacceptable, VoteConflict, VotesMissing
+from annotation.core.errors import FirstVotesLocked, Unacceptable, VotesMissing
 from annotation.hits.displays import mark_shown
 from annotation.models import Assignment, Rating, Study, VoteChange
 from annotation.privacy.own_data import data_of
@@ -440,18 +440,3 @@ def test_more_questions_take_few_more_queries(django_assert_max_num_queries: Any
     with django_assert_max_num_queries(11):
         sent = {"pair_key": key, "choice": "left", "question": "2", "version": "0"}
         assert client.post(f"{address}vote/", sent, headers=HTMX).status_code == 200
-
-
-def test_another_pages_answer_to_another_question_is_no_conflict() -> None:
-    assignment = claim(make_annotator(study_asking()))
-    key = keys_of(assignment)[0]
-
-    def vote(page: str, question: int, choice: str) -> None:
-        sent = ClientReport(page=page, version=0)
-        save_vote(assignment=assignment, pair_key=key, question=question, choice=choice, at=NOON, report=sent)
-
-    vote("one", 0, "left")
-    vote("two", 2, "left")
-    vote("one", 1, "both-bad")
-    with pytest.raises(VoteConflict):
-        vote("one", 2, "right")

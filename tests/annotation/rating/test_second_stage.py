@@ -17,7 +17,7 @@ from annotation.core.errors import (
     VotesMissing,
 )
 from annotation.models import ArmDraw, Assignment, ComparisonTable, Flag, Pair, Rating, Study, VoteChange
-from annotation.rating.flags import flag_pair, flag_row
+from annotation.rating.flags import flag_row
 from annotation.rating.second_stage import current_display, reveal, save_second_vote, shown_rows
 from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
@@ -318,21 +318,3 @@ def test_a_row_is_flagged_once_and_can_be_taken_back() -> None:
     assert Flag.objects.get().taken_back_at == NOON
     with pytest.raises(UnknownName, match="no such row"):
         flag_row(assignment=assignment, pair_key=key, row=2, take_back=False, at=NOON)
-
-
-@pytest.mark.engine
-def test_a_pair_is_flagged_once_a_kind_with_the_latest_comment() -> None:
-    study = make_study()
-    make_batch(study)
-    assignment = claim(make_annotator(study))
-    key = keys(assignment)[0]
-
-    for comment in ("cut off", " cut off after two words\x00 "):
-        flag_pair(assignment=assignment, pair_key=key, kind="empty", comment=comment, at=NOON)
-    flag_pair(assignment=assignment, pair_key=key, kind="other", comment="", at=NOON)
-    for kind in ("", "unsupported-row", "nonsense"):
-        with pytest.raises(Unacceptable):
-            flag_pair(assignment=assignment, pair_key=key, kind=kind, comment="", at=NOON)
-
-    found = Flag.objects.order_by("kind").values_list("kind", "comment")
-    assert list(found) == [("empty", "cut off after two words"), ("other", "")]
