@@ -8,6 +8,7 @@ from playwright.sync_api import Page, Route, expect
 
 from annotation.models import Assignment
 from tests.browser import walk
+from tests.browser.outbox import expect_saved
 from tests.browser.realistic import realistic_batch
 from tests.browser.walk import card, release, step
 from tests.factories import make_annotator, make_batch, make_study
@@ -21,12 +22,6 @@ def checked(page: Page) -> list[str | None]:
     return [
         pair.locator(":checked").get_attribute("value") if pair.locator(":checked").count() else None for pair in pairs
     ]
-
-
-def expect_saved(page: Page, *places: int) -> None:
-    """Wait until these pairs say that they are saved."""
-    for place in places:
-        expect(walk.pair(page, place).locator(".saved")).to_contain_text("Saved at")
 
 
 def test_hits_are_rated_by_keys_alone(open_as: OpenAs, transactional_db: None) -> None:

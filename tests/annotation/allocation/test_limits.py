@@ -100,6 +100,7 @@ def test_slots_are_made_for_the_hits_that_are_named_and_no_others() -> None:
 # Plans
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -55,6 +55,7 @@ def test_csv_with_ids_and_sources(tmp_path: Path) -> None:
         command(tmp_path / "texts.csv")
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("row", "told"),
     [

@@ -197,17 +197,18 @@ FIRST = ratings(rating("ann"), rating("bob", 2), rating("ann", 1, 0, stage="revi
 WAYS: dict[str, list[Callable[[], object]]] = {
     "the same ratings again": [FIRST, FIRST],
     "other people on the same HITs": [FIRST, ratings(rating("dan"), rating("eve", 2), rating("dan", 1, 1))],
-    "the same people on other HITs": [
-        FIRST,
-        ratings(rating("ann", 2), rating("bob", 3), rating("cem", 1, batch="own2")),
-    ],
-    "more pairs of the same assignments": [
-        ratings(rating("ann", rated_at="2026-03-01T12:00:00Z")),
-        ratings(rating("ann", 1, 1, rated_at="2026-03-01T13:00:00Z"), rating("ann", 3)),
-    ],
-    "a second vote and another question on the same displays": [
-        FIRST,
-        ratings(rating("bob", 2, stage="revised"), rating("ann", question="fluency"), rating("bob", 2, 1)),
+    "more of the same people": [
+        ratings(
+            rating("ann", rated_at="2026-03-01T12:00:00Z"),
+            rating("bob", 2, rated_at="2026-03-01T12:00:00Z"),
+            rating("cem", 3, batch="own"),
+        ),
+        ratings(
+            *(rating("ann", 3), rating("bob", 3), rating("cem", 1, batch="own2")),
+            rating("ann", 1, 1, rated_at="2026-03-01T13:00:00Z"),
+            rating("bob", 2, 1, rated_at="2026-03-01T11:00:00Z"),
+            *(rating("bob", 2, stage="revised"), rating("ann", question="fluency"), rating("cem", 3, 1, batch="own")),
+        ),
     ],
     "further instances": [
         FIRST,
@@ -220,10 +221,6 @@ WAYS: dict[str, list[Callable[[], object]]] = {
     "more judgments by the same judge": [
         judgments("news-1,0,j,ab,a", "news-2,1,j,ba,", "news-2,1,k,ba,tie"),
         judgments("news-1,0,j,ab,a", "news-1,0,j,ba,a", "news-3,0,j,ab,b", "news-3,0,new,ab,b"),
-    ],
-    "later times of the same assignments": [
-        ratings(rating("ann", rated_at="2026-03-01T12:00:00Z"), rating("bob", rated_at="2026-03-01T12:00:00Z")),
-        ratings(rating("ann", 1, 1, rated_at="2026-03-01T11:00:00Z"), rating("bob", 1, 1)),
     ],
     "votes on known and new prompts and systems": [votes(), votes((2, 3), "wu"), votes((1, 4), "u", "z")],
     "battles": [battles()],
@@ -263,7 +260,13 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(staging, "PART", 2)
 
 
-@pytest.mark.parametrize("way", WAYS)
+# Read by other formats, and staged as battles are.
+AS_BATTLES = ("tasks of Label Studio", "annotations of AlpacaEval")
+
+
+@pytest.mark.parametrize(
+    "way", [pytest.param(way, marks=pytest.mark.weekly if way in AS_BATTLES else ()) for way in WAYS]
+)
 def test_staged_rows_end_up_as_those_stored_in_one_transaction(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with undone_at_the_end():
         whole = run(WAYS[way])
@@ -344,7 +347,9 @@ def after_each_move(monkeypatch: pytest.MonkeyPatch, step: Callable[[], object])
     monkeypatch.setattr(staging, "_execute", lambda sql: (execute(sql), step()))
 
 
-@pytest.mark.parametrize("way", MOVED)
+@pytest.mark.parametrize(
+    "way", [pytest.param(way, marks=pytest.mark.weekly if way != MOVED[0] else ()) for way in MOVED]
+)
 def test_rows_that_had_not_moved_when_the_process_was_killed_are_moved_later(
     way: str, in_many_moves: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -112,7 +112,7 @@ def test_a_pair_that_is_not_on_the_hit_is_a_404(study: Study) -> None:
     _, _, other = at_hit(study, "other")
     foreign = other.displays.select_related("pair")[0].pair.key
 
-    for what, key in (("vote", foreign), ("vote", ""), ("vote", "x" * 100), ("second", foreign)):
+    for what, key in (("vote", foreign), ("vote", ""), ("vote", "x" * 100), ("vote", "a\x00b"), ("second", foreign)):
         part = send(client, address, what, pair_key=key, choice="left")
         assert (part.status_code, "<html" in part.text) == (404, False)
         assert "That pair is not on this page" in part.text

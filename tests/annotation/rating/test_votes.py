@@ -8,7 +8,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from annotation.annotators.consent import answer_consent
-from annotation.core.errors import AssignmentClosed, ConsentNeeded, Unacceptable, VoteConflict
+from annotation.core.errors import AnnotationError, AssignmentClosed, ConsentNeeded, Unacceptable, VoteConflict
 from annotation.core.version import VERSION
 from annotation.hits.displays import mark_shown
 from annotation.hits.slots import release_expired
@@ -295,6 +295,8 @@ def test_a_changed_consent_text_is_a_new_version_and_line_ends_are_no_change() -
 
     changed = save_settings(study=study, consent_text="First line.\nAnother.")
     assert changed.consent_version == 2
+    with pytest.raises(AnnotationError):
+        save_settings(study=changed, consent_text="")
 
 
 # The database's own guard

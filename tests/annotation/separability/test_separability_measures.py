@@ -417,13 +417,6 @@ def test_an_instance_without_a_systems_texts_is_named() -> None:
         compute_separability(study=study)
 
 
-def test_a_single_text_says_why_there_is_no_separability() -> None:
-    study = study_of({"alpha": ["cat"], "beta": ["sun", "sea"]}, APART)
-    compute_separability(study=study)
-    whys = [one.why_undefined for one in Alignment.objects.order_by("matchup__instance__position")]
-    assert whys == ["system A with a single generation", ""]
-
-
 # A computation that is cut off
 
 

@@ -109,25 +109,16 @@ def test_a_system_with_one_text_has_no_separability_and_no_nought() -> None:
     first = Alignment.objects.order_by("matchup__instance__position").first()
     assert first is not None
     assert (first.self_a, first.self_b, first.cross, first.separability) == (None, 0.0, 0.0, None)
+    assert first.why_undefined == "system A with a single generation"
     assert result.undefined == 1
     assert np.isnan(values(study)[0])
     assert values(study)[1] == pytest.approx(0.75)
-
-
-def test_a_constant_group_is_an_error_that_names_it_and_stores_nothing() -> None:
-    study = study_of(SAME)
-
-    with pytest.raises(AnnotationError, match=r"separability of news: alpha / beta: every alignment .* is 1\.0"):
-        compute_separability(study=study)
-
-    assert SeparabilityRun.objects.count() == 0
 
 
 @pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"similarity": "vibes"}, "vibes"),
         ({"group": "planet"}, "group is 'planet'; it must be configuration, study, or MIN,MAX"),
         ({"group": "1,0"}, "MIN must be below MAX"),
         ({"group": "nan,1"}, "MIN must be below MAX"),

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.batches.services import set_batch_status
-from annotation.core.errors import AnnotationError, InvalidSelection, SettingFixed
+from annotation.core.errors import InvalidSelection, SettingFixed
 from annotation.models import Batch, ComparisonTable, Pair, Study
 from annotation.studies.services import save_settings
 from annotation.studies.settings_form import GROUPS, StudySettingsForm
@@ -316,14 +316,6 @@ def test_a_wrong_setting_from_a_shell_is_refused(study: Study, setting: str, pro
     with pytest.raises(CommandError, match=problem):
         call_command("configure_study", "stored", "title=Other", setting)
     assert Study.objects.get().title == "stored"
-
-
-def test_consent_text_from_a_shell_is_a_new_version(capsys: pytest.CaptureFixture[str]) -> None:
-    make_study()
-    configure(capsys, "consent_text=Another.")
-    assert Study.objects.get(slug="study").consent_version == 2
-    with pytest.raises(AnnotationError):
-        save_settings(study=Study.objects.get(slug="study"), consent_text="")
 
 
 def test_families_of_systems_are_set_and_shown(client: Client, capsys: pytest.CaptureFixture[str]) -> None:

@@ -387,26 +387,6 @@ def run(*words: str) -> Any:
     return json.loads(out.getvalue())
 
 
-def test_command_does_what_the_page_does(channel: Channel, prolific: ProlificServer) -> None:
-    come(channel)
-    come(channel, pid=OTHER_PID, session=OTHER_SESSION)
-    for session, pid in ((SESSION, PID), (OTHER_SESSION, OTHER_PID)):
-        prolific.add(session, pid, "AWAITING REVIEW")
-
-    assert run("sync", "study") == {"seen": 2, "new": 0, "changed": 2, "unreadable": 0}
-    assert run("bonus", "study", SESSION, "--amount", "1")["done_before"] is False
-    assert run("bonus", "study", SESSION, "--amount", "1.00")["done_before"] is True
-    assert run("approve", "study", SESSION) == {
-        "submission": SESSION,
-        "action": f"approve:{SESSION}",
-        "state": "approved",
-        "done_before": False,
-    }
-    assert run("reject", "study", OTHER_SESSION, "--reason", WORDS, "--category", "OTHER")["state"] == "rejected"
-    assert run("release", "study", SESSION) == {"submission": SESSION, "released": True}
-    assert prolific.paid(SESSION) == [100.0]
-
-
 def test_command_ends_with_words_when_it_cannot(channel: Channel) -> None:
     come(channel)
 
