@@ -1,4 +1,4 @@
-"""The database tables of people rating; each module is named after the room that writes its tables.
+"""The database tables of people rating. Each module is named after the room that writes its tables.
 
 May use questions and core.
 """

@@ -1,4 +1,4 @@
-"""Which arm a rater or an instance was drawn into."""
+"""Arms drawn for raters and instances."""
 
 from django.db import models
 from django.db.models import Q

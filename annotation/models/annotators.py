@@ -14,7 +14,7 @@ class AnnotatorQuerySet(models.QuerySet["Annotator"]):
     """Annotators by state."""
 
     def present(self) -> "AnnotatorQuerySet":
-        """Return those who have not withdrawn; data of the others may not be shown or exported."""
+        """Return those who have not withdrawn. Data of the others may not be shown or exported."""
         return self.filter(withdrawn_at=None)
 
 

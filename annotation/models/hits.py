@@ -35,7 +35,7 @@ class Batch(models.Model):
         IMPORTED = "imported", "Imported"
 
     class Purpose(models.TextChoices):
-        """Only ratings enter findings; the other two assess the rater."""
+        """Only ratings enter findings. The other two assess the rater."""
 
         RATING = "rating", "Ratings"
         QUALIFICATION = "qualification", "Qualification: before the first HIT, with feedback"

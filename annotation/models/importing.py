@@ -1,4 +1,4 @@
-"""Imported content: systems, instances, generations, matchups, pairs and comparison tables; and the files it comes from."""
+"""Imported content (systems, texts, pairs, comparison tables), and its files."""
 
 from typing import Any
 
@@ -131,7 +131,7 @@ class ComparisonTable(models.Model):
 
 
 class Upload(models.Model):
-    """Files that were sent to be read into a study, and what came of it; see `reporting.uploads.jobs`."""
+    """Files to be imported into a study, and the result. See `reporting.uploads.jobs`."""
 
     class Status(models.TextChoices):
         QUEUED = "queued"

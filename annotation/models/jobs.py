@@ -1,4 +1,4 @@
-"""What rows of long work have in common."""
+"""The common part of jobs."""
 
 from datetime import datetime, timedelta
 from typing import ClassVar
@@ -15,7 +15,7 @@ def lease_expired(since: datetime) -> bool:
 
 
 class Job(models.Model):
-    """Long work that one process at a time holds by a lease; each kind is a table with its settings and results.
+    """Long work that one process at a time holds by a lease. Each kind is a table with its settings and results.
 
     worked_by    : path of the function that does the work
     stops_itself : it watches the worker's stop flag; others are ended at once, and begin again
@@ -59,7 +59,7 @@ class Job(models.Model):
 
     @property
     def seconds_left(self) -> float | None:
-        """The time that the rest takes at the present rate; `None` if that is unknown."""
+        """The time that the rest takes at the present rate, or `None` if that is unknown."""
         return (self.total - self.done) / self.rate if self.rate and self.is_at_work else None
 
     @property

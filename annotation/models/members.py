@@ -30,7 +30,7 @@ def main_group() -> ResearchGroup:
 
 
 class Role(models.TextChoices):
-    """What a user may do in a study, in a group's studies, or in all."""
+    """A user's permissions in a study, in a group's studies, or in all."""
 
     ANNOTATOR = "annotator", "Annotator"
     RESEARCHER = "researcher", "Researcher"
@@ -76,7 +76,7 @@ class AuditQuerySet(models.QuerySet["AuditEntry"]):
 
 
 class AuditEntry(models.Model):
-    """What a researcher or an admin sent: who, when, to which page, about what, with which result. It holds keys only."""
+    """A request of a researcher or an admin: sender, time, page, subject and result. It holds keys only."""
 
     happened_at = models.DateTimeField(default=timezone.now, db_index=True)
     account = models.PositiveBigIntegerField(help_text="The account's number; it may be gone.")
@@ -97,7 +97,7 @@ class AuditEntry(models.Model):
         return f"{self.happened_at:%Y-%m-%d %H:%M:%S} {self.account} {self.method} {self.action}"
 
     def save(self, *args: Any, **named: Any) -> None:
-        """Add the row; one that is there is not changed."""
+        """Add the row, unless it exists."""
         if not self._state.adding:
             raise TypeError("the audit log is append-only")
         super().save(*args, **named)

@@ -53,7 +53,7 @@ class Assignment(models.Model):
         RETURNED = "returned", "Returned"
 
     class Purpose(models.TextChoices):
-        """Only ratings hold a slot and enter rating sets; the others assess the rater."""
+        """Only ratings hold a slot and enter rating sets. The others assess the rater."""
 
         RATING = "rating", "Rating"
         QUALIFICATION = "qualification", "Qualification"
@@ -180,12 +180,12 @@ class AnswerQuerySet(models.QuerySet[Row]):
     """Answers to a study's questions."""
 
     def for_question(self, question: int) -> Self:
-        """Return the answers to one question; 0 is the main one."""
+        """Return the answers to one question. 0 is the main one."""
         return self.filter(question=question)
 
 
 class Answered(models.Model):
-    """What is recorded of an answer to one question of a pair."""
+    """The recorded answer to one question of a pair."""
 
     study_path: ClassVar = "display__assignment__hit__batch__study"
 
@@ -220,7 +220,7 @@ class Answered(models.Model):
 
 
 class Rating(Answered):
-    """A vote on one question of one pair; the times on the pair are kept with the main question."""
+    """A vote on one question of one pair. The times on the pair are kept with the main question."""
 
     class Stage(models.TextChoices):
         FIRST = "first", "First vote"
@@ -267,7 +267,7 @@ class Rating(Answered):
 
 
 class VoteChange(Answered):
-    """The history of votes: one row per received choice; rows are added, never changed."""
+    """The history of votes: one row per received choice. Rows are added, never changed."""
 
     display = models.ForeignKey(Display, on_delete=models.CASCADE, related_name="+")
     stage = models.CharField(max_length=10, choices=Rating.Stage.choices)

@@ -118,7 +118,7 @@ class Submission(models.Model):
 
 
 class PlatformAction(models.Model):
-    """A request to a platform; `key` makes retries idempotent."""
+    """A request to a platform. `key` makes retries idempotent."""
 
     class State(models.TextChoices):
         PENDING = "pending", "Not answered yet"

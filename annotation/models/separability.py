@@ -16,7 +16,7 @@ _NOT_DRAWN = -1  # replaces NULL in the constraint, since NULLs are never equal
 
 
 class Measured(models.Model):
-    """Settings of the measure by which alignments are computed; runs that differ in one of them coexist."""
+    """Settings of the measure by which alignments are computed. Runs that differ in one of them coexist."""
 
     similarity = models.CharField(max_length=60)
     model = models.CharField(
@@ -99,7 +99,7 @@ class RawAlignment(models.Model):
 
 
 class Alignment(RawAlignment):
-    """Raw mean similarities of one matchup, and the separability of the normalised ones; NULL where undefined."""
+    """Raw mean similarities of one matchup, and the separability of the normalised ones. NULL where undefined."""
 
     run = models.ForeignKey(SeparabilityRun, on_delete=models.CASCADE, related_name="alignments")
     matchup = models.ForeignKey(Matchup, on_delete=models.CASCADE, related_name="alignments")
@@ -114,13 +114,13 @@ class Alignment(RawAlignment):
 
     @property
     def why_undefined(self) -> str:
-        """Why there is no separability; empty if there is one."""
+        """Why there is no separability, or an empty string if there is one."""
         single = [name for name, value in (("A", self.self_a), ("B", self.self_b)) if value is None]
         return f"system {' and system '.join(single)} with a single generation" if single else ""
 
 
 class StagedAlignment(RawAlignment):
-    """A partial result of a computation that is under way or was interrupted; the next one reuses it.
+    """A partial result of a computation that is under way or was interrupted. The next one reuses it.
 
     Not read by findings. Rows are deleted when the whole computation has been stored.
     """
@@ -139,7 +139,7 @@ class StagedAlignment(RawAlignment):
 
 
 class SeparabilityJob(Job):
-    """A computation requested on the web; its progress counts matchups whose alignments are computed."""
+    """A computation requested on the web. Its progress counts matchups whose alignments are computed."""
 
     worked_by = "annotation.separability.jobs.compute"
     stops_itself = False
@@ -158,7 +158,7 @@ class SeparabilityJob(Job):
 
 
 class TextVector(models.Model):
-    """The vector of one text by one model; the text itself is not stored here."""
+    """The vector of one text by one model. The text itself is not stored here."""
 
     model = models.CharField(max_length=64, help_text="Fingerprint: SHA-256 of weights and settings.")
     text_sha256 = models.CharField(max_length=64)

@@ -40,7 +40,7 @@ SHARE = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 
 
 class TaskKind(models.TextChoices):
-    """What the systems were asked to do; picks a judge's prompt."""
+    """The task of the systems, which selects a judge's prompt."""
 
     SUMMARIZATION = "summarization", "Summarisation"
     SUMMARIZATION_CONCISE = "summarization-concise", "Concise summarisation"
@@ -55,7 +55,7 @@ class TaskKind(models.TextChoices):
 
 
 class Protocol(models.TextChoices):
-    """How many votes a rater gives on one pair."""
+    """The number of votes of a rater on one pair."""
 
     ONE_STAGE = "one-stage", "One vote on each pair"
     TWO_STAGE = "two-stage", "A vote on each pair, then a second one beside a comparison table"
@@ -69,7 +69,7 @@ class PairOrder(models.TextChoices):
 
 
 class FirstReason(models.TextChoices):
-    """Whether raters say why, on each pair, in the first stage."""
+    """Reasons asked of raters on each pair in the first stage."""
 
     OFF = "off", "Not asked"
     OPTIONAL = "optional", "May be given"
@@ -77,7 +77,7 @@ class FirstReason(models.TextChoices):
 
 
 class ArmUnit(models.TextChoices):
-    """What is split into arms."""
+    """The unit that is split into arms."""
 
     RATER = "rater", "Raters: each is in one arm throughout"
     INSTANCE = "instance", "Instances: each is in one arm for every rater"
@@ -87,19 +87,19 @@ class StudyQuerySet(models.QuerySet["Study"]):
     """Studies by permission and state."""
 
     def visible_to(self, user: "AbstractBaseUser | AnonymousUser", *roles: str) -> "StudyQuerySet":
-        """Return studies in which `user` holds one of `roles`; all of them for a site admin.
+        """Return studies in which `user` holds one of `roles`, or all for a site admin.
 
         `limited_to`, of a user in whose name a token is used, are the ids of the only studies that it opens.
         """
         limit = getattr(user, "limited_to", None)
-        within = self if limit is None else self.filter(pk__in=limit)
+        studies = self if limit is None else self.filter(pk__in=limit)
         if getattr(user, "is_superuser", False):
-            return within
+            return studies
         if not user.is_authenticated:
             return self.none()
         grants = user.role_grants.filter(role__in=roles).order_by()  # type: ignore[attr-defined]
         in_group = models.Q(group__in=grants.filter(study=None).values("group_id"))
-        return within.filter(in_group | models.Q(pk__in=grants.filter(group=None).values("study_id")))
+        return studies.filter(in_group | models.Q(pk__in=grants.filter(group=None).values("study_id")))
 
     def readable(self) -> "StudyQuerySet":
         """Return studies to which no rows of an import are moving."""
@@ -116,7 +116,7 @@ class StudyQuerySet(models.QuerySet["Study"]):
         return self.filter(in_group | models.Q(pk__in=grants.filter(group=None).values("study_id")))
 
     def with_work_for(self, user_id: int) -> "StudyQuerySet":
-        """Return studies with open batches or a claim of the user; the latter come first."""
+        """Return studies with open batches or a claim of the user, claims first."""
         # Subqueries, since a join would multiply batches by assignments.
         study = models.OuterRef("pk")
         batches, assignments = apps.get_model("annotation", "Batch"), apps.get_model("annotation", "Assignment")
@@ -465,7 +465,7 @@ class Study(models.Model):
         return self.pay_per_hit is not None
 
     def pay_for(self, hits: int) -> Decimal | None:
-        """Return the pay for so many HITs; None where no pay is named."""
+        """Return the pay for so many HITs, or None where no pay is named."""
         return None if self.pay_per_hit is None else self.pay_per_hit * hits
 
     @property
@@ -475,7 +475,7 @@ class Study(models.Model):
 
     @property
     def text_options(self) -> dict[str, bool]:
-        """How `shown_text` shows sources and generations."""
+        """The options with which `shown_text` shows sources and generations."""
         return {"rendered": self.render_markdown, "math": self.render_math}
 
     @property
@@ -517,7 +517,7 @@ class ImportRecord(models.Model):
 
 
 class Event(models.Model):
-    """A decision about a study, a batch, a rater or an assignment; rows are added, never changed."""
+    """A decision about a study, a batch, a rater or an assignment. Rows are added, never changed."""
 
     class Kind(models.TextChoices):
         AMENDMENT = "amendment", "The protocol was amended"

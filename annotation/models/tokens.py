@@ -8,7 +8,7 @@ from annotation.models.studies import Study
 
 
 class Scope(models.TextChoices):
-    """What a token may do, of what its owner may do."""
+    """The part of its owner's permissions that a token has."""
 
     READ = "read", "Read"
     MANAGE = "manage", "Manage raters and batches"
@@ -17,7 +17,7 @@ class Scope(models.TextChoices):
 
 
 class ApiToken(models.Model):
-    """A token; the key itself is not stored."""
+    """A token. The key itself is not stored."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=100)

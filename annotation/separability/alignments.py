@@ -65,36 +65,36 @@ class AlignmentRows:
 
 def align(
     study: Study,
-    found: Sequence[Configuration],
+    configurations: Sequence[Configuration],
     measure: AlignmentMeasure,
     runs: Mapping[tuple[str, int, int], SeparabilityRun],
     progress: Progress,
 ) -> tuple[list[AlignmentRows], bool]:
-    """Return the raw alignments of every matchup of these configurations; only stale ones are computed.
+    """Return the raw alignments of every matchup of these configurations. Only stale ones are computed.
 
     runs    : the stored runs by this measure, by `Configuration.key`
     returns : those of each configuration; and whether any are staged, by this computation or an earlier one
     Raises: AnnotationError naming the instance whose alignment can't be computed.
     """
-    everything = [_stored_alignments(configuration, runs.get(configuration.key)) for configuration in found]
+    everything = [_stored_alignments(configuration, runs.get(configuration.key)) for configuration in configurations]
     staged_before = _staged_alignments(study, measure)
     stale = _stale(everything, measure, staged_before)
-    total = sum(len(one.matchups) for one in everything)
-    left = sum(map(len, stale.values()))
-    progress(total - left, total)
-    systems = {one.pk: one.name for each in found for one in (each.system_a, each.system_b)}
+    total = sum(len(instance.matchups) for instance in everything)
+    remaining = sum(map(len, stale.values()))
+    progress(total - remaining, total)
+    systems = {instance.pk: instance.name for each in configurations for instance in (each.system_a, each.system_b)}
     staged = _Staging(measure)
     for portion in read_texts(sorted(stale), systems, measure):
         _compute(portion, stale, measure, staged)
         staged.flush_if_due()
-        left -= sum(len(stale[one.pk]) for one in portion)
-        progress(total - left, total)
+        remaining -= sum(len(stale[instance.pk]) for instance in portion)
+        progress(total - remaining, total)
     return everything, bool(staged_before) or staged.has_stored
 
 
 def _stored_alignments(configuration: Configuration, run: SeparabilityRun | None) -> AlignmentRows:
     """Read the matchups of a configuration, with their stored alignments."""
-    one = AlignmentRows(configuration, run)
+    rows_stored = AlignmentRows(configuration, run)
     # By `instance_id`, so that instances, whose sources may be long, are not read.
     rows = configuration.matchups().order_by("instance_id")
     columns: tuple[str, ...] = ("pk", "instance_id")
@@ -104,17 +104,17 @@ def _stored_alignments(configuration: Configuration, run: SeparabilityRun | None
         columns = (*columns, *(f"known__{name}" for name in names))
     fetched = rows.values_list(*columns).iterator(chunk_size=FETCHED)
     listed = list(zip(*fetched, strict=True)) or [()] * len(columns)
-    one.matchups, one.instances = list(listed[0]), list(listed[1])
-    size = len(one.matchups)
-    one.is_fresh = np.zeros(size, dtype=bool)
+    rows_stored.matchups, rows_stored.instances = list(listed[0]), list(listed[1])
+    size = len(rows_stored.matchups)
+    rows_stored.is_fresh = np.zeros(size, dtype=bool)
     if run is None:
-        one.kept, one.digests = [None] * size, [""] * size
-        one.raw, one.delta = np.full((size, 3), np.nan), np.full(size, np.nan)
+        rows_stored.kept, rows_stored.digests = [None] * size, [""] * size
+        rows_stored.raw, rows_stored.delta = np.full((size, 3), np.nan), np.full(size, np.nan)
     else:
-        one.kept, one.digests = list(listed[2]), [digest or "" for digest in listed[3]]
-        one.raw = np.array(listed[4:7], dtype=np.float64).reshape(3, size).T.copy()
-        one.delta = np.array(listed[7], dtype=np.float64)
-    return one
+        rows_stored.kept, rows_stored.digests = list(listed[2]), [digest or "" for digest in listed[3]]
+        rows_stored.raw = np.array(listed[4:7], dtype=np.float64).reshape(3, size).T.copy()
+        rows_stored.delta = np.array(listed[7], dtype=np.float64)
+    return rows_stored
 
 
 def _staged_alignments(study: Study, measure: AlignmentMeasure) -> _Staged:
@@ -126,28 +126,28 @@ def _staged_alignments(study: Study, measure: AlignmentMeasure) -> _Staged:
 
 def _stale(everything: Sequence[AlignmentRows], measure: AlignmentMeasure, staged: _Staged) -> dict[int, list[_Place]]:
     """Return the matchups to compute, by instance, after reusing staged alignments."""
-    instances = sorted(set(chain.from_iterable(one.instances for one in everything)))
-    systems = set(chain.from_iterable(one.systems for one in everything))
+    instances = sorted(set(chain.from_iterable(rows_stored.instances for rows_stored in everything)))
+    systems = set(chain.from_iterable(rows_stored.systems for rows_stored in everything))
     key, draws = measure.sha256, measure.seed is not None
     stale: dict[int, list[_Place]] = {}
     ends = [0] * len(everything)  # of the rows done so far, which are in the order of instances
-    for window, found in system_digests(instances, systems):
-        for place, one in enumerate(everything):
-            a, b = one.systems
-            start, ends[place] = ends[place], bisect_right(one.instances, window[-1])
-            for row in range(start, ends[place]):
-                instance = one.instances[row]
-                of_a, of_b = found.get((instance, a), ""), found.get((instance, b), "")
+    for window, digests in system_digests(instances, systems):
+        for index, rows_stored in enumerate(everything):
+            a, b = rows_stored.systems
+            start, ends[index] = ends[index], bisect_right(rows_stored.instances, window[-1])
+            for row in range(start, ends[index]):
+                instance = rows_stored.instances[row]
+                of_a, of_b = digests.get((instance, a), ""), digests.get((instance, b), "")
                 if draws:
-                    one.short += _is_short(count_of(of_a), count_of(of_b), measure)
+                    rows_stored.short += _is_short(count_of(of_a), count_of(of_b), measure)
                 digest = matchup_digest(key, of_a, of_b)
-                if one.digests[row] == digest:
+                if rows_stored.digests[row] == digest:
                     continue
-                before = staged.get(one.matchups[row])
+                before = staged.get(rows_stored.matchups[row])
                 if before is not None and before[0] == digest:
-                    one.take(row, digest, before[1])
+                    rows_stored.take(row, digest, before[1])
                 else:
-                    stale.setdefault(instance, []).append((one, row))
+                    stale.setdefault(instance, []).append((rows_stored, row))
     return stale
 
 
@@ -198,46 +198,57 @@ class _Staging:
 def _compute(
     portion: Sequence[InstanceTexts], stale: Mapping[int, list[_Place]], measure: AlignmentMeasure, staged: _Staging
 ) -> None:
-    """Compute the alignments of some instances; each two texts are compared once, also for several matchups."""
-    wanted = {one.pk: _systems_of(one, stale[one.pk]) for one in portion}
-    groups = {one.name: list(chain.from_iterable(one.texts[pk] for pk in wanted[one.pk])) for one in portion}
+    """Compute the alignments of some instances. Each two texts are compared once, also for several matchups."""
+    systems_of = {instance.pk: _systems_of(instance, stale[instance.pk]) for instance in portion}
+    groups = {
+        instance.name: list(chain.from_iterable(instance.texts[pk] for pk in systems_of[instance.pk]))
+        for instance in portion
+    }
     matrices = measure.matrices(groups)
-    for one in portion:
-        starts = dict(zip(wanted[one.pk], np.cumsum([0, *(len(one.texts[pk]) for pk in wanted[one.pk])]), strict=False))
-        for aligned, row in stale[one.pk]:
+    for instance in portion:
+        starts = dict(
+            zip(
+                systems_of[instance.pk],
+                np.cumsum([0, *(len(instance.texts[pk]) for pk in systems_of[instance.pk])]),
+                strict=False,
+            )
+        )
+        for aligned, row in stale[instance.pk]:
             a, b = aligned.systems
-            places = [starts[system] + place for system in (a, b) for place in range(len(one.texts[system]))]
-            values = _alignments(matrices[one.name][np.ix_(places, places)], one, aligned.configuration, measure)
-            digest = matchup_digest(measure.sha256, one.digests[a], one.digests[b])
+            indexes = [starts[system] + index for system in (a, b) for index in range(len(instance.texts[system]))]
+            values = _alignments(
+                matrices[instance.name][np.ix_(indexes, indexes)], instance, aligned.configuration, measure
+            )
+            digest = matchup_digest(measure.sha256, instance.digests[a], instance.digests[b])
             aligned.take(row, digest, values)
             staged.add(aligned.matchups[row], digest, values)
 
 
-def _systems_of(one: InstanceTexts, places: Sequence[_Place]) -> list[int]:
+def _systems_of(instance: InstanceTexts, rows: Sequence[_Place]) -> list[int]:
     """Return the systems whose texts are needed of an instance.
 
     Raises: AnnotationError for a system without texts.
     """
-    wanted: dict[int, None] = {}
-    for aligned, _ in places:
+    systems: dict[int, None] = {}
+    for aligned, _ in rows:
         for system in (aligned.configuration.system_a, aligned.configuration.system_b):
-            if system.pk not in one.texts:
+            if system.pk not in instance.texts:
                 raise AnnotationError(
-                    f"{one.name} has no text of {system.name}, though it is to be compared with others; read the "
+                    f"{instance.name} has no text of {system.name}, though it is to be compared with others; read the "
                     "instance's texts in again, or compute other data sets by themselves. Nothing was stored."
                 )
-            wanted[system.pk] = None
-    return list(wanted)
+            systems[system.pk] = None
+    return list(systems)
 
 
 def _alignments(
-    matrix: FloatArray, one: InstanceTexts, configuration: Configuration, measure: AlignmentMeasure
+    matrix: FloatArray, instance: InstanceTexts, configuration: Configuration, measure: AlignmentMeasure
 ) -> Alignments:
     a, b = configuration.system_a, configuration.system_b
-    k_a = len(one.texts[a.pk])
+    k_a = len(instance.texts[a.pk])
     if measure.cross_pairs is None or measure.cross_pairs >= k_a * (len(matrix) - k_a):
         return alignments(matrix, k_a)
-    rng = measure.generator("cross pairs", one.dataset, one.instance_id, a.name, b.name)
+    rng = measure.generator("cross pairs", instance.dataset, instance.instance_id, a.name, b.name)
     return alignments(matrix, k_a, cross_pairs=measure.cross_pairs, rng=rng)
 
 

@@ -71,7 +71,7 @@ class LoadedFolder:
         marks = self.tokenizer.encode("a").special_tokens_mask
         self.specials = sum(takewhile(bool, marks)), sum(takewhile(bool, reversed(marks)))
 
-    def ids(self, texts: Sequence[str], *, most: int | None = None, spaced: bool = False) -> list[list[int]]:
+    def ids(self, texts: Sequence[str], *, limit: int | None = None, spaced: bool = False) -> list[list[int]]:
         """Token ids of texts, truncated to `most`, with the special tokens."""
         lower = bool(_read(self.folder, LENGTH).get("do_lower_case"))
         cleaned = [text.strip().lower() if lower else text.strip() for text in texts]
@@ -79,10 +79,10 @@ class LoadedFolder:
         cleaned = [
             (" " if spaced and text else "") + text.encode("utf-8", "replace").decode("utf-8") for text in cleaned
         ]
-        found = [list(one.ids) for one in self.tokenizer.encode_batch(cleaned)]
+        encoded = [list(encoding.ids) for encoding in self.tokenizer.encode_batch(cleaned)]
         _, last = self.specials
-        longest = min(most or self.max_tokens, self.max_tokens)
-        return [ids if len(ids) <= longest else ids[: longest - last] + ids[len(ids) - last :] for ids in found]
+        longest = min(limit or self.max_tokens, self.max_tokens)
+        return [ids if len(ids) <= longest else ids[: longest - last] + ids[len(ids) - last :] for ids in encoded]
 
     def token_vectors(self, texts: Sequence[Sequence[int]], layer: int | None = None) -> list[Vectors]:
         """Return the token vectors of texts after a layer, by default the last."""
@@ -105,7 +105,7 @@ class LoadedFolder:
 
     @property
     def wants_space(self) -> bool:
-        """Whether texts are tokenized with a leading space, as by bert-score for RoBERTa."""
+        """True where texts are tokenized with a leading space, as by bert-score for RoBERTa."""
         return self.family == "roberta"
 
     @cached_property
@@ -118,11 +118,11 @@ class LoadedFolder:
 
     @cached_property
     def pooling(self) -> list[str]:
-        """Names of `analysis.encoders.POOLINGS`, from `1_Pooling/config.json`; by default the mean."""
+        """A name of `analysis.encoders.POOLINGS`, from `1_Pooling/config.json`, by default the mean."""
         settings = _read(self.folder, POOLING)
         if _NEW_POOLING in settings:
-            found = settings[_NEW_POOLING]
-            names = [found] if isinstance(found, str) else list(found)
+            pooling_name = settings[_NEW_POOLING]
+            names = [pooling_name] if isinstance(pooling_name, str) else list(pooling_name)
         else:
             modes = [
                 key.removeprefix(_POOLING)
@@ -138,7 +138,7 @@ class LoadedFolder:
 
     @cached_property
     def unit(self) -> bool:
-        """Whether vectors are normalised to length 1: by default, or if the folder lists this step.
+        """True where vectors are normalised to length 1, by default or as the folder lists.
 
         Raises: ModelUnavailable for unknown steps.
         """
@@ -176,10 +176,10 @@ class LoadedFolder:
             raise ModelUnavailable(f"{path} can't be read: {error}") from error
         tokenizer.no_padding()
         tokenizer.no_truncation()
-        known, there = tokenizer.get_vocab_size(with_added_tokens=True), self.known_tokens
-        if known > there:
+        size, known_tokens = tokenizer.get_vocab_size(with_added_tokens=True), self.known_tokens
+        if size > known_tokens:
             raise ModelUnavailable(
-                f"{self.folder}: {TOKENIZER} knows {known:,} tokens, and {WEIGHTS} has vectors for {there:,}: they are "
+                f"{self.folder}: {TOKENIZER} knows {size:,} tokens, and {WEIGHTS} has vectors for {known_tokens:,}: they are "
                 "not of one model. Take both from the same place"
             )
         return tokenizer
@@ -211,7 +211,7 @@ class FolderModel:
 
     @property
     def backend(self) -> list[Any]:
-        """What runs the model, as far as its vectors depend on it."""
+        """The software that its vectors depend on."""
         return [FORWARD_PASS_VERSION]
 
     @property
@@ -220,7 +220,7 @@ class FolderModel:
         return self._loaded.specials
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return one vector for each text, pooled as the folder says (by default the unit mean); cached in the database.
+        """Return a vector for each text, pooled as the folder says (by default the unit mean), from the cache or new.
 
         returns : (len(texts), d)
         Raises: ModelUnavailable for an unusable folder; NotFinite naming a text whose vector has NaN.
@@ -228,7 +228,7 @@ class FolderModel:
         return vectors_of(texts, model=self.fingerprint, encode=self._encode)
 
     def encode_tokens(self, texts: Sequence[str]) -> list[Vectors]:
-        """Return the vectors of each text's tokens after `layer`, with special ones; not cached.
+        """Return the vectors of each text's tokens after `layer`, with special ones. Not cached.
 
         Texts are truncated to the model's maximum length.
 
@@ -243,9 +243,9 @@ class FolderModel:
                 f"the model {self.name.split('#')[0]} has layers 1 to {layers}; there is no layer {self.layer}"
             )
         layer = self.layer or min(BERTSCORE_LAYERS.get(self.folder_name, layers), layers)
-        found = loaded.token_vectors(ids, layer)
-        _check_finite(self.name, found, texts)
-        return found
+        vectors = loaded.token_vectors(ids, layer)
+        _check_finite(self.name, vectors, texts)
+        return vectors
 
     @property
     def folder_name(self) -> str:
@@ -259,14 +259,14 @@ class FolderModel:
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         loaded = self._loaded
-        vectors = loaded.token_vectors(loaded.ids(texts, most=loaded.sentence_tokens))
-        found = pooled(vectors, loaded.pooling, unit=loaded.unit)
-        _check_finite(self.name, found, texts)
-        return found
+        vectors = loaded.token_vectors(loaded.ids(texts, limit=loaded.sentence_tokens))
+        embeddings = pooled(vectors, loaded.pooling, unit=loaded.unit)
+        _check_finite(self.name, embeddings, texts)
+        return embeddings
 
 
 def is_model(folder: Path) -> bool:
-    """Tell whether a folder has a model's config.json; `check_folder` finds other missing files."""
+    """Tell whether a folder has a model's config.json. `check_folder` finds other missing files."""
     return (folder / SETTINGS).is_file()
 
 
@@ -299,17 +299,17 @@ def import_optional(name: str, to_install: str = TO_INSTALL) -> Any:
 
 
 def _read(folder: Path, name: str, *, kind: type[Any] = dict) -> Any:
-    """Return what a JSON file of a folder holds; nothing where the file is missing."""
+    """Return the content of a folder's JSON file, empty where the file is missing."""
     path = folder / name
     if not path.is_file():
         return kind()
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ModelUnavailable(f"{path} can't be read: {error}") from None
-    if not isinstance(found, kind):
+    if not isinstance(content, kind):
         raise ModelUnavailable(f"{path} holds no JSON {'list' if kind is list else 'object'}")
-    return found
+    return content
 
 
 @lru_cache(maxsize=2)  # each holds its weights in memory
@@ -317,8 +317,8 @@ def _cached(kind: type[LoadedFolder], folder: Path, fingerprint: str) -> LoadedF
     return kind(folder)
 
 
-def _check_finite(name: str, found: Sequence[Vectors] | Vectors, texts: Sequence[str]) -> None:
-    bad = [place for place, each in enumerate(found) if not np.isfinite(each).all()]
+def _check_finite(name: str, vectors: Sequence[Vectors] | Vectors, texts: Sequence[str]) -> None:
+    bad = [index for index, each in enumerate(vectors) if not np.isfinite(each).all()]
     if bad:
         text = texts[bad[0]]
         raise NotFinite(
@@ -329,7 +329,7 @@ def _check_finite(name: str, found: Sequence[Vectors] | Vectors, texts: Sequence
 
 
 def vectors_of(texts: Sequence[str], *, model: str, encode: Callable[[Sequence[str]], Vectors]) -> Vectors:
-    """Return one vector for each text, stored or computed by `encode`; new ones are stored.
+    """Return one vector for each text, stored or computed by `encode`. New ones are stored.
 
     model   : fingerprint of the model
     returns : (len(texts), d)

@@ -71,9 +71,9 @@ def find_model(spec: str, *, listed_only: bool = False) -> Model:
     Raises: ModelUnavailable saying which models exist, what to install, or which files are missing.
     """
     spec = spec.strip()
-    source, _, rest = spec.partition(":")
-    bare, layer = _layer(rest if source == transformers_models.PREFIX else spec)
-    if listed_only and bare not in {known.spec for known in list_models()}:
+    source, _, address = spec.partition(":")
+    bare, layer = _layer(address if source == transformers_models.PREFIX else spec)
+    if listed_only and bare not in {model.spec for model in list_models()}:
         raise ModelUnavailable(_unknown(spec))
     name, folder = _folder(bare, spec)
     check_folder(folder)
@@ -91,7 +91,7 @@ def default_model() -> str:
         check_installed()
     except ModelUnavailable:
         return ""
-    return next((known.spec for known in (*_small(), *_in_model_folder())), "")
+    return next((model.spec for model in (*_small(), *_in_model_folder())), "")
 
 
 def list_models() -> list[KnownModel]:
@@ -125,7 +125,7 @@ def _folder(bare: str, spec: str) -> tuple[str, Path]:
 
 
 def _hub_folder(name: str, spec: str) -> Path:
-    """Return a hub model's folder in the local cache; with MODEL_DOWNLOADS it is fetched."""
+    """Return a hub model's folder in the local cache. With MODEL_DOWNLOADS it is fetched."""
     online = bool(settings.MODEL_DOWNLOADS)
     try:
         import huggingface_hub  # comes with `tokenizers`; needed for hub models only
@@ -134,7 +134,9 @@ def _hub_folder(name: str, spec: str) -> Path:
             f"{_unknown(spec)}. To look in the cache of the Hugging Face hub, {TO_INSTALL}"
         ) from None
     try:
-        found = huggingface_hub.snapshot_download(name, allow_patterns=list(FINGERPRINTED), local_files_only=not online)
+        folder = huggingface_hub.snapshot_download(
+            name, allow_patterns=list(FINGERPRINTED), local_files_only=not online
+        )
     except Exception as error:  # many types: not cached, no network, invalid name
         if online:
             reason = str(error).strip().splitlines()
@@ -145,23 +147,23 @@ def _hub_folder(name: str, spec: str) -> Path:
             f"{_unknown(spec)}. If it is one of the Hugging Face hub: it is not in this machine's cache, and fetching is "
             "off; fetch it elsewhere, or set MODEL_DOWNLOADS=on"
         ) from None
-    return Path(found)
+    return Path(folder)
 
 
 def _unknown(spec: str) -> str:
-    there = ", ".join(known.spec for known in list_models()) or "none"
+    specs = ", ".join(model.spec for model in list_models()) or "none"
     forms = ["small", "a folder", "the name of one in MODEL_FOLDER", "of one on the Hugging Face hub"]
     forms += ["one of these after transformers:"]
-    return f"there is no model {spec!r}; a model is named as {', '.join(forms)}; there now: {there}"
+    return f"there is no model {spec!r}; a model is named as {', '.join(forms)}; there now: {specs}"
 
 
 def _small_folder() -> Path | None:
     for package, inside in SMALL_PACKAGES:
         # Not imported, since its code has further dependencies.
-        found = find_spec(package)
-        for place in (found.submodule_search_locations or ()) if found else ():
-            if is_model(Path(place) / inside):
-                return Path(place) / inside
+        package_spec = find_spec(package)
+        for folder in (package_spec.submodule_search_locations or ()) if package_spec else ():
+            if is_model(Path(folder) / inside):
+                return Path(folder) / inside
     return None
 
 
@@ -186,7 +188,7 @@ def _in_hub_cache() -> Iterator[KnownModel]:
         cache: Any = scan_cache_dir(constants.HF_HUB_CACHE)
     except (CacheNotFound, OSError):
         return
-    for repo in sorted(cache.repos, key=lambda one: one.repo_id):
+    for repo in sorted(cache.repos, key=lambda cached: cached.repo_id):
         if repo.repo_type == "model" and any(_complete(revision.snapshot_path) for revision in repo.revisions):
             yield KnownModel(repo.repo_id, "in this machine's cache of the Hugging Face hub")
 

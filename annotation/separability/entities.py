@@ -45,17 +45,17 @@ class EntityModel:
         """
         pipeline = _pipeline(self.package)
         longest = getattr(pipeline, "max_length", None)
-        for place, text in enumerate(texts, start=1):
+        for number, text in enumerate(texts, start=1):
             if longest is not None and len(text) > longest:
                 raise ModelUnavailable(
-                    f"text {place} has {len(text):,} characters; {self.package} takes {longest:,} at most"
+                    f"text {number} has {len(text):,} characters; {self.package} takes {longest:,} at most"
                 )
         once = list(dict.fromkeys(texts))
-        found = {
+        entities = {
             text: frozenset(filter(None, (_normalized(entity.text) for entity in document.ents)))
             for text, document in zip(once, pipeline.pipe(once, batch_size=_BATCH), strict=True)
         }
-        return [found[text] for text in texts]
+        return [entities[text] for text in texts]
 
 
 def find_extractor(spec: str = "") -> EntityModel:
@@ -66,10 +66,10 @@ def find_extractor(spec: str = "") -> EntityModel:
     """
     package = PACKAGE if spec.strip() in ("", SPEC) else spec.strip()
     if not package.isidentifier() or find_spec(package) is None:
-        other = (
+        alternative = (
             "" if package == PACKAGE else f"there is no package {package!r} with a spaCy pipeline; for the usual one, "
         )
-        raise ModelUnavailable(f"entities take spaCy and a model for it; {other}{TO_INSTALL}")
+        raise ModelUnavailable(f"entities take spaCy and a model for it; {alternative}{TO_INSTALL}")
     return EntityModel(package)
 
 

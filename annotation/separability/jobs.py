@@ -66,18 +66,18 @@ class SeparabilityRequest:
 def start_separability(
     study: Study, request: SeparabilityRequest, *, by: User | None = None
 ) -> tuple[SeparabilityJob, bool]:
-    """Queue a job; the second value is False if the same request is under way already.
+    """Queue a job. The second value is False if the same request is under way already.
 
     Raises: AnnotationError for invalid settings.
     """
     request.check(study)
-    asked = request.as_json()
+    requested = request.as_json()
     with transaction.atomic():
         Study.objects.select_for_update().get(pk=study.pk)
         for job in study.separability_jobs.filter(status__in=Job.UNDER_WAY):
-            if job.asked == asked:
+            if job.asked == requested:
                 return job, False
-        job = SeparabilityJob.objects.create(study=study, asked=asked, asked_by=by, software_version=VERSION)
+        job = SeparabilityJob.objects.create(study=study, asked=requested, asked_by=by, software_version=VERSION)
         queue_job(job)
     return job, True
 
@@ -95,7 +95,7 @@ def compute(job: SeparabilityJob, *, stop: StopFlag | None = None) -> list[Separ
 
 
 def separability_state(study: Study) -> dict[str, Any]:
-    """Return a study's jobs under way, the earliest first; without any, why the last one failed, or its notice."""
+    """Return a study's jobs under way, earliest first, or else the failure or notice of the last one."""
     jobs = list(study.separability_jobs.filter(status__in=Job.UNDER_WAY).order_by("created_at", "pk"))
     last = None if jobs else study.separability_jobs.first()
     message = last.message if last else ""

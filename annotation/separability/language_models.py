@@ -77,7 +77,7 @@ class _CachedEntities:
 
 
 def find_similarity_model(needed: str, spec: str, *, listed_only: bool = False) -> SimilarityModel:
-    """Return the model of that name, of the type that a similarity needs; by default the installed one.
+    """Return the model of that name, by default the installed one, of the type that a similarity needs.
 
     listed_only : refuse paths; for names from pages
     Raises: ModelUnavailable saying which models exist and what to install.

@@ -49,7 +49,7 @@ class AlignmentMeasure:
 
     @property
     def sha256(self) -> str:
-        """Hash of identity and software version; stored alignments are reused only if it is equal."""
+        """Hash of identity and software version. Stored alignments are reused only if it is equal."""
         return hashlib.sha256(json.dumps([VERSION, *self.identity.values()]).encode()).hexdigest()
 
     @property
@@ -63,7 +63,7 @@ class AlignmentMeasure:
         return np.random.default_rng(np.frombuffer(digest, dtype=np.uint32))
 
     def matrices(self, groups: Mapping[str, Sequence[str]]) -> dict[str, FloatArray]:
-        """Return the similarities between all texts of each group; the texts of all groups are encoded together.
+        """Return the similarities between all texts of each group. The texts of all groups are encoded together.
 
         groups : the texts of each instance, by its name for errors
         Raises: AnnotationError naming the instance.
@@ -134,12 +134,12 @@ def measure_of(
     Raises: AnnotationError for an unknown similarity or model, or an invalid number.
     """
     check_draws(samples, cross_pairs, seed)
-    found = model_of(similarity, model)
+    model_found = model_of(similarity, model)
     return AlignmentMeasure(
         similarity=similarity,
-        bound_model=BoundModel(similarities.needs(similarity), found) if found is not None else None,
-        model=found.name if found is not None else "",
-        model_fingerprint=found.fingerprint if found is not None else "",
+        bound_model=BoundModel(similarities.needs(similarity), model_found) if model_found is not None else None,
+        model=model_found.name if model_found is not None else "",
+        model_fingerprint=model_found.fingerprint if model_found is not None else "",
         samples=samples,
         cross_pairs=cross_pairs,
         seed=(seed or 0) if samples or cross_pairs else None,
@@ -147,7 +147,7 @@ def measure_of(
 
 
 def model_of(similarity: str, model: str, *, listed_only: bool = False) -> SimilarityModel | None:
-    """Return the model of a similarity, not loaded yet; None if it needs none.
+    """Return the model of a similarity, not loaded yet, or None if it needs none.
 
     Raises: AnnotationError if either is unknown, or the similarity takes no model.
     """

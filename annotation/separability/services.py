@@ -22,7 +22,7 @@ _LATIN_ONLY = ("rouge1", "rouge1-length")
 
 @dataclass(frozen=True)
 class StudyPart:
-    """A part of a study: one data set, two systems; by default all of it."""
+    """A part of a study, by default all of it: one data set, two systems."""
 
     dataset: str = ""
     systems: tuple[str, ...] = ()
@@ -32,19 +32,19 @@ class StudyPart:
 
         Raises: UnknownName listing those that exist; AnnotationError for a study without any.
         """
-        known = configurations(study)
-        if not known:
+        existing = configurations(study)
+        if not existing:
             raise AnnotationError(f"study {study.slug} has no matchups; import instances of two or more systems first")
-        found = [
-            one
-            for one in known
-            if self.dataset in ("", one.dataset)
-            and (not self.systems or {one.system_a.name, one.system_b.name} == set(self.systems))
+        selected = [
+            configuration
+            for configuration in existing
+            if self.dataset in ("", configuration.dataset)
+            and (not self.systems or {configuration.system_a.name, configuration.system_b.name} == set(self.systems))
         ]
-        if not found:
-            wanted = " ".join([*([self.dataset] if self.dataset else []), " / ".join(self.systems)]).strip()
-            raise UnknownName(f"study {study.slug} has no {wanted}; it has {'; '.join(map(str, known))}")
-        return found
+        if not selected:
+            requested = " ".join([*([self.dataset] if self.dataset else []), " / ".join(self.systems)]).strip()
+            raise UnknownName(f"study {study.slug} has no {requested}; it has {'; '.join(map(str, existing))}")
+        return selected
 
 
 def compute_separability(
@@ -74,16 +74,18 @@ def compute_separability(
     Raises: AnnotationError for an invalid setting, a group of equal alignments, or a similarity that is NaN.
     """
     started = monotonic()
-    wanted = parse_group(group)
+    groups = parse_group(group)
     measure = measure_of(similarity=similarity, model=model, samples=samples, cross_pairs=cross_pairs, seed=seed)
-    found = (part or StudyPart()).of(study)
-    if wanted.name == "study" and part is not None and (part.dataset or part.systems):
+    configurations = (part or StudyPart()).of(study)
+    if groups.name == "study" and part is not None and (part.dataset or part.systems):
         raise AnnotationError("the group study takes in the whole study: name no data set and no systems with it")
-    everything, is_staged = align(study, found, measure, runs_by(study, measure), progress or (lambda *_counts: None))
+    everything, is_staged = align(
+        study, configurations, measure, runs_by(study, measure), progress or (lambda *_counts: None)
+    )
     return store(
         study,
         everything,
-        normalised(everything, wanted),
+        normalised(everything, groups),
         measure=measure,
         group=group,
         seconds=monotonic() - started,
@@ -105,7 +107,7 @@ def latest_run(configuration: Configuration, similarity: str | None = None) -> S
 def latest_runs(study: Study) -> dict[tuple[str, int, int], SeparabilityRun]:
     """Return the default run of every configuration that has one, by `Configuration.key`."""
     runs = runs_by_configuration(study)
-    return {key: found for key, listed in runs.items() if (found := find_run(listed)) is not None}
+    return {key: run for key, listed in runs.items() if (run := find_run(listed)) is not None}
 
 
 def require_run(configuration: Configuration, similarity: str | None = None) -> SeparabilityRun:

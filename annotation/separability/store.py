@@ -76,30 +76,30 @@ def normalised(everything: Sequence[AlignmentRows], group: NormalisationGroup) -
     if bounds is not None:
         _check_fit(everything, group)
     if group.name == "study":
-        whole = _normalised(everything, None)
-        bounds = whole.low, whole.high
-    return [_normalised([one], bounds, wider="study, or ") for one in everything]
+        together = _normalised(everything, None)
+        bounds = together.low, together.high
+    return [_normalised([alignments], bounds, wider="study, or ") for alignments in everything]
 
 
 def _check_fit(everything: Sequence[AlignmentRows], group: NormalisationGroup) -> None:
     """Raise AnnotationError for constants that are far from the alignments: results may overflow."""
     low, high = group.bounds or (0.0, 1.0)
-    for one in everything:
-        known = one.raw[~np.isnan(one.raw)]
-        if (np.abs(known - low) > MAX_DISTANCE * (high - low)).any():
+    for alignments in everything:
+        values = alignments.raw[~np.isnan(alignments.raw)]
+        if (np.abs(values - low) > MAX_DISTANCE * (high - low)).any():
             raise AnnotationError(
-                f"the scale {group.name} does not fit {one.configuration}: its alignments are from {known.min():g} to "
-                f"{known.max():g}. Take constants near these. Nothing was stored."
+                f"the scale {group.name} does not fit {alignments.configuration}: its alignments are from {values.min():g} to "
+                f"{values.max():g}. Take constants near these. Nothing was stored."
             )
 
 
 def _normalised(everything: Sequence[AlignmentRows], bounds: tuple[float, float] | None, wider: str = "") -> Normalised:
     low, high = bounds or (None, None)
-    raw = np.concatenate([one.raw for one in everything])
+    raw = np.concatenate([alignments.raw for alignments in everything])
     try:
         return normalise(raw[:, 0], raw[:, 1], raw[:, 2], low=low, high=high)
     except AnalysisError as error:
-        listed = "; ".join(str(one.configuration) for one in everything)
+        listed = "; ".join(str(alignments.configuration) for alignments in everything)
         help_ = (
             f". Nothing was stored. Take as group {wider}constants such as 0,1; or another similarity, "
             "if these texts do differ"
@@ -122,16 +122,19 @@ def store(
 ) -> list[SeparabilityResult]:
     """Store the alignments and separability of all configurations, and delete staged ones."""
     Study.objects.select_for_update().get(pk=study.pk)
-    results = [_store(one, normal, measure, group, seconds) for one, normal in zip(everything, values, strict=True)]
+    results = [
+        _store(alignments, normal, measure, group, seconds)
+        for alignments, normal in zip(everything, values, strict=True)
+    ]
     if is_staged:
         StagedAlignment.objects.filter(measure_sha256=measure.sha256, matchup__instance__study=study).delete()
     return results
 
 
 def _store(
-    one: AlignmentRows, values: Normalised, measure: AlignmentMeasure, group: str, seconds: float
+    alignments: AlignmentRows, values: Normalised, measure: AlignmentMeasure, group: str, seconds: float
 ) -> SeparabilityResult:
-    configuration = one.configuration
+    configuration = alignments.configuration
     delta = separability(values.self_a, values.self_b, values.cross)
     identity = {
         "study": configuration.study,
@@ -144,17 +147,19 @@ def _store(
         "group": group,
         "low": values.low,
         "high": values.high,
-        "texts_sha256": hashlib.sha256("".join(one.digests).encode()).hexdigest(),
-        "short": one.short,
+        "texts_sha256": hashlib.sha256("".join(alignments.digests).encode()).hexdigest(),
+        "short": alignments.short,
     }
     run = SeparabilityRun.objects.filter(**identity).first()
-    if run is not None and one.run is not None and run.computed_at == one.run.computed_at:
-        changed_rows = one.is_fresh | ~((delta == one.delta) | (np.isnan(delta) & np.isnan(one.delta)))
+    if run is not None and alignments.run is not None and run.computed_at == alignments.run.computed_at:
+        changed_rows = alignments.is_fresh | ~(
+            (delta == alignments.delta) | (np.isnan(delta) & np.isnan(alignments.delta))
+        )
         changed = bool(changed_rows.any()) or any(getattr(run, name) != value for name, value in settings.items())
     else:  # new, or changed by a concurrent computation
         if run is not None:
             run.alignments.all().delete()
-        one.kept = [None] * len(one.kept)
+        alignments.kept = [None] * len(alignments.kept)
         changed_rows, changed = np.ones(len(delta), dtype=bool), True
     if changed:
         settings |= {"seconds": seconds, "software_version": VERSION}
@@ -165,38 +170,49 @@ def _store(
         for name, value in settings.items():
             setattr(run, name, value)
         run.save(update_fields=["computed_at", *settings])
-    _write(run, one, delta, changed_rows)
+    _write(run, alignments, delta, changed_rows)
     return SeparabilityResult(
-        run, configuration, changed, len(delta), int(np.isnan(delta).sum()), int(one.is_fresh.sum())
+        run, configuration, changed, len(delta), int(np.isnan(delta).sum()), int(alignments.is_fresh.sum())
     )
 
 
-def _write(run: SeparabilityRun, one: AlignmentRows, delta: FloatArray, changed_rows: np.ndarray) -> None:
+def _write(run: SeparabilityRun, alignments: AlignmentRows, delta: FloatArray, changed_rows: np.ndarray) -> None:
     """Write the changed rows: new ones, computed ones, and those with another separability."""
     rows = np.flatnonzero(changed_rows).tolist()
     Alignment.objects.bulk_create(
         (
             Alignment(
                 run=run,
-                matchup_id=one.matchups[row],
-                digest=one.digests[row],
-                self_a=or_none(one.raw[row, 0]),
-                self_b=or_none(one.raw[row, 1]),
-                cross=float(one.raw[row, 2]),
+                matchup_id=alignments.matchups[row],
+                digest=alignments.digests[row],
+                self_a=or_none(alignments.raw[row, 0]),
+                self_b=or_none(alignments.raw[row, 1]),
+                cross=float(alignments.raw[row, 2]),
                 separability=or_none(delta[row]),
             )
             for row in rows
-            if one.kept[row] is None
+            if alignments.kept[row] is None
         ),
         batch_size=_CHUNK,
     )
-    known = [row for row in rows if one.kept[row] is not None]
-    fresh = [row for row in known if one.is_fresh[row]]
+    stored_rows = [row for row in rows if alignments.kept[row] is not None]
+    fresh = [row for row in stored_rows if alignments.is_fresh[row]]
     _update(
         ["digest", "self_a", "self_b", "cross", "separability"],
-        ((one.digests[row], *map(or_none, one.raw[row].tolist()), or_none(delta[row]), one.kept[row]) for row in fresh),
+        (
+            (
+                alignments.digests[row],
+                *map(or_none, alignments.raw[row].tolist()),
+                or_none(delta[row]),
+                alignments.kept[row],
+            )
+            for row in fresh
+        ),
     )
-    _update(["separability"], ((or_none(delta[row]), one.kept[row]) for row in known if not one.is_fresh[row]))
+    _update(
+        ["separability"],
+        ((or_none(delta[row]), alignments.kept[row]) for row in stored_rows if not alignments.is_fresh[row]),
+    )
 
 
 def _update(names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:

@@ -61,9 +61,9 @@ class _OrderedConcat(Aggregate):
         self, compiler: Any, connection: Any, **extra: Any
     ) -> tuple[str, tuple[str | int, ...]]:
         """Return the SQL of this database."""
-        first, place = (compiler.compile(expression)[0] for expression in self.get_source_expressions()[:2])
+        first, position = (compiler.compile(expression)[0] for expression in self.get_source_expressions()[:2])
         if connection.vendor == "postgresql":
-            return f"STRING_AGG({first}, '' ORDER BY {place})", ()
+            return f"STRING_AGG({first}, '' ORDER BY {position})", ()
         return f"GROUP_CONCAT({first}, '')", ()
 
 
@@ -93,36 +93,36 @@ def read_texts(
     for start in range(0, len(instance_pks), READ_AT_ONCE):
         chunk = instance_pks[start : start + READ_AT_ONCE]
         named = Instance.objects.filter(pk__in=chunk).order_by("pk").values_list("pk", "instance_id", "dataset")
-        found = {pk: InstanceTexts(pk, instance_id, dataset) for pk, instance_id, dataset in named}
+        by_instance = {pk: InstanceTexts(pk, instance_id, dataset) for pk, instance_id, dataset in named}
         rows = Generation.objects.filter(instance__in=chunk, system__in=systems.keys()).order_by("index")
         for instance, system, text, digest in rows.values_list("instance_id", "system_id", "text", "text_md5"):
-            one = found[instance]
-            one.texts.setdefault(system, []).append(text)
-            one.digests[system] = one.digests.get(system, "") + digest
-        for one in found.values():
-            _draw(one, systems, measure)
-        yield from _portions(found.values())
+            texts_of_instance = by_instance[instance]
+            texts_of_instance.texts.setdefault(system, []).append(text)
+            texts_of_instance.digests[system] = texts_of_instance.digests.get(system, "") + digest
+        for texts_of_instance in by_instance.values():
+            _draw(texts_of_instance, systems, measure)
+        yield from _portions(by_instance.values())
 
 
-def _draw(one: InstanceTexts, systems: Mapping[int, str], measure: AlignmentMeasure) -> None:
-    """Sample generations by the measure; a system's sample is the same in all of its matchups."""
+def _draw(instance: InstanceTexts, systems: Mapping[int, str], measure: AlignmentMeasure) -> None:
+    """Sample generations by the measure. A system's sample is the same in all of its matchups."""
     if measure.samples is None:
         return
-    for system, texts in one.texts.items():
+    for system, texts in instance.texts.items():
         if len(texts) > measure.samples:
-            rng = measure.generator("generations", one.dataset, one.instance_id, systems[system])
-            places = sorted(rng.choice(len(texts), size=measure.samples, replace=False).tolist())
-            one.texts[system] = [texts[place] for place in places]
+            rng = measure.generator("generations", instance.dataset, instance.instance_id, systems[system])
+            indexes = sorted(rng.choice(len(texts), size=measure.samples, replace=False).tolist())
+            instance.texts[system] = [texts[index] for index in indexes]
 
 
 def _portions(instances: Iterable[InstanceTexts]) -> Iterator[list[InstanceTexts]]:
     portion: list[InstanceTexts] = []
     characters = 0
-    for one in instances:
-        if portion and characters + one.characters > MOST_CHARACTERS:
+    for instance in instances:
+        if portion and characters + instance.characters > MOST_CHARACTERS:
             yield portion
             portion, characters = [], 0
-        portion.append(one)
-        characters += one.characters
+        portion.append(instance)
+        characters += instance.characters
     if portion:
         yield portion

@@ -57,25 +57,25 @@ class TransformersFolder(LoadedFolder):
 
     @cached_property
     def max_tokens(self) -> int:
-        """Most tokens of a text; families that number positions from after the padding token have fewer than positions."""
+        """Largest number of tokens of a text. Positions that start after the padding token leave fewer."""
         embeddings = getattr(getattr(self.network, "embeddings", None), "position_embeddings", None)
         padding = getattr(embeddings, "padding_idx", None)
-        most = getattr(self.network.config, "max_position_embeddings", None) or DEFAULT_LENGTH
-        return int(most) - (0 if padding is None else padding + 1)
+        length = getattr(self.network.config, "max_position_embeddings", None) or DEFAULT_LENGTH
+        return int(length) - (0 if padding is None else padding + 1)
 
     def token_vectors(self, texts: Sequence[Sequence[int]], layer: int | None = None) -> list[Vectors]:
         """Return the token vectors of texts after a layer, by default the last, in batches of similar lengths."""
         torch = import_optional("torch", TO_INSTALL)
-        found: list[Vectors] = [np.zeros((0, 0), np.float32)] * len(texts)
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        vectors: list[Vectors] = [np.zeros((0, 0), np.float32)] * len(texts)
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         for start in range(0, len(order), BATCH):
-            places = order[start : start + BATCH]
-            longest = max(len(texts[place]) for place in places)
-            ids = torch.zeros((len(places), longest), dtype=torch.long)
+            indexes = order[start : start + BATCH]
+            longest = max(len(texts[index]) for index in indexes)
+            ids = torch.zeros((len(indexes), longest), dtype=torch.long)
             mask = torch.zeros_like(ids)
-            for row, place in enumerate(places):
-                ids[row, : len(texts[place])] = torch.tensor(list(texts[place]))
-                mask[row, : len(texts[place])] = 1
+            for row, index in enumerate(indexes):
+                ids[row, : len(texts[index])] = torch.tensor(list(texts[index]))
+                mask[row, : len(texts[index])] = 1
             ids[mask == 0] = int(self.network.config.pad_token_id or 0)
             device = self.network.device
             with torch.inference_mode():
@@ -84,9 +84,9 @@ class TransformersFolder(LoadedFolder):
                 )
             states = out.last_hidden_state if layer is None else out.hidden_states[layer]
             rows = states.float().cpu().numpy()
-            for row, place in enumerate(places):
-                found[place] = rows[row, : len(texts[place])].copy()
-        return found
+            for row, index in enumerate(indexes):
+                vectors[index] = rows[row, : len(texts[index])].copy()
+        return vectors
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class TransformersModel(FolderModel):
 
     @property
     def backend(self) -> list[str]:
-        """What runs it: vectors of another version are others'. The device is left out: it matters to some 10⁻⁶."""
+        """The software that its vectors depend on, without the device, which changes them by some 10⁻⁶."""
         return [PREFIX, *versions()]
 
     @property

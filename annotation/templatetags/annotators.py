@@ -35,7 +35,7 @@ STATES = {
 
 @register.filter
 def share(value: float | None, n: int) -> SafeString | str:
-    """Show a share as a percentage, with its number of cases; a dash for None."""
+    """Show a share as a percentage with its number of cases, or a dash for None."""
     if value is None:
         return "–"
     return format_html("{} <small>({})</small>", percent(value, 0), n)

@@ -32,10 +32,10 @@ class _ControlDisabler(HTMLParser):
     def _write(self, tag: str, attrs: list[tuple[str, str | None]], end: str) -> None:
         if tag in DROPPED:
             return
-        kept = [(name, value) for name, value in attrs if self._is_kept(name, value or "")]
+        remaining = [(name, value) for name, value in attrs if self._is_kept(name, value or "")]
         if tag in CONTROLS and dict(attrs).get("id") not in self.usable and "disabled" not in dict(attrs):
-            kept.append(("disabled", None))
-        parts = [name if value is None else f'{name}="{escape(value)}"' for name, value in kept]
+            remaining.append(("disabled", None))
+        parts = [name if value is None else f'{name}="{escape(value)}"' for name, value in remaining]
         self.written.append(f"<{' '.join([tag, *parts])}{end}")
 
     def _is_kept(self, name: str, value: str) -> bool:
@@ -60,7 +60,7 @@ class _ControlDisabler(HTMLParser):
 
 
 def disable_controls(html: str, *, usable: frozenset[str] = frozenset()) -> str:
-    """Return HTML that looks the same and can't send anything; controls with `usable` ids stay enabled.
+    """Return HTML that looks the same and can't send anything. Controls with `usable` ids stay enabled.
 
     Comments and scripts are dropped. For HTML of our own templates, not a sanitizer.
     """

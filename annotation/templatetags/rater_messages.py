@@ -12,9 +12,11 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def unread_messages(context: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the signed-in rater's unread messages with their keys, in one query; in none if `has_notes` is False."""
+    """Return the signed-in rater's unread messages with their keys, in at most one query."""
     request = context.get("request")
     user = getattr(request, "user", None)
     if user is None or context.get("has_notes") is False:
         return []
-    return [{"key": message_key(one.pk), "text": one.text, "sent_at": one.sent_at} for one in unread(user)]
+    return [
+        {"key": message_key(message.pk), "text": message.text, "sent_at": message.sent_at} for message in unread(user)
+    ]

@@ -22,7 +22,7 @@ DEFAULTS = {"name": "", "caption": "", "css": "wide stack lines"}
 
 @dataclass(eq=False)
 class TableNode(Node):
-    """A table with a row for each value; the columns are what its content declares."""
+    """A table with a row for each value. The columns are what its content declares."""
 
     names: list[str]
     values: FilterExpression
@@ -32,7 +32,7 @@ class TableNode(Node):
     child_nodelists = ("nodelist", "empty")
 
     def render(self, context: Context) -> SafeString:
-        """Render the rows, then the table around them; without rows, what stands after `empty`, or “None.”"""
+        """Render the rows, then the table around them. Without rows, what stands after `empty`, or “None.”"""
         columns: list[Column] = []
         rows: list[StyledRow] = []
         for value in self.values.resolve(context) or ():
@@ -71,7 +71,7 @@ class ColumnNode(Node):
 
 @register.tag("table")
 def do_table(parser: Parser, token: Token) -> TableNode:
-    """Parse `{% table one, other in rows class="…" %}` up to its end; `{% empty %}` begins what is shown without rows."""
+    """Parse `{% table one, other in rows class="…" %}` up to its end. `{% empty %}` stands for missing rows."""
     bits = token.split_contents()[1:]
     at = bits.index("in")
     names = "".join(bits[:at]).split(",")
@@ -86,7 +86,7 @@ def do_table(parser: Parser, token: Token) -> TableNode:
 
 @register.tag("column")
 def do_column(parser: Parser, token: Token) -> ColumnNode:
-    """Parse `{% column "Label" class="…" %}` up to its end; `scope="row"` heads rows, `data_x` is `data-x`."""
+    """Parse `{% column "Label" class="…" %}` up to its end. `scope="row"` heads rows, `data_x` is `data-x`."""
     bits = token.split_contents()[1:]
     nodelist = parser.parse(("endcolumn",))
     parser.delete_first_token()
@@ -151,18 +151,20 @@ def cell(value: Any, digits: int = 3) -> SafeString:
     return SafeString(f"<bdi>{escape(str(value))}</bdi>")
 
 
-def _estimate_cell(found: dict[str, Any], digits: int) -> str:
-    if found["value"] is None:
-        return f"{UNDEFINED} <small>{escape(found['why'])}</small>"
-    shown = fixed(found["value"], digits)
-    about = [found["about"] if "about" in found else f"n = {found['n']} {unit_of(found['n'], found['of'])}"]
-    if "about" not in found and found.get("n_instances") is not None and found["of"] != "instances":
-        about.append(f"{found['n_instances']} {unit_of(found['n_instances'], 'instances')}")
-    if "effective_n" in found and "about" not in found:
-        about.append(f"as good as {fixed(found['effective_n'], 1)} of equal size")
-    if found["low"] is None:
-        about.append(found["why"])
+def _estimate_cell(estimate: dict[str, Any], digits: int) -> str:
+    if estimate["value"] is None:
+        return f"{UNDEFINED} <small>{escape(estimate['why'])}</small>"
+    text = fixed(estimate["value"], digits)
+    note = [
+        estimate["about"] if "about" in estimate else f"n = {estimate['n']} {unit_of(estimate['n'], estimate['of'])}"
+    ]
+    if "about" not in estimate and estimate.get("n_instances") is not None and estimate["of"] != "instances":
+        note.append(f"{estimate['n_instances']} {unit_of(estimate['n_instances'], 'instances')}")
+    if "effective_n" in estimate and "about" not in estimate:
+        note.append(f"as good as {fixed(estimate['effective_n'], 1)} of equal size")
+    if estimate["low"] is None:
+        note.append(estimate["why"])
     else:
-        low, high = fixed(found["low"], digits), fixed(found["high"], digits)
-        shown = f'<span class="nowrap">{shown} <small>[{low}, {high}]</small></span>'
-    return f"{shown} <small>{escape('; '.join(filter(None, about)))}</small>"
+        low, high = fixed(estimate["low"], digits), fixed(estimate["high"], digits)
+        text = f'<span class="nowrap">{text} <small>[{low}, {high}]</small></span>'
+    return f"{text} <small>{escape('; '.join(filter(None, note)))}</small>"

@@ -70,6 +70,6 @@ def is_default_consent(text: str) -> bool:
 
 
 @register.filter
-def number(value: float | None, places: int = 3) -> str:
+def number(value: float | None, decimals: int = 3) -> str:
     """Show a number with its decimals, or a dash for None."""
-    return "–" if value is None else f"{value:.{places}f}"
+    return "–" if value is None else f"{value:.{decimals}f}"

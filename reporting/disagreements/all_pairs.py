@@ -1,4 +1,4 @@
-"""How far raters are apart on all pairs of a study, by the kinds of disagreement."""
+"""Distances between raters on all pairs of a study, by kind of disagreement."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -31,17 +31,17 @@ def disagreements(first: StudyData, revised: StudyData | None = None) -> dict[st
     listed = np.max(list(sizes.values()), axis=0) > 0
     counts = dict(zip(("a", "tie", "b"), table.counts.astype(np.int64).T, strict=True))
     configurations = []
-    for number, one in enumerate(table.configurations):
+    for number, configuration in enumerate(table.configurations):
         rows = np.flatnonzero(listed & (table.configuration == number))
         configurations.append(
             {
-                "dataset": one.dataset,
-                "system_a": one.systems[0],
-                "system_b": one.systems[1],
-                "edges": list(one.edges),
-                "instance": [one.instance_ids[code] for code in table.instance[rows].tolist()],
+                "dataset": configuration.dataset,
+                "system_a": configuration.systems[0],
+                "system_b": configuration.systems[1],
+                "edges": list(configuration.edges),
+                "instance": [configuration.instance_ids[code] for code in table.instance[rows].tolist()],
                 "pair": table.index[rows].tolist(),
-                "bin": [place + 1 or None for place in table.bin[rows].tolist()],
+                "bin": [bin_index + 1 or None for bin_index in table.bin[rows].tolist()],
                 "votes": {name: column[rows].tolist() for name, column in counts.items()},
                 "sizes": {kind: size[rows].tolist() for kind, size in sizes.items()},
                 "judges": {name: _verdicts(verdict[rows]) for name, verdict in table.judges.items()},

@@ -1,4 +1,4 @@
-"""Which disagreements a request asks for, and their order."""
+"""Selection and order of disagreements by a request."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ class PageFilters:
         own += [("dataset", name) for name in self.datasets]
         own += [("system", name) for name in self.systems]
         own += [("rater", code) for code in self.raters]
-        return "&".join(filter(None, [urlencode([one for one in own if one[1]]), query_of(self.filters)]))
+        return "&".join(filter(None, [urlencode([item for item in own if item[1]]), query_of(self.filters)]))
 
 
 def asked_of(study: Study, query: QueryDict) -> PageFilters:
@@ -57,49 +57,50 @@ def asked_of(study: Study, query: QueryDict) -> PageFilters:
         raise UnknownName(f"bins are numbers from 1, not {bin_}")
     typed = query.copy()
     typed.setlist("rater", [code.strip() for code in query.getlist("rater")])
-    found = filters_of(study, typed)
+    filters = filters_of(study, typed)
     return PageFilters(
-        filters=replace(found, datasets=None, systems=None, raters=None, stage=Rating.Stage.FIRST.value),
+        filters=replace(filters, datasets=None, systems=None, raters=None, stage=Rating.Stage.FIRST.value),
         kind=kind,
-        datasets=found.datasets or (),
-        systems=found.systems or (),
+        datasets=filters.datasets or (),
+        systems=filters.systems or (),
         bin=int(bin_ or 0),
-        raters=found.raters or (),
+        raters=filters.raters or (),
     )
 
 
-def sizes(table: PairTable, asked: PageFilters) -> dict[str, FloatArray]:
+def sizes(table: PairTable, page_filters: PageFilters) -> dict[str, FloatArray]:
     """Return how far apart raters are on each pair, from 0 to 1, by kind."""
-    judges = asked.filters.judges
+    judges = page_filters.filters.judges
     names = [name for name in table.judges if judges is None or name.removeprefix("judge:") in judges]
-    found = sizes_between(table, names)
-    if asked.raters:
-        found[PEOPLE] = np.nan_to_num(_of_raters(table, asked.raters))
-    return {kind: size for kind, size in found.items() if asked.kind in ("", kind)}
+    sizes_of_raters = sizes_between(table, names)
+    if page_filters.raters:
+        sizes_of_raters[PEOPLE] = np.nan_to_num(_of_raters(table, page_filters.raters))
+    return {kind: size for kind, size in sizes_of_raters.items() if page_filters.kind in ("", kind)}
 
 
-def chosen(table: PairTable, asked: PageFilters, apart: dict[str, FloatArray]) -> IntArray:
+def chosen(table: PairTable, page_filters: PageFilters, distances: dict[str, FloatArray]) -> IntArray:
     """Return the rows with a disagreement that the filters let through: the largest first, then in the study's order.
 
     Raises: UnknownName for a separability bin that no configuration has.
     """
-    if asked.bin > table.bins:
-        raise UnknownName(f"there is no separability bin {asked.bin}; there are {table.bins}, numbered from 1")
+    if page_filters.bin > table.bins:
+        raise UnknownName(f"there is no separability bin {page_filters.bin}; there are {table.bins}, numbered from 1")
     fits = [
-        (not asked.datasets or data.dataset in asked.datasets) and set(asked.systems) <= set(data.systems)
+        (not page_filters.datasets or data.dataset in page_filters.datasets)
+        and set(page_filters.systems) <= set(data.systems)
         for data in table.configurations
     ]
-    kept = np.array(fits, dtype=bool)[table.configuration]
-    if asked.bin:
-        kept &= table.bin == asked.bin - 1
-    if asked.raters:
-        kept &= ~np.isnan(_of_raters(table, asked.raters))
-    largest = np.max(list(apart.values()), axis=0)
-    rows = np.flatnonzero(kept & (largest > 0))
+    is_kept = np.array(fits, dtype=bool)[table.configuration]
+    if page_filters.bin:
+        is_kept &= table.bin == page_filters.bin - 1
+    if page_filters.raters:
+        is_kept &= ~np.isnan(_of_raters(table, page_filters.raters))
+    largest = np.max(list(distances.values()), axis=0)
+    rows = np.flatnonzero(is_kept & (largest > 0))
     return rows[np.argsort(-largest[rows].round(9), kind="stable")]
 
 
 def _of_raters(table: PairTable, raters: Sequence[str]) -> FloatArray:
-    """(n,) largest distance of one of these people from the others on the pair; NaN where none of them has a vote."""
-    found: FloatArray = np.fmax.reduce([of_person(table, code) for code in raters])
-    return found
+    """(n,) largest distance of one of these people from the others on the pair, NaN without votes."""
+    distances: FloatArray = np.fmax.reduce([of_person(table, code) for code in raters])
+    return distances

@@ -20,7 +20,7 @@ RELATED = ("matchup__instance", "matchup__system_a", "matchup__system_b", "gener
 
 @dataclass(frozen=True)
 class PersonVotes:
-    """What one person gave on a pair: the vote of each stage, and the side that showed A."""
+    """One person's votes on a pair by stage, and the side that showed A."""
 
     rater: str
     a_is_left: bool | None
@@ -40,21 +40,24 @@ class OpenedPair:
 
 def opened(
     study: Study,
-    places: Sequence[tuple[OfConfiguration, int, int]],
+    positions: Sequence[tuple[OfConfiguration, int, int]],
     *,
     question: int = MAIN,
     batches: Sequence[str] | None = None,
     judges: Sequence[str] | None = None,
 ) -> list[OpenedPair | None]:
-    """Load some pairs, in the order given, with the votes that findings count on them, and their judgments; `None` for one that is gone.
+    """Load pairs in this order, with counted votes and judgments. A deleted pair is `None`.
 
-    places : configuration, code of the instance there, and index of the pair
+    positions : configuration, code of the instance there, and index of the pair
     """
-    if not places:
+    if not positions:
         return []
-    keys = [(one.instance_ids[instance], *one.systems, index) for one, instance, index in places]
-    wanted = reduce(or_, (_is(*key) for key in keys))
-    said = (
+    keys = [
+        (configuration.instance_ids[instance], *configuration.systems, index)
+        for configuration, instance, index in positions
+    ]
+    conditions = reduce(or_, (_is(*key) for key in keys))
+    judgments = (
         Judgment.objects.for_question(question)
         .filter(run__study=study)
         .exclude(status=Judgment.Status.PENDING)
@@ -62,22 +65,26 @@ def opened(
         .order_by("run__judge__name", "run__created_at", "repeat", "negated", "order")
     )
     if judges is not None:
-        said = said.filter(run__judge__name__in=judges)
+        judgments = judgments.filter(run__judge__name__in=judges)
     pairs = (
-        Pair.objects.filter(wanted, matchup__instance__study=study)
+        Pair.objects.filter(conditions, matchup__instance__study=study)
         .select_related(*RELATED)
-        .prefetch_related(Prefetch("judgments", said, to_attr="said"))
+        .prefetch_related(Prefetch("judgments", judgments, to_attr="said"))
     )
-    found: dict[tuple[str, str, str, int], Any] = {
+    by_key: dict[tuple[str, str, str, int], Any] = {
         (pair.matchup.instance.instance_id, pair.matchup.system_a.name, pair.matchup.system_b.name, pair.index): pair
         for pair in pairs
     }
     juries = _juries(study, question, judges)
-    votes = _votes(study, [pair.pk for pair in found.values()], question, batches)
+    votes = _votes(study, [pair.pk for pair in by_key.values()], question, batches)
     return [
         pair
-        and OpenedPair(pair, votes.get(pair.pk, []), grouped((one.run.judge.name, one) for one in pair.said) | juries)
-        for pair in map(found.get, keys)
+        and OpenedPair(
+            pair,
+            votes.get(pair.pk, []),
+            grouped((configuration.run.judge.name, configuration) for configuration in pair.said) | juries,
+        )
+        for pair in map(by_key.get, keys)
     ]
 
 
@@ -111,21 +118,21 @@ def _votes(
         .select_related("display__assignment__annotator")
         .order_by("display__assignment__annotator__code", "display__assignment_id", "display_id", "question")
     )
-    by_display = grouped((one.display_id, one) for one in ratings)
+    by_display = grouped((row.display_id, row) for row in ratings)
     return grouped(
-        (found[0].display.pair_id, _of_person(found, question))
-        for found in by_display.values()
-        if any(one.question == question for one in found)
+        (rows[0].display.pair_id, _of_person(rows, question))
+        for rows in by_display.values()
+        if any(row.question == question for row in rows)
     )
 
 
-def _of_person(found: list[Rating], question: int) -> PersonVotes:
-    display = found[0].display
-    by_stage = {one.stage: one for one in found if one.question == question}
-    main = {one.stage: one for one in found if one.question == MAIN}
-    for stage, one in by_stage.items():  # reasons are kept with the main question
+def _of_person(ratings: list[Rating], question: int) -> PersonVotes:
+    display = ratings[0].display
+    by_stage = {rating.stage: rating for rating in ratings if rating.question == question}
+    main = {rating.stage: rating for rating in ratings if rating.question == MAIN}
+    for stage, rating in by_stage.items():  # reasons are kept with the main question
         if stage in main:
-            one.reason = main[stage].reason
+            rating.reason = main[stage].reason
     return PersonVotes(
         rater=display.assignment.annotator.code,
         a_is_left=display.a_is_left,

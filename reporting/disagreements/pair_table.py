@@ -52,42 +52,44 @@ class PairTable:
     @property
     def bins(self) -> int:
         """The most separability bins of a configuration."""
-        return max((len(one.edges) - 1 for one in self.configurations if one.edges), default=0)
+        return max(
+            (len(configuration.edges) - 1 for configuration in self.configurations if configuration.edges), default=0
+        )
 
     @property
     def counts(self) -> FloatArray:
         """(n, 3) people's votes for A, a tie and B."""
-        place = (self.verdict + 1).astype(np.int64)
-        counts = np.bincount(3 * self.row + place, minlength=3 * len(self)).astype(np.float64)
+        column = (self.verdict + 1).astype(np.int64)
+        counts = np.bincount(3 * self.row + column, minlength=3 * len(self)).astype(np.float64)
         return counts.reshape(-1, 3)
 
 
 def pair_table(first: Sequence[ConfigurationData], revised: Sequence[ConfigurationData] | None = None) -> PairTable:
-    """Put the pairs of all configurations together; `revised` has people's votes after the second stage, if there is one."""
+    """Join the pairs of all configurations. `revised` has people's votes after a second stage."""
     people = tuple(sorted({code for data in first for code in data.people.rated.raters}))
-    code_of = {code: place for place, code in enumerate(people)}
+    code_of = {code: index for index, code in enumerate(people)}
     names = sorted({judge.rater.name for data in first for judge in data.judges})
     parts: list[dict[str, np.ndarray]] = []
     start = 0
-    for place, data in enumerate(first):
+    for index, data in enumerate(first):
         pairs = data.selection.pairs
         width = 1 + int(pairs.index.max(initial=0))
         keys = np.unique(pairs.instance * width + pairs.index)
         votes = _votes(data.people, keys, width, code_of)
-        later = None if revised is None else _votes(revised[place].people, keys, width, code_of)
+        second_votes = None if revised is None else _votes(revised[index].people, keys, width, code_of)
         bins = data.separability.bins
         instance = keys // width
         judges = {judge.rater.name: judge.rater for judge in data.judges}
         parts.append(
             {
-                "configuration": np.full(len(keys), place),
+                "configuration": np.full(len(keys), index),
                 "instance": instance,
                 "index": keys % width,
                 "bin": np.full(len(keys), -1) if bins is None else bins.of_instance[instance],
                 "row": start + votes[0],
                 "person": votes[1],
                 "verdict": votes[2],
-                "revised": _beside(votes, later, len(people)),
+                "revised": _beside(votes, second_votes, len(people)),
                 **{name: _verdicts(judges.get(name), keys, width) for name in names},
             }
         )
@@ -117,76 +119,76 @@ def _votes(people: Rater, keys: IntArray, width: int, code_of: dict[str, int]) -
     """Return the row, the person and the verdict of each vote, by row and person."""
     outcomes = people.rated.outcomes
     person = np.array([code_of.get(code, -1) for code in people.rated.raters], dtype=np.int64)[outcomes.rater]
-    at, there = _places(outcomes.instance * width + outcomes.pair, keys)
-    kept = there & ~np.isnan(outcomes.verdict) & (person >= 0)
-    order = np.lexsort((person[kept], at[kept]))
-    return at[kept][order], person[kept][order], outcomes.verdict[kept][order]
+    at, is_known = _places(outcomes.instance * width + outcomes.pair, keys)
+    is_kept = is_known & ~np.isnan(outcomes.verdict) & (person >= 0)
+    order = np.lexsort((person[is_kept], at[is_kept]))
+    return at[is_kept][order], person[is_kept][order], outcomes.verdict[is_kept][order]
 
 
-def _beside(votes: Rows, later: Rows | None, people: int) -> FloatArray:
+def _beside(votes: Rows, second_votes: Rows | None, people: int) -> FloatArray:
     """Return the later verdict of each vote's person on its pair."""
-    if later is None:
+    if second_votes is None:
         return np.full(len(votes[0]), np.nan)
-    at, there = _places(votes[0] * people + votes[1], later[0] * people + later[1])
-    found = np.full(len(votes[0]), np.nan)
-    found[there] = later[2][at[there]]
-    return found
+    at, is_known = _places(votes[0] * people + votes[1], second_votes[0] * people + second_votes[1])
+    verdicts = np.full(len(votes[0]), np.nan)
+    verdicts[is_known] = second_votes[2][at[is_known]]
+    return verdicts
 
 
 def _verdicts(judge: Rater | None, keys: IntArray, width: int) -> FloatArray:
-    found = np.full(len(keys), np.nan)
+    verdicts = np.full(len(keys), np.nan)
     if judge is not None:
         outcomes = judge.rated.outcomes
-        at, there = _places(outcomes.instance * width + outcomes.pair, keys)
-        found[at[there]] = outcomes.verdict[there]
-    return found
+        at, is_known = _places(outcomes.instance * width + outcomes.pair, keys)
+        verdicts[at[is_known]] = outcomes.verdict[is_known]
+    return verdicts
 
 
-def _places(wanted: IntArray, keys: IntArray) -> tuple[IntArray, np.ndarray]:
+def _places(values: IntArray, keys: IntArray) -> tuple[IntArray, np.ndarray]:
     """Return the place of each wanted key among ascending ones, and whether it is there."""
     if not len(keys):
-        return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=bool)
-    at = np.searchsorted(keys, wanted).clip(0, len(keys) - 1)
-    return at, keys[at] == wanted
+        return np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=bool)
+    at = np.searchsorted(keys, values).clip(0, len(keys) - 1)
+    return at, keys[at] == values
 
 
 def between_people(table: PairTable) -> FloatArray:
-    """(n,) mean distance of two people's votes, from 0 (all alike) to 1 (A and B); 0 for fewer than two votes."""
+    """(n,) mean distance of two people's votes, from 0 (all alike) to 1 (A and B). Fewer than two votes are 0."""
     a, tie, b = table.counts.T
     n = a + tie + b
-    apart = a * b + (a + b) * tie / 2
-    return np.nan_to_num(ratio(np.stack([apart, n * (n - 1) / 2], axis=1)))
+    weighted = a * b + (a + b) * tie / 2
+    return np.nan_to_num(ratio(np.stack([weighted, n * (n - 1) / 2], axis=1)))
 
 
 def of_person(table: PairTable, code: str) -> FloatArray:
-    """(n,) mean distance of one person's vote from the others' on the pair; NaN where they have no vote."""
-    found = np.full(len(table), np.nan)
+    """(n,) mean distance of one person's vote from the others' on the pair, NaN without votes."""
+    distances = np.full(len(table), np.nan)
     if code in table.people:
         mine = table.person == table.people.index(code)
         rows, own = table.row[mine], table.verdict[mine]
-        found[rows] = np.nan_to_num(_distance(own, table.counts[rows], own=True))
-    return found
+        distances[rows] = np.nan_to_num(_distance(own, table.counts[rows], own=True))
+    return distances
 
 
 def from_majority(table: PairTable, judges: Collection[str]) -> FloatArray:
-    """(n,) mean distance of people's votes from a judge's verdict, where it isn't people's majority; of the judges the largest.
+    """(n,) largest mean distance of people's votes from a judge's verdict that isn't people's majority.
 
     0 where no judge is against the majority, or there is none because the first place is shared.
     """
     counts = table.counts
-    most = counts.max(axis=1, keepdims=True)
-    alone = ((counts == most).sum(axis=1) == 1) & (most[:, 0] > 0)
+    highest = counts.max(axis=1, keepdims=True)
+    alone = ((counts == highest).sum(axis=1) == 1) & (highest[:, 0] > 0)
     majority = np.where(alone, VALUES[counts.argmax(axis=1)], np.nan)
-    found = np.zeros(len(table))
+    distances = np.zeros(len(table))
     for name in judges:
         verdict = table.judges[name]
         against = ~np.isnan(verdict) & alone & (verdict != majority)
-        found[against] = np.maximum(found[against], _distance(verdict[against], counts[against]))
-    return found
+        distances[against] = np.maximum(distances[against], _distance(verdict[against], counts[against]))
+    return distances
 
 
 def before_and_after(table: PairTable) -> FloatArray:
-    """(n,) mean distance of people's votes before and after the second stage; 0 where no person has both, or none changed."""
+    """(n,) mean distance of people's votes before and after the second stage, 0 without changes."""
     both = ~np.isnan(table.revised)
     moved = np.abs(table.revised[both] - table.verdict[both]) / 2
     sums = [np.bincount(table.row[both], weights=weights, minlength=len(table)) for weights in (moved, None)]
@@ -194,6 +196,6 @@ def before_and_after(table: PairTable) -> FloatArray:
 
 
 def _distance(verdict: FloatArray, counts: FloatArray, *, own: bool = False) -> FloatArray:
-    """Mean distance of a verdict from votes, half the difference; `own`: the verdict is one of them."""
-    apart = np.abs(verdict[:, np.newaxis] - VALUES) / 2
-    return ratio(np.stack([(apart * counts).sum(axis=1), counts.sum(axis=1) - own], axis=1))
+    """Mean distance (half the difference) of a verdict from votes. `own` means that it is one of them."""
+    distances = np.abs(verdict[:, np.newaxis] - VALUES) / 2
+    return ratio(np.stack([(distances * counts).sum(axis=1), counts.sum(axis=1) - own], axis=1))

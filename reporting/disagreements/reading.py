@@ -13,7 +13,7 @@ _kept: Kept[PairTable] = Kept(2)  # each takes 32 bytes a vote
 
 
 def read_table(study: Study, filters: Filters) -> PairTable:
-    """Read the pairs of a study with all votes and verdicts; `filters` as of findings, whose `judges` plays no part.
+    """Read the pairs of a study with all votes and verdicts. `filters` are those of findings, without `judges`.
 
     Raises: UnknownName for an unknown batch.
     """

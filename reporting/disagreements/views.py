@@ -32,41 +32,43 @@ KINDS = {
 @study_view(*READERS)
 def show(request: HttpRequest, study: Study) -> HttpResponse:
     """List the pairs on which raters disagree, each with its texts, votes and rationales."""
-    asked = asked_of(study, request.GET)
-    table = read_table(study, asked.filters)
-    apart = sizes(table, asked)
-    page = Paginator(chosen(table, asked, apart).tolist(), A_PAGE).get_page(request.GET.get("page"))
+    page_filters = asked_of(study, request.GET)
+    table = read_table(study, page_filters.filters)
+    distances = sizes(table, page_filters)
+    page = Paginator(chosen(table, page_filters, distances).tolist(), A_PAGE).get_page(request.GET.get("page"))
     context = {
         "study": study,
-        "asked": asked,
+        "asked": page_filters,
         "kinds": [(name, label) for name, label in KINDS.items() if name != REVISED or study.is_two_stage],
-        "datasets": sorted({one.dataset for one in table.configurations}),
-        "systems": sorted({name for one in table.configurations for name in one.systems}),
-        "chosen_datasets": _one_or_several(asked.datasets),
-        "several_datasets": len(asked.datasets) > 1,
-        "chosen_systems": (*asked.systems, "", "")[:2],
-        "chosen_raters": asked.raters or ("",),
+        "datasets": sorted({item.dataset for item in table.configurations}),
+        "systems": sorted({name for item in table.configurations for name in item.systems}),
+        "chosen_datasets": _one_or_several(page_filters.datasets),
+        "several_datasets": len(page_filters.datasets) > 1,
+        "chosen_systems": (*page_filters.systems, "", "")[:2],
+        "chosen_raters": page_filters.raters or ("",),
         "judges": judge_names(study),
-        "chosen_judges": _one_or_several(asked.filters.judges or ()),
-        "several_judges": len(asked.filters.judges or ()) > 1,
-        "other_filters": parse_qsl(query_of(replace(asked.filters, judges=None))),
-        "selection": selection_of(replace(asked.filters, judges=None).as_json()),
+        "chosen_judges": _one_or_several(page_filters.filters.judges or ()),
+        "several_judges": len(page_filters.filters.judges or ()) > 1,
+        "other_filters": parse_qsl(query_of(replace(page_filters.filters, judges=None))),
+        "selection": selection_of(replace(page_filters.filters, judges=None).as_json()),
         "bins": _bin_names(table.bins),
         "page": page,
-        "rows": rows_of(study, asked, table, apart, list(page)),
-        "query": asked.query(),
+        "rows": rows_of(study, page_filters, table, distances, list(page)),
+        "query": page_filters.query(),
         "question": question_choice(
             study,
-            asked.filters.question,
-            lambda one: replace(asked, filters=replace(asked.filters, question=one)).query() or "question=",
+            page_filters.filters.question,
+            lambda item: (
+                replace(page_filters, filters=replace(page_filters.filters, question=item)).query() or "question="
+            ),
         ),
     }
     return TemplateResponse(request, "reporting/disagreements/disagreements.html", context)
 
 
-def _one_or_several(chosen: Sequence[str]) -> str | Sequence[str]:
+def _one_or_several(names: Sequence[str]) -> str | Sequence[str]:
     """Return what a filter's row marks as chosen: a list can be chosen in an address only."""
-    return chosen if len(chosen) > 1 else "".join(chosen)
+    return names if len(names) > 1 else "".join(names)
 
 
 def _bin_names(bins: int) -> list[tuple[int, str]]:
@@ -75,33 +77,35 @@ def _bin_names(bins: int) -> list[tuple[int, str]]:
 
 
 def rows_of(
-    study: Study, asked: PageFilters, table: PairTable, apart: dict[str, FloatArray], rows: Sequence[int]
+    study: Study, page_filters: PageFilters, table: PairTable, distances: dict[str, FloatArray], rows: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Return what the page shows of each pair."""
-    filters = asked.filters
-    places = [
+    filters = page_filters.filters
+    positions = [
         (table.configurations[table.configuration[row]], int(table.instance[row]), int(table.index[row]))
         for row in rows
     ]
-    found = opened(study, places, question=filters.question_number, batches=filters.batches, judges=filters.judges)
+    pairs = opened(study, positions, question=filters.question_number, batches=filters.batches, judges=filters.judges)
     counts = table.counts[list(rows)].astype(int).tolist()
     return [
         {
-            "opened": one,
+            "opened": opened_pair,
             "votes": count,
             "separability": _bin(table, row),
-            "kinds": [KINDS[kind] for kind, size in apart.items() if size[row] > 0],
-            "size": max(float(size[row]) for size in apart.values()),
+            "kinds": [KINDS[kind] for kind, size in distances.items() if size[row] > 0],
+            "size": max(float(size[row]) for size in distances.values()),
             "judges": {
-                name: table.judges[f"judge:{name}"][row] for name in one.judges if f"judge:{name}" in table.judges
+                name: table.judges[f"judge:{name}"][row]
+                for name in opened_pair.judges
+                if f"judge:{name}" in table.judges
             },
         }
-        for one, count, row in zip(found, counts, rows, strict=True)
-        if one is not None
+        for opened_pair, count, row in zip(pairs, counts, rows, strict=True)
+        if opened_pair is not None
     ]
 
 
 def _bin(table: PairTable, row: int) -> tuple[float, float] | None:
     """Return the edges of a pair's separability bin."""
-    place, edges = int(table.bin[row]), table.configurations[table.configuration[row]].edges
-    return (edges[place], edges[place + 1]) if place >= 0 else None
+    index, edges = int(table.bin[row]), table.configurations[table.configuration[row]].edges
+    return (edges[index], edges[index + 1]) if index >= 0 else None

@@ -19,7 +19,7 @@ Findings = Mapping[str, Any]
 
 def sliced(numbers: Findings) -> list[str]:
     """Return the data sets whose ranks stand beside each other: where there are several and not too many."""
-    names = list(dict.fromkeys(one["dataset"] for one in numbers["configurations"]))
+    names = list(dict.fromkeys(configuration["dataset"] for configuration in numbers["configurations"]))
     return names if 1 < len(names) <= MOST_SLICES else []
 
 
@@ -35,23 +35,24 @@ def ranks(numbers: Findings, alone: Mapping[str, Findings | None]) -> dict[str, 
         "filters": numbers["filters"],
         "raters": by_rater(numbers),
         "datasets": [
-            {"dataset": name, "raters": None if one is None else by_rater(one)} for name, one in alone.items()
+            {"dataset": name, "raters": None if rankings_alone is None else by_rater(rankings_alone)}
+            for name, rankings_alone in alone.items()
         ],
     }
 
 
 def by_rater(numbers: Findings) -> list[dict[str, Any]]:
     """Return an entry for each rater, people first: systems in the order of the ranking, with their ranks by each measure."""
-    cycles = {one["rater"]: one["cycles"] for one in numbers["win_matrices"]}
+    cycles = {row["rater"]: row["cycles"] for row in numbers["win_matrices"]}
     return [
-        _of_rater({one["measure"]: one for one in rankings}, cycles[rater])
-        for rater, rankings in grouped((one["rater"], one) for one in numbers["rankings"]).items()
+        _of_rater({row["measure"]: row for row in rankings}, cycles[rater])
+        for rater, rankings in grouped((row["rater"], row) for row in numbers["rankings"]).items()
     ]
 
 
 def _of_rater(named: Mapping[str, Findings], cycles: list[list[str]]) -> dict[str, Any]:
     main = named.get("bradley_terry", named["win_rate"])
-    known = {name: _rows(named[name]) for name in MEASURES if name in named}
+    rows_by_measure = {name: _rows(named[name]) for name in MEASURES if name in named}
     limits = [(row["rank_low"] or 0, row["rank_high"] or 0) for row in main["systems"]]
     return {
         "rater": main["rater"],
@@ -63,7 +64,7 @@ def _of_rater(named: Mapping[str, Findings], cycles: list[list[str]]) -> dict[st
         else settled_places([low for low, _ in limits], [high for _, high in limits]),
         "next_place": main.get("next_place"),
         "systems": [
-            {"system": name, **{measure: _about(rows[name]) for measure, rows in known.items()}}
+            {"system": name, **{measure: _about(rows[name]) for measure, rows in rows_by_measure.items()}}
             for name in (row["system"] for row in main["systems"])
         ],
         "cycles": cycles,
@@ -92,12 +93,15 @@ def leaderboard(study: Study, filters: Filters, numbers: Findings) -> dict[str, 
     return ranks(numbers, alone)
 
 
-def as_rows(found: Findings) -> Iterator[dict[str, Any]]:
+def as_rows(findings: Findings) -> Iterator[dict[str, Any]]:
     """Yield a row for each data set, rater, system and measure."""
-    for dataset, raters in [("", found["raters"]), *((one["dataset"], one["raters"]) for one in found["datasets"])]:
+    for dataset, raters in [
+        ("", findings["raters"]),
+        *((data_set["dataset"], data_set["raters"]) for data_set in findings["datasets"]),
+    ]:
         for of_rater in raters or ():
             for system in of_rater["systems"]:
                 for measure in (name for name in MEASURES if name in system):
-                    about = {name: "" if value is None else value for name, value in system[measure].items()}
+                    values = {name: "" if value is None else value for name, value in system[measure].items()}
                     named = {"dataset": dataset, "rater": of_rater["rater"], "kind": of_rater["kind"]}
-                    yield {**named, "system": system["system"], "measure": measure, **about}
+                    yield {**named, "system": system["system"], "measure": measure, **values}

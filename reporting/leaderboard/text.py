@@ -19,25 +19,25 @@ def ranks_table(at: int, of_rater: Leaderboard) -> DataTable:
     named = [name for name in LISTED if of_rater["systems"] and name in of_rater["systems"][0]]
     main = of_rater["measure"]
     columns = ["System", MEASURES[main][0], *(f"Rank by {MEASURES[name][0]}" for name in named)]
-    rows: list[Row] = [((one["system"],), _cells(one, main, named)) for one in of_rater["systems"]]
+    rows: list[Row] = [((system["system"],), _cells(system, main, named)) for system in of_rater["systems"]]
     caption = f"Leaderboard with {rater_name(of_rater['rater'])}; ranks with their range"
     return DataTable(f"ranks-{at}", caption, columns, rows, most=len(rows), css="wide stack lines")
 
 
-def _cells(one: Leaderboard, main: str, named: Sequence[str]) -> list[Any]:
-    score = {**one[main], "digits": MEASURES[main][1], "why": one[main]["why"] or ""}
-    return [score, *(rank_text(one[name]) for name in named)]
+def _cells(system: Leaderboard, main: str, named: Sequence[str]) -> list[Any]:
+    score = {**system[main], "digits": MEASURES[main][1], "why": system[main]["why"] or ""}
+    return [score, *(rank_text(system[name]) for name in named)]
 
 
 def by_dataset_table(at: int, of_rater: Leaderboard, datasets: Sequence[Leaderboard]) -> DataTable | None:
-    """Return the ranks in each data set beside each other; None where there is one."""
+    """Return the ranks in each data set side by side, or None for a single one."""
     if not datasets:
         return None
     columns: list[dict[str, str] | None] = []
-    for one in datasets:
-        own = next((other for other in one["raters"] or () if other["rater"] == of_rater["rater"]), None)
+    for data_set in datasets:
+        own = next((ranked for ranked in data_set["raters"] or () if ranked["rater"] == of_rater["rater"]), None)
         columns.append(own and {row["system"]: rank_text(row[own["measure"]]) for row in own["systems"]})
-    waiting = [one["raters"] is None for one in datasets]
+    waiting = [data_set["raters"] is None for data_set in datasets]
     rows: list[Row] = [
         (
             (row["system"],),
@@ -49,33 +49,33 @@ def by_dataset_table(at: int, of_rater: Leaderboard, datasets: Sequence[Leaderbo
         for row in of_rater["systems"]
     ]
     caption = f"Ranks by data set with {rater_name(of_rater['rater'])}"
-    return DataTable(f"datasets-{at}", caption, ["System", *(one["dataset"] for one in datasets)], rows)
+    return DataTable(f"datasets-{at}", caption, ["System", *(data_set["dataset"] for data_set in datasets)], rows)
 
 
 def _names(names: Sequence[str]) -> str:
     """List the first names."""
     more = len(names) - MOST_NAMED
-    shown = ", ".join(names[:MOST_NAMED])
+    listed = ", ".join(names[:MOST_NAMED])
     if more <= 0:
-        return shown
-    return f"{shown} and {more} other{pluralize(more)}"
+        return listed
+    return f"{listed} and {more} other{pluralize(more)}"
 
 
 def next_text(of_rater: Leaderboard) -> str:
     """Say how many places are settled, and how many more comparisons would settle the next one."""
-    found = of_rater["next_place"]
-    if found is None:
+    next_place = of_rater["next_place"]
+    if next_place is None:
         return ""
-    if found["place"] is None:
-        return "Every place is settled." if found["more"] == 0 else f"No place is settled: {found['why']}."
+    if next_place["place"] is None:
+        return "Every place is settled." if next_place["more"] == 0 else f"No place is settled: {next_place['why']}."
     open_ = (
-        f"Place {found['place']} is the next to be settled: {found['system']} is not surely better than "
-        f"{_names(found['others'])}."
+        f"Place {next_place['place']} is the next to be settled: {next_place['system']} is not surely better than "
+        f"{_names(next_place['others'])}."
     )
-    if found["more"] is None:
-        return f"{open_} How many more comparisons that takes cannot be told: {found['why']}."
+    if next_place["more"] is None:
+        return f"{open_} How many more comparisons that takes cannot be told: {next_place['why']}."
     return (
-        f"{open_} About {found['more']} further comparison{pluralize(found['more'])}, spread over systems and further "
-        f"instances as the {found['comparisons']} so far, would settle it with a chance of {found['chance']:.0%}, if the "
+        f"{open_} About {next_place['more']} further comparison{pluralize(next_place['more'])}, spread over systems and further "
+        f"instances as the {next_place['comparisons']} so far, would settle it with a chance of {next_place['chance']:.0%}, if the "
         "differences are as they look now."
     )

@@ -26,27 +26,27 @@ PICTURES = ("ratings", "win-matrix")
 
 @study_view(*READERS)
 def show(request: HttpRequest, study: Study) -> HttpResponse:
-    """Show who leads, how surely, and what would settle the next place; for htmx, whether there are newer findings."""
+    """Show ranks with intervals, and the votes needed to settle the next place. htmx asks for newer findings."""
     filters = filters_of(study, request.GET)
     snapshot = snapshot_of(study, filters)
-    about = snapshot_context(request, study, filters, snapshot)
+    snapshot_of_findings = snapshot_context(request, study, filters, snapshot)
     if is_htmx(request):
-        return snapshot_news(request, about)
+        return snapshot_news(request, snapshot_of_findings)
     numbers = snapshot.numbers
     if numbers is None:
-        return TemplateResponse(request, "reporting/findings/being_computed.html", about)
-    found = leaderboard(study, filters, numbers)
-    sections = {one["rater"]: one for one in rankings_section(numbers)["raters"]}
+        return TemplateResponse(request, "reporting/findings/being_computed.html", snapshot_of_findings)
+    leaders = leaderboard(study, filters, numbers)
+    sections = {item["rater"]: item for item in rankings_section(numbers)["raters"]}
     context = {
-        **about,
+        **snapshot_of_findings,
         "raters": [
             {
-                **sections[one["rater"]],
-                "ranks": ranks_table(at, one),
-                "next": next_text(one),
-                "by_dataset": by_dataset_table(at, one, found["datasets"]),
+                **sections[item["rater"]],
+                "ranks": ranks_table(at, item),
+                "next": next_text(item),
+                "by_dataset": by_dataset_table(at, item, leaders["datasets"]),
             }
-            for at, one in enumerate(found["raters"])
+            for at, item in enumerate(leaders["raters"])
         ],
         "figures": [figure_of(study, name, numbers, filters) for name in PICTURES],
         "slices": _slices(study, filters),
@@ -54,7 +54,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "scripted": numbers["pooled"].get("scripted"),
         "selection": selection_of(numbers["filters"]),
         "question": question_choice(
-            study, filters.question, lambda one: query_of(replace(filters, question=one)) or "question="
+            study, filters.question, lambda item: query_of(replace(filters, question=item)) or "question="
         ),
     }
     return TemplateResponse(request, "reporting/leaderboard/leaderboard.html", context)
@@ -67,11 +67,13 @@ def download(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
     numbers = snapshot_of(study, filters).numbers
     if numbers is None:
         return later()
-    found = leaderboard(study, filters, numbers)
+    leaders = leaderboard(study, filters, numbers)
     if form == "json":
-        response = HttpResponse(json.dumps(found, ensure_ascii=False, allow_nan=False), content_type="application/json")
+        response = HttpResponse(
+            json.dumps(leaders, ensure_ascii=False, allow_nan=False), content_type="application/json"
+        )
     else:
-        response = HttpResponse("".join(csv_lines(as_rows(found), COLUMNS)), content_type="text/csv; charset=utf-8")
+        response = HttpResponse("".join(csv_lines(as_rows(leaders), COLUMNS)), content_type="text/csv; charset=utf-8")
     return as_download(response, f"{study.slug}-leaderboard.{form}")
 
 
@@ -81,6 +83,6 @@ def _slices(study: Study, filters: Filters) -> list[tuple[str, str, bool]]:
     if len(names) < 2:
         return []
     return [
-        (name or "All data sets", query_of(replace(filters, datasets=chosen)), filters.datasets == chosen)
-        for name, chosen in [("", None), *((name, (name,)) for name in names)]
+        (name or "All data sets", query_of(replace(filters, datasets=datasets)), filters.datasets == datasets)
+        for name, datasets in [("", None), *((name, (name,)) for name in names)]
     ]

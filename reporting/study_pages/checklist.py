@@ -19,7 +19,7 @@ FINISHED = {JudgeRun.Status.DONE, JudgeRun.Status.CANCELLED}
 
 
 class StepState(StrEnum):
-    """How far a step is; the first one that is open is the next."""
+    """The state of a step. The first open one is next."""
 
     DONE = "done"
     RUNNING = "running"

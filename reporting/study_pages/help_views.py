@@ -16,7 +16,7 @@ DOCS: Path = settings.BASE_DIR / "docs"
 
 @lru_cache(maxsize=1)
 def pages() -> frozenset[str]:
-    """Return the names of all pages, as links in them name each other; only these files are ever read."""
+    """Return the names of all pages, as links use them. No other file is read."""
     return frozenset(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 
 

@@ -49,7 +49,7 @@ def pay_preview(request: HttpRequest) -> HttpResponse:
 
 @study_view(*MANAGERS, methods=POST)
 def settings_preview(request: HttpRequest, study: Study) -> HttpResponse:
-    """Show a HIT's page as raters would see it with a form of settings, for a frame; nothing is stored."""
+    """Show a HIT's page, for a frame, as raters would see it with a form's settings, without storing anything."""
     form = StudySettingsForm(request.POST, instance=study)
     problems = _problems(form)  # valid fields are set on the study now
     page = page_of_settings(study, viewer=account_of(request), at=timezone.now())

@@ -57,6 +57,6 @@ def upload_page(request: HttpRequest, study: Study, *, key: str) -> HttpResponse
 def errors(request: HttpRequest, study: Study, *, key: str) -> HttpResponse:
     """Send the bad lines of an upload as CSV."""
     row = get_object_or_404(study.uploads, key=key)
-    rows = ({"line": line.number, "reason": line.text} for line in (restored(**one) for one in row.bad_lines))
+    rows = ({"line": line.number, "reason": line.text} for line in (restored(**stored) for stored in row.bad_lines))
     lines = csv_lines(rows, ("line", "reason"))
     return as_download(HttpResponse(lines, content_type="text/csv; charset=utf-8"), f"{study.slug}-errors.csv")

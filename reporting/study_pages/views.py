@@ -1,4 +1,4 @@
-"""Views of studies: list, overview, instances, log; creating, changing, copying and archiving a study."""
+"""Views of studies."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ EVENTS_A_PAGE = 50
 @login_required
 @require_safe
 def studies(request: HttpRequest) -> HttpResponse:
-    """List the studies that the user may read, active or archived ones; without any, offer to create the first."""
+    """List the user's active or archived studies, or offer to create the first."""
     if not has_any_role(request.user, *READERS):
         raise PermissionDenied
     visible = Study.objects.visible_to(request.user, *READERS)
@@ -91,7 +91,7 @@ def example(request: HttpRequest) -> HttpResponse:
 
 @study_view(*READERS)
 def study_page(request: HttpRequest, study: Study) -> HttpResponse:
-    """Show a study's steps and contents; for htmx the state of a computation, then the whole page again."""
+    """Show a study's steps and contents. htmx polls the state of a computation, then reloads the page."""
     state = separability_state(study)
     if request.headers.get("HX-Target") == "separability" and not state["busy"]:
         return HttpResponseClientRefresh()
@@ -167,13 +167,13 @@ def instance_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
 
 
 def _count_of(rows: Any, group: str = "study") -> Coalesce:
-    """Count related rows in a subquery; joining several relations would multiply the counts."""
+    """Count related rows in a subquery. Joining several relations would multiply the counts."""
     counted = rows.filter(**{group: OuterRef("pk")}).order_by().values(group).annotate(n=Count("pk"))
     return Coalesce(Subquery(counted.values("n")), 0)
 
 
 def _with_progress(batches: Any) -> Any:
-    """Annotate batches with counts of HITs and slots; slots neither free nor claimed are filled, which needs no join."""
+    """Annotate batches with counts of HITs and slots. Slots neither free nor claimed are filled."""
     counted = batches.select_related("system_a", "system_b").annotate(
         hit_count=_count_of(Hit.objects.all(), "batch"),
         slot_count=_count_of(Slot.objects.all(), "batch"),
@@ -222,7 +222,7 @@ def new_study(request: HttpRequest) -> HttpResponse:
 
 
 def _import_first_file(request: HttpRequest, study: Study, form: NewStudyForm) -> HttpResponse:
-    """Import the file that a new study was created with; one that can't be stored may be sent again."""
+    """Import the file that a new study was created with. A refused one may be sent again."""
     if not form.cleaned_data["file"]:
         return redirect("annotation:study", study.slug)
     try:
@@ -233,7 +233,7 @@ def _import_first_file(request: HttpRequest, study: Study, form: NewStudyForm) -
 
 
 def _create(request: HttpRequest, form: NewStudyForm, settings: FirstSettingsForm) -> Study | None:
-    """Create a study from two valid forms; show a domain error at the first."""
+    """Create a study from two valid forms. Show a domain error at the first."""
     names = form.cleaned_data
     template: StudyTemplate = names["template"]
     values = {**settings.settings, "title": settings.settings["title"] or names["slug"]}
@@ -249,7 +249,7 @@ def _create(request: HttpRequest, form: NewStudyForm, settings: FirstSettingsFor
 
 @study_view(*MANAGERS, methods=FORM)
 def study_settings(request: HttpRequest, study: Study) -> HttpResponse:
-    """Change a study's settings; once rating has begun, as an amendment with a reason."""
+    """Change a study's settings. Once rating has begun, this is an amendment with a reason."""
     form = StudySettingsForm(request.POST if request.method == "POST" else None, instance=study)
     if form.is_valid() and _save(request, study, form):
         messages.success(request, "Saved.")
@@ -261,7 +261,7 @@ def study_settings(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _save(request: HttpRequest, study: Study, form: StudySettingsForm) -> bool:
-    """Save a valid form; show domain errors at their fields."""
+    """Save a valid form. Show domain errors at their fields."""
     try:
         save_settings(study=study, by=account_of(request), reason=form.reason, **form.settings)
     except SettingFixed as error:
