@@ -13,6 +13,7 @@ once, by its `Idempotency-Key`.
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -100,14 +101,17 @@ class Tandem:
         made: Json = self.post("studies/", slug=slug, **settings)
         return made
 
-    def upload(self, slug: str, file: Path | str, *, kind: str = "study", **names: str) -> str:
-        """Read a file into a study, waiting for the worker where it is large; return what was added.
+    def upload(self, slug: str, file: Path | str | Sequence[Path | str], *, kind: str = "study", **options: str) -> str:
+        """Import a file, or several of one data set, waiting for the worker where they are large; return what was added.
 
+        kind : as of `import/`; auto for that which the fields of the file show
         Raises: ApiError, with the bad `lines`, if it was refused; nothing is stored then.
         """
-        with Path(file).open("rb") as content:
-            sent = {"file": (Path(file).name, content)}
-            answer = self._send("POST", f"studies/{slug}/import/", data={"kind": kind, **names}, files=sent, tries=1)
+        paths = [Path(one) for one in ([file] if isinstance(file, Path | str) else file)]
+        with ExitStack() as stack:
+            sent = [("file", (path.name, stack.enter_context(path.open("rb")))) for path in paths]
+            data = {"kind": kind, **options}
+            answer = self._send("POST", f"studies/{slug}/import/", data=data, files=sent, tries=1)
         taken: Json = answer.json()
         if taken["status"] != DONE:
             taken = self.wait(f"studies/{slug}/imports/{taken['key']}/")

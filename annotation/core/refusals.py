@@ -140,6 +140,7 @@ TEXTS = {
     "in_no_record": "{field}: none of {records:,} records has this; they have {fields}. “Files in and out” in the help says what {what} need.",
     "pair_index_needed": "pair_index is missing, and instance {instance} has {number} pairs of these systems",
     "not_mapped": "no record has {columns}, which the mapping names; they have {fields}",
+    "unknown_form": "the file is of no known form: it has {fields}. Name its kind, with a mapping of its columns. Known forms: {forms}",
     "no_question": "question {question} is in no record: send the file of questions with the answers",
     "one_of_two_indexes": "generation_a_index and generation_b_index go together: one of them is missing",
     "side_without_order": "rating is {rating}, so shown_first must say which text was on the left: a or b",

@@ -17,7 +17,7 @@ from annotation.models import ResearchGroup, Study
 from annotation.models.studies import RESERVED_SLUGS
 from annotation.studies.presets import BLANK, TEMPLATES, StudyTemplate, find_template
 
-MAPPED = ("study", "sources", "ratings", "judgments")  # kinds that take a mapping
+MAPPED = (AUTO, "study", "sources", "ratings", "judgments")  # kinds that take a mapping
 MOST_COPIED = 2000  # instances, within one request
 
 
@@ -94,9 +94,11 @@ class UploadForm(forms.Form):
     def __init__(self, *args: Any, whole: bool = False, **kwargs: Any) -> None:
         """Offer whole studies too, if the user may read them in."""
         super().__init__(*args, **kwargs)
+        kinds: Any = self.fields["kind"]
         if whole:
-            kinds: Any = self.fields["kind"]
             kinds.choices = [*self.KINDS, *self.WHOLE]
+        allowed = ", ".join(name for name, _ in kinds.choices if name)
+        kinds.error_messages["invalid_choice"] = f"Unknown kind of file “%(value)s”. Allowed: {allowed}."
 
     def clean_file(self) -> list[Any]:
         """Refuse files that are too large together, or too many."""
@@ -127,6 +129,14 @@ class UploadForm(forms.Form):
                 if not cleaned.get(field):
                     self.add_error(field, "MTurk results need this.")
         return cleaned
+
+
+class LookForm(UploadForm):
+    """How files that were looked at are imported."""
+
+    file = None  # type: ignore[assignment]  # takes the field away
+
+    field_order = ["kind", "mapping", "dataset", "system_1", "system_2"]
 
 
 class NamesStudyForm(forms.Form):
@@ -227,7 +237,13 @@ class CopyStudyForm(NamesStudyForm):
 def sent_in(form: forms.Form) -> dict[str, Any]:
     """Return the keyword arguments for `take_in` from a valid form with files."""
     cleaned = form.cleaned_data
+    return {**how_to_import(form), "files": cleaned["file"]}
+
+
+def how_to_import(form: forms.Form) -> dict[str, Any]:
+    """Return the kind and the options of an import from a valid form."""
+    cleaned = form.cleaned_data
     options = {key: cleaned[key] for key in ("dataset", "system_1", "system_2")}
     if cleaned["mapping"]:
         options["mapping"] = cleaned["mapping"]
-    return {"kind": cleaned["kind"] or "study", "files": cleaned["file"], "options": options}
+    return {"kind": cleaned["kind"] or "study", "options": options}

@@ -18,10 +18,12 @@ from annotation.api.study_serializers import refusals
 from annotation.core.actions import checked
 from annotation.core.files.mapping import HELP as MAPPING_HELP
 from annotation.core.refusals import restored
-from annotation.importing.forms import MAPPED, UploadForm, sent_in
+from annotation.importing.formats.public_forms import AUTO
+from annotation.importing.forms import MAPPED, UploadForm, how_to_import, sent_in
 from annotation.members.permissions import is_site_admin
 from annotation.models import Study, Upload
-from reporting.uploads.jobs import progress_of, refusal_of, take_in
+from reporting.uploads.jobs import discard, keep, look, progress_of, refusal_of, take_in
+from reporting.uploads.look import Look
 
 KEY = r"[A-Za-z0-9_-]+"
 SHARED: dict[str, Any] = {"detail": True, "pagination_class": None, "filter_backends": []}
@@ -32,7 +34,8 @@ class UploadSerializer(serializers.Serializer[Any]):
 
     kind = serializers.ChoiceField(
         choices=[name for name, _label in (*UploadForm.KINDS, *UploadForm.WHOLE)],
-        help_text="A bundle is read into an empty study, or verified alone (bundle-check), for site admins.",
+        required=False,
+        help_text="By default auto: the form of the file is seen by its fields. A bundle is read into an empty study, or verified alone (bundle-check), for site admins.",
     )
     file = serializers.FileField(help_text="May be there several times.")
     dataset = serializers.CharField(required=False)
@@ -108,6 +111,47 @@ class ReadImportSerializer(ImportSerializer):
         return [{"number": line.number, "code": line.reason.code, "reason": line.text} for line in lines]
 
 
+class PreviewedPairSerializer(serializers.Serializer[Any]):
+    """A pair that an import would create."""
+
+    instance_id = serializers.CharField(source="matchup.instance.instance_id")
+    source = serializers.CharField(source="matchup.instance.source")
+    system_a = serializers.CharField(source="matchup.system_a.name")
+    system_b = serializers.CharField(source="matchup.system_b.name")
+    text_a = serializers.CharField(source="generation_a.text")
+    text_b = serializers.CharField(source="generation_b.text")
+
+
+class LookSerializer(serializers.Serializer[Any]):
+    """What the first records of files would become."""
+
+    kind = serializers.CharField()
+    form = serializers.CharField(help_text="The public form that was recognised; empty for none.")
+    records = serializers.IntegerField(help_text="How many there are, or with `more` at least.")
+    more = serializers.BooleanField()
+    fields_of_first = serializers.SerializerMethodField(help_text="Of the first record: path → example.")
+    mapping = serializers.DictField(child=serializers.CharField(), help_text="Of an earlier file, or a guess.")
+    problems = serializers.SerializerMethodField(help_text="Why the first records can't be imported so.")
+    pairs = PreviewedPairSerializer(many=True)
+    rows = serializers.ListField(child=serializers.DictField())
+
+    def get_fields_of_first(self, found: Look) -> dict[str, str]:
+        """Return the path of each field with its example."""
+        return dict(found.fields)
+
+    @extend_schema_field(BadLineSerializer(many=True))
+    def get_problems(self, found: Look) -> list[dict[str, Any]]:
+        """Return the lines and reasons."""
+        return [{"number": number, "code": code, "reason": text} for number, code, text in found.problems[:MOST_LINES]]
+
+
+def _form_of(request: Request) -> UploadForm:
+    """Return the valid form of files that were sent. Raises: BadFields."""
+    form = UploadForm({"kind": AUTO, **request.POST.dict()}, request.FILES, whole=is_site_admin(request.user))
+    checked(form)
+    return form
+
+
 class StudyImports(GenericViewSet[Any]):
     """Reading files into a study, for researchers too."""
 
@@ -119,14 +163,27 @@ class StudyImports(GenericViewSet[Any]):
     def import_file(self, request: Request, slug: str) -> Response:
         """Read files into a study, whole or not at all; the same again changes nothing. Large ones a worker reads (202)."""
         study: Study = self.get_object()
-        form = UploadForm(request.POST, request.FILES, whole=is_site_admin(request.user))
-        checked(form)
+        form = _form_of(request)
         upload = take_in(study=study, **sent_in(form), by=user_of(request))
         if refusal := refusal_of(upload):
             raise refusal
         code = status.HTTP_200_OK if upload.status == Upload.Status.DONE else status.HTTP_202_ACCEPTED
         where = {"Location": reverse("api:study-import", args=[study.slug, upload.key])}
         return Response(ImportSerializer(upload).data, status=code, headers=where)
+
+    @extend_schema(
+        request={"multipart/form-data": UploadSerializer}, responses={200: LookSerializer, **refusals(409, 422)}
+    )
+    @action(detail=True, methods=["post"], url_path="import/look", parser_classes=[MultiPartParser])
+    def look_at_file(self, request: Request, slug: str) -> Response:
+        """Return the fields of files, a mapping, and what their first records would become; nothing is stored."""
+        study: Study = self.get_object()
+        form = _form_of(request)
+        key = keep(study, form.cleaned_data["file"])
+        try:
+            return Response(LookSerializer(look(study=study, key=key, **how_to_import(form))).data)
+        finally:
+            discard(key)
 
     @extend_schema(responses={200: ImportSerializer(many=True), **refusals()}, filters=False)
     @action(**SHARED)

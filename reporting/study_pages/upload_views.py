@@ -1,17 +1,27 @@
 """Views of uploads: the form, the progress and result of an import, its errors as a file."""
 
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 
 from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import MOST_SHOWN, as_download, attempt, is_htmx
+from annotation.core.markdown import shown_text
 from annotation.core.refusals import restored
-from annotation.importing.forms import UploadForm, sent_in
+from annotation.importing.formats.public_forms import AUTO
+from annotation.importing.forms import LookForm, UploadForm, how_to_import, sent_in
 from annotation.members.permissions import FORM, READERS, account_of, is_site_admin, study_view
-from annotation.models import Study, Upload
-from reporting.uploads.jobs import MOST_LISTED, UNDER_WAY, progress_of, take_in
+from annotation.models import Pair, Study, Upload
+from annotation.questions.labels import choice_label, side_name, translate_default
+from reporting.uploads.jobs import MOST_LISTED, STUDY_IMPORTS, UNDER_WAY, begin, keep, kept, look, progress_of, take_in
+
+UPLOAD = "reporting/study_pages/upload.html"
 
 
 @study_view(*READERS, methods=FORM)
@@ -20,11 +30,52 @@ def upload(request: HttpRequest, study: Study) -> HttpResponse:
     form = UploadForm(request.POST or None, request.FILES or None, whole=is_site_admin(request.user))
     if form.is_valid():
         by = account_of(request)
+        if "look" in request.POST and form.cleaned_data["kind"] not in STUDY_IMPORTS:
+            if key := attempt(form, lambda: keep(study, form.cleaned_data["file"]), field="file"):
+                how = {name: form.cleaned_data[name] for name in LookForm.base_fields if form.cleaned_data[name]}
+                return redirect(f"{reverse('annotation:upload-look', args=[study.slug, key])}?{urlencode(how)}")
+            return TemplateResponse(request, UPLOAD, {"form": form, "study": study}, status=422)
         if created := attempt(form, lambda: take_in(study=study, **sent_in(form), by=by), field="file"):
             return after_upload(request, created)
     context = {"form": form, "study": study, "uploads": study.uploads.select_related("asked_by")[:MOST_LISTED]}
-    template = "reporting/study_pages/upload.html"
-    return TemplateResponse(request, template, context, status=422 if form.is_bound else 200)
+    return TemplateResponse(request, UPLOAD, context, status=422 if form.is_bound else 200)
+
+
+@study_view(*READERS, methods=FORM)
+def upload_look(request: HttpRequest, study: Study, *, key: str) -> HttpResponse:
+    """Show what files that were sent would become, and import them."""
+    if study.uploads.filter(key=key).exists():  # the import has begun
+        return redirect("annotation:upload-page", study.slug, key)
+    form = LookForm({"kind": AUTO, **(request.POST or request.GET).dict()})
+    context: dict[str, Any] = {"study": study, "form": form, "upload": kept(study, key)}
+    if form.is_valid():
+        how = how_to_import(form)
+        if "import" in request.POST:
+            return after_upload(request, begin(study=study, key=key, by=account_of(request), **how))
+        context["look"] = found = look(study=study, key=key, **how)
+        if not form.cleaned_data["mapping"] and found.mapping:
+            mapping = "\n".join(f"{name}={column}" for name, column in found.mapping.items())
+            context["form"] = LookForm({**form.data, "kind": found.kind, "mapping": mapping})
+        context["pairs"] = previewed(found.pairs, study)
+    template = "reporting/study_pages/upload_look.html"
+    return TemplateResponse(request, template, context, status=200 if form.is_valid() else 422)
+
+
+def previewed(pairs: Sequence[Pair], study: Study) -> list[dict[str, Any]]:
+    """Return the context of each pair as the page of raters has it, A on the left."""
+    names = {side: side_name(choice_label(side, *study.side_labels)) for side in ("left", "right")}
+    shared = {"study": study, "source_label": translate_default(study.source_label), "side_names": names}
+    return [
+        {
+            **shared,
+            "source": shown_text(pair.matchup.instance.source, **study.text_options),
+            "card": {
+                "left": shown_text(pair.generation_a.text, **study.text_options),
+                "right": shown_text(pair.generation_b.text, **study.text_options),
+            },
+        }
+        for pair in pairs
+    ]
 
 
 def after_upload(request: HttpRequest, upload: Upload) -> HttpResponse:

@@ -19,6 +19,7 @@ urlpatterns = [
     path("studies/<slug:slug>/log/", views.study_log, name="study-log"),
     path("studies/<slug:slug>/upload/", upload_views.upload, name="upload"),
     path("studies/<slug:slug>/upload/<str:key>/", upload_views.upload_page, name="upload-page"),
+    path("studies/<slug:slug>/upload/<str:key>/look/", upload_views.upload_look, name="upload-look"),
     path("studies/<slug:slug>/upload/<str:key>/errors.csv", upload_views.errors, name="upload-errors"),
     path("studies/<slug:slug>/separability/", views.separability, name="separability"),
     path("studies/<slug:slug>/instances/", views.instances, name="instances"),

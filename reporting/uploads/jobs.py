@@ -1,5 +1,6 @@
 """Uploads: storing files, importing them into a study by a task with progress, and removing them."""
 
+import json
 import logging
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -17,23 +18,21 @@ from django.db.models import Q
 from django.utils import timezone
 from django_tasks import task
 
-from annotation.core.errors import AnnotationError, BadFile
-from annotation.core.files.file_bounds import Bound, bound_of_upload
-from annotation.core.files.mapping import FieldMapping, parse_mapping
+from annotation.core.errors import AnnotationError, BadFile, UnknownName
+from annotation.core.files.file_bounds import bound_of_upload
 from annotation.core.files.sent_files import DATA_FILES, Joined, is_packed, is_zip, join, read_sent, unpack
+from annotation.core.keys import new_key
 from annotation.core.refusals import restored, stored
 from annotation.core.tasks import progress
 from annotation.core.tasks.processes import is_gone, this_process
 from annotation.core.tasks.task_queue import UNDER_WAY as TASK_UNDER_WAY
 from annotation.core.tasks.task_queue import DeathRule, QueuedTask, is_orphan, last_task
-from annotation.importing.formats.public_forms import AUTO, recognised
 from annotation.importing.staging import is_under_way, settle_abandoned
-from annotation.importing.uploads import read_upload
 from annotation.models import Study, Upload
-from judging.importing import elsewhere
-from judging.importing import services as judgments
 from reporting.bundle.importing import import_upload as import_bundle
 from reporting.bundle.importing import verify_upload as verify_bundle
+from reporting.uploads.files import import_file
+from reporting.uploads.look import Look, look_at
 
 log = logging.getLogger(__name__)
 Status = Upload.Status
@@ -44,15 +43,11 @@ MOST_LISTED = 20  # uploads of a study that the page lists
 GRACE = timedelta(minutes=1)  # until a small file that no process has begun to read is queued
 ABANDONED_AFTER = timedelta(hours=1)  # a folder without a row: its process ended between the two
 PROGRESS = "progress.json"
+SENT = "sent.json"  # of files that were kept: their study, names and size
 # By kind of file: functions that import a whole study. Only site admins may use them, since such files are large and bring
 # rows that all studies share.
 STUDY_IMPORTS: Mapping[str, Callable[..., str]] = {"bundle": import_bundle, "bundle-check": verify_bundle}
-JUDGED_IMPORTS: Mapping[str, Callable[..., tuple[Study, str]]] = {
-    "judgments": judgments.import_upload,
-    **dict.fromkeys(elsewhere.READERS, elsewhere.import_upload),
-}
 KNOWN_ENDINGS = (*DATA_FILES, ".csv", ".zip")
-NEW_STUDY = ("title", "task_kind", "question")  # settings that an import may give a new study
 UNPACKED = 2  # times as large as what may be sent the rows of Parquet files and archives may be
 
 
@@ -74,29 +69,81 @@ def take_in(
     options : of `import_file`
     Raises: AnnotationError if they are too large or can't be stored.
     """
-    upload = Upload(
-        study=study, kind=kind, names=[str(file.name) for file in files], options=dict(options), asked_by=by, size=0
-    )
-    folder = folder_of(upload)
+    return begin(study=study, key=keep(study, files), kind=kind, options=options, by=by)
+
+
+def keep(study: Study, files: Sequence[File[bytes]]) -> str:
+    """Store files for a study, and return the key of their folder, which is removed after an hour unless they are imported.
+
+    Raises: AnnotationError if they are too large or can't be stored.
+    """
+    key, size = new_key(), 0
+    folder = _uploads() / key
     try:
         folder.mkdir(mode=0o700, parents=True)
         for number, file in enumerate(files):
-            upload.size += _keep(file, folder / _name(number, file), settings.UPLOAD_MAX_BYTES - upload.size)
-        with transaction.atomic():
-            upload.save()
-            is_large = upload.size > SMALL or kind in STUDY_IMPORTS or any(map(is_packed, upload.names))
-            if queued := is_large or is_under_way(study):
-                read_files.enqueue(upload.pk)
+            size += _keep(file, folder / _name(number, file), settings.UPLOAD_MAX_BYTES - size)
+        sent = {"study": study.pk, "names": [str(file.name) for file in files], "size": size}
+        (folder / SENT).write_text(json.dumps(sent), encoding="utf-8")
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise AnnotationError(f"the file can't be kept: {error.strerror}") from None
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+    return key
+
+
+def kept(study: Study, key: str) -> Upload:
+    """Return files that were kept for a study as an upload that is not saved.
+
+    Raises: UnknownName if there are none.
+    """
+    try:
+        sent = json.loads((_uploads() / PurePath(key).name / SENT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        sent = {}
+    if sent.get("study") != study.pk:
+        raise UnknownName("these files are no longer there; please send them again")
+    return Upload(study=study, key=key, names=sent["names"], size=sent["size"])
+
+
+def begin(*, study: Study, key: str, kind: str, options: Mapping[str, str], by: User | None = None) -> Upload:
+    """Queue the import of files that were kept; small texts are imported before this returns.
+
+    Raises: UnknownName if they are gone.
+    """
+    upload = kept(study, key)
+    upload.kind, upload.options, upload.asked_by = kind, dict(options), by
+    try:
+        with transaction.atomic():
+            upload.save()
+            (folder_of(upload) / SENT).unlink()
+            is_large = upload.size > SMALL or kind in STUDY_IMPORTS or any(map(is_packed, upload.names))
+            if queued := is_large or is_under_way(study):
+                read_files.enqueue(upload.pk)
+    except BaseException:
+        shutil.rmtree(folder_of(upload), ignore_errors=True)
+        raise
     if not queued:
         read_files.call(upload.pk)
         upload.refresh_from_db()
     return upload
+
+
+def look(*, study: Study, key: str, kind: str, options: Mapping[str, str]) -> Look:
+    """Return what the first records of kept files would become.
+
+    Raises: UnknownName if they are gone; AnnotationError if they can't be read.
+    """
+    upload = kept(study, key)
+    upload.kind = kind
+    return look_at(_joined(upload, _files(upload)), kind=kind, slug=study.slug, options=options)
+
+
+def discard(key: str) -> None:
+    """Remove files that were kept."""
+    shutil.rmtree(_uploads() / key, ignore_errors=True)
 
 
 def _name(number: int, file: File[bytes]) -> str:
@@ -154,30 +201,6 @@ def _read(upload: Upload) -> str:
     with joined.own_lines():
         file: dict[str, Any] = {"data": joined.data, "name": joined.name, "slug": upload.study.slug, **upload.options}
         return import_file(kind=upload.kind, **file)[1]
-
-
-def import_file(
-    *, kind: str, data: bytes, name: str, slug: str, dataset: str, bound: Bound | None = None, **options: Any
-) -> tuple[Study, str]:
-    """Import a file of any kind but whole studies, as `read_upload` does.
-
-    kind    : AUTO for that of the form that its fields show
-    options : `mapping` is a text of lines FIELD=COLUMN; settings of a new study where it is made
-    Raises: Unacceptable for a file of no known form.
-    """
-    mapping: FieldMapping = parse_mapping(filter(str.strip, options.pop("mapping", "").splitlines()))
-    if kind == AUTO:
-        form = recognised(data, name)
-        kind = form.kind
-        mapping = form if form.convert else mapping
-    bound = bound or bound_of_upload(kind, settings.UPLOAD_MAX_ROWS)
-    bound.refuse_rows(data, name)
-    file: dict[str, Any] = {"kind": kind, "data": data, "name": name, "slug": slug, "dataset": dataset, "bound": bound}
-    if mapping:
-        file["mapping"] = mapping
-    if kind not in JUDGED_IMPORTS:
-        return read_upload(**file, **options)
-    return JUDGED_IMPORTS[kind](**file, **{name: options[name] for name in NEW_STUDY if name in options})
 
 
 def _files(upload: Upload) -> list[Path]:

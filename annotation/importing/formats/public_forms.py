@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation.core.errors import BadLine, Unacceptable
+from annotation.core.errors import BadFile, BadLine
 from annotation.core.files import lines
 from annotation.core.files.lines import Record, listed
 from annotation.core.files.mapping import Json, PublicForm, Unfit, each
@@ -433,11 +433,9 @@ def first_fields(data: bytes) -> list[str]:
 
 
 def recognised(data: bytes, name: str) -> PublicForm:
-    """Return the form of a file. Raises: Unacceptable naming its fields and the known forms."""
+    """Return the form of a file. Raises: BadFile naming its fields and the known forms."""
     if (form := recognise(data)) is None:
         known = ", ".join(dict.fromkeys(form.name for form in FORMS))
-        raise Unacceptable(
-            f"{name} is of no known form: it has {listed(first_fields(data)) or 'no record'}. Name its kind, with a mapping "
-            f"of its columns where they have other names. Known forms: {known}."
-        )
+        reason = refusal("unknown_form", fields=listed(first_fields(data)) or "no record", forms=known)
+        raise BadFile(name, [BadLine(1, reason)])
     return form

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ from django.db import OperationalError, ProgrammingError
 from annotation.core.actions import described, filled, json_shape, static_choices
 from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import FOR_COMMANDS, MOST_BYTES
-from annotation.core.files.sent_files import join, read_sent
+from annotation.core.files.sent_files import Joined, join, read_sent
 from annotation.core.system_checks import check_version_of_database, database_problems, refuse_on, unapplied_migrations
 from annotation.members.audit import audited_command
 
@@ -157,12 +158,18 @@ def read_files(paths: Sequence[str]) -> Iterator[tuple[bytes, str]]:
 
     Raises: AnnotationError when they can't be read, or are too large; BadFile.
     """
+    joined = sent_files(paths)
+    with joined.own_lines():
+        yield joined.data, joined.name
+
+
+def sent_files(paths: Sequence[str]) -> Joined:
+    """Read one or several files, or a folder. Raises: as `read_files`."""
     if len(paths) == 1:
         joined = read_sent(Path(paths[0]), paths[0], most=MOST_BYTES, bound=FOR_COMMANDS)
     else:
         joined = join([(Path(path), path) for path in paths], paths[0], most=MOST_BYTES, bound=FOR_COMMANDS)
-    with joined.own_lines():
-        yield joined.data, Path(paths[0]).name
+    return replace(joined, name=Path(paths[0]).name)
 
 
 def _add_all(parser: Any, arguments: Iterable[Argument]) -> None:

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.core.errors import BadFile, BadLine, Unacceptable
+from annotation.core.errors import BadFile, BadLine
 from annotation.core.files.mapping import read_mapped
 from annotation.core.refusals import refusal, restored
 from annotation.importing.formats.alpacaeval import parse_outputs, reader
@@ -217,8 +217,11 @@ def test_a_record_that_does_not_fit_its_form_is_refused(record: dict[str, Any], 
 
 
 def test_a_file_of_no_known_form_is_refused_with_its_fields() -> None:
-    with pytest.raises(Unacceptable, match="question, answer"):
+    with pytest.raises(BadFile) as caught:
         recognised(json_lines([{"question": "?", "answer": "!"}]), "f")
+
+    assert [line.reason.code for line in caught.value.lines] == ["unknown_form"]
+    assert caught.value.lines[0].reason.values["fields"] == "question, answer"
 
 
 JSON = st.recursive(

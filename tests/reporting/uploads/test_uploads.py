@@ -23,6 +23,7 @@ from annotation.core.refusals import refusal, restored
 from annotation.core.tasks import progress
 from annotation.models import Study, Upload
 from annotation.privacy.erasing import erase_rater
+from reporting.uploads import files as upload_files
 from reporting.uploads import jobs as upload_jobs
 from reporting.uploads.jobs import (
     PROGRESS,
@@ -154,7 +155,7 @@ def test_what_a_killed_process_had_begun_is_read_again(study: Study, monkeypatch
     def die(*_: Any, **__: Any) -> None:
         raise SystemExit  # nothing is caught in a process that is killed
 
-    monkeypatch.setattr(upload_jobs, "read_upload", die)
+    monkeypatch.setattr(upload_files, "read_upload", die)
     monkeypatch.setattr(upload_jobs, "_update", lambda *_, **__: None)
     with pytest.raises(SystemExit):
         send(study, f_jsonl=LINES)
@@ -189,7 +190,7 @@ def test_a_busy_database_is_waited_for(study: Study, large: None, monkeypatch: p
 
     upload = send(study, f_jsonl=LINES)
     with monkeypatch.context() as patch:
-        patch.setattr(upload_jobs, "read_upload", busy)
+        patch.setattr(upload_files, "read_upload", busy)
         with pytest.raises(OperationalError):
             read_files.func(upload.pk)
     upload.refresh_from_db()

@@ -1,0 +1,216 @@
+"""A look at a file before it is imported: its fields, a mapping, and what its first records become."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from django.db import transaction
+
+from annotation.core.errors import AnnotationError, BadFile
+from annotation.core.files import lines
+from annotation.core.files.sent_files import Joined
+from annotation.importing.formats.public_forms import AUTO, recognise
+from annotation.models import Instance, Pair, Rating, Study
+from judging.models import Judgment
+from reporting.uploads.files import import_file, kind_of_mapping, resolved
+
+MOST_RECORDS = 50  # of each file, which are imported and taken back
+MOST_COUNTED = 32 * 2**20  # bytes of a file whose records are counted
+MOST_PREVIEWED = 3
+LONGEST = 200  # characters of an example
+# By field, what data call it; the first that a file has is the guess.
+NAMES = {
+    "instance_id": ("id", "idx", "index", "question_id", "prompt_id", "uid", "doc_id", "item_id"),
+    "source": ("prompt", "instruction", "question", "input", "article", "document", "query", "context", "text", "post"),
+    "dataset": ("category", "domain", "subset", "task"),
+    "rater": ("annotator", "annotator_id", "worker", "worker_id", "user", "user_id", "judge"),
+    "rating": ("winner", "preference", "vote", "choice", "label", "verdict"),
+    "system_a": ("model_a", "model_1", "system_1", "generator_1", "left"),
+    "system_b": ("model_b", "model_2", "system_2", "generator_2", "right"),
+}
+OF_RATINGS = ("instance_id", "system_a", "system_b", "rater", "rating")
+OF_TEXTS = re.compile(r"response|answer|output|summary|completion|generation|translation|candidate", re.IGNORECASE)
+Rows = list[dict[str, Any]]
+
+
+@dataclass
+class Look:
+    """What is known of a file before its import.
+
+    form     : its title; empty for a kind that was named, or a mapping
+    records  : how many there are, at least; `more` where they were not all counted
+    fields   : path and example of each field of the first record
+    mapping  : of columns, the study's own of an earlier file of these fields, or a guess
+    problems : line, code and text of the reason, of the first records
+    pairs    : the first ones, with their instances; rows: the first as they would be stored
+    """
+
+    kind: str
+    form: str
+    records: int
+    more: bool
+    fields: Sequence[tuple[str, str]]
+    mapping: Mapping[str, str]
+    problems: Sequence[tuple[int, str, str]] = ()
+    summary: str = ""
+    pairs: Sequence[Pair] = ()
+    rows: Rows = field(default_factory=list)
+
+
+class _TakenBack(Exception):
+    """Ends the transaction of a look."""
+
+
+def look_at(joined: Joined, *, kind: str, slug: str, options: Mapping[str, str], **settings: Any) -> Look:
+    """Import the first records of a file in a transaction that is taken back, and return what they become.
+
+    options  : of `import_file`
+    settings : of a study that is not there yet
+    """
+    first = _first_records(joined)
+    example = next((record for _, record in _records(first.data)), {})
+    file: dict[str, Any] = {"data": first.data, "name": first.name, "slug": slug, "mapping": options.get("mapping", "")}
+    try:
+        look_kind, fields = resolved(kind=kind, **file)
+    except BadFile:  # of no known form
+        look_kind, fields = _guess(example)
+    form = recognise(first.data) if kind == AUTO and not (fields and isinstance(fields, Mapping)) else None
+    mapping = fields if isinstance(fields, Mapping) else {}
+    look = Look(look_kind, form.title if form else "", *_count(joined.data), list(_paths(example)), mapping)
+    if mapping:
+        file["mapping"] = "\n".join(f"{name}={column}" for name, column in mapping.items())
+    try:
+        with transaction.atomic(), first.own_lines():
+            latest = {model: _latest(model) for model in (Instance, Pair, Rating, Judgment)}
+            importing = {"dataset": "", **options, **file, "kind": AUTO if form else look_kind}
+            study, look.summary = import_file(**importing, **settings)
+            _preview(look, study, latest)
+            raise _TakenBack
+    except _TakenBack:
+        pass
+    except BadFile as error:
+        look.problems = [(line.number, line.reason.code, line.text) for line in error.lines]
+    except AnnotationError as error:
+        look.problems = [(1, "not_imported", str(error))]
+    return look
+
+
+def _guess(record: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+    """Return the kind and the mapping that the names of the fields suggest; those of Tandem need none."""
+    lower = {name.lower(): name for name in record}
+    guess = {
+        ours: lower[theirs]
+        for ours, names in NAMES.items()
+        if ours not in lower and (theirs := next((name for name in names if name in lower), None))
+    }
+    if not all(name in guess or name in lower for name in OF_RATINGS):
+        texts = [name for name, value in record.items() if OF_TEXTS.search(name) and isinstance(value, str | list)]
+        guess = {name: guess[name] for name in ("instance_id", "source", "dataset") if name in guess}
+        guess |= {f"generations.{name}": name for name in texts if name not in guess.values()}
+    return kind_of_mapping(guess), guess
+
+
+def _paths(record: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield the path of each field, as a mapping names it, with an example."""
+    for name, value in islice(record.items(), 100):
+        if depth < 2 and isinstance(value, list) and value and isinstance(value[0], dict):
+            yield from _paths(value[0], f"{prefix}{name}.0.", depth + 1)
+        elif depth < 2 and isinstance(value, dict) and value:
+            yield from _paths(value, f"{prefix}{name}.", depth + 1)
+        else:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            yield f"{prefix}{name}", text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def _records(data: bytes) -> Iterator[lines.Record]:
+    return lines.read_json(data)[0] if lines.is_json(data) else lines.read_csv(data)[1]
+
+
+def _count(data: bytes) -> tuple[int, bool]:
+    """Return how many records there are, and whether there are more."""
+    most = None if len(data) <= MOST_COUNTED else MOST_RECORDS + 1
+    count = sum(1 for _ in islice(_records(data), most))
+    return count, most is not None and count == most
+
+
+def _first_records(joined: Joined) -> Joined:
+    """Return the first records of each file, on the lines that they have."""
+    if not lines.is_json(joined.data):
+        header, rows, _ = lines.read_csv(joined.data)
+        text = io.StringIO()
+        writer = csv.writer(text)
+        writer.writerow(header)
+        writer.writerows(list(row.values()) for _, row in islice(rows, MOST_RECORDS))
+        return Joined(text.getvalue().encode(), joined.name, joined.starts) if header else joined
+    starts = [before for before, _ in joined.starts] or [0]
+    kept: list[bytes] = []
+    index = count = 0
+    for number, record in _records(joined.data):
+        while index + 1 < len(starts) and number > starts[index + 1]:
+            index, count = index + 1, 0
+        count += 1
+        if count <= MOST_RECORDS:
+            kept.extend([b""] * (number - 1 - len(kept)))
+            kept.append(json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+        elif index + 1 == len(starts):
+            break
+    return Joined(b"\n".join(kept), joined.name, joined.starts) if kept else joined
+
+
+def _latest(model: Any) -> int:
+    return model.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+
+
+def _preview(look: Look, study: Study, latest: Mapping[Any, int]) -> None:
+    """Add the first pairs and rows of what was imported."""
+    ratings = Rating.objects.filter(pk__gt=latest[Rating], display__pair__matchup__instance__study=study).order_by("pk")
+    judgments = Judgment.objects.filter(pk__gt=latest[Judgment], run__study=study).order_by("pk")
+    of_pair = Pair.objects.filter(matchup__instance__study=study).select_related(
+        "matchup__instance", "matchup__system_a", "matchup__system_b", "generation_a", "generation_b"
+    )
+    judged = list(ratings.values_list("display__pair", flat=True)[: 3 * MOST_RECORDS]) or list(
+        judgments.values_list("pair", flat=True)[: 3 * MOST_RECORDS]
+    )
+    pairs = of_pair.filter(pk__gt=latest[Pair]) or of_pair.filter(pk__in=judged) or of_pair
+    look.pairs = list(pairs.order_by("pk")[:MOST_PREVIEWED])
+    for rating in ratings.select_related("display__assignment__annotator")[:MOST_PREVIEWED]:
+        shown = {True: "a", False: "b", None: ""}[rating.display.a_is_left]
+        look.rows.append(
+            _row(rating.display.pair, rating.display.assignment.annotator.code, rating.verdict, shown_first=shown)
+        )
+    for judgment in judgments.select_related("run__judge")[: MOST_PREVIEWED - len(look.rows)]:
+        look.rows.append(
+            _row(judgment.pair, f"judge:{judgment.run.judge.name}", judgment.verdict, order=judgment.order)
+        )
+    if not look.rows:
+        look.rows = [
+            {
+                "instance_id": instance.instance_id,
+                "dataset": instance.dataset,
+                "source": instance.source[:LONGEST],
+                "generations": {
+                    generation.system.name: generation.text[:LONGEST]
+                    for generation in instance.generations.select_related("system").order_by("pk")[:10]
+                },
+                "gold": instance.gold,
+            }
+            for instance in Instance.objects.filter(study=study, pk__gt=latest[Instance]).order_by("pk")[:MOST_PREVIEWED]
+        ]  # fmt: skip
+
+
+def _row(pair: Pair, rater: str, verdict: int | None, **more: str) -> dict[str, Any]:
+    matchup = pair.matchup
+    systems = {"system_a": matchup.system_a.name, "system_b": matchup.system_b.name}
+    return {
+        "instance_id": matchup.instance.instance_id,
+        "pair_index": pair.index,
+        **systems,
+        "rater": rater,
+        "rating": verdict,
+        **more,
+    }

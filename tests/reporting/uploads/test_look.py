@@ -1,0 +1,179 @@
+"""A look at a file: its fields, a mapping, and what its first records become, before anything is stored."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
+from django.test import Client
+from rest_framework.test import APIClient
+
+from annotation.core.files.sent_files import Joined
+from annotation.importing.formats.public_forms import AUTO
+from annotation.models import Instance, Pair, Rating, Study
+from annotation.models.members import Role
+from reporting.uploads.look import MOST_RECORDS, look_at
+from tests.factories import json_lines, make_study, make_user, token_of
+
+pytestmark = pytest.mark.django_db
+PANDALM = {"idx": 7, "cmp_key": "a_b", "instruction": "Do.", "response1": "x", "response2": "<b>y</b>", "annotator1": 2}
+OWN = {"id": 1, "Question": "Ask.", "answer_one": "x", "answer_two": "y", "scores": {"one": [1, 2]}}
+GUESS = {
+    "instance_id": "id",
+    "source": "Question",
+    "generations.answer_one": "answer_one",
+    "generations.answer_two": "answer_two",
+}
+PAGE = "/studies/study/upload/"
+
+
+@pytest.fixture
+def study(settings: Any, tmp_path: Path) -> Study:
+    settings.DATA_DIR = tmp_path / "data"
+    return make_study(instances=0)
+
+
+def look(data: bytes, *, kind: str = AUTO, name: str = "f.json", slug: str = "study", **options: str) -> Any:
+    return look_at(Joined(data, name), kind=kind, slug=slug, options=options)
+
+
+def test_a_public_form_is_named_and_its_first_records_are_shown_as_stored(study: Study) -> None:
+    seen = look(json_lines([PANDALM, {**PANDALM, "idx": 8}]))
+
+    assert (seen.form, seen.kind, seen.records, seen.more) == ("PandaLM’s test set", "alpacaeval", 2, False)
+    assert dict(seen.fields)["response2"] == "<b>y</b>"
+    assert (seen.mapping, seen.problems) == ({}, ())
+    assert [(pair.matchup.instance.instance_id, pair.generation_a.text) for pair in seen.pairs] == [
+        ("7", "x"),
+        ("8", "x"),
+    ]
+    row = {"instance_id": "7", "pair_index": 0, "system_a": "a", "system_b": "b"}
+    assert seen.rows[0] == {**row, "rater": "annotator1", "rating": 1, "shown_first": ""}
+    assert not any(model.objects.exists() for model in (Instance, Pair, Rating))
+
+
+def test_names_of_fields_make_a_guess(study: Study) -> None:
+    seen = look(json_lines([OWN]))
+
+    assert (seen.form, seen.kind, seen.mapping, seen.problems) == ("", "study", GUESS, ())
+    assert dict(seen.fields)["scores.one"] == "[1, 2]"
+    assert seen.rows == [
+        {"instance_id": "1", "dataset": "default", "source": "Ask.", "generations": {"answer_one": "x", "answer_two": "y"}, "gold": None}
+    ]  # fmt: skip
+    votes = look(b"id;worker;winner;model_a;model_b\n1;w;model_a;x;y\n", name="v.csv")
+    assert (votes.kind, votes.mapping) == (
+        "ratings",
+        {"instance_id": "id", "rater": "worker", "rating": "winner", "system_a": "model_a", "system_b": "model_b"},
+    )
+    assert [code for _, code, _ in votes.problems] == ["not_compared"]
+
+
+def test_the_mapping_of_an_earlier_file_is_used_for_one_of_the_same_fields(study: Study, tmp_path: Path) -> None:
+    for number in (1, 2):
+        (tmp_path / f"{number}.json").write_text(json.dumps([{**OWN, "id": number}]))
+    mapping = {**GUESS, "dataset": '"mine"'}
+    arguments = [part for name, column in mapping.items() for part in ("--map", f"{name}={column}")]
+    call_command("import_file", str(tmp_path / "1.json"), "--study", "study", *arguments)
+
+    assert look(json_lines([{**OWN, "id": 2}])).mapping == mapping
+    call_command("import_file", str(tmp_path / "2.json"), "--study", "study")
+    assert list(study.instances.values_list("instance_id", "dataset")) == [("1", "mine"), ("2", "mine")]
+
+
+def test_the_first_records_of_every_file_are_looked_at_on_their_lines(study: Study) -> None:
+    count = 3 * MOST_RECORDS
+    question = [{"question_id": number, "category": "c", "turns": ["Ask."]} for number in range(count)]
+    answers = [
+        {"question_id": number, "model_id": model, "choices": [{"turns": ["x" if number else 3]}]}
+        for model in ("m", "n")
+        for number in range(count)
+    ]
+    data = json_lines([*question, *answers])
+    seen = look_at(Joined(data, "q", ((0, "q"), (count, "m"), (2 * count, "n"))), kind=AUTO, slug="study", options={})
+
+    assert (seen.records, [(number, code) for number, code, _ in seen.problems]) == (
+        3 * count,
+        [(1, "not_text"), (1, "not_text")],
+    )
+
+
+def test_the_page_looks_and_then_imports(study: Study) -> None:
+    client = Client()
+    client.force_login(make_user("ada", Role.RESEARCHER, study=study))
+    sent = {"kind": AUTO, "file": SimpleUploadedFile("f.json", json_lines([PANDALM]))}
+    page = client.post(PAGE, {**sent, "look": ""}, follow=True)
+    (address, _status), *_ = page.redirect_chain
+
+    assert page.context["look"].form == "PandaLM’s test set"
+    assert "<b>y</b>" not in page.text
+    assert "&lt;b&gt;y&lt;/b&gt;" in page.text
+    assert not Instance.objects.exists()
+    key = address.split("/")[4]
+    done = client.post(f"{PAGE}{key}/look/", {"kind": AUTO, "import": ""}, follow=True)
+    assert done.redirect_chain == [("/studies/study/", 302)]
+    assert Rating.objects.count() == 1
+    assert client.get(f"{PAGE}{key}/look/")["Location"] == f"{PAGE}{key}/"
+
+
+def test_the_page_fills_in_a_guess_that_can_be_changed(study: Study) -> None:
+    client = Client()
+    client.force_login(make_user("ada", Role.RESEARCHER, study=study))
+    sent = {"kind": AUTO, "file": SimpleUploadedFile("f.json", json_lines([OWN]))}
+    page = client.post(PAGE, {**sent, "look": ""}, follow=True)
+    guess = page.context["form"]["mapping"].value()
+
+    assert (page.context["form"]["kind"].value(), guess.splitlines()) == (
+        "study",
+        [f"{a}={b}" for a, b in GUESS.items()],
+    )
+    address = page.redirect_chain[0][0].partition("?")[0]
+    again = client.post(address, {"kind": "study", "mapping": guess.replace("Question", "nothing"), "look": ""})
+    assert [code for _, code, _ in again.context["look"].problems] == ["missing", "not_mapped"]
+    wrong = client.post(address, {"kind": "study", "mapping": "x", "import": ""})
+    assert (wrong.status_code, "look" in wrong.context) == (422, False)
+    client.post(address, {"kind": "study", "mapping": guess, "import": ""})
+    assert study.instances.get().source == "Ask."
+
+
+def test_files_kept_for_another_study_are_not_found(study: Study) -> None:
+    client = Client()
+    other = make_study("other", instances=0)
+    client.force_login(make_user("ada", Role.RESEARCHER, study=study))
+    client.force_login(make_user("bo", Role.RESEARCHER, study=other))
+    sent = {"kind": AUTO, "file": SimpleUploadedFile("f.json", json_lines([PANDALM])), "look": ""}
+    address = client.post("/studies/other/upload/", sent)["Location"].partition("?")[0]
+    client.force_login(make_user("cy", Role.RESEARCHER, study=study))
+
+    for path in (address.replace("/other/", "/study/"), f"{PAGE}../look/", f"{PAGE}x/look/"):
+        assert client.get(path).status_code == 404
+
+
+def test_the_api_looks_by_default_at_any_form(study: Study) -> None:
+    api = APIClient(headers={"Authorization": f"Token {token_of(make_user('boss', Role.STUDY_ADMIN, study=study))}"})
+    address = "/api/v1/studies/study/import/"
+    seen = api.post(f"{address}look/", {"file": SimpleUploadedFile("f.json", json_lines([PANDALM]))}).json()
+
+    assert (seen["kind"], seen["records"], seen["problems"], seen["fields_of_first"]["idx"]) == (
+        "alpacaeval",
+        1,
+        [],
+        "7",
+    )
+    assert seen["pairs"] == [
+        {"instance_id": "7", "source": "Do.", "system_a": "a", "system_b": "b", "text_a": "x", "text_b": "<b>y</b>"}
+    ]
+    assert not Instance.objects.exists()
+    refused = api.post(address, {"kind": "outputz", "file": SimpleUploadedFile("f.json", b"[]")})
+    assert (refused.status_code, "outputs" in str(refused.json())) == (422, True)
+    assert api.post(address, {"file": SimpleUploadedFile("f.json", json_lines([PANDALM]))}).status_code == 200
+    assert Rating.objects.count() == 1
+
+
+def test_the_command_shows_and_stores_nothing(study: Study, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "f.json").write_text(json.dumps([OWN]))
+    call_command("import_file", str(tmp_path / "f.json"), "--study", "study", "--look")
+
+    assert "--map generations.answer_one=answer_one" in capsys.readouterr().out.splitlines()
+    assert not Instance.objects.exists()
