@@ -210,14 +210,6 @@ def test_page_refuses_a_time_that_is_none(batch: Batch, manager: Client, minutes
     assert held.state == "claimed"
 
 
-@pytest.mark.any_engine
-def test_page_is_not_there_for_readers(batch: Batch) -> None:
-    browser = signed_in(make_user("reader", "researcher", study=batch.study))
-
-    assert browser.get(address(batch)).status_code == 404
-    assert "Release all idle" not in browser.get(f"/studies/{batch.study.slug}/batches/{batch.pk}/").content.decode()
-
-
 # The command
 
 

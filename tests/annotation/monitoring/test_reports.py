@@ -93,15 +93,6 @@ def test_reports_hold_nothing_of_who_has_withdrawn(study: Study) -> None:
     assert "blocked" not in client.get("/studies/study/").text
 
 
-def test_reports_are_for_readers_of_the_study(study: Study) -> None:
-    other = make_study("other")
-    address = "/studies/study/reports/"
-    assert signed_in(make_user("stranger", "researcher", study=other)).get(address).status_code == 404
-    assert signed_in(make_annotator(study)).get(address).status_code == 404
-    assert Client().get(address).status_code == 302
-    assert reader(study).get(address).status_code == 200
-
-
 def test_a_study_admin_lets_a_blocked_rater_go_on(study: Study) -> None:
     make_batch(study)
     blocked, warned = make_annotator(study), make_annotator(study, "other")

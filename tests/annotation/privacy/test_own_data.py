@@ -203,13 +203,6 @@ def test_a_study_admin_reaches_no_other_study(ada: Annotator, study: Study) -> N
     assert User.objects.filter(username="ada").exists()
 
 
-def test_a_researcher_deletes_nothing(ada: Annotator, study: Study) -> None:
-    reader = browser_of(make_user("reader", "researcher", study=study))
-    sent = {"action": "erase", "erase-ratings": "delete", "erase-sure": "on"}
-    assert reader.post(f"/studies/study/raters/{ada.pk}/", sent).status_code == 403
-    assert "Delete their personal data" not in reader.get(f"/studies/study/raters/{ada.pk}/").text
-
-
 def test_the_log_says_that_data_were_deleted_and_not_whose(ada: Annotator, study: Study) -> None:
     erase_rater(annotator=ada, by=None, at=NOON)
     page = admin_of(study).get("/studies/study/log/").text

@@ -122,18 +122,6 @@ def test_a_report_of_a_pair_is_taken_back_and_kept_as_such(study: Study) -> None
     assert (flag.comment, flag.taken_back_at) == ("It is.", None)
 
 
-def test_flags_are_ones_own(study: Study) -> None:
-    make_batch(study)
-    client, assignment = at_work(study)
-    stranger, _ = at_work(study, "other")
-    address, fields = f"/rate/hit/{assignment.key}/flag/", {"pair_key": first_key(assignment), "kind": "empty"}
-
-    assert stranger.post(address, fields).status_code == 404
-    assert Client().post(address, fields).status_code == 302
-    assert client.get(address).headers["Location"] == f"/rate/hit/{assignment.key}/"
-    assert Flag.objects.count() == 0
-
-
 def test_a_row_of_the_table_is_flagged_and_taken_back(study: Study) -> None:
     client, assignment, key = second_stage_of(study)
     address = f"/rate/hit/{assignment.key}/flag/"

@@ -126,6 +126,7 @@ def test_another_annotators_hit_is_a_404(study: Study) -> None:
     for intruder in (signed_in(make_annotator(study, "other")), signed_in(User.objects.create_superuser("root"))):
         assert intruder.get(address).status_code == 404
         assert intruder.post(f"{address}vote/", {"pair_key": key, "choice": "left"}).status_code == 404
+        assert intruder.post(f"{address}flag/", {"pair_key": key, "kind": "empty"}).status_code == 404
         assert intruder.post(f"{address}submit/").status_code == 404
     assert Rating.objects.count() == 0
     assert Assignment.objects.get(pk=assignment.pk).state == "claimed"

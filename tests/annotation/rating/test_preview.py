@@ -171,17 +171,6 @@ def test_a_hit_or_an_arm_that_is_not_there_is_not_found(reader: Client, batch: B
     assert reader.get(address(batch, query)).status_code == 404
 
 
-def test_a_preview_is_for_readers_of_the_study(reader: Client, batch: Batch, study: Study) -> None:
-    stranger = signed_in(make_user("stranger", "study-admin", study=make_study("other")))
-    annotator = signed_in(make_user("annotator", "annotator", study=study))
-
-    assert reader.get(address(batch)).status_code == 200
-    assert stranger.get(address(batch)).status_code == 404
-    assert annotator.get(address(batch)).status_code == 404
-    assert reader.post(address(batch)).status_code == 405
-    assert reader.get(f"/studies/other/batches/{batch.pk}/preview/").status_code == 404
-
-
 def test_hostile_texts_stay_texts(reader: Client, study: Study) -> None:
     attack = '</textarea></form><script>alert(1)</script><form action="/studies/"><button>x</button>&amp;"\''
     rows = instance_rows(instances=1, k=1, prefix="bad", source=attack)
