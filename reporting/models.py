@@ -7,6 +7,7 @@ from django.db import models
 from django.utils import timezone
 
 from annotation.core.keys import new_key
+from annotation.core.reasons import ReasonField
 from annotation.models import Study
 
 
@@ -70,7 +71,7 @@ class MadeFile(models.Model):
     done = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField(default=0)
     size = models.PositiveBigIntegerField(null=True, blank=True, help_text="Bytes.")
-    message = models.TextField(blank=True, help_text="Why it failed.")
+    message = ReasonField(blank=True, help_text="Why it failed.")
     departed = models.CharField(max_length=32, blank=True, help_text="Digest of the raters who had left.")
     executor = models.CharField(max_length=80, blank=True, help_text="The process that makes it.")
     asked_by = models.ForeignKey(

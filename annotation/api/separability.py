@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from annotation.api.bodies import read, user_of
+from annotation.api.reasons import MESSAGE, WithMessage
 from annotation.api.study_serializers import refusals
 from annotation.models import Alignment, SeparabilityJob, SeparabilityRun, Study
 from annotation.models.separability import LONGEST_MODEL
@@ -40,7 +41,7 @@ class SeparabilityRequestSerializer(serializers.Serializer[Any]):
     )
 
 
-class SeparabilityJobSerializer(serializers.ModelSerializer[SeparabilityJob]):
+class SeparabilityJobSerializer(WithMessage, serializers.ModelSerializer[SeparabilityJob]):
     """A requested computation, and its progress in matchups with alignments."""
 
     study = serializers.CharField(source="study.slug", read_only=True)
@@ -51,7 +52,7 @@ class SeparabilityJobSerializer(serializers.ModelSerializer[SeparabilityJob]):
 
     class Meta:
         model = SeparabilityJob
-        fields = ["id", "study", "asked", "status", "done", "total", "message", "asked_at", "finished_at"]
+        fields = ["id", "study", "asked", "status", "done", "total", *MESSAGE, "asked_at", "finished_at"]
 
 
 class SeparabilityRunSerializer(serializers.ModelSerializer[SeparabilityRun]):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
-from annotation.core.reasons import Reason
+from annotation.core.reasons import Reason, reason, restored
 
 
 class AnnotationError(Exception):
@@ -16,6 +16,11 @@ class AnnotationError(Exception):
 
     on_page: SafeString | None = None
 
+    @property
+    def reason(self) -> Reason:
+        """The message as it is stored: a reason that the error was made of, or its text."""
+        return restored(self.args[0] if self.args and isinstance(self.args[0], Reason) else str(self))
+
 
 class JobBusy(AnnotationError):
     """Another process is working on this job."""
@@ -25,7 +30,7 @@ class Interrupted(AnnotationError):
     """The work was stopped on request; what it has stored stays."""
 
     def __init__(self) -> None:
-        super().__init__("stopped on request; the same again resumes without repeating a call")
+        super().__init__(reason("interrupted"))
 
 
 MOST_BAD_LINES = 1_000  # reading stops here: the file is probably of another kind

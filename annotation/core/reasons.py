@@ -1,8 +1,22 @@
 """Reasons as codes with values; their English text is made when they are shown."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import models
+
+# Of stored reasons, by code; `judging` adds its own.
+TEXTS = {
+    "": "",
+    "text": "{text}",
+    "unexpected": "unexpected: {error}",
+    "texts_ignored": "{number} texts hold no Latin letter or digit, which is all that {similarity} compares; their similarity is 0. A similarity of character n-grams (chrF) would see them.",
+    "interrupted": "stopped on request; the same again resumes without repeating a call",
+    "workers_died": "{number} workers in a row have died of this",
+}
 
 
 @dataclass(frozen=True)
@@ -25,6 +39,66 @@ class Reason:
         """The sentence in English."""
         return self.template.format(**self.values)
 
+    def __str__(self) -> str:
+        return self.text
+
+    def __bool__(self) -> bool:
+        return bool(self.code)
+
     def as_json(self) -> dict[str, str]:
         """Return the text and the code, as they stand beside a missing value."""
         return {"why": self.text, "why_code": self.code}
+
+    def stored(self) -> dict[str, Any]:
+        """Return code and values as they are stored."""
+        values = {name: value.stored() if isinstance(value, Reason) else value for name, value in self.values.items()}
+        return {"code": self.code, "values": values}
+
+
+def reason(code: str, /, **values: Any) -> Reason:
+    """Return the reason of a code with its values: other reasons, and what JSON can hold."""
+    return Reason(code, TEXTS[code], values)
+
+
+def restored(stored: Any) -> Reason:
+    """Return a reason that was stored, or that of a text.
+
+    Raises: ValidationError for anything else.
+    """
+    if isinstance(stored, Reason):
+        return stored
+    if isinstance(stored, str) or stored is None:
+        return reason("text", text=stored) if stored else NO_REASON
+    try:
+        values = {
+            name: restored(value) if isinstance(value, dict) else value for name, value in stored["values"].items()
+        }
+        found = reason(stored["code"], **values)
+        found.text  # noqa: B018  # it must have all values
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        raise ValidationError("it is not a reason") from None
+    return found
+
+
+NO_REASON = reason("")
+
+
+class ReasonField(models.TextField[Any, Reason]):
+    """A reason, stored as its code and values; `NO_REASON` where there is none. A text is taken as a reason of its own."""
+
+    def get_default(self) -> Reason:
+        """Return no reason."""
+        return NO_REASON
+
+    def from_db_value(self, value: str, *_: object) -> Reason:
+        """Return the reason in a column."""
+        return restored(json.loads(value)) if value else NO_REASON
+
+    def to_python(self, value: object) -> Reason:
+        """Return a reason of what code, or a bundle, has of it."""
+        return restored(value)
+
+    def get_prep_value(self, value: object) -> str:
+        """Return what is stored."""
+        found = restored(value)
+        return json.dumps(found.stored(), ensure_ascii=False) if found else ""

@@ -3,9 +3,9 @@
 from typing import Any
 
 from annotation.core.errors import BadLine
-from annotation.core.reasons import Reason
+from annotation.core.reasons import TEXTS, reason
 
-TEXTS = {
+TEXTS |= {
     "not_csv": "not valid CSV: {error}",
     "not_csv_until": "not valid CSV: {error} (noticed on line {line})",
     "nul_character": "holds a NUL character",
@@ -145,16 +145,12 @@ TEXTS = {
     "one_of_two_indexes": "generation_a_index and generation_b_index go together: one of them is missing",
     "side_without_order": "rating is {rating}, so shown_first must say which text was on the left: a or b",
 }
-
-
-def refusal(code: str, /, **values: Any) -> Reason:
-    """Return the reason of a code with its values, which JSON can hold."""
-    return Reason(code, TEXTS[code], values)
+refusal = reason
 
 
 def stored(line: BadLine) -> dict[str, Any]:
     """Return a bad line as it is stored: its text is made when it is shown."""
-    return {"number": line.number, "code": line.reason.code, "values": dict(line.reason.values), "file": line.file}
+    return {"number": line.number, **line.reason.stored(), "file": line.file}
 
 
 def restored(number: int, code: str, values: dict[str, Any], file: str) -> BadLine:

@@ -13,6 +13,7 @@ from django_tasks import task
 from django_tasks.base import TaskResultStatus
 
 from annotation.core.errors import AnnotationError, Interrupted, JobBusy
+from annotation.core.reasons import NO_REASON, Reason, reason
 from annotation.core.tasks.processes import is_gone, this_process
 from annotation.core.tasks.progress import Rate
 from annotation.core.tasks.repeating import RepeatingThread
@@ -51,7 +52,7 @@ def queue_job(job: Job) -> bool:
     locked = _row(kind, job.pk).select_for_update().get()
     if is_taken(locked):
         return False
-    job.status, job.message = Status.QUEUED, ""
+    job.status, job.message = Status.QUEUED, NO_REASON
     job.save(update_fields=["status", "message"])
     do_job.enqueue(kind, job.pk)
     return True
@@ -74,7 +75,7 @@ class Hold:
         self.job = job
         self.stop = StopFlag(stop)
         self.done = self.total = 0
-        self.message = ""
+        self.message = NO_REASON
         self._rate = Rate()
 
     def note(self, done: int, total: int) -> None:
@@ -113,10 +114,10 @@ def held(job: Job, stop: StopFlag | None = None) -> Iterator[Hold]:
         yield hold
         status = Status.DONE
     except AnnotationError as error:
-        hold.message = str(error)
+        hold.message = error.reason
         raise
     except Exception as error:
-        hold.message = f"unexpected: {type(error).__name__}"
+        hold.message = reason("unexpected", error=type(error).__name__)
         raise
     finally:
         beats.end(timeout=LEASE.seconds)
@@ -167,8 +168,8 @@ def _requeue(task: QueuedTask) -> None:
     _row(*task.args_kwargs["args"]).filter(status=Status.RUNNING).update(status=Status.QUEUED)
 
 
-def _give_up(task: QueuedTask, reason: str) -> None:
-    _row(*task.args_kwargs["args"]).update(status=Status.STOPPED, message=reason)
+def _give_up(task: QueuedTask, why: Reason) -> None:
+    _row(*task.args_kwargs["args"]).update(status=Status.STOPPED, message=why)
 
 
 DEATH_RULE = DeathRule(_is_dead, requeue=_requeue, give_up=_give_up)

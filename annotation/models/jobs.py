@@ -6,6 +6,8 @@ from typing import ClassVar
 from django.db import models
 from django.utils import timezone
 
+from annotation.core.reasons import ReasonField
+
 LEASE = timedelta(seconds=30)
 
 
@@ -32,7 +34,7 @@ class Job(models.Model):
     stops_itself: ClassVar[bool] = True
 
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.STOPPED)
-    message = models.TextField(blank=True, help_text="Why it stopped.")
+    message = ReasonField(blank=True, help_text="Why it stopped.")
     created_at = models.DateTimeField(default=timezone.now)
     heartbeat_at = models.DateTimeField(null=True, blank=True, help_text="A process is at work while this is recent.")
     executor = models.CharField(

@@ -98,6 +98,6 @@ def separability_state(study: Study) -> dict[str, Any]:
     """Return a study's jobs under way, earliest first, or else the failure or notice of the last one."""
     jobs = list(study.separability_jobs.filter(status__in=Job.UNDER_WAY).order_by("created_at", "pk"))
     last = None if jobs else study.separability_jobs.first()
-    message = last.message if last else ""
+    message = last.message.text if last else ""
     failed = last is not None and last.status == Job.Status.STOPPED
     return {"busy": bool(jobs), "jobs": jobs, "failure": message if failed else "", "notice": "" if failed else message}

@@ -10,6 +10,7 @@ from django.utils.html import format_html
 from analysis import similarity as similarities
 from annotation.core.errors import AnnotationError, InvalidSelection, UnknownName
 from annotation.core.measured import find_run, names_of
+from annotation.core.reasons import NO_REASON, Reason, reason
 from annotation.models import Generation, SeparabilityRun, Study
 from annotation.separability.alignments import Progress, align
 from annotation.separability.measure import AlignmentMeasure, measure_of
@@ -149,12 +150,7 @@ def count_ignored_texts(study: Study, similarity: str) -> int:
     return Generation.objects.filter(instance__study=study).exclude(text__iregex="[a-z0-9]").count()
 
 
-def ignored_texts_notice(study: Study, similarity: str) -> str:
-    """Return a notice about texts that the similarity ignores, or ""."""
+def ignored_texts_notice(study: Study, similarity: str) -> Reason:
+    """Return a notice about texts that the similarity ignores, if any."""
     blind = count_ignored_texts(study, similarity)
-    if not blind:
-        return ""
-    return (
-        f"{blind} texts hold no Latin letter or digit, which is all that {similarity} compares; their similarity is 0. "
-        "A similarity of character n-grams (chrF) would see them."
-    )
+    return reason("texts_ignored", number=blind, similarity=similarity) if blind else NO_REASON

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Generic
 
 from annotation.core.errors import Interrupted
+from annotation.core.reasons import reason
 from annotation.core.tasks.stopping import StopFlag
 from judging.calls.adhoc import AdhocProcedure, AdhocRequests, T
 from judging.calls.budget import CallSizes
@@ -218,6 +219,6 @@ class ProcedureSession(AdhocSession):
         return UnparsedVerdict(f"{reading.failure}{last}")
 
 
-def no_answer(reason: str) -> RunStopped:
+def no_answer(error: str) -> RunStopped:
     """Return the error for a call without an answer."""
-    return RunStopped(f"a question got no answer: {reason}; the same again asks only for what is missing")
+    return RunStopped(reason("no_answer", error=error))

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
 from annotation.core.errors import Interrupted
+from annotation.core.reasons import reason
 from judging.calls.adhoc_runner import AdhocSession, ProcedureUsage
 from judging.calls.engine import carry_out
 from judging.calls.requests import Requests
@@ -17,7 +18,7 @@ from judging.models import Endpoint
 from judging.models.jobs import BilledJob
 
 Row = TypeVar("Row", bound=BilledJob)
-TAKEN_OVER = "another process has taken this over, since this one was not heard of for too long; nothing more was asked"
+TAKEN_OVER = "taken_over"
 
 
 class BilledSession(AdhocSession, Generic[Row]):
@@ -58,7 +59,7 @@ class BilledSession(AdhocSession, Generic[Row]):
         Raises: StatusChanged if another process holds the row
         """
         if row.executor != self.row.executor:
-            raise StatusChanged(TAKEN_OVER)  # with the transaction in which the caller stores what it bills
+            raise StatusChanged(reason(TAKEN_OVER))  # with the transaction in which the caller stores what it bills
         before, self._billed = self._billed, replace(self.usage, total=replace(self.usage.total))
         row.calls += self.usage.calls - before.calls
         row.cached += self.usage.cached - before.cached

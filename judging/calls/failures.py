@@ -3,6 +3,7 @@
 from collections import Counter, deque
 from dataclasses import dataclass
 
+from annotation.core.reasons import reason
 from judging.calls.cases import StoredAnswer
 from judging.calls.results import Reading
 from judging.core.constants import LAST_CALLS, MOST_FAILURES, NO_ANSWER
@@ -52,7 +53,5 @@ class FailureRate:
         if kinds.total() < MOST_FAILURES:
             return None
         [(kind, number)] = kinds.most_common(1)
-        return RunStopped(
-            f"{kinds.total()} of the last {len(self._last)} calls got no answer ({number} × {kind}), the last one: "
-            f"{failed.reason}"
-        )
+        values = {"failures": kinds.total(), "calls": len(self._last), "number": number, "kind": kind}
+        return RunStopped(reason("many_failures", **values, error=failed.reason))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.core.reasons import reason
 from judging.core.errors import RunStopped
 from judging.methods import AskingMethod, Call, Method, Setting, find_method
 from judging.methods.sc2.record import MAKING
@@ -43,7 +44,7 @@ class Requests:
 
     def __init__(self, judge: Judge, method: AskingMethod) -> None:
         if judge.endpoint is None:
-            raise RunStopped(f"judge {judge} has no endpoint")
+            raise RunStopped(reason("no_endpoint", judge=str(judge)))
         self.base_url = judge.endpoint.base_url
         self.model = judge.endpoint.model
         self.tables = judge.table_endpoint

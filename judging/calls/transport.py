@@ -1,5 +1,6 @@
 """What the transports to an endpoint share: what its answers and failures are to the session, and what they cost."""
 
+from annotation.core.reasons import reason
 from judging.calls.budget import Budget, CallSizes
 from judging.calls.cases import StoredAnswer, Usage
 from judging.calls.failures import FailedCall
@@ -49,7 +50,7 @@ class Transport:
         progress = self.progress
         progress.cost = None if progress.cost is None or cost is None else progress.cost + cost
         if cost is None and self.budget.granted is not None:
-            self.halt(RunStopped("the endpoint doesn't say how many tokens a call took: its cost can't be capped"))
+            self.halt(RunStopped(reason("tokens_unknown")))
         reply = Reply(answer.text, answer.finish_reason, answer.response)
         return StoredAnswer(
             request.key,
@@ -63,7 +64,7 @@ class Transport:
     def take_failure(self, request: Request, error: CallFailed) -> FailedCall | None:
         """Return a failed call as the session gets it, with what the endpoint charged for it; `None`: its cell stays open."""
         if isinstance(error, AccessDenied):
-            self.halt(RunStopped(f"the endpoint refuses access: {error}"))
+            self.halt(RunStopped(reason("access_denied", error=error.reason)))
         charged = None if error.charged is None else self.take_answer(request, error.charged)
         if charged is None:
             self.budget.settle(request.key, None)
@@ -77,10 +78,7 @@ class Transport:
     def cap_reached(self) -> CapReached:
         """Return the error for a cap that allows no further call."""
         cap, spent = (money(one, self.progress.currency) for one in (self.budget.cap, self.budget.spent))
-        return CapReached(
-            f"the cap of {cap} is reached: {spent} spent, and the rest may not be enough for another call; "
-            "give a higher cap to continue"
-        )
+        return CapReached(reason("cap_reached", cap=cap, spent=spent))
 
 
 def reason_of(failure: CallFailed, request: Request) -> str:

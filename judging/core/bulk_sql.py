@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from django.db import connection, models
 
+from annotation.core.reasons import ReasonField
+
 ROWS_PER_STATEMENT = 500  # keeps below the databases' limits on parameters
 T = TypeVar("T")
 Row = Sequence[Any]
@@ -95,6 +97,8 @@ def column_adapters(model: Model, names: Sequence[str]) -> list[tuple[int, Adapt
         column = find_column(model, name)
         if isinstance(column, models.JSONField):
             adapters.append((index, json.dumps))
+        elif isinstance(column, ReasonField):
+            adapters.append((index, column.get_prep_value))
         elif isinstance(column, models.DateTimeField):
             adapters.append((index, connection.ops.adapt_datetimefield_value))
         elif isinstance(column, models.DecimalField):

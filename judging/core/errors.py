@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from annotation.core.errors import AnnotationError
+from judging.core import stops  # noqa: F401  # declares the texts
 from judging.core.constants import REJECTED
 
 

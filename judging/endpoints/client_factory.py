@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from annotation.core.reasons import reason
 from judging.core.errors import EndpointRefused, RunStopped
 from judging.endpoints.client import OpenAIClient
 from judging.endpoints.credentials import check_key_env
@@ -35,7 +36,5 @@ def checked(*endpoints: Endpoint | None) -> Iterator[None]:
         yield
     except EndpointRefused as error:
         log.warning("endpoint %s: %s", endpoint, error)
-        why = "may not be asked: its host is not public, and the setting ENDPOINT_ALLOWLIST does not name it"
-        if isinstance(error, UnresolvedHost):
-            why = "can't be asked: its host has no address at present"
-        raise RunStopped(f"endpoint {endpoint} {why}; the server's log has the details") from None
+        code = "host_not_found" if isinstance(error, UnresolvedHost) else "host_not_public"
+        raise RunStopped(reason(code, endpoint=str(endpoint))) from None

@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from annotation.core.reasons import Reason, reason
 from judging.core.errors import CallFailed, RunStopped, TransientFailure
 from judging.endpoints.adaptive_limits import AdaptiveConcurrency, CircuitBreaker, ProbePolicy, TokenBucket
 
@@ -141,9 +142,7 @@ class RateLimiter:
             return None
         return max(wait, self._hold_until - now, self.requests.wait(now), self.tokens.wait(now, tokens))
 
-    def _reason_given_up(self) -> str:
-        seconds = self.clock.now() - self.breaker.opened_at
-        return (
-            f"the endpoint has given no answer for {seconds:.0f} s, and {self.breaker.probe_policy.probes} single tries "
-            f"failed as well, the last one: {self._reason}"
-        )
+    def _reason_given_up(self) -> Reason:
+        seconds = round(self.clock.now() - self.breaker.opened_at)
+        probes = self.breaker.probe_policy.probes
+        return reason("endpoint_down", seconds=seconds, probes=probes, error=self._reason)

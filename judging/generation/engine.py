@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from annotation.core.reasons import reason
 from annotation.core.tasks.stopping import StopFlag
 from annotation.jobs.work import held
 from annotation.models.jobs import LEASE
@@ -103,10 +104,8 @@ class SamplingSession(BilledSession[GenerationRun]):
         if len(self._ended) >= INSTANCES_PER_WRITE or time.monotonic() >= self._next_storing:
             self.store_ended()
         if len(self._useless) >= MAX_UNUSABLE_IN_A_ROW:
-            return RunStopped(
-                f"the last {len(self._useless)} answers were no texts, for example: {self._useless[-1] or 'empty'}; "
-                "the same again asks only for what is missing"
-            )
+            example = self._useless[-1] or "empty"
+            return RunStopped(reason("no_texts", number=len(self._useless), example=example))
         return None
 
     def store_ended(self) -> None:

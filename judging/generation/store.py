@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
+from annotation.core.reasons import reason
 from annotation.importing.generations import store_generations
 from judging.calls.cases import CallState, Case, Usage
 from judging.core.errors import RunStopped
@@ -85,7 +86,7 @@ def store_texts(
     with transaction.atomic():
         row = GenerationRun.objects.select_for_update().get(pk=run.pk)
         if row.settings_key != run.settings_key:
-            raise RunStopped(f"the settings of system {run.name} were changed meanwhile; nothing more is stored")
+            raise RunStopped(reason("system_changed", system=run.name))
         texts = {pk: [drawn.text for drawn in one.texts] for pk, one in whole.items()}
         stored = store_generations(study=run.study, system=run.name, texts=texts, name=run.name) if texts else set()
         cut = sum(drawn.cut for pk in stored for drawn in whole[pk].texts)

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Count, Min, Q, QuerySet, Sum
 from django.utils import timezone
 
-from annotation.core.counting import number_of
+from annotation.core.reasons import NO_REASON, Reason, reason
 from annotation.core.tasks.processes import is_gone, this_process
 from annotation.core.version import VERSION
 from annotation.models.jobs import LEASE, lease_expired
@@ -75,7 +75,7 @@ def join(run_id: int) -> tuple[JudgeRun, RunWorker | None]:
         if run.status in ACTIVE:
             run.status = JudgeRun.Status.RUNNING
             run.started_at = run.started_at or timezone.now()
-            run.finished_at, run.message, run.software_version = None, "", VERSION
+            run.finished_at, run.message, run.software_version = None, NO_REASON, VERSION
             run.save(update_fields=["status", "started_at", "finished_at", "message", "software_version"])
             worker = RunWorker.objects.create(run=run, executor=this_process())
     related = JudgeRun.objects.select_related(*ENDPOINTS, "judge__prompt_file", "study", "batch")
@@ -190,7 +190,7 @@ def remove_worker(worker: RunWorker) -> None:
 
 
 @transaction.atomic
-def leave(worker: RunWorker, *, status: str, message: str = "", only_if_last: bool = False) -> str:
+def leave(worker: RunWorker, *, status: str, message: Reason = NO_REASON, only_if_last: bool = False) -> str:
     """Remove a worker and set the run's status, unless the run is no longer active; return the status.
 
     only_if_last : leave the status as it is while there are other workers
@@ -219,18 +219,16 @@ def finish(run: JudgeRun, worker: RunWorker) -> bool:
             return False
         may_grow = run.pair_filter.get("on_demand", False)
         has_answers = may_grow or cells.exclude(status=Judgment.Status.ERROR).exists()
-        message = "" if has_answers else most_frequent_error(cells)
+        message = NO_REASON if has_answers else most_frequent_error(cells)
         leave(worker, status=JudgeRun.Status.FAILED if message else JudgeRun.Status.DONE, message=message)
     return True
 
 
-def most_frequent_error(cells: QuerySet[Judgment]) -> str:
-    """Say why cells that are all errors got no answer; empty without cells."""
+def most_frequent_error(cells: QuerySet[Judgment]) -> Reason:
+    """Return why cells that are all errors got no answer; `NO_REASON` without cells."""
     kinds = cells.values_list("failure_code").annotate(count=Count("pk"), example=Min("failure"))
     row = kinds.order_by("-count", "failure_code").first()
     if row is None:
-        return ""
+        return NO_REASON
     _kind, count, failure = row
-    number = cells.count()
-    share = "" if count == number else f", {count} of them of this kind"
-    return f"no question got an answer ({number_of(number, 'error')}{share}): {failure}"
+    return reason("nothing_answered", number=cells.count(), count=count, error=failure)

@@ -7,6 +7,7 @@ from django.db.models import Q, Value
 from django.utils import timezone
 
 from annotation.core.keys import new_seed
+from annotation.core.reasons import ReasonField
 from annotation.models import Batch, Pair, Study
 from annotation.models.rating import AnswerQuerySet
 from annotation.questions.questions import MAIN
@@ -147,7 +148,7 @@ class JudgeRun(models.Model):
     )
     in_flight = models.PositiveIntegerField(default=8)
     max_cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True, help_text="Hard cap.")
-    message = models.TextField(blank=True, help_text="Why it stopped.")
+    message = ReasonField(blank=True, help_text="Why it stopped.")
     created_at = models.DateTimeField(default=timezone.now)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -222,7 +223,7 @@ class ProviderBatch(models.Model):
     status = models.CharField(max_length=12, choices=Status.choices, default=Status.UPLOADED)
     requests = models.PositiveIntegerField(default=0)
     keys = models.JSONField(default=list, help_text="Cache keys of the requests in it.")
-    message = models.TextField(blank=True)
+    message = ReasonField(blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     ended_at = models.DateTimeField(null=True, blank=True)
 

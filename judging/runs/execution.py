@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from django.db import InterfaceError, OperationalError
 
+from annotation.core.reasons import reason
 from annotation.core.tasks.stopping import StopFlag
 from judging.calls.engine import carry_out
 from judging.calls.requests import setting_of
@@ -64,7 +65,7 @@ def execute(
     progress = Progress()
     if worker is None:
         cancel_batches(run)
-        return ExecutionResult(run.status, run.message, progress)
+        return ExecutionResult(run.status, run.message.text, progress)
     job = RunWork(run, worker, progress, stop, on_progress, limit, wait_for_batches)
     job.count_done()
     try:
@@ -73,7 +74,7 @@ def execute(
         leases.leave(worker, status=JudgeRun.Status.QUEUED, only_if_last=True)
         raise
     except BaseException as error:
-        leases.leave(worker, status=JudgeRun.Status.FAILED, message=f"unexpected: {type(error).__name__}")
+        leases.leave(worker, status=JudgeRun.Status.FAILED, message=reason("unexpected", error=type(error).__name__))
         raise
 
 
@@ -82,26 +83,26 @@ def work(job: RunWork, when_stopped: str, make_client: MakeClient) -> ExecutionR
     try:
         if fill_cells(job, make_client):
             job.run.refresh_from_db(fields=["status", "message"])
-            return ExecutionResult(job.run.status, job.run.message, job.progress)
+            return ExecutionResult(job.run.status, job.run.message.text, job.progress)
     except StatusChanged:  # stopped from elsewhere
         leases.leave(job.worker, status=JudgeRun.Status.PAUSED, only_if_last=True)
         job.run.refresh_from_db(fields=["status", "message"])
         cancel_batches(job.run)
-        return ExecutionResult(job.run.status, job.run.message or "stopped from elsewhere", job.progress)
+        return ExecutionResult(job.run.status, (job.run.message or reason("stopped_elsewhere")).text, job.progress)
     except BatchPending as error:
-        status = leases.leave(job.worker, status=JudgeRun.Status.QUEUED, message=str(error))
+        status = leases.leave(job.worker, status=JudgeRun.Status.QUEUED, message=error.reason)
         pending = status == JudgeRun.Status.QUEUED
         return ExecutionResult(status, str(error), job.progress, batch_pending=pending, cells_left=error.cells_left)
     except RunBusy as error:
         status = leases.leave(job.worker, status=JudgeRun.Status.PAUSED, only_if_last=True)
         return ExecutionResult(status, str(error), job.progress)
     except CapReached as error:
-        status = leases.leave(job.worker, status=JudgeRun.Status.PAUSED, message=str(error))
+        status = leases.leave(job.worker, status=JudgeRun.Status.PAUSED, message=error.reason)
         return ExecutionResult(status, str(error), job.progress)
     except JudgingError as error:
         log.warning("%s stopped: %s", job.run, error)
         # Other workers may succeed, as when only this machine lacks the key.
-        leases.leave(job.worker, status=JudgeRun.Status.FAILED, message=str(error), only_if_last=True)
+        leases.leave(job.worker, status=JudgeRun.Status.FAILED, message=error.reason, only_if_last=True)
         return ExecutionResult(JudgeRun.Status.FAILED, str(error), job.progress)
     if job.stop.is_set():
         status = leases.leave(job.worker, status=when_stopped, only_if_last=True)
@@ -125,7 +126,7 @@ def fill_cells(job: RunWork, make_client: MakeClient) -> bool:
         elif isinstance(method, AskingMethod):
             ask_endpoint(job, method, make_client)
         else:
-            raise RunStopped(f"verdicts of method {method.name} are made elsewhere")
+            raise RunStopped(reason("made_elsewhere", method=method.name))
     return True
 
 
@@ -142,7 +143,7 @@ def ask_endpoint(job: RunWork, method: AskingMethod, make_client: MakeClient) ->
     """Fill open cells by asking the judge's endpoint, after checking its host again."""
     endpoint = job.run.judge.endpoint
     if endpoint is None:
-        raise RunStopped(f"judge {job.run.judge} has no endpoint")
+        raise RunStopped(reason("no_endpoint", judge=str(job.run.judge)))
 
     tables = job.run.judge.table_endpoint
     with checked(endpoint, tables):

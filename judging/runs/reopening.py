@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 
+from annotation.core.reasons import NO_REASON
 from annotation.models import Event
 from annotation.studies.log import log
 from judging.calls.cases import Case
@@ -57,7 +58,7 @@ def retry_run(*, run: JudgeRun, unparsed: bool = False, errors: bool = False, by
         _check(run)
         opened = Reopened(_open(run, lost), open_failed(run, final=True) if errors else 0)
         if opened.total:
-            run.status, run.message, run.finished_at = JudgeRun.Status.QUEUED, "", None
+            run.status, run.message, run.finished_at = JudgeRun.Status.QUEUED, NO_REASON, None
             run.save(update_fields=["status", "message", "finished_at"])
             changes = {"judge": run.judge.name, "run": run.pk, "unparsed": opened.unparsed, "errors": opened.errors}
             log(study=run.study, kind=Event.Kind.REOPENED, batch=run.batch, by=by, changes=changes)

@@ -10,6 +10,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from annotation.core.errors import UnknownName
+from annotation.core.reasons import NO_REASON
 from annotation.models import Batch, HitPair, Pair, Study
 from annotation.questions.questions import MAIN
 from judging.calls.presentations import IDENTITY_FIELDS, identity_of, orders_for, task_for
@@ -91,7 +92,7 @@ def start_run(
         raise BadSettings(f"{batch or study} has no {'such ' if only.key else ''}pairs to judge")
     if not leases.has_live_worker(run):  # otherwise its workers fill the new cells as well
         open_failed(run)
-        run.status, run.message = JudgeRun.Status.QUEUED, ""
+        run.status, run.message = JudgeRun.Status.QUEUED, NO_REASON
     run.save(update_fields=["status", "message", "in_flight", "max_cost", "way", "batch_size", "tables_as"])
     return run
 
@@ -174,7 +175,7 @@ def lock_run(run: JudgeRun) -> JudgeRun:
 
 
 def _set(run: JudgeRun, status: str) -> JudgeRun:
-    run.status, run.message = status, ""
+    run.status, run.message = status, NO_REASON
     run.finished_at = timezone.now() if status == JudgeRun.Status.CANCELLED else None
     run.save(update_fields=["status", "message", "finished_at"])
     return run

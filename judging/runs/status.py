@@ -142,7 +142,7 @@ def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
     return {
         "method": runs[0].judge.method,
         "status": [run.status for run in runs],
-        "messages": [run.message for run in runs if run.message],
+        "messages": [run.message.text for run in runs if run.message],
         "warnings": origin_warnings,
         **_outcomes(by_question, counts, runs[0].study),
         **tokens_and_money(usage, counts.parsed),

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from analysis.types import IntArray
 from annotation.core.errors import Interrupted
+from annotation.core.reasons import NO_REASON
 from annotation.core.tasks.stopping import StopFlag
 from annotation.jobs.work import Hold, held
 from annotation.models import Instance, Pair
@@ -88,7 +89,7 @@ class Search:
             run = self._run(place)
             add_cells(run, Pair.objects.filter(pk__in=pairs.tolist()))
             open_failed(run)
-            run.status, run.message = JudgeRun.Status.QUEUED, ""
+            run.status, run.message = JudgeRun.Status.QUEUED, NO_REASON
             run.in_flight, run.max_cost = self.tuning.in_flight, self._share_of_cap(run)
             run.save(update_fields=["status", "message", "in_flight", "max_cost"])
         others = asked_of_tuning(self.tuning, but=run)

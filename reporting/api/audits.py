@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.bodies import read
+from annotation.api.reasons import MESSAGE
 from annotation.api.study_serializers import refusals
 from annotation.jobs.work import queue_job
 from annotation.members.permissions import READERS, find_study
@@ -68,7 +69,7 @@ class JudgeAuditSerializer(serializers.ModelSerializer[JudgeAudit]):
         model = JudgeAudit
         fields = [
             *("id", "study", "judge", "question", "dataset", "pairs", "seed", "changes", "model"),
-            *("calls", "cached", "cost", "currency", "message", "created_at", "ended_at"),
+            *("calls", "cached", "cost", "currency", *MESSAGE, "created_at", "ended_at"),
         ]
 
     def get_question(self, audit: JudgeAudit) -> str:

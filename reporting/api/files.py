@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from annotation.api.bodies import read, require_manager, user_of
+from annotation.api.reasons import MESSAGE
 from annotation.api.study_serializers import refusals
 from annotation.models import Study
 from reporting.api.file_choices import NewFileSerializer, estimated, options_of, refuse_unknown_names
@@ -41,7 +42,7 @@ class MadeFileSerializer(serializers.ModelSerializer[MadeFile]):
     class Meta:
         model = MadeFile
         fields = [
-            *("key", "study", "kind", "options", "status", "done", "total", "size", "message"),
+            *("key", "study", "kind", "options", "status", "done", "total", "size", *MESSAGE),
             *("asked_at", "finished_at", "content"),
         ]
 

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from annotation.api.bodies import body_of, read, read_form, schema_of
+from annotation.api.reasons import MESSAGE, WithMessage
 from annotation.api.study_serializers import refusals
 from annotation.models import Study
 from judging.core.visibility import judges_seen_by, prompt_files_seen_by
@@ -60,7 +61,7 @@ class ResumeTuningSerializer(serializers.Serializer[Any]):
     )
 
 
-class TuningSerializer(serializers.ModelSerializer[JudgeTuning]):
+class TuningSerializer(WithMessage, serializers.ModelSerializer[JudgeTuning]):
     """A tuning: what was asked for, what was tried and how the tuned judge compares on the held-out instances (`found`)."""
 
     study = serializers.CharField(source="study.slug", read_only=True)
@@ -76,7 +77,7 @@ class TuningSerializer(serializers.ModelSerializer[JudgeTuning]):
     class Meta:
         model = JudgeTuning
         fields = [
-            *("name", "study", "judge", "question", "settings", "status", "message", "presentations", "cost"),
+            *("name", "study", "judge", "question", "settings", "status", *MESSAGE, "presentations", "cost"),
             *("max_cost", "in_flight", "found", "tuned", "created_at", "ended_at"),
         ]
 

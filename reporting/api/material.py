@@ -173,7 +173,7 @@ def told(job: Job | None) -> dict[str, Any] | None:
     """Return the status of a job for JSON."""
     if job is None:
         return None
-    return {"status": job.outcome, "error": job.message}
+    return {"status": job.outcome, "error": job.message.text, "error_code": job.message.code}
 
 
 def _sampled(study: Study) -> dict[str, Any]:

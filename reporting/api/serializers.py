@@ -6,6 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from analysis.judges.table_checks import SUPPORTED
+from annotation.api.reasons import MESSAGE, WithMessage
 from annotation.importing.formats.long_form import ANSWER_COLUMNS, answer_columns
 from annotation.models import (
     Annotator,
@@ -301,7 +302,7 @@ class RunWorkerSerializer(serializers.ModelSerializer[RunWorker]):
         fields = ["started_at", "heartbeat_at", "in_flight"]
 
 
-class JudgeRunSerializer(InStudySerializer):
+class JudgeRunSerializer(WithMessage, InStudySerializer):
     """One judge on the pairs of one study or batch, or those that `filter` lets through, and the processes that work on it.
 
     `questions`, the keys of those that it answers, is there where the study asks several.
@@ -320,7 +321,7 @@ class JudgeRunSerializer(InStudySerializer):
         model = JudgeRun
         fields = [
             *("id", "study", "judge", "batch", "filter", "status", "way", "batch_size", "in_flight", "max_cost"),
-            *("message", "created_at", "started_at", "finished_at", "software_version", "workers", "questions"),
+            *(*MESSAGE, "created_at", "started_at", "finished_at", "software_version", "workers", "questions"),
         ]
 
     def to_representation(self, run: JudgeRun) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from django.utils import timezone
 from django_tasks import task
 
 from annotation.core.errors import AnnotationError, Interrupted
+from annotation.core.reasons import NO_REASON, reason
 from annotation.core.tasks.processes import this_process
 from annotation.core.tasks.stopping import WORKER_STOP
 from annotation.models import Study
@@ -164,7 +165,7 @@ def make_file(made_id: int) -> bool:
     if made is None or made.status == Status.DONE:
         return False
     made.study.refuse_reading()
-    _update(made, status=Status.RUNNING, executor=this_process(), message="", departed=departures(made.study))
+    _update(made, status=Status.RUNNING, executor=this_process(), message=NO_REASON, departed=departures(made.study))
     try:
         with _recorded(made) as progress:
             size = _make(made, progress)
@@ -172,10 +173,10 @@ def make_file(made_id: int) -> bool:
         _update(made, status=Status.QUEUED, executor="")
         raise SystemExit(0) from None  # the task stays, for the next worker
     except AnnotationError as error:
-        _update(made, status=Status.FAILED, message=str(error), finished_at=timezone.now())
+        _update(made, status=Status.FAILED, message=error.reason, finished_at=timezone.now())
         return False
     except Exception as error:
-        _update(made, status=Status.FAILED, message=f"unexpected: {error!r}", finished_at=timezone.now())
+        _update(made, status=Status.FAILED, message=reason("unexpected", error=repr(error)), finished_at=timezone.now())
         raise
     except BaseException:  # the worker is stopping, and the task is queued again
         _update(made, status=Status.QUEUED, executor="")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from annotation.core.errors import AnnotationError
+from annotation.core.reasons import Reason
 
 LEVEL = 5  # of gzip: a third of the time of the default, files a few per cent larger
 
@@ -28,6 +29,8 @@ def _plain(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, Decimal):
         return str(value)
+    if isinstance(value, Reason):
+        return value.stored()
     raise TypeError(f"{value!r} has no place in JSON")
 
 

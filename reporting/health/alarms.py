@@ -51,7 +51,7 @@ def _full_disk(_at: datetime) -> Iterator[str]:
 def _stopped_runs(_at: datetime) -> Iterator[str]:
     over_cap = Q(status=JudgeRun.Status.PAUSED) & ~Q(message="")  # one stopped on request has no message
     for run in JudgeRun.objects.filter(Q(status=JudgeRun.Status.FAILED) | over_cap).select_related("study"):
-        why = run.message[:200] or "–"
+        why = run.message.text[:200] or "–"
         yield f"Judge run {run.pk} of {run.study.slug} has stopped: {why}"
 
 

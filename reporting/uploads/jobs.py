@@ -22,6 +22,7 @@ from annotation.core.errors import AnnotationError, BadFile, UnknownName
 from annotation.core.files.file_bounds import bound_of_upload
 from annotation.core.files.sent_files import DATA_FILES, Joined, is_packed, is_zip, join, read_sent, unpack
 from annotation.core.keys import new_key
+from annotation.core.reasons import Reason
 from annotation.core.refusals import restored, stored
 from annotation.core.tasks import progress
 from annotation.core.tasks.processes import is_gone, this_process
@@ -280,10 +281,10 @@ def _is_left(upload: Upload) -> bool:
     return is_gone(upload.executor) if upload.executor else upload.asked_at < timezone.now() - GRACE
 
 
-def _give_up(task: QueuedTask, reason: str) -> None:
+def _give_up(task: QueuedTask, why: Reason) -> None:
     upload = Upload.objects.filter(pk__in=task.args_kwargs["args"], status__in=UNDER_WAY).first()
     if upload is not None:
-        _finish(upload, Status.FAILED, f"{upload.name} can't be read: {reason}")
+        _finish(upload, Status.FAILED, f"{upload.name} can't be read: {why}")
 
 
 DEATH_RULE = DeathRule(is_orphan, give_up=_give_up)

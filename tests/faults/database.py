@@ -156,7 +156,7 @@ def examine(*, uploads: dict[str, bool | None], instances: int) -> dict[str, Any
         "problems": found,
         "completions": Completion.objects.count(),
         "files": dict(Counter(made.status for made in files)),
-        "failures": sorted({made.message for made in files if made.message}),
+        "failures": sorted({made.message.text for made in files if made.message}),
         "separability": dict(jobs),
         "sent": {f"{status} {why}"[:90]: n for (status, why), n in Counter(told).items()},
     }

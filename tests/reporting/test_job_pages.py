@@ -13,6 +13,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from annotation.core.errors import Interrupted, JobBusy
+from annotation.core.reasons import reason
 from annotation.core.tasks.task_queue import ATTEMPTS, requeue_tasks
 from annotation.jobs import work
 from annotation.models.jobs import LEASE, Job
@@ -124,7 +125,7 @@ def test_worker_does_it_once_and_the_page_follows(kind: Kind, settings: Any, mon
         assert (kind.job.status, kind.job.is_busy) == ("queued", True)
         assert BUSY in client.get(kind.page, headers=HTMX).content.decode()
         let_work(monkeypatch)
-        assert (kind.job.status, kind.job.message, kind.job.executor) == ("done", "", "")
+        assert (kind.job.status, kind.job.message.code, kind.job.executor) == ("done", "", "")
         assert server.calls == Completion.objects.count() == kind.calls
         assert BUSY not in client.get(kind.page).content.decode()
         assert started(kind, client, max_cost="5").status_code == (302 if kind.restarted else 422)
@@ -138,7 +139,7 @@ def test_why_it_stopped_is_said_and_escaped(kind: Kind, monkeypatch: pytest.Monk
     started(kind, client)
     monkeypatch.setattr(work, "import_string", lambda path: _stopping)
     let_work(monkeypatch)
-    assert (kind.job.status, kind.job.message) == ("stopped", "unexpected: <b>OSError")
+    assert (kind.job.status, kind.job.message) == ("stopped", reason("unexpected", error="<b>OSError"))
     page = client.get(kind.page).content.decode()
     assert "&lt;b&gt;OSError" in page
     assert "<b>OSError" not in page
@@ -167,7 +168,7 @@ def test_job_of_a_dead_worker_goes_back_to_the_queue(kind: Kind) -> None:
     assert kind.job.status == "queued"
     DBTaskResult.objects.update(status="RUNNING", started_at=long_ago, worker_ids=["a"] * ATTEMPTS)
     assert requeue_tasks(DEATH_RULES) == 0
-    assert (kind.job.status, kind.job.message) == ("stopped", "5 workers in a row have died of this")
+    assert (kind.job.status, kind.job.message) == ("stopped", reason("workers_died", number=5))
 
 
 @every_kind

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
+from annotation.core.reasons import NO_REASON, Reason, reason
 from annotation.core.tasks.processes import is_gone
 
 log = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ def is_under_way(path: str, is_dead: Callable[[QueuedTask], bool], **arguments: 
     return last is not None and last.status in UNDER_WAY and not is_dead(last)
 
 
-def ignore(task: QueuedTask, reason: str = "") -> None:
+def ignore(task: QueuedTask, why: Reason = NO_REASON) -> None:
     """Do nothing more than requeue or fail the task."""
 
 
@@ -47,7 +48,7 @@ class DeathRule:
     is_dead: Callable[[QueuedTask], bool]
     attempts: int | None = ATTEMPTS
     requeue: Callable[[QueuedTask], None] = ignore
-    give_up: Callable[[QueuedTask, str], None] = ignore
+    give_up: Callable[[QueuedTask, Reason], None] = ignore
 
 
 def is_orphan(task: QueuedTask) -> bool:
@@ -73,9 +74,9 @@ def _requeue_if_dead(task: QueuedTask, rule: DeathRule) -> int:
     if not rule.is_dead(task):
         return 0
     if rule.attempts is not None and len(task.worker_ids) >= rule.attempts:
-        reason = f"{rule.attempts} workers in a row have died of this"
-        rule.give_up(task, reason)
-        task.set_failed(RuntimeError(reason))
+        why = reason("workers_died", number=rule.attempts)
+        rule.give_up(task, why)
+        task.set_failed(RuntimeError(why.text))
         return 0
     rule.requeue(task)
     log.info("task %s %s goes back to the queue", task.task_path, task.args_kwargs["args"])

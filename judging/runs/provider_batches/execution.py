@@ -15,6 +15,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from annotation.core.reasons import reason
 from judging.calls.budget import Budget, longest_allowed
 from judging.calls.cases import Case, StoredAnswer
 from judging.calls.failures import FailedCall
@@ -45,7 +46,7 @@ class BatchPending(RunStopped):
     """
 
     def __init__(self, cells_left: int | None) -> None:
-        super().__init__("waiting for the provider's batch")
+        super().__init__(reason("batch_pending"))
         self.cells_left = cells_left
 
 
@@ -258,8 +259,8 @@ class BatchWork(Transport):
         if failed is None or not gives_up:
             return failed
         tried = self.tried[request.key]
-        reason = f"{failed.reason} (tried in {tried} batches)" if tried > 1 else failed.reason
-        return replace(failed, reason=reason, again=False)
+        why = f"{failed.reason} (tried in {tried} batches)" if tried > 1 else failed.reason
+        return replace(failed, reason=why, again=False)
 
     def unanswered(self, request: Request) -> CallFailed:
         """Return the failure of a request without a line: one that an earlier process submitted with a JSON schema was rejected."""
@@ -297,12 +298,9 @@ class BatchWork(Transport):
         if self.budget.granted is None:
             return True
         if not (self.sizes.known or longest_allowed(request.body)):
-            raise RunStopped(
-                "a cap on the cost of a batch needs answers of a known length: nothing can be taken back once it "
-                "is handed in; add a judge with the parameter max_tokens, or run it by calls"
-            )
+            raise RunStopped(reason("batch_length_unknown"))
         if cost_of(self.budget.endpoint, *self.sizes.guess(request)) is None:
-            raise RunStopped(f"the cost can't be capped: the prices of endpoint {self.budget.endpoint} are unknown")
+            raise RunStopped(reason("prices_unknown", endpoint=str(self.budget.endpoint)))
         if self.is_short or self.owes or not self.budget.reserve(request):
             self.is_short = True
         return not self.is_short
@@ -314,4 +312,4 @@ class BatchWork(Transport):
         """
         if self.is_short:
             raise self.cap_reached()
-        raise RunStopped(f"{self.session.open_cells().count()} cells are open, and nothing is asked for them")
+        raise RunStopped(reason("nothing_asked", number=self.session.open_cells().count()))

@@ -12,6 +12,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
+from annotation.core.reasons import Reason, reason
 from judging.core.errors import CallFailed, JudgingError, RejectedCall, RunStopped, TransientFailure
 from judging.endpoints.client import OpenAIClient, id_in
 from judging.endpoints.client_factory import checked
@@ -64,7 +65,7 @@ class BatchProvider:
             if not self.queued_at(batch.ended_at).exists():
                 sizes.append(batch.requests // 2)
                 if not sizes[-1]:
-                    raise RunStopped(f"the provider's queue takes no batch, not even of one request: {batch.message}")
+                    raise RunStopped(reason("batch_not_queued", error=batch.message))
         return min(sizes, default=0)
 
     def queued_at(self, at: datetime | None) -> QuerySet[ProviderBatch]:
@@ -79,7 +80,7 @@ class BatchProvider:
         """Tell whether a batch waits until no other of the run is queued: the provider's limit was reached before."""
         return self.run.provider_batches.filter(status=ProviderBatch.Status.QUEUE_FULL).exists()
 
-    def note_full(self, batch: ProviderBatch, message: str) -> None:
+    def note_full(self, batch: ProviderBatch, message: Reason | str) -> None:
         """Note that the provider did not take a batch, for too much is queued; its requests are open again."""
         self.is_full = True
         batch.keys = []
@@ -116,10 +117,10 @@ class BatchProvider:
             batch.provider_id = self.call(make)
         except CallFailed as error:
             if is_over_queue_limit(str(error)):
-                self.note_full(batch, str(error))
+                self.note_full(batch, error.reason)
                 return
             if not isinstance(error, TransientFailure):  # else the row stays: the batch may exist after all
-                end(batch, ProviderBatch.Status.FAILED, str(error))
+                end(batch, ProviderBatch.Status.FAILED, error.reason)
             raise not_taken(error) from None
         batch.status = ProviderBatch.Status.IN_PROGRESS
         batch.save(update_fields=["provider_id", "status"])
@@ -151,13 +152,13 @@ class BatchProvider:
                         self.note_full(batch, message)
                         continue
                     end(batch, ProviderBatch.Status.FAILED, message)
-                    raise RunStopped(f"the provider did not take the batch: {message}")
+                    raise RunStopped(reason("batch_refused", error=message))
                 lines |= self.fetch(batch, record)
             except RejectedCall as error:
-                end(batch, ProviderBatch.Status.FAILED, str(error))
-                raise RunStopped(f"the provider no longer knows the batch {name}: {error}") from None
+                end(batch, ProviderBatch.Status.FAILED, error.reason)
+                raise RunStopped(reason("batch_lost", batch=name, error=error.reason)) from None
             except CallFailed as error:
-                raise RunStopped(f"the batch can't be looked at: {error}") from None
+                raise RunStopped(reason("batch_unreachable", error=error.reason)) from None
             finished.append(batch)
             if len(lines) >= MOST_ANSWERS:
                 break
@@ -211,7 +212,7 @@ async def with_retries(client: OpenAIClient, about: Callable[[OpenAIClient], Awa
     return await retrying(ask)
 
 
-def end(batch: ProviderBatch, status: str, message: str) -> None:
+def end(batch: ProviderBatch, status: str, message: Reason | str) -> None:
     """Note that a batch has ended, and how."""
     batch.status, batch.message, batch.ended_at = status, message, timezone.now()
     batch.save(update_fields=["status", "message", "ended_at"])
@@ -233,6 +234,4 @@ def cancel_batches(run: JudgeRun) -> None:
 
 def not_taken(error: CallFailed) -> RunStopped:
     """Return the error for a file that could not be submitted."""
-    return RunStopped(
-        f"the endpoint's Batch API did not take the requests ({error}); run by calls, they are asked one by one"
-    )
+    return RunStopped(reason("batch_api_refused", error=error.reason))

@@ -182,7 +182,7 @@ def test_a_test_that_was_stopped_resumes_without_repeating_a_call(study: Study) 
         asked(test, Stopping(), in_flight=1, stop=stop)
     audit = JudgeAudit.objects.get()
     assert (audit.calls, audit.ended_at, audit.heartbeat_at) == (7, None, None)
-    assert "stopped on request" in audit.message
+    assert audit.message.code == "interrupted"
     expected = estimate_stress(test)
     assert (expected.pending, expected.calls, expected.spent) == (25, 25, audit.cost)
     with pytest.raises(CapReached):
@@ -191,7 +191,7 @@ def test_a_test_that_was_stopped_resumes_without_repeating_a_call(study: Study) 
     audit = asked(test, reader)
     assert audit.calls == Completion.objects.count() == 32
     assert audit.cost == sum(Completion.objects.values_list("cost", flat=True))
-    assert (audit.message, audit.prompt_tokens) == ("", 32 * 11)
+    assert (audit.message.code, audit.prompt_tokens) == ("", 32 * 11)
 
 
 def test_a_process_that_was_taken_for_dead_asks_and_bills_no_more(
@@ -213,7 +213,7 @@ def test_a_process_that_was_taken_for_dead_asks_and_bills_no_more(
         asked(StressTest(study, judge, ("bold",)), reader, in_flight=1)
 
     audit = JudgeAudit.objects.get()
-    assert (audit.heartbeat_at, audit.executor, audit.calls, audit.message) == (theirs, "elsewhere:1:x", 0, "")
+    assert (audit.heartbeat_at, audit.executor, audit.calls, audit.message.code) == (theirs, "elsewhere:1:x", 0, "")
     assert len(reader.bodies) <= 2 < audit.answers.count()
     JudgeAudit.objects.update(heartbeat_at=theirs - 2 * LEASE)
     resumed = asked(StressTest(study, judge, ("bold",)), Reader())
@@ -289,4 +289,4 @@ def test_a_cap_without_prices_is_refused_and_stops_a_worker(study: Study, judge:
     JudgeAudit.objects.update(status="queued", max_cost=1)
     assert do_job.func("judging.JudgeAudit", audit.pk) == "stopped"
     audit.refresh_from_db()
-    assert "unknown" in audit.message
+    assert "unknown" in audit.message.text

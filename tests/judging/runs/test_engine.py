@@ -166,7 +166,7 @@ def test_denied_access_stops_the_run_at_once_and_leaves_cells_open() -> None:
     client = ScriptedClient([AccessDenied("HTTP 401: wrong key")])
     ended = judge_with(client, make_study(), make_judge(), in_flight=1)
     assert (ended.status, len(client.bodies), counts()[-1]) == ("failed", 1, 6)
-    assert JudgeRun.objects.get().message == "the endpoint refuses access: HTTP 401: wrong key"
+    assert JudgeRun.objects.get().message.text == "the endpoint refuses access: HTTP 401: wrong key"
 
 
 @pytest.mark.any_engine

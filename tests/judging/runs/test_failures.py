@@ -11,6 +11,7 @@ from django.core.management import call_command
 from django.urls import reverse
 from django_tasks_db.models import DBTaskResult
 
+from annotation.core.reasons import reason
 from annotation.core.tasks.stopping import StopFlag
 from annotation.models import Event, Pair, Study
 from judging.core.constants import LAST_CALLS, MOST_FAILURES
@@ -153,7 +154,7 @@ def test_share_of_failed_calls_stops_the_run_and_its_cause_is_named(share: int, 
     if status == "failed":
         assert f"{MOST_FAILURES} of the last {LAST_CALLS - 1} calls" in ended.message
         assert "10 × HTTP 500" in ended.message
-        assert "HTTP 500: down" in JudgeRun.objects.get().message
+        assert "HTTP 500: down" in JudgeRun.objects.get().message.text
 
 
 @pytest.mark.parametrize(("answers", "status"), [(1, "done"), (0, "failed")])
@@ -165,21 +166,23 @@ def test_rejections_of_requests_alone_never_stop_a_run(answers: int, status: str
 
 
 @pytest.mark.parametrize(
-    ("failures", "message"),
+    ("failures", "count"),
     [
-        pytest.param([RejectedCall("HTTP 404: no x", request_only=False)] * 4, "(4 errors): HTTP 404: no x", id="one"),
+        pytest.param([RejectedCall("HTTP 404: no x", request_only=False)] * 4, 4, id="one"),
         pytest.param(
             [RejectedCall("HTTP 404: no x", request_only=False)] * 3
             + [RejectedCall("HTTP 400: seed", kind="HTTP 400")],
-            "(4 errors, 3 of them of this kind): HTTP 404: no x",
+            3,
             id="two",
         ),
     ],
 )
-def test_run_of_nothing_but_errors_fails_and_says_why(failures: list[CallFailed], message: str) -> None:
+def test_run_of_nothing_but_errors_fails_and_says_why(failures: list[CallFailed], count: int) -> None:
     ended = judge_with(ScriptedClient(failures), make_study(instances=4, k=1), make_judge(), in_flight=1)
     assert (ended.status, JudgeRun.objects.get().status) == ("failed", "failed")
-    assert ended.message == JudgeRun.objects.get().message == f"no question got an answer {message}"
+    why = reason("nothing_answered", number=4, count=count, error="HTTP 404: no x")
+    assert JudgeRun.objects.get().message == why
+    assert ended.message == why.text
 
 
 @pytest.mark.parametrize(("error", "status", "cause"), [(TOO_LONG, "error", "length"), (FILTERED, "refused", "filter")])

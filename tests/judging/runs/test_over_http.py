@@ -150,7 +150,12 @@ def test_endpoint_that_always_fails_stops_the_run_with_its_reason(in_flight: int
     with StandIn([Reply(500, "out of memory")] * 1000) as stand_in:
         ended = run_on(stand_in, instances=20, in_flight=in_flight)
     assert ended.status == "failed"
-    assert "8 single tries failed as well, the last one: HTTP 500: out of memory" in JudgeRun.objects.get().message
+    message = JudgeRun.objects.get().message
+    assert (message.code, message.values["probes"], message.values["error"]) == (
+        "endpoint_down",
+        8,
+        "HTTP 500: out of memory",
+    )
     # When the run is stopped, the others in flight are cut off: they may have been received, and are no errors.
     counted = ended.progress.errors["HTTP 500"]
     assert counted <= stand_in.calls < counted + in_flight

@@ -78,7 +78,7 @@ def test_cells_are_filled_with_what_comes_back(standin: StandInProcess) -> None:
     assert (told["outcomes"], told["answered"], handed_in(standin)) == ({"in a batch": 12}, 12, 1)
     batch = ProviderBatch.objects.get()
     assert (batch.status, batch.requests, batch.provider_id) == ("collected", 12, "batch_1")
-    assert batch.message == "completed: 12 answered, 0 failed, 0 missing"
+    assert batch.message.text == "completed: 12 answered, 0 failed, 0 missing"
 
 
 def test_answers_cost_the_batch_price(standin: StandInProcess) -> None:
@@ -151,7 +151,7 @@ def test_run_of_nothing_but_rejected_lines_fails_with_the_reason_and_is_asked_ag
     run = batch_run(standin, instances=6)
     ended = work(run)
     assert (ended.status, handed_in(standin)) == ("failed", 1)
-    assert "no question got an answer (12 errors): HTTP 400" in ended.message
+    assert "(errors: 12, 12 of them of this kind): HTTP 400" in ended.message
     standin.behave(rejects=[])
     start_run(study=run.study, judge=run.judge)
     assert work(run).status == "done"
@@ -208,7 +208,7 @@ def test_batch_that_ran_out_of_time_keeps_what_it_has(standin: StandInProcess) -
     assert work(run).status == "done"
     assert handed_in(standin) > 1
     assert standin.stats()["repeated"] == 0
-    assert ProviderBatch.objects.order_by("pk")[0].message.startswith("expired: ")
+    assert ProviderBatch.objects.order_by("pk")[0].message.text.startswith("expired: ")
 
 
 def test_large_runs_go_in_several_files(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -405,7 +405,7 @@ def test_worker_comes_back_later_and_begins_no_further_cells(standin: StandInPro
     run = batch_run(standin)
     first = work(run, limit=4, wait_for_batches=False)
     assert (first.status, first.batch_pending, first.cells_left) == ("queued", True, 4)
-    assert "waiting for the provider" in JudgeRun.objects.get().message
+    assert JudgeRun.objects.get().message.code == "batch_pending"
     second = work(run, limit=first.cells_left, wait_for_batches=False)
     assert (second.status, second.batch_pending, handed_in(standin)) == ("paused", False, 1)
     assert count_judgments(run.judgments.all()).parsed == 4

@@ -11,6 +11,7 @@ from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 
 from analysis.types import Verdict
+from annotation.core.reasons import reason
 from annotation.core.tasks.stopping import StopFlag
 from annotation.models.jobs import LEASE
 from judging.calls.cases import StoredAnswer, Usage
@@ -197,8 +198,8 @@ def test_last_worker_to_leave_decides_on_the_run(run: JudgeRun) -> None:
 def test_leaving_does_not_undo_another_users_decision(run: JudgeRun) -> None:
     worker = join(run)
     pause_run(run=run)
-    assert leases.leave(worker, status=JudgeRun.Status.FAILED, message="oops") == "paused"
-    assert JudgeRun.objects.get().message == ""
+    assert leases.leave(worker, status=JudgeRun.Status.FAILED, message=reason("batch_pending")) == "paused"
+    assert not JudgeRun.objects.get().message
 
 
 @pytest.mark.django_db
@@ -378,7 +379,7 @@ def test_machine_that_can_not_work_leaves_the_run_to_others(run: JudgeRun) -> No
     assert JudgeRun.objects.get().status == "running"
     is_dead(other)
     execute(run.pk, stop=StopFlag(), make_client=without_a_key)
-    assert (JudgeRun.objects.get().status, JudgeRun.objects.get().message) == ("failed", "the key is not set here")
+    assert (JudgeRun.objects.get().status, JudgeRun.objects.get().message.text) == ("failed", "the key is not set here")
 
 
 def test_answer_whose_name_another_worker_has_just_taken_is_kept_beside_it(run: JudgeRun) -> None:

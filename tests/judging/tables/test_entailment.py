@@ -190,4 +190,4 @@ def test_command_and_task_that_are_stopped_end_as_the_others_do(
     with pytest.raises(SystemExit) if file == "queued" else nullcontext():  # the task stays, for the next worker
         ask_for_file.func(made.pk)
     made.refresh_from_db()
-    assert (made.status, made.message) == (file, "" if file == "queued" else told)
+    assert (made.status, made.message.text) == (file, "" if file == "queued" else told)

@@ -146,7 +146,7 @@ def test_a_report_is_made(study: Study, reader: Client) -> None:
     assert asked.status_code == 200
     run_tasks()
     made = MadeFile.objects.get()
-    assert made.message == ""
+    assert not made.message
     with zipfile.ZipFile(path_of(made)) as file:
         assert {name.rpartition("/")[2] for name in file.namelist()} == {
             "report.html",

@@ -310,7 +310,7 @@ def test_a_file_for_which_a_judge_is_asked_is_continued_or_fails(
     with pytest.raises(SystemExit) if signal else nullcontext():
         ask_for_file.func(made.pk)
     made.refresh_from_db()
-    assert (made.status, made.message) == (("queued", "") if signal else ("failed", "no answer"))
+    assert (made.status, made.message.text) == (("queued", "") if signal else ("failed", "no answer"))
     assert made.options["limit"] == left
 
 

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import annotation.core.keys
+import annotation.core.reasons
 
 
 class Migration(migrations.Migration):
@@ -78,7 +79,7 @@ class Migration(migrations.Migration):
                 ("done", models.PositiveIntegerField(default=0)),
                 ("total", models.PositiveIntegerField(default=0)),
                 ("size", models.PositiveBigIntegerField(blank=True, help_text="Bytes.", null=True)),
-                ("message", models.TextField(blank=True, help_text="Why it failed.")),
+                ("message", annotation.core.reasons.ReasonField(blank=True, help_text="Why it failed.")),
                 (
                     "departed",
                     models.CharField(blank=True, help_text="Digest of the raters who had left.", max_length=32),

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import annotation.core.keys
+import annotation.core.reasons
 import judging.models.runs
 
 
@@ -169,7 +170,7 @@ class Migration(migrations.Migration):
                     "max_cost",
                     models.DecimalField(blank=True, decimal_places=6, help_text="Hard cap.", max_digits=12, null=True),
                 ),
-                ("message", models.TextField(blank=True, help_text="Why it stopped.")),
+                ("message", annotation.core.reasons.ReasonField(blank=True, help_text="Why it stopped.")),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("started_at", models.DateTimeField(blank=True, null=True)),
                 ("finished_at", models.DateTimeField(blank=True, null=True)),
@@ -400,7 +401,7 @@ class Migration(migrations.Migration):
                 ("completion_tokens", models.BigIntegerField(default=0, null=True)),
                 ("cost", models.DecimalField(decimal_places=8, default=0, max_digits=16, null=True)),
                 ("currency", models.CharField(default="USD", max_length=3)),
-                ("message", models.TextField(blank=True, help_text="Why it stopped.")),
+                ("message", annotation.core.reasons.ReasonField(blank=True, help_text="Why it stopped.")),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "counted_until",
@@ -602,7 +603,7 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
-                ("message", models.TextField(blank=True, help_text="Why it stopped.")),
+                ("message", annotation.core.reasons.ReasonField(blank=True, help_text="Why it stopped.")),
                 (
                     "found",
                     models.JSONField(
@@ -872,7 +873,7 @@ class Migration(migrations.Migration):
                 ),
                 ("requests", models.PositiveIntegerField(default=0)),
                 ("keys", models.JSONField(default=list, help_text="Cache keys of the requests in it.")),
-                ("message", models.TextField(blank=True)),
+                ("message", annotation.core.reasons.ReasonField(blank=True)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("ended_at", models.DateTimeField(blank=True, null=True)),
                 (
@@ -1065,7 +1066,7 @@ class Migration(migrations.Migration):
                 ("completion_tokens", models.BigIntegerField(default=0, null=True)),
                 ("cost", models.DecimalField(decimal_places=8, default=0, max_digits=16, null=True)),
                 ("currency", models.CharField(default="USD", max_length=3)),
-                ("message", models.TextField(blank=True, help_text="Why it stopped.")),
+                ("message", annotation.core.reasons.ReasonField(blank=True, help_text="Why it stopped.")),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "counted_until",
@@ -1283,7 +1284,7 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
-                ("message", models.TextField(blank=True, help_text="Why it stopped.")),
+                ("message", annotation.core.reasons.ReasonField(blank=True, help_text="Why it stopped.")),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "heartbeat_at",

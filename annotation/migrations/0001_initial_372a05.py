@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import annotation.core.keys
+import annotation.core.reasons
 import annotation.models.recruitment
 
 
@@ -1554,7 +1555,7 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
-                ("message", models.TextField(blank=True, help_text="Why it stopped.")),
+                ("message", annotation.core.reasons.ReasonField(blank=True, help_text="Why it stopped.")),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "heartbeat_at",
