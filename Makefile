@@ -19,7 +19,7 @@ demo: ## set up, load the example study and serve it on PORT (8000); Ctrl-C stop
 run: ## serve the database of DATABASE_URL on PORT, without example data
 	@exec sh tools/run.sh
 
-install: ## make .venv with the locked packages that running needs; EXTRAS="metrics entities mturk parquet redis" adds some of these
+install: ## make .venv with the locked packages that running needs; EXTRAS="metrics entities excel mturk parquet redis" adds some of these
 	@sh tools/venv.sh base $(EXTRAS)
 
 test: ## run the tests on SQLite and those that depend on the engine on PostgreSQL, after installing what they need

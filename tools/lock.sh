@@ -31,7 +31,7 @@ compile() {
 }
 compile pyproject.toml --output-file "$folder/base.txt"
 compile pyproject.toml --extra dev --constraint "$folder/base.txt" --output-file "$folder/dev.txt"
-for extra in docs entities metrics mturk parquet redis; do # with dev.txt's versions, as they share its environment
+for extra in docs entities excel metrics mturk parquet redis; do # with dev.txt's versions, as they share its environment
     compile pyproject.toml --extra "$extra" --constraint "$folder/dev.txt" --output-file "$folder/$extra.txt"
 done
 for alone in llm minilm reference; do

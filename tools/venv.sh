@@ -1,7 +1,7 @@
 #!/bin/sh
 # Make .venv with the locked packages; do nothing when they are installed.
 #
-# usage: venv.sh base [EXTRA ...]   what Tandem needs, and the named extras: metrics, entities, mturk, parquet, redis, docs
+# usage: venv.sh base [EXTRA ...]   what Tandem needs, and the named extras: metrics, entities, excel, mturk, parquet, redis, docs
 #        venv.sh dev [EXTRA ...]    the same, and what tests and checks need
 #
 # For each, a stamp in .venv holds the checksum of the lock file installed last. It is written at the end, so the next
@@ -9,10 +9,10 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-for want in "${@:?usage: venv.sh base|dev [metrics] [entities] [mturk] [parquet] [redis] [docs]}"; do
+for want in "${@:?usage: venv.sh base|dev [metrics] [entities] [excel] [mturk] [parquet] [redis] [docs]}"; do
     case $want in
-        base | dev | docs | entities | metrics | mturk | parquet | redis) ;;
-        *) echo "There is no extra '$want'; there are: docs, entities, metrics, mturk, parquet, redis." >&2; exit 2 ;;
+        base | dev | docs | entities | excel | metrics | mturk | parquet | redis) ;;
+        *) echo "There is no extra '$want'; there are: docs, entities, excel, metrics, mturk, parquet, redis." >&2; exit 2 ;;
     esac
 done
 

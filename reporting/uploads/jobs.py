@@ -48,7 +48,7 @@ SENT = "sent.json"  # of files that were kept: their study, names and size
 # By kind of file: functions that import a whole study. Only site admins may use them, since such files are large and bring
 # rows that all studies share.
 STUDY_IMPORTS: Mapping[str, Callable[..., str]] = {"bundle": import_bundle, "bundle-check": verify_bundle}
-KNOWN_ENDINGS = (*DATA_FILES, ".csv", ".zip")
+KNOWN_ENDINGS = (*DATA_FILES, ".csv", ".tsv", ".xlsx", ".zip")
 UNPACKED = 2  # times as large as what may be sent the rows of Parquet files and archives may be
 
 

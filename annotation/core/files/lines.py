@@ -245,8 +245,8 @@ class AbsentFields:
 
 
 def is_csv(name: str) -> bool:
-    """Tell whether a file's name ends with .csv or .tsv; other files are read as JSON."""
-    return name.lower().endswith((".csv", ".tsv"))
+    """Tell whether a file's name is one of CSV, as which the rows of Excel come too; other files are read as JSON."""
+    return name.lower().endswith((".csv", ".tsv", ".xlsx"))
 
 
 def refuse(name: str, bad: Iterable[BadLine]) -> None:

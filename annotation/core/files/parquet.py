@@ -16,7 +16,8 @@ from annotation.core.refusals import refusal
 
 CHUNK = 10_000
 PARQUET = ".parquet"
-FORMS = {PARQUET: "parquet", ".arrow": "arrow"}
+EXCEL = ".xlsx"
+FORMS = {PARQUET: "parquet", ".arrow": "arrow", EXCEL: "xlsx"}
 # Of an Arrow field that holds JSON as text, which CSV does too.
 JSON_FIELD = {b"tandem": b"json"}
 TEXT, INTEGER, NUMBER, BOOLEAN, JSON = "text", "integer", "number", "boolean", "json"
@@ -63,13 +64,16 @@ def write_parquet(path: Path, rows: Iterable[Mapping[str, Any]], types: Mapping[
 
 
 def as_json_lines(path: Path, name: str, *, most: int, bound: Bound) -> bytes:
-    """Return the rows of a Parquet file, or of a stream of Arrow's, as JSON Lines. A program of its own reads the file.
+    """Return the rows of a Parquet file, or of a stream of Arrow's, as JSON Lines, those of Excel as CSV. A program of its own reads it.
 
     most : bytes that the lines may take
 
     Raises: BadFile if it can't be read, or holds more.
     """
-    _pyarrow()
+    if path.suffix.lower() != EXCEL:
+        _pyarrow()
+    elif find_spec("openpyxl") is None:
+        raise AnnotationError("Excel files need the package openpyxl: pip install 'tandem-eval[excel]'")
     command = [
         sys.executable,
         "-P",
