@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
@@ -79,6 +80,7 @@ def test_the_first_open_pair_is_in_view_with_its_choices(open_as: OpenAs, transa
         expect(walk.card(page, 0)).to_have_class(re.compile("current"))
 
 
+@pytest.mark.weekly
 def test_a_phone_arrives_at_the_first_pair(open_as: OpenAs, transactional_db: None) -> None:
     realistic_batch(instances=2, pairs=3)
     page = open_as(

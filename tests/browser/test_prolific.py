@@ -5,6 +5,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.annotation.recruitment.prolific.server import DRAFT, ProlificServer
@@ -17,6 +18,7 @@ __all__ = ["prolific"]
 OpenAs = Callable[..., Page]
 
 
+@pytest.mark.weekly
 def test_draft_publication_participant_and_pay(
     prolific: ProlificServer, open_as: OpenAs, chromium: Browser, live_server: Any, settings: Any
 ) -> None:

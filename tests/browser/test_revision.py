@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from annotation.models import Assignment, VoteChange
@@ -62,6 +63,7 @@ def test_the_last_hit_is_changed_by_mouse_and_keys(open_as: OpenAs, transactiona
         assert walk.on_server(first)[2] == "right"
 
 
+@pytest.mark.weekly
 def test_the_last_hit_is_changed_without_scripts(open_as: OpenAs, transactional_db: None) -> None:
     make_batch(make_study(instances=4, k=3), pairs=3, raters=1)
     page = open_as("ann", "annotator", java_script_enabled=False)
@@ -80,6 +82,7 @@ def test_the_last_hit_is_changed_without_scripts(open_as: OpenAs, transactional_
     assert Assignment.objects.get(state="claimed").key in page.url
 
 
+@pytest.mark.weekly
 def test_a_second_stage_is_changed(open_as: OpenAs, transactional_db: None) -> None:
     two_stage_study("table:c8")
     page = open_as("ann", "annotator")

@@ -178,7 +178,10 @@ def test_a_closed_hit_says_why_and_not_that_it_was_continued_elsewhere(open_as: 
         expect(told).to_have_text("Your work in this study has ended; nothing was changed. Thank you.")
 
 
-@pytest.mark.parametrize(("script", "screen"), [("htmx", ONE_PAIR), ("rate", WIDE)], ids=["htmx", "rate"])
+@pytest.mark.parametrize(
+    ("script", "screen"),
+    [pytest.param("htmx", ONE_PAIR, id="htmx"), pytest.param("rate", WIDE, id="rate", marks=pytest.mark.weekly)],
+)
 def test_without_one_script_a_hit_is_rated_by_its_forms(
     open_as: OpenAs, chromium: Browser, transactional_db: None, screen: dict[str, object], script: str
 ) -> None:
