@@ -1,7 +1,7 @@
 """A study with something of everything that findings depend on, and its bundle."""
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -63,58 +63,11 @@ RULES = ("majority", "weighted", "dawid-skene")
 AGAIN = ((1, False), (2, False), (0, True))  # how often a judge was asked before, and whether by the negated question
 
 
-def build_varied(slug: str = "varied") -> Study:
-    """Make it from one seed: three systems, gaps, checks, exclusions, withdrawals, judges of every kind."""
+def build_small(slug: str = "small") -> Study:
+    """Make one configuration from one seed, on two questions: gaps, checks, exclusions, withdrawals, judges of every kind."""
     draw = Random(7)
     study = build_study(slug)
     ask_more(study, criterion("fluency", strength=True, tie_kinds=True))
-    study.protocol, study.arms = "two-stage", ["none", "table:c8"]
-    study.save()
-    first = build_configuration(study, instances=9, pairs=3)
-    other = build_configuration(study, instances=6, pairs=3, dataset="talk", systems=("third", "first-system"))
-    loose = build_configuration(study, instances=4, pairs=2, dataset="loose", systems=("second-system", "third"))
-    Batch.objects.filter(pk=loose.batch.pk).delete()
-    for built in (first, other):
-        _rate(built, draw)
-        _check(built)
-        runs = [[None if draw.random() < 0.1 else round(draw.random(), 3) for _ in built.matchups] for _ in range(2)]
-        for values, measure in zip(runs, ({}, {"samples": 2, "seed": 3}), strict=True):
-            raw = [(draw.random(), None if one is None else draw.random(), draw.random()) for one in values]
-            separate(built, raw, values, **measure)
-    _judged([first, other, loose], draw)
-    _asked_again(other, loose, Random(9))
-    Instance.objects.filter(study=study, instance_id="news-1").update(instance_id="news-last")
-    _spent_and_marked(study, Random(8))
-    Instance.objects.filter(study=study, position__in=[0, 2, 10]).update(
-        gold={"better": "first-system", "why": "clear"}, metadata={"tags": ["hard", "old"], "note": "metadata 0"}
-    )
-    Batch.objects.filter(pk=first.batch.pk).update(
-        selection={
-            "spec": "top",
-            "asked": {"spec": "top:9"},
-            "similarity": "rouge1",
-            "pool": 20,
-            "extensions": [{"asked": {"spec": "ids"}, "hits": 2, "pool": 20}],
-        }
-    )
-    first.batch.hits.update(inclusion_probability=0.25)
-    first.batch.hits.filter(position=1).update(inclusion_probability=None)
-    draft = build_batch(
-        study, "news", first.system_a, first.system_b, first.matchups[-2:], first.pairs[-2:], name="draft"
-    )
-    Batch.objects.filter(pk=draft.batch.pk).update(status="draft")
-    _decided_again(first)
-    _shown_tables(first, Random(8))
-    _side_by_side([first, other], Random(10))
-    _forget_sides(study)
-    log(study=study, kind="rejected", assignment=Assignment.objects.filter(excluded=True).first(), reason="too fast")
-    return study
-
-
-def build_small(slug: str = "small") -> Study:
-    """Make one configuration of it, on one question: for what takes many bundles."""
-    draw = Random(7)
-    study = build_study(slug)
     study.protocol, study.arms = "two-stage", ["none", "table:c8"]
     study.save()
     built = build_configuration(study, instances=4, pairs=3)
@@ -124,7 +77,7 @@ def build_small(slug: str = "small") -> Study:
     for measure in measures:
         values = [round(draw.random(), 3) for _ in built.matchups]
         separate(built, [(draw.random(), draw.random(), draw.random()) for _ in values], values, **measure)
-    _judged([built], draw, rules=("majority",))
+    _judged([built], draw)
     twice, pairs = _latest_run("twice"), [pair for pairs in built.pairs for pair in pairs]
     _answered([(twice, pair, *more, order) for pair in pairs for more in AGAIN for order in ("ab", "ba")], Random(9))
     _spent_and_marked(study, Random(8))
@@ -135,6 +88,7 @@ def build_small(slug: str = "small") -> Study:
     _shown_tables(replace(built, pairs=built.pairs[:2]), Random(8))
     _side_by_side([built], Random(10))
     _forget_sides(study)
+    log(study=study, kind="rejected", assignment=Assignment.objects.filter(excluded=True).first(), reason="too fast")
     return study
 
 
@@ -172,8 +126,7 @@ def _rate(built: Built, draw: Random) -> None:
                 None,
             ]
             answers = [draw.choice(kinds) for _ in verdicts]
-            if len(built.study.questions) > 1:
-                answer_too(made, answers)
+            answer_too(made, answers)
             for display in made.displays.all()[:2]:
                 Rating.objects.create(display=display, stage="revised", verdict=draw.choice([-1, 0, 1]), arm="none")
     Annotator.objects.filter(study=built.study, code="gone").update(withdrawn_at=timezone.now())
@@ -248,7 +201,7 @@ def _shown_tables(built: Built, draw: Random) -> None:
         second.save()
 
 
-def _judged(everything: list[Built], draw: Random, rules: Sequence[str] = RULES) -> None:
+def _judged(everything: list[Built], draw: Random) -> None:
     answers: list[int | str] = [-1, -1, 0, 1, "unparsed", "refused", "error", "pending"]
     for name, order in (("plain", "random"), ("twice", "both"), ("likely", "both")):
         for built in everything:
@@ -260,12 +213,12 @@ def _judged(everything: list[Built], draw: Random, rules: Sequence[str] = RULES)
                 if draw.random() < 0.9
             ]
             run = judge(built, name, cells, order=order)
-    for rule in rules:
+    for rule in RULES:
         jury = Judge.objects.create(
             name=f"jury-{rule}", method="jury", params={"members": ["plain", "twice", "likely"], "rule": rule}
         )
         JudgeRun.objects.create(study=run.study, judge=jury, status="done")
-    Judge.objects.filter(name="twice").update(tuned={"instances": [["news", "news-3"], ["talk", "talk-1"]]})
+    Judge.objects.filter(name="twice").update(tuned={"instances": [["news", "news-3"]]})
     tried = judge(everything[0], "tried", [(0, 0, "ab", 1)])
     Judge.objects.filter(pk=tried.judge_id).update(tuned={"candidate_of": "twice"})
     Judge.objects.filter(name="likely").update(combine="probability", family="third")
@@ -285,30 +238,6 @@ def _judged(everything: list[Built], draw: Random, rules: Sequence[str] = RULES)
                 run=later, pair=pair, order="ab", question=question, status="parsed", verdict=draw.choice([-1, 1])
             )
     cell.completions.add(Completion.objects.create(base_url="https://m.example", request={"q": 1}, text="[[A]]"))
-
-
-def _asked_again(other: Built, loose: Built, draw: Random) -> None:
-    """Let pairs share texts, a judge be asked again and by the negated question, one in a wording of its own, one on chosen pairs."""
-    for matchup, pairs in zip(loose.matchups, loose.pairs, strict=True):
-        (a, b), (c, d) = ((pair.generation_a, pair.generation_b) for pair in pairs)
-        for index, (one, two) in enumerate(((a, d), (c, b)), start=2):
-            pairs.append(Pair.objects.create(matchup=matchup, index=index, generation_a=one, generation_b=two))
-    runs = {name: _latest_run(name) for name in ("plain", "twice")}
-    cells = [(name, pair, 0, False) for name in runs for pairs in loose.pairs for pair in pairs[2:]]
-    cells += [("twice", pair, *more) for pairs in (*other.pairs, *loose.pairs) for pair in pairs for more in AGAIN]
-    orders = {"plain": ("ab",), "twice": ("ab", "ba")}
-    _answered([(runs[name], *more, order) for name, *more in cells for order in orders[name]], draw)
-    of_twice = Judgment.objects.for_question(0).filter(run=runs["twice"], negated=False)  # a cycle of four texts
-    of_twice.filter(pair__in=loose.pairs[0][:2]).update(status="parsed", verdict=-1)
-    of_twice.filter(pair__in=loose.pairs[0][2:]).update(verdict=1)
-    said = Judgment.objects.for_question(0).filter(run=runs["plain"], pair__index=2).exclude(verdict=0)[0]
-    earlier = JudgeRun.objects.filter(judge__name="plain").earliest("created_at")
-    Judgment.objects.create(run=earlier, pair=said.pair, order="ab", status="parsed", verdict=-said.verdict)
-    # What members were not asked yet, their juries were not either.
-    Judgment.objects.for_question(0).filter(pair=loose.pairs[3][1]).update(status="pending", verdict=None, p_b=None)
-    own = PromptFile.objects.create(name="own", text="Which one?", parser="letter")
-    Judge.objects.filter(name="plain").update(prompt_file=own)
-    JudgeRun.objects.filter(judge__name="likely").update(pair_filter={"on_demand": True})
 
 
 def _latest_run(name: str) -> JudgeRun:
@@ -460,18 +389,6 @@ def _each_bundle_compared_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def varied(module_rows: None) -> Study:
-    return build_varied()
-
-
-@pytest.fixture(scope="module")
-def bundle(varied: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("bundles") / "varied"
-    export_bundle(varied, folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def small(module_rows: None) -> Study:
     return build_small()
 
@@ -491,7 +408,7 @@ def small_bundle(module_rows: None, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="module")
 def bare_bundle(module_rows: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(build_small, tmp_path_factory.mktemp("bundles") / "bare", Contents(texts=False, reasons=False))
+    return written(build_small, tmp_path_factory.mktemp("bundles") / "bare", Contents(texts=False))
 
 
 @pytest.fixture(scope="module")

@@ -86,14 +86,20 @@ def test_nothing_is_there_after_an_end_in_the_middle(
 
 @pytest.mark.slow
 @pytest.mark.django_db
-def test_a_bundle_is_never_written_over(tmp_path: Path) -> None:
-    study = rated_study()
-    (tmp_path / "bundle").mkdir()
-    export_bundle(study, tmp_path / "bundle")  # an empty folder may be there
-    before = (tmp_path / "bundle" / "manifest.json").read_bytes()
+def test_a_bundle_tells_of_every_file_and_is_never_written_over(tmp_path: Path) -> None:
+    study, told = rated_study(), []
+    folder = tmp_path / "bundle"
+    folder.mkdir()  # an empty folder may be there
+    manifest = export_bundle(study, folder, progress=lambda done, total: told.append((done, total)))
+    assert [done for done, _ in told] == list(range(1, told[-1][1] + 1))
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert files == {*manifest["files"], "manifest.json"}
+    assert (manifest["files"]["ratings.jsonl.gz"]["rows"], manifest["seeds"]["study"]) == (4, study.seed)
+    before = (folder / "manifest.json").read_bytes()
+    assert json.loads(before) == manifest
     with pytest.raises(CommandError, match="is there already"):
         call_command("export_bundle", study.slug, "--out", str(tmp_path / "bundle"))
-    assert (tmp_path / "bundle" / "manifest.json").read_bytes() == before
+    assert (folder / "manifest.json").read_bytes() == before
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(CommandError, match="is there already"):
         call_command("export_bundle", study.slug, "--out", str(tmp_path / "link"))
@@ -108,18 +114,3 @@ def test_a_bundle_whose_numbers_do_not_follow_is_not_written(tmp_path: Path, mon
     with pytest.raises(CommandError, match=r"of numbers\.json differ"):
         call_command("export_bundle", study.slug, "--out", str(tmp_path / "bundle"))
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-@pytest.mark.django_db
-def test_progress_and_manifest_tell_of_every_file(tmp_path: Path) -> None:
-    study, told = rated_study(), []
-    manifest = export_bundle(study, tmp_path / "bundle", progress=lambda done, total: told.append((done, total)))
-    assert [done for done, _ in told] == list(range(1, told[-1][1] + 1))
-    there = {
-        path.relative_to(tmp_path / "bundle").as_posix() for path in (tmp_path / "bundle").rglob("*") if path.is_file()
-    }
-    assert there == {*manifest["files"], "manifest.json"}
-    assert json.loads((tmp_path / "bundle" / "manifest.json").read_text()) == manifest
-    assert manifest["files"]["ratings.jsonl.gz"]["rows"] == 4
-    assert manifest["seeds"]["study"] == study.seed

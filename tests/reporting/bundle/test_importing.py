@@ -1,33 +1,28 @@
 """A study made of a bundle is the same study; or there is none."""
 
-import gzip
 import json
 import shutil
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.core.errors import AnnotationError
 from annotation.models import Study
-from annotation.rating.store_vote import ClientReport
-from annotation.rating.votes import save_vote, submit_assignment
 from judging.models import Judge, Judgment, RationaleMark
 from judging.outcomes.judgment_rows import judgment_rows
 from judging.review.replaying import replay
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.importing import import_bundle
-from reporting.bundle.layout import BadBundle, Contents
+from reporting.bundle.layout import BadBundle
 from reporting.bundle.opening import open_bundle
 from reporting.bundle.records import TABLES
 from reporting.bundle.storing import settings_of, store
 from reporting.bundle.verifying import verify_bundle
-from reporting.exports.rows import rating_rows
 from reporting.findings.study_findings import findings
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study
-from tests.reporting.bundle.test_verifying import in_every_row, in_row, rewrite, stated
+from tests.factories import make_study
+from tests.reporting.bundle.test_verifying import in_every_row, in_row, rewrite, stated, unpacked
 from tests.whole_study import build_whole_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -50,18 +45,6 @@ def acme(module_rows: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bundles") / "acme"
     export_bundle(build_whole_study("acme").study, folder)
     return folder
-
-
-def test_a_bundle_keeps_whether_a_page_was_translated(tmp_path: Path) -> None:
-    study = make_study(instances=2)
-    make_batch(study, pairs=1, raters=1)
-    hit = claim(make_annotator(study))
-    [key] = hit.displays.values_list("pair__key", flat=True)
-    save_vote(assignment=hit, pair_key=key, choice="left", at=NOON, report=ClientReport(translated=True))
-    submit_assignment(assignment=hit, at=NOON)
-    export_bundle(study, tmp_path / "bundle")
-    copy = import_bundle(tmp_path / "bundle", slug="copy")
-    assert [row["translated"] for row in rating_rows(copy)] == [True]
 
 
 def test_a_bundle_whose_records_tell_another_story_makes_no_study(acme: Path, tmp_path: Path) -> None:
@@ -151,31 +134,6 @@ def test_what_stays_here_is_in_no_file(small: Study, tmp_path: Path, capsys: Any
     assert kept == [(sound, "", None) for sound, *_ in marks.filter(judgment__run__study=small)] != []
     answered = Judgment.objects.filter(run__study=copy).exclude(completions=None)
     assert replay(answered.earliest("pk")).steps == ()  # there is nothing to show of them
-
-
-def test_no_text_is_in_a_bundle_without_texts(small: Study, tmp_path: Path) -> None:
-    export_bundle(small, tmp_path / "bare", Contents(texts=False))
-    told = unpacked(tmp_path / "bare")
-    assert {"with_reason", "table_verdict"} & set(stated(tmp_path / "bare")["table_effect"]["arms"][1]) == {
-        "with_reason"
-    }
-    assert "text 0" not in told
-    assert "clear" not in told
-    assert "[[A]]" not in told
-    assert "metadata 0" not in told
-    with pytest.raises(BadBundle, match="holds no texts"):
-        import_bundle(tmp_path / "bare", slug="bare")
-
-
-def unpacked(folder: Path) -> str:
-    files = [path for path in folder.rglob("*") if path.is_file() and "prompts" not in path.parts]
-    return "\n".join(_text_of(one) for one in files)
-
-
-def _text_of(path: Path) -> str:
-    if path.suffix == ".parquet":
-        return json.dumps(pq.read_table(path).to_pylist(), ensure_ascii=False)
-    return (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).decode()
 
 
 def test_a_study_with_baselines_is_written_and_read(tmp_path: Path) -> None:

@@ -10,11 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import transaction
 
 from reporting.bundle import verifying
+from reporting.bundle.importing import import_bundle
 from reporting.bundle.layout import BadBundle, row_file
 from reporting.bundle.numbers import PAGES, Numbers, all_numbers
 from reporting.bundle.opening import open_bundle
@@ -30,6 +32,17 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 def stated(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / "numbers.json").read_text(encoding="utf-8"))
     return found
+
+
+def unpacked(folder: Path) -> str:
+    files = [path for path in folder.rglob("*") if path.is_file() and "prompts" not in path.parts]
+    return "\n".join(_text_of(one) for one in files)
+
+
+def _text_of(path: Path) -> str:
+    if path.suffix == ".parquet":
+        return json.dumps(pq.read_table(path).to_pylist(), ensure_ascii=False)
+    return (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).decode()
 
 
 def rewrite(folder: Path, name: str, change: Callable[[bytes], bytes], *, hashed: bool = True) -> None:
@@ -143,17 +156,13 @@ OTHER_TEXTS = {"first-system": ["x", "y", "z"]}
         pytest.param("instances", lambda row: row | {"metadata": {"tags": ["other"]}}, id="tags"),
         pytest.param("pairs", lambda row: row | {"id": row["id"] + 1}, id="key of a pair"),
         pytest.param("separability", lambda row: row | {"self_a": 1 - row["self_a"]}, id="alignment"),
-        pytest.param("records/alignment", lambda row: row | {"self_a": 1 - row["self_a"]}, id="recorded alignment"),
         pytest.param("judgments", lambda row: row | {"status": "refused", "verdict": None}, id="status"),
         pytest.param("records/slot", lambda row: row | {"assignment": None}, id="slot"),
         pytest.param("records/annotator", lambda row: row | {"excluded": True}, id="excluded"),
         pytest.param("records/judgment", lambda row: row | {"repeat": row["repeat"] + 7}, id="repeat"),
-        pytest.param("records/judgment", lambda row: row | {"cached": 9}, id="cached"),
         pytest.param("records/rationalemark", lambda row: row | {"sound": not row["sound"]}, id="mark"),
         pytest.param("records/judge", lambda row: row | {"task": f"task {row['id']}"}, id="task"),
         pytest.param("records/tablemaking", lambda row: row | {"table": None}, id="table made"),
-        pytest.param("records/assignment", lambda row: row | {"arm": "table:c8"}, id="arm"),
-        pytest.param("records/rating", lambda row: row | {"reason": ""}, id="reason"),
         pytest.param("ratings", lambda row: row | {"active_seconds": 1000.5}, id="seconds"),
         *(
             pytest.param(
@@ -180,6 +189,14 @@ def test_a_changed_description_of_the_study_is_refused(copy: Path, change: str) 
         verified(copy)
 
 
+def test_no_text_is_in_a_bundle_without_texts(bare_bundle: Path) -> None:
+    told = unpacked(bare_bundle)
+    assert [text for text in ("text 0", "clear", "[[A]]", "metadata 0") if text in told] == []
+    assert {"with_reason", "table_verdict"} & set(stated(bare_bundle)["table_effect"]["arms"][1]) == {"with_reason"}
+    with pytest.raises(BadBundle, match="holds no texts"):
+        import_bundle(bare_bundle, slug="bare")
+
+
 def test_a_changed_length_is_refused_where_texts_stayed_at_home(bare_bundle: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(bare_bundle, tmp_path / "copy")
     assert verified(copy) == 0
@@ -203,7 +220,7 @@ def test_records_that_nothing_can_be_computed_from_are_refused(copy: Path) -> No
 
 
 def test_a_rating_that_was_changed_in_the_records_is_named_by_the_numbers_that_it_moves(copy: Path) -> None:
-    rewrite(copy, "records/rating.jsonl.gz", in_every_row(flipped))
+    rewrite(copy, "records/rating.jsonl.gz", in_every_row(lambda row: row | {"verdict": -row["verdict"]}))
     with pytest.raises(BadBundle, match=r"configurations\[\d\]\.raters\[0\].*stated .*, found ") as refused:
         verified(copy)
     assert "more" in str(refused.value)

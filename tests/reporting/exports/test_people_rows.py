@@ -18,7 +18,7 @@ from annotation.rating.store_vote import ClientReport
 from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
 from judging.runs.services import pairs_of
 from reporting.exports import rows
-from reporting.exports.files import KINDS, READ_BACK, export_lines
+from reporting.exports.files import READ_BACK, export_lines
 from reporting.exports.rows import FLAG_COLUMNS, HISTORY_COLUMNS, flag_rows, history_rows, rating_rows
 from reporting.findings.study_findings import findings
 from tests.factories import NOON, add_instances, claim, make_annotator, make_batch, make_study, rate
@@ -242,33 +242,15 @@ def test_flags_and_returned_hits_are_rows() -> None:
     assert "'=cmd()" in "".join(export_lines(study, "flags", "csv"))
 
 
-def test_every_kind_is_written_by_the_command_and_offered_on_the_page(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], admin_client: Any
-) -> None:
-    _, assignment = two_stage_study("table:c8")
-    decide(assignment)
-    call_command("export_study", "study", "--format", "csv", "--out", str(tmp_path))
-
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"{kind}.csv" for kind in KINDS)
-    assert "history.csv: 5 history" in capsys.readouterr().out
-    page = admin_client.get("/studies/study/files/").text
-    for kind, (_, columns) in KINDS.items():
-        for form in ("csv", "jsonl"):
-            assert f'href="/studies/study/export/{kind}.{form}"' in page
-        sent = b"".join(admin_client.get(f"/studies/study/export/{kind}.csv").streaming_content).decode()
-        assert sent.splitlines()[0] == ",".join(columns(Study.objects.get()))
-
-
 # In again
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_an_export_with_checks_is_read_into_a_copy_without_them(
-    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study, _ = rated_study()
-    call_command("export_study", "study", "--format", form, "--out", str(tmp_path))
-    path = str(tmp_path / f"ratings.{form}")
+    call_command("export_study", "study", "--format", "csv", "--out", str(tmp_path))
+    path = str(tmp_path / "ratings.csv")
     copy = make_checked_study("copy")
     capsys.readouterr()
 
