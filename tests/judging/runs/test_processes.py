@@ -231,19 +231,3 @@ def test_run_survives_every_end_of_its_process(installation: Installation, stand
     assert status() == "done"
     assert installation.rows("SELECT count(*) FROM judging_judgment WHERE status = 'parsed'") == [(PAIRS,)]
     assert stand_in.calls == PAIRS - answered + ends * IN_FLIGHT
-
-
-@pytest.mark.weekly
-def test_two_processes_share_a_run_and_one_continues_when_the_other_is_killed(
-    installation: Installation, stand_in: StandIn
-) -> None:
-    first = installation.start(*RUN)
-    stand_in.wait_for_calls(10 + IN_FLIGHT)
-    second = installation.start(*RUN)
-    wait_for_both(installation, second)
-    end(first, signal.SIGKILL)
-    stand_in.release()
-    out, err = second.communicate(timeout=TIMEOUT)
-    assert (second.returncode, out.startswith(f"asked {PAIRS} = ")) == (0, True), err
-    assert stand_in.calls <= PAIRS + IN_FLIGHT
-    assert stand_in.most_in_flight <= 2 * IN_FLIGHT  # of which the killed one's were never answered

@@ -50,15 +50,6 @@ def test_pasted_text_becomes_the_groups_prompt(researcher: Client, study: Study)
     assert "Prompt mine.v1 added." in researcher.get(PAGE).content.decode()
 
 
-def test_same_text_again_is_said_to_be_there_and_another_is_the_next_version(researcher: Client) -> None:
-    researcher.post(PAGE, sent())
-    again = researcher.post(PAGE, sent(), follow=True).content.decode()
-    assert "Prompt mine.v1 is there already" in again
-    other = researcher.post(PAGE, sent(text=WORDING + "\nBe brief."), follow=True).content.decode()
-    assert "Prompt mine.v2 added." in other
-    assert PromptFile.objects.count() == 2
-
-
 def test_uploaded_file_says_its_parser_and_lends_its_name(researcher: Client) -> None:
     data = f"---\nparser: letter\n---\n{WORDING}".encode()
     researcher.post(PAGE, {"file": upload(data)})
