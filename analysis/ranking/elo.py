@@ -116,11 +116,12 @@ def elo_of_rows(
     _check_settings(k, initial)
     checked = [check_comparisons(a, b, score_a, n_systems, first) for first in weights]
     defined = checked[0].known
-    # A row has its systems and score as one code, then half of k for each weight: rounds look up rows at random, which takes
-    # most of the time, so that all of a row is in one place. The row after the last changes nothing, nor does a missing score.
-    table = np.zeros((len(defined) + 1, 1 + len(checked)))
-    table[:-1, 0][defined] = (checked[0].a * n_systems + checked[0].b) * 3 + 2 * checked[0].score_a
-    table[:-1, 1:][defined] = np.stack([of.weight * (k / POINTS / 4) for of in checked], axis=1)
+    # A row has its systems and score as one code, and half of k for each weight. Rounds look up rows at random, so that both
+    # are small. The row after the last changes nothing, nor does a missing score.
+    code_of_row = np.zeros(len(defined) + 1, dtype=np.min_scalar_type(n_systems**2 * 3))
+    code_of_row[:-1][defined] = (checked[0].a * n_systems + checked[0].b) * 3 + 2 * checked[0].score_a
+    limit_of_row = np.zeros((len(defined) + 1, len(checked)))
+    limit_of_row[:-1][defined] = np.stack([of.weight * (k / POINTS / 4) for of in checked], axis=1)
     either, score = np.divmod(np.arange(n_systems**2 * 3), 3)
     systems, sign = np.stack(np.divmod(either, n_systems)), score - 1.0
     # The ratings by all weights are one item, which NumPy writes in a tenth of the time of a row of numbers.
@@ -132,8 +133,8 @@ def elo_of_rows(
     items, both_items = ratings.view(item)[:, 0], both.view(item)[..., 0]
     step = max(1, STEP_CELLS // max(1, change.size))
     for begin in range(0, rows.shape[1], step):
-        block = table.take(rows[:, begin : begin + step].T, axis=0)
-        codes, limits = block[..., 0].astype(np.int64), np.ascontiguousarray(block[..., 1:])
+        block = np.ascontiguousarray(rows[:, begin : begin + step].T)
+        codes, limits = code_of_row.take(block), limit_of_row.take(block, axis=0)
         places = systems[:, codes].swapaxes(0, 1) + start
         gains = limits * sign[codes][..., np.newaxis]
         for place, gain, limit in zip(places, gains, limits, strict=True):  # as in `elo`, one step of every round

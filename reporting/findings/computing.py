@@ -55,14 +55,15 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
     bins = pooled_bins(scale)
     votes = vote_table(data.configurations, bins)
     found = _described(data, votes, scale, filters)
+    judges = judge_findings(data.configurations, votes, bins, filters)
     found["pooled"] |= {
-        "agreement_by_bin": agreement_by_bin(votes, bins, filters),
+        "agreement_by_bin": agreement_by_bin(votes, judges["judges_against_people"], bins, filters),
         "people_agreement": people_agreement(votes, filters.intervals),
     }
     found |= {
         "raters": raters_table(data, votes, filters),
         "dawid_skene": aggregated_verdicts(data.configurations, votes),
-        **judge_findings(data.configurations, votes, bins, filters),
+        **judges,
         "judge_agreement": judge_agreement(
             votes, {jury.name for jury in data.juries}, data.baselines, filters.intervals
         ),

@@ -1,5 +1,6 @@
 """How far judges agree with people, and beside it, on the same pairs, people with one another; overall and by separability."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,12 +40,16 @@ def judges_against_people(votes: VoteTable, bins: Bins | None, filters: Filters)
     return found
 
 
-def agreement_by_bin(votes: VoteTable, bins: Bins | None, filters: Filters) -> list[dict[str, Any]] | None:
-    """Return agreement and kappa with people in each bin, of people with one another and of each judge with them."""
+def agreement_by_bin(
+    votes: VoteTable, judges: Sequence[Mapping[str, Any]], bins: Bins | None, filters: Filters
+) -> list[dict[str, Any]] | None:
+    """Return agreement and kappa with people in each bin, of people with one another and of each judge with them.
+
+    judges : from `judges_against_people`
+    """
     if bins is None:
         return None
-    settings = filters.intervals
-    people, judges = _Beside.of(votes, None), {name: _Beside.of(votes, name) for name in votes.judges}
+    settings, people = filters.intervals, _Beside.of(votes, None)
     return [
         {
             **described,
@@ -57,12 +62,12 @@ def agreement_by_bin(votes: VoteTable, bins: Bins | None, filters: Filters) -> l
                 },
                 *(
                     {
-                        "rater": name,
+                        "rater": judge["rater"],
                         "kind": "judge",
-                        "agreement": one.agreement(votes.bin == index, settings),
-                        "kappa": one.kappa(votes.bin == index, one.confusions(votes.bin == index)[:, 0], settings),
+                        "agreement": judge["bins"][index]["agreement"],
+                        "kappa": judge["bins"][index]["kappa"],
                     }
-                    for name, one in judges.items()
+                    for judge in judges
                 ),
             ],
         }

@@ -86,9 +86,8 @@ def rate_rankings(about: RaterComparisons, filters: Filters) -> list[dict[str, A
         tests = differences(value, _covariance(about, filters), about.instances, about.component, least=MIN_CLUSTERS)
     standing = RankBasis(value, about.component, tests, MIN_CLUSTERS, met=about.matrix.played)
     rankings = [
-        ranking(about, name, tie_rule, _rates(about, one, filters), standing, filters.intervals)
-        for one in MEASURES
-        for name, tie_rule, *_ in [one]
+        ranking(about, name, tie_rule, estimates, standing, filters.intervals)
+        for (name, tie_rule, *_), estimates in zip(MEASURES, _rates(about, filters), strict=True)
     ]
     return [{**one, **({"caution": OPPONENTS_CAUTION} if len(value) > 2 else {})} for one in rankings]
 
@@ -104,16 +103,22 @@ def _covariance(about: RaterComparisons, filters: Filters) -> FloatArray:
     return jackknife_covariance(left_out_ratios(sums))
 
 
-def _rates(about: RaterComparisons, measure: Measure, filters: Filters) -> list[dict[str, Any]]:
-    _, tie_rule, floor, rate, sums = measure
-    outcomes, found = about.outcomes, []
-    for system, (value, n) in enumerate(zip(rate(about.matrix).tolist(), about.compared.tolist(), strict=True)):
-        basis = Basis(n, "verdicts", tie_rule, about.excluded, NEVER_COMPARED)
-        if filters.estimates_only:
-            found.append(value_estimate(value, basis, filters.intervals, int(about.instances[system])))
-            continue
-        met = rows_of(outcomes, np.flatnonzero((outcomes.a == system) | (outcomes.b == system)))
-        found.append(
-            mean_estimate(sums(met, system), met.instance, basis, filters.intervals, floor=floor, rater=met.rater)
-        )
+def _rates(about: RaterComparisons, filters: Filters) -> list[list[dict[str, Any]]]:
+    """Return the estimates of all systems by each of `MEASURES`."""
+    outcomes, compared = about.outcomes, about.compared.tolist()
+    values = [rate(about.matrix).tolist() for *_, rate, _ in MEASURES]
+    found: list[list[dict[str, Any]]] = [[] for _ in MEASURES]
+    for system, n in enumerate(compared):
+        met = outcomes
+        if not filters.estimates_only:
+            met = rows_of(outcomes, np.flatnonzero((outcomes.a == system) | (outcomes.b == system)))
+        for estimates, of_systems, (_, tie_rule, floor, _, sums) in zip(found, values, MEASURES, strict=True):
+            basis = Basis(n, "verdicts", tie_rule, about.excluded, NEVER_COMPARED)
+            estimates.append(
+                value_estimate(of_systems[system], basis, filters.intervals, int(about.instances[system]))
+                if filters.estimates_only
+                else mean_estimate(
+                    sums(met, system), met.instance, basis, filters.intervals, floor=floor, rater=met.rater
+                )
+            )
     return found

@@ -135,12 +135,12 @@ def test_bins_part_the_pairs_and_empty_ones_say_why() -> None:
     assert sum(one["agreement"]["n"] for one in found["bins"]) == found["overall"]["agreement"]["n"]
     assert found["bins"][0]["agreement"]["value"] == beside(table[:10], judge[:10])["agreement"]["value"]
     assert found["bins"][2]["difference"]["why_code"] == "no_shared_votes"
-    listed = agreement_by_bin(votes, bins, FILTERS)
+    listed = agreement_by_bin(votes, [found], bins, FILTERS)
     assert listed is not None
     assert [one["rater"] for one in listed[4]["raters"]] == ["people", "judge:j"]
     assert listed[4]["raters"][0]["agreement"]["value"] == pytest.approx(leave_one_out_agreement(table[10:]).value)
     assert listed[4]["raters"][1]["kappa"]["value"] == found["bins"][4]["kappa"]["value"]
-    assert agreement_by_bin(votes, None, FILTERS) is None
+    assert agreement_by_bin(votes, [found], None, FILTERS) is None
 
 
 @pytest.mark.parametrize("verdict", [A, TIE])
