@@ -36,7 +36,7 @@ from reporting.findings.data.inputs import (
     StudyData,
 )
 from reporting.findings.data.separability_bins import Bins, Separability
-from reporting.findings.judges.lengths import length_adjusted
+from reporting.findings.judges.biases import length_adjusted
 from reporting.findings.judges.replacement import replacement
 from reporting.findings.judges.verdicts import MAY_REPLACE
 from reporting.findings.pooled.vote_table import vote_table
@@ -162,7 +162,7 @@ def _length_matters_to_systems(rng: np.random.Generator, n: int, *, longer: floa
 
 
 def _says_that_length_matters(datas: Sequence[ConfigurationData]) -> bool:
-    said = length_rule({"length_adjusted": length_adjusted(datas, FILTERS)})
+    said = length_rule({"length_adjusted": length_adjusted(datas, vote_table(datas), FILTERS)})
     return said is not None and said[0] != "length_apart"
 
 

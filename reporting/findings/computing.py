@@ -1,5 +1,6 @@
 """The findings of a study as one JSON object, computed from arrays and filters alone."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,20 +12,28 @@ from reporting.core.raters import Rater
 from reporting.core.text import SCRIPTED
 from reporting.core.votes import Units, units
 from reporting.findings.answer.answer import answer, being_computed
-from reporting.findings.configurations.rater_findings import few_raters_note, rater_findings
-from reporting.findings.configurations.weighted import weighted_findings
+from reporting.findings.configurations.rater_findings import few_raters_note, rater_findings, weighted_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyData
-from reporting.findings.data.separability_bins import separability_findings
-from reporting.findings.judges.judge_agreement import judge_agreement
-from reporting.findings.judges.judge_findings import judge_findings
-from reporting.findings.judges.judges_against_people import agreement_by_bin
+from reporting.findings.data.separability_bins import Bins, separability_findings
+from reporting.findings.judges.biases import length_adjusted, self_preference
+from reporting.findings.judges.judges_against_people import (
+    agreement_by_bin,
+    judge_agreement,
+    judge_tests,
+    judges_against_people,
+)
 from reporting.findings.judges.juries import jury_findings
+from reporting.findings.judges.replacement import replacement
 from reporting.findings.measures import MeasureInput, compute_measures
-from reporting.findings.measures.confusions import confusion_findings, consistency_of_instances
-from reporting.findings.pooled.agreement import people_agreement
-from reporting.findings.pooled.pooled import pooled_bins, pooled_findings
-from reporting.findings.pooled.positions import pooled_positions
-from reporting.findings.pooled.study_scale import StudyScale, study_scale
+from reporting.findings.measures.agreement import confusion_findings, consistency_of_instances
+from reporting.findings.pooled.pooled import (
+    StudyScale,
+    people_agreement,
+    pooled_bins,
+    pooled_findings,
+    pooled_positions,
+    study_scale,
+)
 from reporting.findings.pooled.vote_table import VoteTable, vote_table
 from reporting.findings.rankings.rankings import ranking_findings
 from reporting.findings.raters.aggregated_verdicts import aggregated_verdicts
@@ -76,6 +85,21 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
     return {**found, "answer": answer(found)}
 
 
+def judge_findings(
+    everything: Sequence[ConfigurationData], votes: VoteTable, bins: Bins | None, filters: Filters
+) -> dict[str, Any]:
+    """Return the findings about judges, by their keys in the JSON."""
+    against = judges_against_people(votes, bins, filters)
+    kappas = {one["rater"]: one["overall"]["kappa"] for one in against}
+    return {
+        "replacement": replacement(everything, votes, bins, filters, kappas),
+        "judges_against_people": against,
+        "judge_tests": judge_tests(votes, filters),
+        "self_preference": self_preference(everything, votes, filters),
+        "length_adjusted": length_adjusted(everything, votes, filters),
+    }
+
+
 def compute_estimates(data: StudyData, filters: Filters) -> dict[str, Any]:
     """Compute a first pass: values without intervals, and nothing that rests on intervals or tests.
 
@@ -97,19 +121,19 @@ def _described(data: StudyData, votes: VoteTable, scale: StudyScale, filters: Fi
         "version": VERSION,
         "filters": filters.as_json(),
         "configurations": [_configuration(one, filters, data.scripted) for one in data.configurations],
-        "pooled": _pooled(data, scale, filters),
+        "pooled": _pooled(data, votes, scale, filters),
         **ranking_findings(data.configurations, votes, scale, filters),
         "baselines": sorted(data.baselines),
         "amendments": data.amendments,
     }
 
 
-def _pooled(data: StudyData, scale: StudyScale, filters: Filters) -> dict[str, Any]:
+def _pooled(data: StudyData, votes: VoteTable, scale: StudyScale, filters: Filters) -> dict[str, Any]:
     programs = data.scripted & {code for one in data.configurations for code in one.people.rated.raters}
     note = selection_note([row for one in data.configurations for row in one.chosen])
     return {
-        **pooled_findings(data.configurations, scale, filters),
-        "preferred_first": pooled_positions(data.configurations, filters.intervals),
+        **pooled_findings(data.configurations, votes, scale, filters),
+        "preferred_first": pooled_positions(data.configurations, votes, filters.intervals),
         "scripted": bool(programs),
         **({"chosen_note": note} if note else {}),
     }

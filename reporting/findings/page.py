@@ -25,8 +25,7 @@ from reporting.findings.data.inputs import Filters
 from reporting.findings.data.selection import selection_of
 from reporting.findings.data.separability_bins import lacks_separability
 from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, by_section, draw, everyone_in, figure
-from reporting.findings.sections import page_sections
-from reporting.findings.sections.amendments import amendments_shown
+from reporting.findings.sections import amendments_shown, page_sections
 from reporting.findings.sections.configurations import configuration_section, data_section
 from reporting.findings.sections.raters import raters_section
 from reporting.findings.snapshots import Snapshot

@@ -11,7 +11,7 @@ from reporting.core.text import estimate_text, printable
 from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.data.selection import selection_text
 from reporting.findings.measures import measures
-from reporting.findings.raters.rater_flags import flag_text
+from reporting.findings.raters.raters_table import flag_text
 from reporting.findings.sections.data_table import p_text
 
 NO_CONSISTENCY = "\N{EM DASH} (one pair an instance)"

@@ -1,6 +1,7 @@
 """Numbers of many rows as arrays, and finding rows by their keys."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,16 @@ def number_columns(rows: QuerySet[Any, Any], *columns: str | Combinable) -> Floa
     # Not `iterator()`, which spends two thirds of its time on tuples of converted values: arrays convert for themselves.
     compiler = rows.values_list(*columns).query.get_compiler(rows.db)
     found = compiler.execute_sql(chunked_fetch=True, chunk_size=CHUNK)
-    chunks = [np.empty((0, len(columns))), *(np.array(chunk, dtype=np.float64) for chunk in found)]
+    chunks = [np.empty((0, len(columns))), *map(_numbers, found)]
     return np.ascontiguousarray(np.concatenate(chunks).T)
+
+
+def _numbers(rows: Sequence[tuple[Any, ...]]) -> FloatArray:
+    """Return rows as an array; one without NULL takes half the time."""
+    try:
+        return np.fromiter(chain.from_iterable(rows), np.float64).reshape(len(rows), -1)
+    except TypeError:
+        return np.array(rows, dtype=np.float64)
 
 
 def code_of(conditions: Mapping[int, Q]) -> Case:

@@ -8,7 +8,6 @@ from analysis.planning.sample_sizes import instances_needed
 from analysis.planning.variance import Components
 from reporting.core.raters import PEOPLE
 from reporting.findings.answer.answer_text import english
-from reporting.findings.answer.degrees import degree
 from reporting.findings.answer.judges_alone import LEAST_INSTANCES, counts_of, judges_alone, uneven
 from reporting.findings.answer.lengths import length_rule
 from reporting.findings.configurations.rater_findings import has_one_pair, sets_by_consistency
@@ -21,6 +20,15 @@ MOST_SENTENCES = 6
 MOST_NAMED = 3  # systems in one sentence
 # From the best verdict on a judge down; see reporting.findings.judges.verdicts.
 VERDICTS = (*MAY_REPLACE, "narrow", "open", "few", "chance", "worse", "nothing")
+# The greatest kappa or alpha that each word is for.
+DEGREES = {
+    0.0: "poor",
+    0.2: "slight",
+    0.4: "fair",
+    0.6: "moderate",
+    0.8: "substantial",
+    1.0: "almost perfect",
+}
 
 
 def answer(found: Findings) -> list[Sentence]:
@@ -328,3 +336,12 @@ def _more_instances(values: Mapping[str, Any], evidence: list[str]) -> Sentence:
     if needed > OUT_OF_REACH * instances:
         return _sentence("out_of_reach", evidence, rate=values["rate"], needed=needed, times=OUT_OF_REACH)
     return _sentence("more_instances", evidence, rate=values["rate"], needed=needed, instances=instances)
+
+
+def degree(value: float) -> str:
+    """Return the word for a kappa or alpha.
+
+    Source: Landis and Koch 1977, The Measurement of Observer Agreement for Categorical Data, §4. They name no value between
+    two of their ranges, such as .205; it has the word of the higher one.
+    """
+    return next(word for most, word in DEGREES.items() if value <= most or most == 1)

@@ -1,22 +1,34 @@
 """How far judges agree with people, and beside it, on the same pairs, people with one another; overall and by separability."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from analysis.agreement.coefficients import coincidences_of_counts, kappa_from_confusions, majority_of_counts
 from analysis.agreement.leave_one_out import VoteShares, vote_shares
+from analysis.intervals.analytic import ratio_spread, two_sided_p_value
 from analysis.intervals.bootstrap import cluster_sums, mean_rows
+from analysis.intervals.multiple_testing import holm
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.reasons import Reason
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, number, share_estimate
 from reporting.core.estimates import statistic_estimate as statistic
 from reporting.findings.data.inputs import Filters
 from reporting.findings.data.separability_bins import Bins
+from reporting.findings.pooled.pooled import agreement_of_counts
 from reporting.findings.pooled.vote_table import VoteTable
-from reporting.findings.reasons import NO_COMMON_VOTES, NO_MAJORITY, NO_SHARED_VOTES
+from reporting.findings.reasons import (
+    NO_COMMON_VOTES,
+    NO_MAJORITY,
+    NO_SHARED_VOTES,
+    NO_TWO_JUDGES,
+    NO_VOTES_BESIDE_BOTH,
+    NOT_BOTH_JUDGES,
+)
 
 TIE_EQUALS_TIE = "a tie agrees with a tie only"
 
@@ -30,9 +42,9 @@ def judges_against_people(votes: VoteTable, bins: Bins | None, filters: Filters)
             {
                 "judge": name.removeprefix("judge:"),
                 "rater": name,
-                "overall": _table(beside, None, filters.intervals),
+                "overall": _table(beside, filters.intervals),
                 "bins": [
-                    {**described, **_table(beside, votes.bin == index, filters.intervals)}
+                    {**described, **_table(beside.at(votes.bin == index), filters.intervals)}
                     for index, described in enumerate(described_bins(bins))
                 ],
             }
@@ -57,8 +69,8 @@ def agreement_by_bin(
                 {
                     "rater": "people",
                     "kind": "person",
-                    "agreement": people.people_agreement(votes.bin == index, settings),
-                    "kappa": people.kappa(votes.bin == index, people.confusions(votes.bin == index)[:, 1], settings),
+                    "agreement": people.at(votes.bin == index).people_agreement(settings),
+                    "kappa": people.at(votes.bin == index).people_kappa(settings),
                 },
                 *(
                     {
@@ -81,18 +93,16 @@ def described_bins(bins: Bins | None) -> list[dict[str, Any]]:
     return [{"low": number(low), "high": number(high), "instances": n} for low, high, n in listed]
 
 
-def _table(beside: "_Beside", units: BoolArray | None, settings: IntervalSettings) -> dict[str, Any]:
-    chosen = np.ones(len(beside.instance), dtype=bool) if units is None else units
-    confusions = beside.confusions(chosen)
+def _table(beside: "_Beside", settings: IntervalSettings) -> dict[str, Any]:
     return {
-        "agreement": beside.agreement(chosen, settings),
-        "people_agreement": beside.people_agreement(chosen, settings),
-        "difference": beside.difference(chosen, settings),
-        "kappa": beside.kappa(chosen, confusions[:, 0], settings),
-        "people_kappa": beside.kappa(chosen, confusions[:, 1], settings),
-        "kappa_difference": beside.kappa_difference(chosen, confusions, settings),
-        "accuracy": beside.accuracy(chosen, settings),
-        "majority_kappa": beside.majority_kappa(chosen, settings),
+        "agreement": beside.agreement(settings),
+        "people_agreement": beside.people_agreement(settings),
+        "difference": beside.difference(settings),
+        "kappa": beside.kappa(settings),
+        "people_kappa": beside.people_kappa(settings),
+        "kappa_difference": beside.kappa_difference(settings),
+        "accuracy": beside.accuracy(settings),
+        "majority_kappa": beside.majority_kappa(settings),
     }
 
 
@@ -128,65 +138,80 @@ class _Beside:
             why=NO_COMMON_VOTES if judge is None else NO_SHARED_VOTES,
         )
 
-    def agreement(self, units: BoolArray, settings: IntervalSettings) -> Estimate:
-        """Share of votes that are the judge's verdict."""
-        rows, instance, who, basis = self._votes(units)
-        return share_estimate(mean_rows(self.shares.equal[rows]), instance, basis, settings, rater=who)
+    def at(self, units: BoolArray) -> "_Beside":
+        """Return some of the units with the votes on them."""
+        shares = self.shares.at(units[self.shares.unit])
+        columns = {
+            name: getattr(self, name)[units] for name in ("instance", "verdict", "majority", "counts", "left_out")
+        }
+        return replace(self, **columns, shares=replace(shares, unit=(np.cumsum(units) - 1)[shares.unit]))
 
-    def people_agreement(self, units: BoolArray, settings: IntervalSettings) -> Estimate:
+    def agreement(self, settings: IntervalSettings) -> Estimate:
+        """Share of votes that are the judge's verdict."""
+        equal = mean_rows(self.shares.equal)
+        return share_estimate(equal, self._instance_of_vote, self._votes, settings, rater=self.shares.who)
+
+    def people_agreement(self, settings: IntervalSettings) -> Estimate:
         """Mean over the same votes of the share of the other people who gave the vote.
 
         Its interval is that of raw agreement, a share of the pairs of votes, and the same where all pairs have equally many.
         """
-        rows, instance, who, basis = self._votes(units)
-        pairs = (self.counts.sum(axis=1)[self.shares.unit[rows]] - 1) / 2
-        weighted = mean_rows(self.shares.person[rows]) * (pairs.mean() if len(pairs) else 1.0)
-        return share_estimate(weighted, instance, basis, settings, rater=who)
+        pairs = (self.counts.sum(axis=1)[self.shares.unit] - 1) / 2
+        weighted = mean_rows(self.shares.person) * (pairs.mean() if len(pairs) else 1.0)
+        return share_estimate(weighted, self._instance_of_vote, self._votes, settings, rater=self.shares.who)
 
-    def difference(self, units: BoolArray, settings: IntervalSettings) -> Estimate:
+    def difference(self, settings: IntervalSettings) -> Estimate:
         """The first less the second, paired by vote."""
-        rows, instance, who, basis = self._votes(units)
-        gap = mean_rows(self.shares.equal[rows] - self.shares.person[rows])
-        return mean_estimate(gap, instance, basis, settings, floor=-1.0, rater=who)
+        gap = mean_rows(self.shares.equal - self.shares.person)
+        return mean_estimate(gap, self._instance_of_vote, self._votes, settings, floor=-1.0, rater=self.shares.who)
 
-    def kappa(self, units: BoolArray, confusions: FloatArray, settings: IntervalSettings) -> Estimate:
-        """Cohen's kappa over the same votes."""
-        return statistic(confusions, kappa_from_confusions, self._votes(units)[3], settings, ceiling=1.0)
+    def kappa(self, settings: IntervalSettings) -> Estimate:
+        """Cohen's kappa of the judge with single people."""
+        return statistic(self._confusions[:, 0], kappa_from_confusions, self._votes, settings, ceiling=1.0)
 
-    def kappa_difference(self, units: BoolArray, confusions: FloatArray, settings: IntervalSettings) -> Estimate:
-        """The judge's kappa with single people less that of people with one another."""
-        return statistic(confusions, _kappa_difference, self._votes(units)[3], settings)
+    def people_kappa(self, settings: IntervalSettings) -> Estimate:
+        """Cohen's kappa of people with one another, over the same votes."""
+        return statistic(self._confusions[:, 1], kappa_from_confusions, self._votes, settings, ceiling=1.0)
 
-    def accuracy(self, units: BoolArray, settings: IntervalSettings) -> Estimate:
+    def kappa_difference(self, settings: IntervalSettings) -> Estimate:
+        """The first less the second."""
+        return statistic(self._confusions, _kappa_difference, self._votes, settings)
+
+    def accuracy(self, settings: IntervalSettings) -> Estimate:
         """Share of pairs on which the judge gives the majority of people's votes."""
-        equal = mean_rows((self.verdict == self.majority)[self._decided(units)].astype(np.float64))
-        return share_estimate(equal, self.instance[self._decided(units)], self._majorities(units), settings)
+        equal = mean_rows((self.verdict == self.majority)[self._decided].astype(np.float64))
+        return share_estimate(equal, self.instance[self._decided], self._majorities, settings)
 
-    def majority_kappa(self, units: BoolArray, settings: IntervalSettings) -> Estimate:
+    def majority_kappa(self, settings: IntervalSettings) -> Estimate:
         """Cohen's kappa of the judge with the majority."""
-        rows = self._decided(units)
+        rows = self._decided
         cells = _cells(self.instance[rows], self.verdict[rows], self.majority[rows])
-        return statistic(cells, kappa_from_confusions, self._majorities(units), settings, ceiling=1.0)
+        return statistic(cells, kappa_from_confusions, self._majorities, settings, ceiling=1.0)
 
-    def _votes(self, units: BoolArray) -> tuple[BoolArray, IntArray, IntArray, Basis]:
-        rows = units[self.shares.unit]
-        left_out = int(self.counts[units & self.left_out].sum())
-        basis = Basis(int(rows.sum()), "ratings", TIE_EQUALS_TIE, left_out, self.why)
-        return rows, self.instance[self.shares.unit[rows]], self.shares.who[rows], basis
+    @cached_property
+    def _instance_of_vote(self) -> IntArray:
+        return self.instance[self.shares.unit]
 
-    def confusions(self, units: BoolArray) -> FloatArray:
+    @cached_property
+    def _votes(self) -> Basis:
+        left_out = int(self.counts[self.left_out].sum())
+        return Basis(len(self.shares.unit), "ratings", TIE_EQUALS_TIE, left_out, self.why)
+
+    @cached_property
+    def _confusions(self) -> FloatArray:
         """(n_instances, 2, 3, 3): judge by vote, and vote by the shares of the other people's votes."""
-        chosen = units & ~self.left_out
-        counts, verdict = self.counts[chosen], self.verdict[chosen]
+        counts, verdict = self.counts[~self.left_out], self.verdict[~self.left_out]
         judge = (verdict[:, np.newaxis] == (-1, 0, 1))[:, :, np.newaxis] * counts[:, np.newaxis, :]
-        return cluster_sums(np.stack([judge, coincidences_of_counts(counts)], axis=1), self.instance[chosen])
+        return cluster_sums(np.stack([judge, coincidences_of_counts(counts)], axis=1), self.instance[~self.left_out])
 
-    def _decided(self, units: BoolArray) -> BoolArray:
-        decided: BoolArray = units & ~np.isnan(self.verdict) & ~np.isnan(self.majority)
+    @cached_property
+    def _decided(self) -> BoolArray:
+        decided: BoolArray = ~np.isnan(self.verdict) & ~np.isnan(self.majority)
         return decided
 
-    def _majorities(self, units: BoolArray) -> Basis:
-        judged, n = int((units & ~np.isnan(self.verdict)).sum()), int(self._decided(units).sum())
+    @cached_property
+    def _majorities(self) -> Basis:
+        judged, n = int((~np.isnan(self.verdict)).sum()), int(self._decided.sum())
         return Basis(n, "pairs with a majority", TIE_EQUALS_TIE, judged - n, NO_MAJORITY)
 
 
@@ -201,3 +226,73 @@ def _kappa_difference(sums: FloatArray) -> FloatArray:
     kappas = kappa_from_confusions(sums)
     difference: FloatArray = kappas[..., 0] - kappas[..., 1]
     return difference
+
+
+def judge_tests(votes: VoteTable, filters: Filters) -> list[dict[str, Any]]:
+    """Return one test for every two judges of the difference between their agreement with people's votes.
+
+    Intervals are not adjusted; `adjusted` p-values are, by Holm's method over the `of` pairs of judges tested.
+    """
+    given, settings = votes.votes, filters.intervals
+    beside = {name: verdict[given.unit] for name, verdict in votes.judges.items()}
+    equal = {name: np.where(np.isnan(one), np.nan, one == given.verdict) for name, one in beside.items()}
+    found, p_values = [], []
+    for one, other in combinations(equal, 2):
+        gap = equal[one] - equal[other]
+        known = ~np.isnan(gap)
+        rows, instance, who = mean_rows(gap[known]), votes.instance[given.unit[known]], given.person[known]
+        n = int(known.sum())
+        basis = Basis(n, "ratings", TIE_EQUALS_TIE, len(gap) - n, NO_VOTES_BESIDE_BOTH)
+        difference = mean_estimate(rows, instance, basis, settings, floor=-1.0, rater=who)
+        spread = ratio_spread(rows, instance, who if settings.two_way else None)
+        p_values.append(two_sided_p_value(spread))
+        found.append(
+            {"judge_a": one.removeprefix("judge:"), "judge_b": other.removeprefix("judge:"), "difference": difference}
+        )
+    adjusted, tested = holm(p_values), int((~np.isnan(p_values)).sum()) if p_values else 0
+    return [
+        {**test, "p_value": number(raw), "adjusted": number(held), "adjustment": "Holm", "of": tested}
+        for test, raw, held in zip(found, p_values, adjusted.tolist(), strict=True)
+    ]
+
+
+def judge_agreement(
+    votes: VoteTable,
+    juries: Collection[str],
+    baselines: Collection[str],
+    settings: IntervalSettings,
+) -> dict[str, Any]:
+    """Return raw agreement and Krippendorff's alpha of judges `together`, with or without people, and the share of every two.
+
+    Juries, whose verdicts are made of other judges', are left out; baselines too of those together, where there are models.
+    `pairs` have verdicts of two or more of these, and on `different` of them they differ.
+    """
+    instance, named = votes.instance, {name.removeprefix("judge:"): own for name, own in votes.judges.items()}
+    names = [name for name in named if name not in juries]
+    table = np.array([named[name] for name in names]).reshape(len(names), len(instance)).T
+    models = [name for name in names if name not in baselines]
+    together = table[:, [names.index(name) for name in models or names]]
+    counts = np.stack([(together == value).sum(axis=1) for value in (-1, 0, 1)], axis=1).astype(np.float64)
+    shared = counts.sum(axis=1) > 1
+    return {
+        **agreement_of_counts(counts, instance, settings, of="pairs of verdicts", why=NO_TWO_JUDGES),
+        "together": models or names,
+        "pairs": int(shared.sum()),
+        "different": int((shared & (counts.max(axis=1) < counts.sum(axis=1))).sum()),
+        "judges": [
+            {
+                "judge_a": names[one],
+                "judge_b": names[other],
+                "agreement": _of_two(table[:, one], table[:, other], instance, settings),
+            }
+            for one, other in combinations(range(len(names)), 2)
+        ],
+    }
+
+
+def _of_two(one: np.ndarray, other: np.ndarray, instance: np.ndarray, settings: IntervalSettings) -> dict[str, Any]:
+    both = ~np.isnan(one) & ~np.isnan(other)
+    n = int(both.sum())
+    alone = int((~np.isnan(one) | ~np.isnan(other)).sum()) - n
+    equal = mean_rows((one[both] == other[both]).astype(np.float64))
+    return share_estimate(equal, instance[both], Basis(n, "pairs", TIE_EQUALS_TIE, alone, NOT_BOTH_JUDGES), settings)

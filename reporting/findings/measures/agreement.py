@@ -1,6 +1,7 @@
 """Agreement among people, and of a judge with them."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +15,20 @@ from analysis.agreement.coefficients import (
     vote_sums,
     vote_sums_of_counts,
 )
-from reporting.core.estimates import Basis, Estimate
+from analysis.agreement.confusion import majority_confusion_of_counts, others_confusion_of_counts
+from analysis.intervals.bootstrap import mean_sums, ratio
+from reporting.core.estimates import Basis, Estimate, number
+from reporting.core.raters import Rater
 from reporting.core.votes import degrees_of, units, verdicts_beside
 from reporting.findings.measures.registry import JUDGE, PERSON, MeasureInput, measure
-from reporting.findings.reasons import NO_COMMON_VOTES, NO_MAJORITY, NO_RATED_VERDICTS, NO_VARIATION
+from reporting.findings.reasons import (
+    NO_COMMON_VOTES,
+    NO_MAJORITY,
+    NO_RATED_VERDICTS,
+    NO_VARIATION,
+    NO_VERDICT_BESIDE_MAJORITY,
+    TOO_MANY_INSTANCES,
+)
 
 LEVELS: dict[Level, str] = {
     "nominal": "Krippendorff’s α, nominal",
@@ -31,6 +42,8 @@ TIE_IN_ALPHA = {
     "interval": "a tie lies halfway between A and B",
 }
 STRENGTH_IN_ALPHA = "a tie lies between slight preferences, by rank; preferences of unknown strength are left out"
+CLASSES = ("a", "tie", "b")
+MOST_INSTANCES = 2000  # listed one by one
 
 
 @measure("raw_agreement", "Raw agreement", kinds=(PERSON,))
@@ -108,3 +121,43 @@ def agreement_with_majority(given: MeasureInput) -> Estimate:
     n = int(rows[:, 1].sum())
     left_out = int((~np.isnan(verdict) & (people.sizes > 0)).sum()) - n
     return given.share(rows, people.instance, Basis(n, "pairs with a majority", TIE_EQUALS_TIE, left_out, NO_MAJORITY))
+
+
+def confusion_findings(given: MeasureInput) -> dict[str, Any]:
+    """Return `confusion`: a judge's verdicts by people's majority, and each person's votes by the other people's."""
+    people = given.people_votes
+    if given.rater.kind == PERSON:
+        found = others_confusion_of_counts(people.counts)
+    else:
+        found = majority_confusion_of_counts(given.beside_people, people.counts)
+    return {
+        "confusion": {
+            "by_majority": {
+                name: dict(zip(CLASSES, row, strict=True))
+                for name, row in zip(CLASSES, found.counts.tolist(), strict=True)
+            },
+            "n": found.n,
+            "of": "verdicts beside a majority",
+            "excluded": found.no_majority + found.no_vote,
+            "no_majority": found.no_majority,
+            "no_vote": found.no_vote,
+            **({} if found.n else NO_VERDICT_BESIDE_MAJORITY.as_json()),
+        }
+    }
+
+
+def consistency_of_instances(rater: Rater, instance_ids: tuple[str, ...]) -> dict[str, Any]:
+    """Return `consistency_by_instance`: the mean over rating sets on each instance that has one, or why it is not listed."""
+    if len(instance_ids) > MOST_INSTANCES:
+        why = TOO_MANY_INSTANCES.with_values(most=MOST_INSTANCES)
+        return {"consistency_by_instance": {"values": None, **why.as_json()}}
+    sums = mean_sums(rater.consistency, rater.sets.instance)
+    codes = sorted(set(rater.sets.instance.tolist()))
+    return {
+        "consistency_by_instance": {
+            "values": {
+                instance_ids[code]: {"mean_consistency": number(mean), "rating_sets": int(n)}
+                for code, mean, n in zip(codes, ratio(sums).tolist(), sums[:, 1].tolist(), strict=True)
+            }
+        }
+    }

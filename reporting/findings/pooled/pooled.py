@@ -1,31 +1,91 @@
 """Mean consistency by separability over all configurations, on one study-wide scale."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from analysis.agreement.coefficients import agreement_sums_of_counts, alpha_from_coincidences, coincidences_of_counts
 from analysis.agreement.consistency import distribution, possible_strengths
-from analysis.intervals.bootstrap import mean_rows, mean_sums, ratio
+from analysis.errors import AnalysisError
+from analysis.intervals.bootstrap import cluster_sums, mean_rows, mean_sums, ratio
+from analysis.similarity.separability import normalise, separability
 from analysis.types import FloatArray, IntArray
 from annotation.core.reasons import Reason
-from reporting.core.estimates import Basis, Estimate, distribution_keys, mean_estimate, number
-from reporting.core.raters import Rater
+from reporting.core.estimates import (
+    Basis,
+    Estimate,
+    IntervalSettings,
+    distribution_keys,
+    mean_estimate,
+    number,
+    share_estimate,
+    statistic_estimate,
+)
+from reporting.core.raters import PEOPLE, Positions, Rater
 from reporting.findings.configurations.rater_findings import (
     TIE_IN_CONSISTENCY,
     TIE_IN_STRENGTH,
     fully_consistent,
+    is_without_order,
+    preferred_first,
     uninformative,
 )
-from reporting.findings.data.inputs import ConfigurationData, Filters
+from reporting.findings.data.inputs import ConfigurationData, Filters, StudyData
 from reporting.findings.data.separability_bins import Bins, bins_of
-from reporting.findings.pooled.study_scale import StudyScale
-from reporting.findings.pooled.vote_table import instance_codes, raters_by_name
-from reporting.findings.reasons import IN_NO_BIN, NO_RATING_SETS, NONE_DEFINED, ONE_IN_NO_BIN
+from reporting.findings.measures.agreement import LEVELS, TIE_EQUALS_TIE, TIE_IN_ALPHA
+from reporting.findings.pooled.vote_table import VoteTable, raters_by_name
+from reporting.findings.reasons import (
+    IN_NO_BIN,
+    NO_COMMON_VOTES,
+    NO_CONFIGURATION,
+    NO_RATING_SETS,
+    NO_SCALE,
+    NO_SHARED_MEASURE,
+    NO_VARIATION,
+    NONE_DEFINED,
+    ONE_IN_NO_BIN,
+)
 
 POOLED_BINS = 5
 MEAN_OF_JUDGES = "judges (mean)"
+
+
+@dataclass(frozen=True, eq=False)
+class StudyScale:
+    """The study-wide separability of each configuration's matchups, in the order of its selection.
+
+    values    : one array per configuration, NaN where a matchup has none; empty without a scale, for the reason in `why`
+    described : similarity, settings and normalisation, as the findings say them
+    """
+
+    values: tuple[FloatArray, ...] = ()
+    described: dict[str, Any] = field(default_factory=dict)
+    why: Reason | None = None
+
+
+def study_scale(data: StudyData) -> StudyScale:
+    """Return the scale of a study; it covers all configurations, so that no filter of batches moves it."""
+    if not data.configurations:
+        return StudyScale(why=NO_CONFIGURATION)
+    if data.alignments is None:
+        return StudyScale(why=NO_SHARED_MEASURE)
+    measured = data.alignments.measured
+    try:
+        group = normalise(*data.alignments.raw.T)
+    except AnalysisError as undefined:  # a constant group, or no alignment at all
+        return StudyScale(why=NO_SCALE.with_values(error=undefined))
+    values = np.append(separability(group.self_a, group.self_b, group.cross), np.nan)  # the last one for rows of -1
+    return StudyScale(
+        values=tuple(values[rows] for rows in data.alignments.rows),
+        described={
+            "similarity": measured.similarity,
+            **measured.settings,
+            "normalisation": {"group": "study", "min": group.low, "max": group.high},
+        },
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +109,12 @@ class PooledSets:
     left_out: int
 
 
-def pooled_findings(everything: Sequence[ConfigurationData], scale: StudyScale, filters: Filters) -> dict[str, Any]:
+def pooled_findings(
+    everything: Sequence[ConfigurationData], votes: VoteTable, scale: StudyScale, filters: Filters
+) -> dict[str, Any]:
     """Return five equal-width bins over all configurations, or `null` with the reason."""
     bins = pooled_bins(scale)
-    sets = _sets(everything, bins)
+    sets = _sets(everything, votes, bins)
     consistent = [
         {
             "rater": one.name,
@@ -94,9 +156,8 @@ def pooled_bins(scale: StudyScale) -> Bins | None:
     return None if np.isnan(together).all() else bins_of(together, POOLED_BINS)
 
 
-def _sets(everything: Sequence[ConfigurationData], bins: Bins | None) -> list[PooledSets]:
+def _sets(everything: Sequence[ConfigurationData], votes: VoteTable, bins: Bins | None) -> list[PooledSets]:
     starts = np.cumsum([0, *(len(data.selection.instance_ids) for data in everything)])
-    codes = instance_codes(everything)
     several = [len(data.selection.pairs) > len(data.selection.instance_ids) for data in everything]
     found = []
     for name, every in raters_by_name(everything).items():
@@ -111,9 +172,9 @@ def _sets(everything: Sequence[ConfigurationData], bins: Bins | None) -> list[Po
                 kind=parts[0][1].kind,
                 consistency=np.concatenate([rater.consistency for _, rater in parts]),
                 strength=np.concatenate([rater.strength for _, rater in parts]),
-                instance=np.concatenate([codes[place][rater.sets.instance] for place, rater in parts]),
+                instance=np.concatenate([votes.instances[place][rater.sets.instance] for place, rater in parts]),
                 matchup=matchup,
-                rater=_persons([rater for _, rater in parts]),
+                rater=_persons([rater for _, rater in parts], [rater.sets.rater for _, rater in parts]),
                 bin=np.full(len(matchup), -1) if bins is None else bins.of_instance[matchup],
                 sizes=tuple(sorted({size for _, rater in parts for size in rater.sizes})),
                 left_out=sum(rater.left_out for _, rater in parts),
@@ -122,10 +183,12 @@ def _sets(everything: Sequence[ConfigurationData], bins: Bins | None) -> list[Po
     return found
 
 
-def _persons(raters: Sequence[Rater]) -> IntArray:
-    """Return one code for a person in all configurations, for each rating set."""
+def _persons(raters: Sequence[Rater], rows: Sequence[IntArray]) -> IntArray:
+    """Return one code for a person in all configurations, for each of their rows."""
     names = sorted({name for rater in raters for name in rater.rated.raters})
-    return np.concatenate([np.searchsorted(names, rater.rated.raters)[rater.sets.rater] for rater in raters])
+    return np.concatenate(
+        [np.searchsorted(names, rater.rated.raters)[own] for rater, own in zip(raters, rows, strict=True)]
+    )
 
 
 def _in_no_bin(matchups: int) -> Reason:
@@ -188,3 +251,62 @@ def _strength(sets: PooledSets, index: int, filters: Filters) -> dict[str, Any]:
         ),
         "preference_strength_distribution": distribution_keys(distribution(strength, possible_strengths(sets.sizes))),
     }
+
+
+def people_agreement(votes: VoteTable, settings: IntervalSettings) -> dict[str, Any]:
+    """Return raw agreement and Krippendorff's alpha over the pairs of all configurations, A and B as each has them."""
+    return agreement_of_counts(votes.class_counts.astype(np.float64), votes.instance, settings)
+
+
+def agreement_of_counts(
+    counts: FloatArray,
+    instance: IntArray,
+    settings: IntervalSettings,
+    *,
+    of: str = "pairs of ratings",
+    why: Reason = NO_COMMON_VOTES,
+) -> dict[str, Any]:
+    """Return raw agreement and Krippendorff's alpha.
+
+    counts   : (n_units, 3) votes for -1, 0, +1
+    instance : (n_units,) codes
+    of, why  : what raw agreement counts, and the reason where there is none
+    """
+    total = counts.sum(axis=1)
+    shared, alone = total > 1, int((total == 1).sum())
+    counts, instance = counts[shared], instance[shared]
+    pairs = agreement_sums_of_counts(counts)
+    sums = cluster_sums(coincidences_of_counts(counts), instance)
+    rated = Basis(int(pairs[:, 1].sum()), of, TIE_EQUALS_TIE, alone, why)
+    return {
+        "raw_agreement": share_estimate(pairs, instance, rated, settings),
+        "krippendorff_alpha": {
+            level: statistic_estimate(
+                sums,
+                partial(alpha_from_coincidences, level=level),
+                Basis(len(counts), "pairs with two or more ratings", TIE_IN_ALPHA[level], alone, NO_VARIATION),
+                settings,
+                ceiling=1.0,
+            )
+            for level in LEVELS
+        },
+    }
+
+
+def pooled_positions(
+    everything: Sequence[ConfigurationData], votes: VoteTable, settings: IntervalSettings
+) -> list[dict[str, Any]]:
+    """Return each rater's share of verdicts for the text shown first, ties left out; an instance counts once."""
+    found = []
+    for name, parts in raters_by_name(everything).items():
+        raters = [rater for _, rater in parts]
+        positions = Positions(
+            np.concatenate([votes.instances[place][rater.positions.instance] for place, rater in parts]),
+            np.concatenate([rater.positions.preferred for rater in raters]),
+            _persons(raters, [rater.positions.rater for rater in raters if rater.positions.rater is not None])
+            if name == PEOPLE
+            else None,
+        )
+        share = preferred_first(positions, settings, without_order=any(map(is_without_order, raters)))
+        found.append({"rater": name, "kind": raters[0].kind, **share})
+    return found

@@ -24,6 +24,8 @@ class VoteTable:
 
     people, systems    : codes of the persons, and names of the systems, in alphabetical order
     system_a, system_b : (n_configurations,) codes
+    instances          : the codes of each configuration's selected instances. They ascend by (data set, instance's id), so that
+                         draws don't depend on the order in which a database has them
     configuration, instance, matchup : (n_units,) codes; a unit is a pair of a matchup. Units ascend by configuration and
                          matchup; configurations may share instances, never matchups
     bin                : (n_units,) pooled bin of separability, -1 without one
@@ -41,6 +43,7 @@ class VoteTable:
     systems: tuple[str, ...]
     system_a: IntArray
     system_b: IntArray
+    instances: tuple[IntArray, ...]
     configuration: IntArray
     instance: IntArray
     matchup: IntArray
@@ -104,7 +107,7 @@ def vote_table(everything: Sequence[ConfigurationData], bins: Bins | None = None
     characters = np.full(len(units) + 1, np.nan)  # the last one for pairs without a verdict, whose place is -1
     texts = _joined((at + one.instance) * width + one.index for at, one in zip(starts, pairs, strict=False))
     characters[places(units, texts)] = _joined(one.length_a + one.length_b for one in pairs)
-    matchup = units // width
+    matchup, instances = units // width, _instance_codes(everything)
     rated = [data.people.rated for data in everything]
     people, systems = (
         tuple(sorted({name for of_configuration in names for name in of_configuration}))
@@ -121,7 +124,8 @@ def vote_table(everything: Sequence[ConfigurationData], bins: Bins | None = None
         system_a=np.array([systems.index(data.systems[0]) for data in everything], dtype=np.int64),
         system_b=np.array([systems.index(data.systems[1]) for data in everything], dtype=np.int64),
         configuration=np.searchsorted(starts, matchup, side="right") - 1,
-        instance=_joined(instance_codes(everything))[matchup],
+        instances=instances,
+        instance=_joined(instances)[matchup],
         matchup=matchup,
         bin=np.full(len(units), -1) if bins is None else bins.of_instance[matchup],
         characters=characters[:-1],
@@ -142,20 +146,14 @@ def rows_by_code(codes: IntArray, n: int) -> list[IntArray]:
     return np.split(order, np.cumsum(np.bincount(codes, minlength=n))[:-1]) if n else []
 
 
-def instance_codes(everything: Sequence[ConfigurationData]) -> list[IntArray]:
-    """Return codes of the study's instances, for each configuration in the order of its selection.
-
-    They ascend by (data set, instance's id), so that draws don't depend on the order in which a database has them.
-    """
+def _instance_codes(everything: Sequence[ConfigurationData]) -> tuple[IntArray, ...]:
+    named = [(data.dataset, data.selection.instance_ids) for data in everything]
     names: dict[str, set[str]] = {}
-    for data in everything:
-        names.setdefault(data.dataset, set()).update(data.selection.instance_ids)
+    for dataset, ids in named:
+        names.setdefault(dataset, set()).update(ids)
     number = count()
     codes = {dataset: dict(zip(sorted(names[dataset]), number, strict=False)) for dataset in sorted(names)}
-    return [
-        np.array([codes[data.dataset][name] for name in data.selection.instance_ids], dtype=np.int64)
-        for data in everything
-    ]
+    return tuple(np.fromiter(map(codes[dataset].__getitem__, ids), np.int64, len(ids)) for dataset, ids in named)
 
 
 def raters_by_name(everything: Sequence[ConfigurationData]) -> dict[str, list[tuple[int, Rater]]]:

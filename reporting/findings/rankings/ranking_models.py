@@ -32,8 +32,7 @@ from annotation.studies.rated_pairs import rows_of
 from reporting.core.estimates import Estimate, IntervalSettings, number
 from reporting.core.reasons import BEING_COMPUTED, TOO_FEW
 from reporting.findings.data.inputs import Filters
-from reporting.findings.rankings.comparisons import RaterComparisons
-from reporting.findings.rankings.ranked import RankBasis, ranking
+from reporting.findings.rankings.comparisons import RankBasis, RaterComparisons, ranking
 from reporting.findings.reasons import (
     ALIKE,
     ALL_SETTLED,

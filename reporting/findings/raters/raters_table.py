@@ -1,6 +1,7 @@
 """The people of a study one by one: consistency, agreement, sides, speed, checks and influence; flags for an admin."""
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,31 @@ from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate, mean_of_spread, number, share_of_spread
 from reporting.findings.configurations.rater_findings import TIE_IN_CONSISTENCY, TIE_IN_POSITIONS
 from reporting.findings.data.inputs import Checks, Filters, StudyData
-from reporting.findings.pooled.vote_table import VoteTable, instance_codes
+from reporting.findings.pooled.vote_table import VoteTable
 from reporting.findings.raters.influence import influences
-from reporting.findings.raters.rater_flags import CHARACTERS_PER_WORD, OnePerson, flags_of
 from reporting.findings.reasons import NO_CHECKS, NO_PREFERENCE, NO_RATING_SETS, NO_SECONDS, NOBODY_BESIDE
 
 TIE_IN_AGREEMENT = "a tie agrees with a tie only"
+SIDES = {"left": -1, "tie": 0, "right": 1}
+MIN_VOTES = 10  # fewer show no pattern
+MIN_COMPARED = 20  # votes beside others', for the comparison with chance
+QUICK_SECONDS = 2.0  # on a pair, median
+QUICK_WORDS = 1500.0  # words a minute: some five times what people read
+CHARACTERS_PER_WORD = 6.0  # with the blank; so the limit is 9,000 characters a minute in any script
+# What a flag says of its numbers, which are those of its evidence.
+FLAGS: dict[str, str] = {
+    "always_left": "All %(preferences)s preferences are for the text on the left, whichever system’s it was.",
+    "always_right": "All %(preferences)s preferences are for the text on the right, whichever system’s it was.",
+    "alternating": "%(votes)s ratings go left and right in turn, without an exception.",
+    "all_ties": "All %(votes)s ratings are ties.",
+    "quick_pairs": "%(seconds)s s a pair (median of %(timed)s), less than %(limit)s s.",
+    "quick_reading": "%(words)s words a minute, as long as the texts are (%(timed)s pairs); more than %(limit)s take no reading.",
+    "agreement": (
+        "Agrees with %(agreement)s of the others’ ratings, where %(chance)s would by chance, and less than people do "
+        "among themselves (%(people)s)."
+    ),
+}
+FORMATS = {"seconds": ".1f", "words": ".0f", "limit": "g", "agreement": ".3f", "chance": ".3f", "people": ".3f"}
 
 
 def raters_table(data: StudyData, votes: VoteTable, filters: Filters) -> list[dict[str, Any]]:
@@ -69,9 +89,6 @@ def raters_table(data: StudyData, votes: VoteTable, filters: Filters) -> list[di
             }
         )
     return found
-
-
-SIDES = {"left": -1, "tie": 0, "right": 1}
 
 
 def _others(votes: VoteTable) -> FloatArray:
@@ -138,7 +155,7 @@ def _consistencies(data: StudyData, votes: VoteTable, filters: Filters) -> list[
     people, instances = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     values = [np.zeros(0)]
     incomplete, left_out = (np.zeros(n, dtype=np.int64) for _ in range(2))
-    for one, codes in zip(data.configurations, instance_codes(data.configurations), strict=True):
+    for one, codes in zip(data.configurations, votes.instances, strict=True):
         of_study = np.array([number_of[code] for code in one.people.rated.raters], dtype=np.int64)
         every = of_study[one.people.every.rater]
         incomplete += np.bincount(every[one.people.every.incomplete], minlength=n)
@@ -155,3 +172,91 @@ def _consistencies(data: StudyData, votes: VoteTable, filters: Filters) -> list[
     )
     means = (mean_of_spread(spread, basis, filters.intervals) for spread, basis in zip(spreads, bases, strict=True))
     return list(zip(sets, incomplete.tolist(), means, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class OnePerson:
+    """What the rules look at; votes are in the order in which the pairs were shown.
+
+    on_left, a_is_left : of the votes whose sides are known
+
+    agreement : estimate of the leave-one-out agreement; chance : what it would be by chance; people : that of everyone
+    """
+
+    on_left: FloatArray
+    verdict: FloatArray
+    a_is_left: FloatArray
+    seconds_median: float | None
+    words_per_minute: float | None
+    timed: int
+    agreement: Estimate
+    chance: float
+    people: float
+
+
+def flags_of(person: OnePerson) -> list[dict[str, Any]]:
+    """Return the flags of one person, each with its evidence."""
+    return [
+        {"flag": name, "evidence": evidence}
+        for name, evidence in (
+            ("always_left", _one_side(person, -1)),
+            ("always_right", _one_side(person, 1)),
+            ("alternating", _alternating(person)),
+            ("all_ties", _all_ties(person)),
+            ("quick_pairs", _quick_pairs(person)),
+            ("quick_reading", _quick_reading(person)),
+            ("agreement", _low_agreement(person)),
+        )
+        if evidence
+    ]
+
+
+def flag_text(flag: Mapping[str, Any]) -> str:
+    """Say a flag with its numbers."""
+    evidence = {name: f"{value:{FORMATS.get(name, '')}}" for name, value in flag["evidence"].items()}
+    return str(FLAGS[flag["flag"]]) % evidence
+
+
+def _one_side(person: OnePerson, side: int) -> dict[str, Any] | None:
+    preferred = person.on_left != 0
+    # Only where both orders were shown: else a side is a system, and to prefer one is no fault.
+    both_orders = len(np.unique(person.a_is_left[preferred])) == 2
+    if preferred.sum() < MIN_VOTES or not both_orders or (person.on_left[preferred] != side).any():
+        return None
+    return {"preferences": int(preferred.sum()), "at_least": MIN_VOTES}
+
+
+def _alternating(person: OnePerson) -> dict[str, Any] | None:
+    sides = person.on_left
+    if len(sides) < MIN_VOTES or (sides == 0).any() or (sides[1:] == sides[:-1]).any():
+        return None
+    return {"votes": len(sides), "at_least": MIN_VOTES}
+
+
+def _all_ties(person: OnePerson) -> dict[str, Any] | None:
+    if len(person.verdict) < MIN_VOTES or person.verdict.any():
+        return None
+    return {"votes": len(person.verdict), "at_least": MIN_VOTES}
+
+
+def _quick_pairs(person: OnePerson) -> dict[str, Any] | None:
+    if person.timed < MIN_VOTES or person.seconds_median is None or person.seconds_median >= QUICK_SECONDS:
+        return None
+    return {"seconds": person.seconds_median, "limit": QUICK_SECONDS, "timed": person.timed, "at_least": MIN_VOTES}
+
+
+def _quick_reading(person: OnePerson) -> dict[str, Any] | None:
+    if person.timed < MIN_VOTES or person.words_per_minute is None or person.words_per_minute <= QUICK_WORDS:
+        return None
+    return {"words": person.words_per_minute, "limit": QUICK_WORDS, "timed": person.timed, "at_least": MIN_VOTES}
+
+
+def _low_agreement(person: OnePerson) -> dict[str, Any] | None:
+    """No better than chance, and surely worse than people are among themselves: a hard task alone is no reason."""
+    found = person.agreement
+    if found["n"] < MIN_COMPARED or found["high"] is None:
+        return None
+    if found["value"] > person.chance or found["high"] >= person.people:
+        return None
+    evidence = {"agreement": found["value"], "high": found["high"], "chance": person.chance, "people": person.people}
+    return {**evidence, "votes": found["n"], "at_least": MIN_COMPARED}

@@ -9,7 +9,7 @@ from annotation.core.tables import DataTable
 from annotation.core.tables import Row as TableRow
 from annotation.models import Study
 from reporting.findings.configurations.rater_findings import has_one_pair
-from reporting.findings.raters.rater_flags import flag_text
+from reporting.findings.raters.raters_table import flag_text
 from reporting.findings.sections.data_table import configuration_name
 
 MOST_SHOWN = 50  # all are in the JSON

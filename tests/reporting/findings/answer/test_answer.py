@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reporting.findings.answer.answer import answer
+from reporting.findings.answer.answer import answer, degree
 from reporting.findings.answer.answer_text import on_page
-from reporting.findings.answer.degrees import degree
 
 HOSTILE = "<script>alert(1)</script>"
 Found = dict[str, Any]

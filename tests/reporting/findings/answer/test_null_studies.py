@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bench.answers import EPSILON, FILTERS, Population, judged, populations, right_at_epsilon
-from reporting.findings.judges.judge_findings import judge_findings
+from reporting.findings.computing import judge_findings
 from reporting.findings.pooled.vote_table import vote_table
 
 pytestmark = pytest.mark.slow

@@ -17,11 +17,9 @@ from analysis.intervals.multiple_testing import holm
 from reporting.core.reasons import TOO_FEW
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import Bins, bins_of
-from reporting.findings.judges.judge_tests import judge_tests
-from reporting.findings.judges.judges_against_people import agreement_by_bin, judges_against_people
-from reporting.findings.judges.lengths import length_adjusted
-from reporting.findings.judges.self_preference import self_preference
-from reporting.findings.pooled.agreement import people_agreement
+from reporting.findings.judges.biases import length_adjusted, self_preference
+from reporting.findings.judges.judges_against_people import agreement_by_bin, judge_tests, judges_against_people
+from reporting.findings.pooled.pooled import people_agreement
 from reporting.findings.pooled.vote_table import vote_table
 from tests.reporting.findings.arrays import Row, configuration_data
 
@@ -262,7 +260,7 @@ def test_lengths_are_adjusted_for_people_and_judges() -> None:
     verdict = np.where(rng.random(80) < 1 / (1 + np.exp(-0.5 - gap / 40)), B, A)
     rows = [(u, 0, "p", v) for u, v in enumerate(verdict.tolist())] + [(0, 1, "p", B)]
     data = configuration_data(rows, {"j": [(u, 0, TIE) for u in range(80)]}, instances=80, lengths=lengths)
-    people, judge = length_adjusted([data], FILTERS)
+    people, judge = length_adjusted([data], vote_table([data]), FILTERS)
     expected = length_adjusted_win_rate(np.append(-verdict, -1), np.append(-gap, 0), np.append(np.arange(80), 0))
     (found,) = people["configurations"]
     assert found["win_rate_a"]["value"] == pytest.approx(expected.win_rate)
@@ -279,7 +277,8 @@ def test_rates_at_equal_lengths_are_not_shown_where_lengths_hardly_overlap() -> 
     rng = np.random.default_rng(2)
     lengths = {(u, 0): (1000.0, 1400.0 + 200 * rng.normal()) for u in range(200)}
     rows = [(u, 0, "p", B if u % 5 else A) for u in range(200)]
-    [people, *_] = length_adjusted([configuration_data(rows, {}, instances=200, lengths=lengths)], FILTERS)
+    data = configuration_data(rows, {}, instances=200, lengths=lengths)
+    [people, *_] = length_adjusted([data], vote_table([data]), FILTERS)
     (found,) = people["configurations"]
     assert found["near_equal"] < 0.1
     assert found["plain"]["value"] == 0.2
@@ -298,7 +297,7 @@ def test_length_matters_by_holm_over_configurations_and_the_paired_change() -> N
         lengths = {(u, 0): (1000.0, 1000 + 100 * one) for u, one in enumerate(gap.tolist())}
         rows = [(u, 0, "p", one) for u, one in enumerate(verdict.tolist())]
         datas.append(configuration_data(rows, {}, instances=200, lengths=lengths, dataset=f"data {number}"))
-    [people] = length_adjusted(datas, FILTERS)
+    [people] = length_adjusted(datas, vote_table(datas), FILTERS)
     found = people["configurations"]
     assert [one["matters"] for one in found] == [True, False, False, False]
     raw = [one["length_effect_p_value"] for one in found]
@@ -324,7 +323,7 @@ def test_configurations_of_a_data_set_with_three_systems_are_fitted_together() -
             )
         )
         compared.append(LengthVerdicts(-verdict, -gap, np.arange(60), systems[::-1]))
-    [people] = length_adjusted(datas, FILTERS)
+    [people] = length_adjusted(datas, vote_table(datas), FILTERS)
     expected = [*length_adjusted_win_rates(compared[:2]), *length_adjusted_win_rates(compared[2:])]
     found = people["configurations"]
     assert [one["win_rate_a"]["value"] for one in found] == pytest.approx([one.win_rate for one in expected])
@@ -336,7 +335,8 @@ def test_configurations_of_a_data_set_with_three_systems_are_fitted_together() -
 def test_lengths_without_verdicts_or_variation_say_why() -> None:
     same = {(u, 0): (100.0, 150.0) for u in range(30)}
     rows = [(u, 0, "p", A) for u in range(30)]
-    (people, judge) = length_adjusted([configuration_data(rows, {"j": []}, instances=30, lengths=same)], FILTERS)
+    data = configuration_data(rows, {"j": []}, instances=30, lengths=same)
+    (people, judge) = length_adjusted([data], vote_table([data]), FILTERS)
     assert people["configurations"][0]["win_rate_a"]["why_code"] == "one_difference"
     assert people["configurations"][0]["plain"]["value"] == 1.0
     assert judge["configurations"][0]["win_rate_a"]["why_code"] == "no_verdict"

@@ -10,9 +10,9 @@ from analysis.judges.non_inferiority import non_inferiority
 from analysis.judges.prediction_powered import prediction_powered_win_rate
 from analysis.judges.replacement import alternative_annotator_test
 from analysis.refusal import Refusal
+from reporting.findings.computing import judge_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import bins_of
-from reporting.findings.judges.judge_findings import judge_findings
 from reporting.findings.pooled.vote_table import vote_table
 from reporting.findings.reasons import CHANCES_UNKNOWN, of_refusal
 from tests.reporting.findings.arrays import Row, configuration_data

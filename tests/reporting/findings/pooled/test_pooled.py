@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from reporting.findings.data.inputs import ConfigurationData, Filters
-from reporting.findings.pooled.agreement import people_agreement
-from reporting.findings.pooled.pooled import MEAN_OF_JUDGES, pooled_findings
-from reporting.findings.pooled.positions import pooled_positions
-from reporting.findings.pooled.study_scale import StudyScale
+from reporting.findings.pooled.pooled import (
+    MEAN_OF_JUDGES,
+    StudyScale,
+    people_agreement,
+    pooled_findings,
+    pooled_positions,
+)
 from reporting.findings.pooled.vote_table import vote_table
 from reporting.findings.reasons import NOT_COMPUTED
 from tests.reporting.findings.arrays import configuration_data
@@ -29,7 +32,7 @@ def study(**judges: list[list[float]]) -> ConfigurationData:
 
 
 def pooled(*everything: ConfigurationData, scale: StudyScale = SCALE) -> dict[str, Any]:
-    return pooled_findings(everything, scale, Filters())
+    return pooled_findings(everything, vote_table(everything), scale, Filters())
 
 
 def test_judges_are_averaged_by_matchup() -> None:
@@ -86,7 +89,8 @@ def test_an_instance_of_several_configurations_is_uninformative_once() -> None:
 
 def test_share_for_the_text_shown_first_counts_an_instance_once() -> None:
     # A is shown first; people vote A, A, A, B on each of three instances, which both configurations share.
-    people, judge = pooled_positions([study(x=[[A, TIE], [], [B, B]]), study()], Filters().intervals)
+    data = [study(x=[[A, TIE], [], [B, B]]), study()]
+    people, judge = pooled_positions(data, vote_table(data), Filters().intervals)
     assert (people["rater"], people["value"], people["n"], people["of"]) == (
         *("people", 0.75),
         *(24, "verdicts that are no ties"),
@@ -94,7 +98,8 @@ def test_share_for_the_text_shown_first_counts_an_instance_once() -> None:
     assert (people["n_instances"], people["low"]) == (3, None)
     assert (judge["value"], judge["n"], judge["excluded"]) == (pytest.approx(1 / 3), 3, 1)
     # Every person's votes are of one and the same person in both configurations.
-    twice = pooled_positions([study(), study()], Filters(two_way=True).intervals)[0]
+    data = [study(), study()]
+    twice = pooled_positions(data, vote_table(data), Filters(two_way=True).intervals)[0]
     assert twice["n_raters"] == 2
 
 

@@ -14,30 +14,42 @@ from analysis.bias.length_adjusted import (
     LengthVerdicts,
     length_adjusted_win_rates,
 )
-from analysis.intervals.bootstrap import mean_rows
+from analysis.intervals.bootstrap import mean_rows, ratio
 from analysis.intervals.jackknife import Bounds
 from analysis.intervals.multiple_testing import holm
 from analysis.types import FloatArray, IntArray
 from annotation.core.database.aggregates import grouped
+from annotation.core.reasons import Reason
 from reporting.core.estimates import Basis, IntervalSettings, estimate_with_bounds, mean_estimate, number, numbers
 from reporting.core.raters import Rater
 from reporting.findings.data.inputs import ConfigurationData, Filters
-from reporting.findings.pooled.vote_table import instance_codes, raters_by_name
-from reporting.findings.reasons import NO_OVERLAP, NO_VERDICT, ONE_DIFFERENCE
+from reporting.findings.pooled.vote_table import VoteTable, raters_by_name
+from reporting.findings.reasons import (
+    NO_COMMON_PAIR,
+    NO_FAMILY,
+    NO_OVERLAP,
+    NO_PAIR_OF_FAMILY,
+    NO_SYSTEM_FAMILY,
+    NO_VERDICT,
+    ONE_DIFFERENCE,
+)
 
 TIE_IS_HALF = "a tie is half a win"
 
 
-def length_adjusted(everything: Sequence[ConfigurationData], filters: Filters) -> list[dict[str, Any]]:
+def length_adjusted(
+    everything: Sequence[ConfigurationData], votes: VoteTable, filters: Filters
+) -> list[dict[str, Any]]:
     """Return per rater A's win rate in each configuration as it is and at equal lengths, and whether length matters."""
-    codes = instance_codes(everything)
     return [
         {
             "rater": name,
             "kind": found[0][1].kind,
             "ridge": RIDGE,
             "configurations": _tested(
-                _configurations([(everything[place], codes[place], rater) for place, rater in found], filters.intervals)
+                _configurations(
+                    [(everything[place], votes.instances[place], rater) for place, rater in found], filters.intervals
+                )
             ),
         }
         for name, found in raters_by_name(everything).items()
@@ -141,3 +153,68 @@ def _lengths(data: ConfigurationData, rater: Rater) -> tuple[FloatArray, FloatAr
     table[:, pairs.instance * width + pairs.index] = pairs.length_a, pairs.length_b
     at = outcomes.instance * width + outcomes.pair
     return table[0, at], table[1, at]
+
+
+def self_preference(
+    everything: Sequence[ConfigurationData], votes: VoteTable, filters: Filters
+) -> list[dict[str, Any]]:
+    """Return per judge the win share of its family's systems with it, with people on the same pairs, and the difference."""
+    families = {one.rater.name: one.family for data in everything for one in data.judges}
+    return [
+        {
+            "judge": name.removeprefix("judge:"),
+            "rater": name,
+            **_judge(families.get(name, ""), name, everything, votes, filters),
+        }
+        for name in votes.judges
+    ]
+
+
+def _judge(
+    family: str, name: str, everything: Sequence[ConfigurationData], votes: VoteTable, filters: Filters
+) -> dict[str, Any]:
+    side = np.array([_side(data, family) for data in everything], dtype=np.float64)
+    own = np.where(votes.is_rated, side[votes.configuration], 0.0) if len(side) else np.empty(0)
+    judge = _share(own * votes.judges[name])
+    given = votes.votes
+    wins = np.bincount(given.unit, _share(own[given.unit] * given.verdict), given.n_units)
+    people = ratio(np.stack([wins, votes.class_counts.sum(axis=1)], axis=1))
+    chosen = (own != 0) & ~np.isnan(judge)
+    n = int(chosen.sum())
+    basis = Basis(n, "pairs", TIE_IS_HALF, int((own != 0).sum()) - n, _why(family, everything, side))
+    instance = votes.instance[chosen]
+
+    def estimate(values: FloatArray, floor: float) -> dict[str, Any]:
+        return mean_estimate(mean_rows(values[chosen]), instance, basis, filters.intervals, floor=floor)
+
+    return {
+        "family": family,
+        "configurations": len(np.unique(votes.configuration[chosen])),
+        "with_judge": estimate(judge, 0.0),
+        "with_people": estimate(people, 0.0),
+        "difference": estimate(judge - people, -1.0),
+        **({} if n else basis.why.as_json()),
+    }
+
+
+def _side(data: ConfigurationData, family: str) -> int:
+    """Return -1 where A alone is of the family, +1 where B alone is, else 0."""
+    a, b = (_same(system.family, family) for system in (data.configuration.system_a, data.configuration.system_b))
+    return int(b) - int(a)
+
+
+def _same(one: str, other: str) -> bool:
+    return bool(one.strip()) and one.strip().casefold() == other.strip().casefold()
+
+
+def _share(towards: FloatArray) -> FloatArray:
+    return (1 + towards) / 2
+
+
+def _why(family: str, everything: Sequence[ConfigurationData], side: FloatArray) -> Reason:
+    if not family.strip():
+        return NO_FAMILY
+    named = [data.configuration for data in everything]
+    if not any(system.family.strip() for one in named for system in (one.system_a, one.system_b)):
+        return NO_SYSTEM_FAMILY
+    return NO_COMMON_PAIR if side.any() else NO_PAIR_OF_FAMILY
