@@ -4,11 +4,10 @@ from http import HTTPStatus
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
-from django.middleware.locale import LocaleMiddleware
 from django.shortcuts import redirect, render, resolve_url
 from django.urls import is_valid_path
 from django.utils import translation
-from django.utils.cache import patch_cache_control
+from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 
@@ -124,18 +123,17 @@ class PermissionsPolicyMiddleware(MiddlewareMixin):
         return response
 
 
-class LanguageMiddleware(LocaleMiddleware):
+class LanguageMiddleware(MiddlewareMixin):
     """Translates the pages that raters open; researchers' pages and data are in English."""
 
     def process_request(self, request: HttpRequest) -> None:
         """Activate the reader's language on raters' pages, English on others."""
-        if is_for_raters(request):
-            super().process_request(request)
-        else:
-            translation.activate(settings.LANGUAGE_CODE)
+        of_reader = is_for_raters(request)
+        translation.activate(translation.get_language_from_request(request) if of_reader else settings.LANGUAGE_CODE)
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """Set Content-Language and Vary on pages."""
-        if not response.headers.get("Content-Type", "").startswith("text/html"):
-            return response
-        return super().process_response(request, response)
+        if response.headers.get("Content-Type", "").startswith("text/html"):
+            patch_vary_headers(response, ("Accept-Language",))
+            response.headers.setdefault("Content-Language", translation.get_language())
+        return response

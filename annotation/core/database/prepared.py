@@ -123,7 +123,7 @@ class PreparedInsert(Generic[AnyModel]):
         parameters = [_prepared(field, field.pre_save(row, add=True)) for row in rows for field in self._fields]
         for row, (pk,) in zip(rows, _fetch(sql, parameters), strict=True):
             row.pk = pk
-            row._state.adding, row._state.db = False, connection.alias
+            row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
     def _compile(self, count: int) -> str:
         name = connection.ops.quote_name
@@ -217,11 +217,11 @@ def _model_reader(compiler: Any) -> Callable[[Sequence[Any]], Any]:
     model, places = info["model"], info["select_fields"]
     start, end = places[0], places[-1] + 1
     names = [column[0].target.attname for column in compiler.select[start:end]]
-    related = get_related_populators(info, compiler.select, connection.alias)  # type: ignore[call-arg]
+    related = get_related_populators(info, compiler.select, DEFAULT_DB_ALIAS)  # type: ignore[call-arg]
     annotations = list(compiler.annotation_col_map.items())
 
     def read(row: Sequence[Any]) -> Any:
-        found = model.from_db(connection.alias, names, row[start:end])
+        found = model.from_db(DEFAULT_DB_ALIAS, names, row[start:end])
         for one in related:
             one.populate(row, found)
         for name, place in annotations:
