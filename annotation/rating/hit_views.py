@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from django_htmx.http import push_url
+from django_htmx.http import push_url, reswap
 
 from annotation.allocation.lease import LockedHit, require_open
 from annotation.allocation.revision import is_revisable
@@ -137,8 +137,10 @@ def _answer(
         "card": {"key": display.pair.key, "place": display.position + 1},
         "answer": answer(context["questions"][question]),
         "status": status(display.assignment, timezone.now()),
+        "scriptless": bool(votes_in(request.POST)),  # the names that the form's fields have
     }
-    return TemplateResponse(request, "annotation/rating/_vote.html", context, status=code)
+    response = TemplateResponse(request, "annotation/rating/_vote.html", context, status=code)
+    return response if code >= 400 else reswap(response, "none settle:0ms")  # its parts find their places by their ids
 
 
 @never_cache

@@ -88,7 +88,7 @@ export function send(form) {
 
 function say(form, text, state) {
   const saved = form.querySelector(".saved");
-  form.classList.remove("rated");
+  saved.parentElement.classList.remove("rated");
   saved.className = `saved ${state}`;
   saved.replaceChildren(text);
   if (state === "error") saved.setAttribute("role", "alert");
@@ -238,7 +238,7 @@ document.addEventListener("htmx:afterRequest", ({ detail }) => {
 
 function answered(sender, id, status, html) {
   const key = keyOf(sender);
-  const form = formOf(key); // its successor, which came with the answer
+  const form = formOf(key); // after a refusal its successor, which came with the answer
   pause = 1000;
   renewed = false;
   late.delete(key);

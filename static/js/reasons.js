@@ -8,9 +8,11 @@ const byId = (id) => document.getElementById(id);
 let hit; // the HIT in view
 
 const isSecond = (form) => "second" in form.dataset;
-const firsts = () => document.querySelectorAll("form[data-reason]");
+/** Return the part of a form for a first vote that holds the reason which the server has. */
+const storedIn = (form) => form.querySelector("[data-reason]");
+const firsts = () => [...document.querySelectorAll("[data-reason]")].map((stored) => stored.closest("form"));
 /** Tell whether the reason beside a form is another one than the server has. */
-const isTyped = (form) => form.elements.reason.value.trim() !== form.dataset.reason.trim();
+const isTyped = (form) => form.elements.reason.value.trim() !== storedIn(form).dataset.reason.trim();
 
 // Drafts
 
@@ -51,7 +53,7 @@ function weigh(form) {
 
 function onReason({ target }) {
   const form = target.form ?? target.closest?.("form");
-  if (!form?.matches("[data-second], [data-reason]")) return;
+  if (!form || !(isSecond(form) || storedIn(form))) return;
   weigh(form);
   keepDraft(form);
 }
@@ -77,7 +79,7 @@ document.addEventListener("change", ({ target }) => target.dataset.vote && sendR
 addEventListener("submit", ({ target }) => target.matches("[data-leaves]") && firsts().forEach(sendReason), true);
 
 document.addEventListener("overtaken", ({ target, detail }) => {
-  if ("reason" in target.dataset && !isTyped(target)) target.elements.reason.value = detail.dataset.reason;
+  if (storedIn(target) && !isTyped(target)) target.elements.reason.value = storedIn(detail).dataset.reason;
 });
 
 // New parts of the page

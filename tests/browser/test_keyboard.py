@@ -76,7 +76,7 @@ def test_hits_are_rated_by_keys_alone(open_as: OpenAs, transactional_db: None) -
         expect(told).to_be_in_viewport()
         expect(told).to_have_text("Changed from “Top” to “Bottom”. Press 0 to undo.")
         expect(page.locator("#changes[role=status]")).to_contain_text("Pair 1: Changed from “Top” to “Bottom”.")
-        expect(walk.pair(page, 0)).to_have_class(re.compile("rated"))
+        expect(walk.pair(page, 0).locator(".answer")).to_have_class(re.compile("rated"))
         assert walk.on_server(page) == {0: "right", 1: "right"}
     with step("and changed back by one key, from another pair"):
         page.keyboard.press("Enter")
@@ -84,7 +84,7 @@ def test_hits_are_rated_by_keys_alone(open_as: OpenAs, transactional_db: None) -
         page.keyboard.press("0")
         expect(told).to_have_text("Changed from “Bottom” to “Top”. Press 0 to undo.")
         expect(walk.pair(page, 0).locator("input[value=left]")).to_be_focused()
-        expect(walk.pair(page, 0)).to_have_class(re.compile("rated"))
+        expect(walk.pair(page, 0).locator(".answer")).to_have_class(re.compile("rated"))
         assert walk.on_server(page) == {0: "left", 1: "right"}
     with step("what another choice follows is not changed back"):
         walk.choose(page, 2, "none")

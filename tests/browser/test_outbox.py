@@ -36,7 +36,7 @@ def test_the_network_is_away(open_as: OpenAs, transactional_db: None) -> None:
             told = walk.choose(page, place, choice)
             expect(told).to_contain_text("Waiting: not saved yet.")
         expect(line).to_contain_text("Choices waiting to be sent: 2.")
-        expect(walk.pair(page, 1)).not_to_have_class(re.compile("rated"))
+        expect(walk.pair(page, 1).locator(".answer")).not_to_have_class(re.compile("rated"))
         assert (on_server(page), checked(page)) == ({0: "left"}, ["left", "none", "right"])
         page.context.set_offline(False)
         expect_saved(page, 1, 2)
@@ -125,7 +125,7 @@ def test_the_server_is_in_trouble(open_as: OpenAs, transactional_db: None) -> No
             walk.choose(page, 2, choice)
         assert checked(page) == ["none", "left", "right"]
         release(page, held)
-        expect(walk.pair(page, 2)).to_have_class(re.compile("rated"))
+        expect(walk.pair(page, 2).locator(".answer")).to_have_class(re.compile("rated"))
         expect_saved(page, 2)
         expect(page.locator("#outbox")).to_be_hidden()
         assert on_server(page) == {0: "none", 1: "left", 2: "right"}

@@ -41,7 +41,7 @@ def expect_all_saved(page: Page) -> None:
     assert on_server(page) == ALL
     before = Assignment.objects.filter(state="submitted").count()
     page.locator("[data-action=submit]").click()
-    expect(page.locator("form[data-pair].rated")).to_have_count(0)
+    expect(page.locator("form[data-pair] .rated")).to_have_count(0)
     assert Assignment.objects.filter(state="submitted").count() == before + 1
 
 
@@ -136,7 +136,7 @@ def test_a_submission_that_waits_for_the_rater_says_so_in_the_bar(open_as: OpenA
     page.locator("[data-action=submit]").click()
     expect(bar.get_by_role("link", name="Sign in again")).to_be_in_viewport()
     page.context.add_cookies(cookies)
-    expect(page.locator("form[data-pair].rated")).to_have_count(0)
+    expect(page.locator("form[data-pair] .rated")).to_have_count(0)
     expect(bar).to_be_hidden()
     assert Assignment.objects.filter(state="submitted").count() == 1
 
@@ -214,7 +214,7 @@ def test_without_one_script_a_hit_is_rated_by_its_forms(
         choose(place, choice)
     hit = Assignment.objects.get(state="claimed")
     page.locator("[data-action=submit]").click()
-    expect(page.locator("form[data-pair].rated")).to_have_count(0)
+    expect(page.locator("form[data-pair] .rated")).to_have_count(0)
     expect(page.locator("input[type=radio]:checked")).to_have_count(0)
     hit.refresh_from_db()
     assert (hit.state, on_server(hit)) == ("submitted", ALL)
