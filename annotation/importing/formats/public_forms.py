@@ -241,11 +241,25 @@ def summeval(record: Json) -> Iterator[Json]:
     }
 
 
-def summeval_outputs(record: Json) -> Iterator[Json]:
-    """Yield one system's summary of SummEval's own files, after its articles were added."""
+def output(*, source: str, text: str, dataset: str) -> Callable[[Json], Iterator[Json]]:
+    """Return the conversion of one system's output, whose fields have these names."""
+
+    def convert(record: Json) -> Iterator[Json]:
+        yield {
+            "instance_id": str(record["id"]), "instruction": record[source], "output": record[text],
+            "generator": record["model_id"], "dataset": dataset,
+        }  # fmt: skip
+
+    return convert
+
+
+def arena_hard(record: Json) -> Iterator[Json]:
+    """Yield a model's answer of Arena-Hard: the last message, after those that are its source."""
+    *asked, last = objects(record, "messages") or [{}]
+    content = last["content"]
     yield {
-        "instance_id": str(record["id"]), "instruction": record["text"], "output": record["decoded"],
-        "generator": record["model_id"], "dataset": "summeval",
+        "instance_id": str(record["uid"]), "instruction": as_text(asked), "generator": record["model"],
+        "output": content["answer"] if isinstance(content, dict) else content, "dataset": "arena-hard",
     }  # fmt: skip
 
 
@@ -412,7 +426,9 @@ FORMS = (
     PublicForm("ultrafeedback", "UltraFeedback", "study", ("instruction", "completions"), instances(completions("completions", model="model", text="response", score="overall_score"))),
     PublicForm("nectar", "Nectar", "study", ("prompt", "answers"), instances(completions("answers", model="model", text="answer", score="rank", sign=-1))),
     PublicForm("summeval", "SummEval, a text a record", "study", ("text", "machine_summaries"), instances(summeval)),
-    PublicForm("summeval-outputs", "SummEval, a summary a record", "outputs", ("id", "decoded", "model_id", "text"), each(summeval_outputs)),
+    PublicForm("summeval-outputs", "SummEval, a summary a record", "outputs", ("id", "decoded", "model_id", "text"), each(output(source="text", text="decoded", dataset="summeval"))),
+    PublicForm("dialsummeval", "DialSummEval", "outputs", ("id", "dialogue", "summary", "model_id"), each(output(source="dialogue", text="summary", dataset="dialsummeval"))),
+    PublicForm("arena-hard", "Arena-Hard’s answers", "outputs", ("uid", "model", "messages"), each(arena_hard)),
     PublicForm("label-studio", "Label Studio’s pairwise tasks", "label-studio", ("data", "annotations")),
     PublicForm("argilla", "Argilla’s records", "alpacaeval", ("id", "fields", "responses"), each(argilla)),
     PublicForm("sources", "Source texts alone", "sources", ("instance_id", "source")),

@@ -49,7 +49,7 @@ def test_ratings_keep_numbers_and_times(tmp_path: Path) -> None:
     )
     rows, bad = parse_ratings(read(path), "f.xlsx")
 
-    assert [(row.rater, row.rating, row.late) for row in rows] == [("r", -1, True), ("2026-01-02", 1, False)]
+    assert [(row.rater, row.rating, row.late) for row in rows] == [("r", -1, True), ("2026-01-02T00:00:00", 1, False)]
     assert (bad, recognised(read(path), "f.xlsx").name) == ([], "ratings")
 
 

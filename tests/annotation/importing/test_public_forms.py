@@ -132,11 +132,23 @@ def test_rewardbenchs_pair_of_one_model_does_not_tell_which_is_better() -> None:
     assert {row.gold["better"] for row in rows if row.gold} == {"output_1", "output_2"}
 
 
-def test_summevals_summaries_are_joined_by_their_text() -> None:
-    records = [{"id": "d1", "decoded": text, "model_id": f"M{text}", "text": "Long."} for text in ("0", "1")]
-    (row,) = parse_outputs(json_lines(records), "f", dataset="", mapping=recognised(json_lines(records), "f"))
+@pytest.mark.parametrize(
+    ("name", "records"),
+    [
+        ("summeval-outputs", [{"id": "d1", "decoded": text, "model_id": f"M{text}", "text": "Long."} for text in "01"]),
+        ("dialsummeval", [{"id": "d1", "dialogue": "Long.", "summary": text, "model_id": f"M{text}"} for text in "01"]),
+        ("arena-hard", [
+            {"uid": "d1", "model": "M0", "messages": [{"role": "user", "content": "Long."}, {"role": "assistant", "content": "0"}]},
+            {"uid": "d1", "model": "M1", "messages": [{"role": "user", "content": "Long."}, {"role": "assistant", "content": {"answer": "1"}}]},
+        ]),
+    ],
+)  # fmt: skip
+def test_outputs_of_several_systems_are_joined_by_their_id(name: str, records: list[dict[str, Any]]) -> None:
+    form = recognised(json_lines(records), "f")
+    (row,) = parse_outputs(json_lines(records), "f", dataset="", mapping=form)
 
-    assert (row.instance_id, row.source, row.generations) == ("d1", "Long.", {"M0": ["0"], "M1": ["1"]})
+    assert (form.name, row.instance_id, row.source) == (name, "d1", "Long.")
+    assert row.generations == {"M0": ["0"], "M1": ["1"]}
 
 
 def comparisons(record: dict[str, Any]) -> list[tuple[Any, ...]]:
