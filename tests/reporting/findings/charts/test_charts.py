@@ -20,7 +20,7 @@ from reporting.findings.charts.common import for_page, short_names
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyAlignments, StudyData
 from reporting.findings.data.separability_bins import SeparabilityMeasure, separability_of
-from reporting.findings.measures import confusions
+from reporting.findings.measures import agreement
 from reporting.findings.pictures import KINDS, OF_CONFIGURATION, OF_STUDY, draw, figure
 from reporting.findings.reasons import NO_VERDICT, TOO_MANY_INSTANCES, of_refusal
 from tests.reporting.findings.arrays import configuration_data
@@ -285,7 +285,7 @@ def test_matchups_are_points_of_separability_and_mean_consistency(found: Found) 
 
 
 def test_matchups_of_a_large_study_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confusions, "MOST_INSTANCES", 1)
+    monkeypatch.setattr(agreement, "MOST_INSTANCES", 1)
     spec = spec_of("matchups", study(configuration(("x", "y"), [[A], [B]], {}, [0.1, 0.9])))
     assert spec["usermeta"]["why"] == TOO_MANY_INSTANCES.with_values(most=1).text
 
