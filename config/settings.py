@@ -29,7 +29,6 @@ INSTALLED_APPS = [
     "django_tasks",
     "django_tasks_db",
     "drf_spectacular",
-    "rest_framework",
     "template_partials",
     "annotation",
     "judging",
@@ -38,6 +37,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "reporting.health.requests.RequestMiddleware",
+    "annotation.core.middleware.PageMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # Compression can leak a secret by the length of a page that reflects its query (BREACH). Django guards against it
@@ -68,6 +68,7 @@ MIDDLEWARE = [
 ]
 
 ROOT_URLCONF = "config.urls"
+PAGE_URLCONF = "config.page_urls"
 WSGI_APPLICATION = "config.wsgi.application"
 
 TEMPLATES = [

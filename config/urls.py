@@ -1,30 +1,9 @@
 """All URLs."""
 
-from django.contrib import admin
 from django.urls import include, path
-from django.views.decorators.http import require_POST
-from django.views.i18n import set_language
 
-from annotation.members.account_views import admin_login
-from annotation.urls import urlpatterns as annotation_pages
-from reporting.health.metrics import metrics
-from reporting.health.status_views import readyz, status
-from reporting.health.views import healthz
-from reporting.study_pages.urls import urlpatterns as study_pages
+from config.page_urls import handler404, handler500
+from config.page_urls import urlpatterns as pages
 
-handler404 = "annotation.api.errors.not_found"
-handler500 = "annotation.api.errors.failed"
-
-urlpatterns = [
-    path("healthz", healthz, name="healthz"),
-    path("readyz", readyz, name="readyz"),
-    path("metrics", metrics, name="metrics"),
-    path("status/", status, name="status"),
-    path("", include(([*annotation_pages, *study_pages], "annotation"))),
-    path("language/", require_POST(set_language), name="set-language"),
-    path("api/v1/", include("reporting.api.urls")),
-    path("admin/login/", admin_login, name="admin-login"),
-    path("admin/", admin.site.urls),
-    path("", include("judging.urls")),
-    path("", include("reporting.urls")),
-]
+__all__ = ["handler404", "handler500", "urlpatterns"]
+urlpatterns = [path("api/v1/", include("reporting.api.urls")), *pages]

@@ -10,5 +10,5 @@ from django.template import engines
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 application = get_wsgi_application()
 # Else each process would load pages and template tags for itself with its first requests, several threads at a time.
-import_module(settings.ROOT_URLCONF)
+import_module(settings.PAGE_URLCONF)
 engines.all()

@@ -12,7 +12,7 @@ from config import __main__
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
-HEAVY = ("aiohttp", "openai", "pydantic", "nltk", "tokenizers", "scipy")
+HEAVY = ("aiohttp", "openai", "pydantic", "nltk", "tokenizers", "scipy", "rest_framework.views")
 
 
 def loaded_by(program: str, modules: tuple[str, ...]) -> str:
@@ -27,7 +27,7 @@ def loaded_by(program: str, modules: tuple[str, ...]) -> str:
 
 @pytest.mark.weekly
 def test_web_process_has_its_pages_loaded_when_it_forks_and_no_clients_and_nothing_open() -> None:
-    pages = ("annotation.batches.views", "judging.urls", "reporting.api.views", "annotation.templatetags.tandem")
+    pages = ("annotation.batches.views", "judging.urls", "annotation.templatetags.tandem")
     nothing_that_a_fork_would_break = """
 import threading
 from django.db import connections

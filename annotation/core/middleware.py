@@ -5,7 +5,7 @@ from http import HTTPStatus
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render, resolve_url
-from django.urls import is_valid_path
+from django.urls import is_valid_path, set_urlconf
 from django.utils import translation
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.deprecation import MiddlewareMixin
@@ -27,6 +27,16 @@ class HeadMiddleware(MiddlewareMixin):
             elif isinstance(response, HttpResponse):
                 response.content = b""
         return response
+
+
+class PageMiddleware(MiddlewareMixin):
+    """Gives requests for pages a URLconf without the API, which would load the modules of the API."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        """Set the URLconf of this request, also for the middleware below."""
+        if not request.path_info.startswith("/api/"):
+            request.urlconf = settings.PAGE_URLCONF
+            set_urlconf(settings.PAGE_URLCONF)
 
 
 class CharsetMiddleware(MiddlewareMixin):

@@ -71,7 +71,7 @@ def prepare() -> None:
     if not static_files_are_current():
         call_command("collectstatic", interactive=False, verbosity=0)
     gc.disable()  # as in config.__main__
-    import_module(settings.ROOT_URLCONF)
+    import_module(settings.PAGE_URLCONF)
     gc.freeze()
     gc.enable()
     connections.close_all()
