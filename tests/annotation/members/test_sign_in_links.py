@@ -93,15 +93,6 @@ def test_a_link_works_once_after_its_page_was_opened(ann: User) -> None:
     assert second.get(link).status_code == 403
 
 
-def test_a_forged_post_spends_nothing(ann: User) -> None:
-    link = link_of(ann)
-    forger = Client(enforce_csrf_checks=True)
-    assert forger.post(link).status_code == 403
-    assert who(forger) is None
-    browser = opened(link, enforce_csrf_checks=True)
-    assert press(browser, link) == 302
-
-
 # Signed in already
 
 

@@ -79,17 +79,6 @@ def test_the_button_makes_a_rater_and_opening_the_link_does_not(study: Study) ->
     assert list(RoleGrant.objects.values_list("user", "role", "study")) == [(rater.user.pk, "annotator", study.pk)]
 
 
-def test_the_button_wants_its_pages_token(study: Study) -> None:
-    channel = opened(study)
-    client = Client(enforce_csrf_checks=True)
-    page = client.get(address(channel)).content.decode()
-    token = re.search(r'csrfmiddlewaretoken" value="(\w+)"', page)
-    assert token
-    assert client.post(address(channel)).status_code == 403
-    assert not Annotator.objects.exists()
-    assert client.post(address(channel), {"csrfmiddlewaretoken": token[1]}).status_code == 302
-
-
 def test_the_page_names_neither_study_nor_systems(study: Study) -> None:
     Study.objects.update(title="Hidden title")
     told = Client().get(address(opened(study))).content.decode()
@@ -395,12 +384,6 @@ def test_registering_is_limited_before_any_password_is_looked_at(study: Study, m
     refused = Client().post(address(channel), {"username": "bob", "password1": GOOD, "password2": GOOD})
     assert refused.status_code == 429
     assert Annotator.objects.count() == 1
-
-
-def test_registration_wants_its_pages_token(study: Study) -> None:
-    channel = opened(study, "accounts", registration="name")
-    assert Client(enforce_csrf_checks=True).post(address(channel), {"name": "Ann"}).status_code == 403
-    assert not Annotator.objects.exists()
 
 
 def test_a_cap_of_hits_holds_for_who_registered(study: Study) -> None:

@@ -15,7 +15,7 @@ from annotation.models import Annotator, Assignment, Channel, Participant, Submi
 from annotation.rating.votes import save_vote, submit_assignment
 from annotation.recruitment.mturk.work import hits_left, release_browser, result_code
 from tests.annotation.recruitment.mturk.server import FAULT, MturkServer
-from tests.annotation.recruitment.mturk.setup import SANDBOX, address, at_stand_in, make_mturk, open_frame
+from tests.annotation.recruitment.mturk.setup import SANDBOX, at_stand_in, make_mturk, open_frame
 from tests.factories import make_batch, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -431,12 +431,3 @@ def test_a_hit_that_the_channel_did_not_offer_is_refused(channel: Channel) -> No
 
     assert open_frame(channel, hit="3STRANGE").status_code == 409
     assert open_frame(channel, hit="3OURS").status_code == 200
-
-
-def test_an_assignment_cannot_be_arrived_at_by_post(channel: Channel) -> None:
-    response = Client(enforce_csrf_checks=True).post(
-        f"/join/{channel.key}/?" + "&".join(f"{k}={v}" for k, v in address().items())
-    )
-
-    assert response.status_code == 403
-    assert Submission.objects.count() == 0
