@@ -86,13 +86,15 @@ def client_of(server: Server, *scopes: str) -> Tandem:
     return Tandem("http://server", token_of(admin, *scopes), transport=server, sleep=lambda _seconds: None)
 
 
-@pytest.mark.weekly
-def test_the_notebook_goes_from_texts_to_findings(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_notebook_goes_from_texts_to_exported_rows(
+    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
     code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     assert all(not cell.get("outputs") for cell in cells)
     admin = make_user("boss", Role.STUDY_ADMIN)
     values = {"TANDEM_URL": "http://server", "TANDEM_TOKEN": token_of(admin), "TANDEM_ENDPOINT": "stand-in"}
+    values["TANDEM_FOLDER"] = str(tmp_path)
     for name, value in values.items():
         monkeypatch.setenv(name, value)
     make_client = httpx2.Client
@@ -110,6 +112,9 @@ def test_the_notebook_goes_from_texts_to_findings(server: Server, monkeypatch: p
     assert sets["judge:notebook-judge"] == 12
     assert len(found["judgments"]) == 120
     assert set(found["judgments"]["verdict"]) == {-1, 1}
+    assert sorted(found["exported"]["verdict"]) == sorted(found["judgments"]["verdict"])
+    [record] = Study.objects.get(slug="from-a-notebook").imports.all()
+    assert (record.kind, record.options["mapping"]["source"]) == ("study", "dialogue")
 
 
 def test_lists_are_read_page_by_page(server: Server) -> None:

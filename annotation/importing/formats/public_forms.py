@@ -451,6 +451,8 @@ def first_fields(data: bytes) -> list[str]:
 def recognised(data: bytes, name: str) -> PublicForm:
     """Return the form of a file. Raises: BadFile naming its fields and the known forms."""
     if (form := recognise(data)) is None:
+        if any(name.startswith("Input.") for name in first_fields(data)):
+            raise BadFile(name, [BadLine(1, refusal("file_of_mturk"))])
         known = ", ".join(dict.fromkeys(form.name for form in FORMS))
         reason = refusal("unknown_form", fields=listed(first_fields(data)) or "no record", forms=known)
         raise BadFile(name, [BadLine(1, reason)])
