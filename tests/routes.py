@@ -138,6 +138,14 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "reporting:logic-chart": {"name": "transitivity", "form": "svg"},
         **{f"reporting:{name}": {"pk": _stress_test(whole)} for name in ("stress-test", "stress-test-file")},
         "api:study-import": {"key": _upload(whole).key},
+        **{
+            name: {"kind": "tuning", "pk": _tuning(whole).pk}
+            for name in ("annotation:stop-job", "annotation:resume-job")
+        },
+        **{
+            f"api:study-{name}": {"kind": "tuning", "pk": _tuning(whole).pk}
+            for name in ("job", "stop-job", "resume-job")
+        },
         "api:study-resume-tuning": {"name": _tuning(whole).name},
         "api:prompt-detail": {"pk": whole.prompt.pk},
         **{

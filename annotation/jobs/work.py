@@ -12,13 +12,14 @@ from django.utils.module_loading import import_string
 from django_tasks import task
 from django_tasks.base import TaskResultStatus
 
-from annotation.core.errors import AnnotationError, Interrupted, JobBusy
+from annotation.core.errors import AnnotationError, Interrupted, JobBusy, UnknownName
 from annotation.core.reasons import NO_REASON, Reason, reason
 from annotation.core.tasks.processes import is_gone, this_process
 from annotation.core.tasks.progress import Rate
 from annotation.core.tasks.repeating import RepeatingThread
 from annotation.core.tasks.stopping import WORKER_STOP, StopFlag
 from annotation.core.tasks.task_queue import DeathRule, QueuedTask, is_under_way
+from annotation.models import Study
 from annotation.models.jobs import LEASE, Job, lease_expired
 
 Status = Job.Status
@@ -60,8 +61,37 @@ def queue_job(job: Job) -> bool:
 
 def is_taken(job: Job) -> bool:
     """Tell whether a job is queued or a process works on it."""
-    queued = is_under_way(do_job.module_path, _is_dead, args__0=job._meta.label, args__1=job.pk)
-    return job.is_at_work or queued
+    task = {"args__0": job._meta.label, "args__1": job.pk}
+    return job.is_at_work or (job.status in Job.UNDER_WAY and is_under_way(do_job.module_path, _is_dead, **task))
+
+
+def stop_job(job: Job) -> bool:
+    """Have a job stop; False if it is neither queued nor running. What works on it learns of it by its next heartbeat."""
+    rows = _row(job._meta.label, job.pk).filter(status__in=Job.UNDER_WAY)
+    return bool(rows.update(status=Status.STOPPED, message=""))
+
+
+def job_kinds() -> dict[str, Any]:
+    """Return the tables of all kinds of jobs, by the kind's name."""
+    return {model.kind: model for model in apps.get_models() if issubclass(model, Job)}
+
+
+def jobs_of(study: Study) -> list[Job]:
+    """Return the jobs of a study, the latest first."""
+    rows: list[Job] = [job for model in job_kinds().values() for job in model.objects.filter(study=study)]
+    return sorted(rows, key=lambda job: job.created_at, reverse=True)
+
+
+def find_job(study: Study, kind: str, pk: int) -> Job:
+    """Return a job of a study.
+
+    Raises: UnknownName
+    """
+    model = job_kinds().get(kind)
+    job: Job | None = model and model.objects.filter(study=study, pk=pk).first()
+    if job is None:
+        raise UnknownName(f"there is no job {kind}/{pk}")
+    return job
 
 
 class Hold:

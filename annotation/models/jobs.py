@@ -19,6 +19,8 @@ def lease_expired(since: datetime) -> bool:
 class Job(models.Model):
     """Long work that one process at a time holds by a lease. Each kind is a table with its settings and results.
 
+    kind         : its name in addresses
+    page         : name of the page of a study that shows it
     worked_by    : path of the function that does the work
     stops_itself : it watches the worker's stop flag; others are ended at once, and begin again
     """
@@ -30,6 +32,8 @@ class Job(models.Model):
         DONE = "done", "Done"
 
     UNDER_WAY = (Status.QUEUED, Status.RUNNING)
+    kind: ClassVar[str]
+    page: ClassVar[str]
     worked_by: ClassVar[str]
     stops_itself: ClassVar[bool] = True
 
@@ -63,6 +67,11 @@ class Job(models.Model):
     def seconds_left(self) -> float | None:
         """The time that the rest takes at the present rate, or `None` if that is unknown."""
         return (self.total - self.done) / self.rate if self.rate and self.is_at_work else None
+
+    @property
+    def can_resume(self) -> bool:
+        """Tell whether it is unfinished, and nothing works on it."""
+        return self.ended_at is None and not self.is_busy
 
     @property
     def is_busy(self) -> bool:

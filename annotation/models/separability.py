@@ -141,6 +141,7 @@ class StagedAlignment(RawAlignment):
 class SeparabilityJob(Job):
     """A computation requested on the web. Its progress counts matchups whose alignments are computed."""
 
+    kind, page = "separability", "annotation:study"
     worked_by = "annotation.separability.jobs.compute"
     stops_itself = False
 

@@ -43,7 +43,7 @@ def start_distilling(
     settings = {"endpoint": endpoint, "pairs": pairs, "seed": seed, "params": dict(params or {}), "by": by[:150]}
     begun = {"found": {}, "created_at": timezone.now(), "software_version": VERSION}
     job, _ = Distillation.objects.update_or_create(study=study, defaults={**settings, **begun})
-    set_bounds(job, endpoint, in_flight=in_flight, max_cost=max_cost)
+    set_bounds(job, in_flight=in_flight, max_cost=max_cost)
     return job
 
 

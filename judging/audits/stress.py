@@ -170,7 +170,7 @@ def start_stress(test: StressTest, *, in_flight: int = 8, max_cost: Decimal | No
     if audit is None:
         wanted.save()
         audit = wanted
-    set_bounds(audit, *test.judge.endpoints, in_flight=in_flight, max_cost=max_cost)
+    set_bounds(audit, in_flight=in_flight, max_cost=max_cost)
     audit.answers.filter(status=Status.ERROR).update(status=Status.PENDING, failure="", judged_at=None)
     if audit is wanted or audit.pairs is None:
         plan(audit, draw_pairs(audit))

@@ -29,7 +29,7 @@ class BilledSession(AdhocSession, Generic[Row]):
     """
 
     def __init__(self, row: Row, endpoint: Endpoint, requests: Requests, **settings: Any) -> None:
-        check_bounds(row, endpoint, requests.tables)
+        check_bounds(row)
         bounds: dict[str, Any] = {"in_flight": row.in_flight, "max_cost": row.max_cost}
         counted: dict[str, Any] = {"since": row.counted_until, "spent_before": row.cost or Decimal(0)}
         super().__init__(endpoint, requests, **bounds, **counted, **settings)

@@ -192,7 +192,7 @@ def start_generating(
         run.save()
     run.selection = asdict(selection)
     run.save(update_fields=["selection"])
-    set_bounds(run, sampling.endpoint, in_flight=in_flight, max_cost=max_cost)
+    set_bounds(run, in_flight=in_flight, max_cost=max_cost)
     return run
 
 

@@ -5,6 +5,7 @@ from django.db.models import Q
 
 from annotation.models import Pair, Study
 from annotation.questions.questions import MAIN
+from judging.models.endpoints import Endpoint
 from judging.models.jobs import BilledJob
 from judging.models.runs import Judge, Judgment
 
@@ -15,6 +16,7 @@ class JudgeAudit(BilledJob):
     Its answers are rows of their own, which no reader of judgments sees.
     """
 
+    kind, page = "stress-test", "reporting:audits"
     worked_by = "judging.audits.asking.ask"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judge_audits")
@@ -35,6 +37,11 @@ class JudgeAudit(BilledJob):
 
     def __str__(self) -> str:
         return f"Stress test of {self.judge_id} on {self.study_id}"
+
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        """The endpoints that it asks."""
+        return self.judge.endpoints
 
 
 class AuditAnswer(models.Model):

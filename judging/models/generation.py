@@ -15,6 +15,7 @@ class GenerationRun(BilledJob):
     The settings never change once a text is stored: another temperature is another system.
     """
 
+    kind, page = "sampling", "judging:generate"
     worked_by = "judging.generation.engine.sample"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="generation_runs")
@@ -50,3 +51,8 @@ class GenerationRun(BilledJob):
 
     def __str__(self) -> str:
         return f"{self.name} in {self.study_id}"
+
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        """The endpoints that it asks."""
+        return [self.endpoint]

@@ -4,6 +4,7 @@ from django.db import models
 from django.utils import timezone
 
 from annotation.models.jobs import Job
+from judging.models.endpoints import Endpoint
 
 
 class AskingJob(Job):
@@ -14,6 +15,11 @@ class AskingJob(Job):
 
     class Meta:
         abstract = True
+
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        """The endpoints that it asks."""
+        raise NotImplementedError
 
 
 class BilledJob(AskingJob):

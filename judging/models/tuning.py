@@ -4,6 +4,7 @@ from django.db import models
 
 from annotation.models import Study
 from annotation.questions.questions import MAIN
+from judging.models.endpoints import Endpoint
 from judging.models.jobs import AskingJob
 from judging.models.runs import Judge
 
@@ -11,6 +12,7 @@ from judging.models.runs import Judge
 class JudgeTuning(AskingJob):
     """One search on one study, from the plan to the judge that came of it. What is asked are runs of its candidates."""
 
+    kind, page = "tuning", "judging:tunings"
     worked_by = "judging.tuning.searching.tune"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judge_tunings")
@@ -29,3 +31,8 @@ class JudgeTuning(AskingJob):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        """The endpoints that it asks."""
+        return self.judge.endpoints

@@ -12,25 +12,13 @@ from judging.core.fields import CapField, InFlightField, NarrowingForm, SeedFiel
 from judging.core.visibility import prompt_files_of
 from judging.methods import AskingMethod, find_method, method_names
 from judging.methods.options import MOST_SHOTS
-from judging.models import Judge, JudgeTuning, PromptFile
+from judging.models import Judge, PromptFile
 from judging.runs.forms import free_name
 from judging.tuning.candidates import METHODS, SHOTS
 from judging.tuning.planning import HELD_OUT, TuningSettings
 from judging.tuning.services import LONGEST_NAME
 
 ASKING = ("max_cost", "in_flight", "name")  # which are no part of what is asked
-
-
-class ResumeForm(forms.Form):
-    """A tuning that is to continue, by its name, and the cap from now on."""
-
-    resume = forms.ModelChoiceField(JudgeTuning.objects.none(), to_field_name="name")
-    max_cost = CapField()
-
-    def __init__(self, *args: Any, tunings: QuerySet[JudgeTuning], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        fields: dict[str, Any] = self.fields
-        fields["resume"].queryset = tunings.select_related("judge__endpoint", "judge__table_endpoint")
 
 
 class TuningForm(NarrowingForm):

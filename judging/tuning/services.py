@@ -11,7 +11,6 @@ from annotation.models import Study
 from annotation.studies.services import validate
 from judging.core.checks import require_same
 from judging.core.errors import BadSettings
-from judging.core.pricing import check_cap
 from judging.jobs.bounds import set_bounds
 from judging.models import Judge, JudgeTuning
 from judging.tuning.planning import TuningSettings, make_plan
@@ -46,17 +45,8 @@ def start_tuning(
     else:
         require_same(f"tuning {name}", tuning, wanted)
     in_flight, max_cost = in_flight or tuning.in_flight, tuning.max_cost if max_cost is None else max_cost
-    set_bounds(tuning, *asked.judge.endpoints, in_flight=in_flight, max_cost=max_cost)
+    set_bounds(tuning, in_flight=in_flight, max_cost=max_cost)
     return tuning
-
-
-def raise_cap(tuning: JudgeTuning, max_cost: Decimal | None) -> None:
-    """Set the cap of a tuning that stopped; `None` takes it away.
-
-    Raises: BadSettings for a cap that can't be enforced
-    """
-    check_cap(max_cost, *tuning.judge.endpoints)
-    JudgeTuning.objects.filter(pk=tuning.pk, status=JudgeTuning.Status.STOPPED).update(max_cost=max_cost)
 
 
 @transaction.atomic

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
@@ -13,9 +13,9 @@ from annotation.models import Study
 from judging.core.fields import errors_on
 from judging.core.visibility import judges_seen_by
 from judging.models import JudgeTuning
-from judging.tuning.forms import ResumeForm, TuningForm
+from judging.tuning.forms import TuningForm
 from judging.tuning.planning import TuningEstimate, estimate_tuning
-from judging.tuning.services import queue_tuning, raise_cap, start_tuning
+from judging.tuning.services import queue_tuning, start_tuning
 from judging.tuning.usage import asked_of_tuning, cost_of_tuning
 
 
@@ -43,27 +43,13 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
 
 @study_view(*READERS, methods=POST)
 def start(request: HttpRequest, study: Study) -> HttpResponse:
-    """Queue a tuning: a new one, or one that stopped, with another cap if one is given."""
-    if "resume" in request.POST:
-        return _resumed(request, study, ResumeForm(request.POST, tunings=study.judge_tunings.all()))
+    """Queue a tuning, new or again."""
     form = TuningForm(request.POST, study=study, judges=judges_seen_by(request.user))
     if form.is_valid():
         asking = {name: form.cleaned_data[name] for name in ("name", "in_flight", "max_cost")}
         with errors_on(form):
             return _queued(request, study, start_tuning(form.settings(), **asking))
     return _page(request, study, form=form, status=422)
-
-
-def _resumed(request: HttpRequest, study: Study, form: ResumeForm) -> HttpResponse:
-    if form.is_valid():
-        tuning = form.cleaned_data["resume"]
-        raise_cap(tuning, form.cleaned_data["max_cost"])
-        return _queued(request, study, tuning)
-    if form.has_error("resume"):
-        raise Http404("no such tuning")
-    for error in form.errors["max_cost"]:
-        messages.error(request, str(error))
-    return _page(request, study, status=422)
 
 
 def _queued(request: HttpRequest, study: Study, tuning: JudgeTuning) -> HttpResponse:

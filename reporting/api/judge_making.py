@@ -1,6 +1,5 @@
 """Judges made of others and of people's votes, in the API: juries and tunings; and the group's own prompts."""
 
-from decimal import Decimal
 from typing import Any
 
 from django.db.models import QuerySet
@@ -19,16 +18,18 @@ from annotation.api.reasons import MESSAGE, WithMessage
 from annotation.api.study_serializers import refusals
 from annotation.models import Study
 from judging.core.visibility import judges_seen_by, prompt_files_seen_by
+from judging.jobs.bounds import resume_job
 from judging.models import JudgeTuning, PromptFile
 from judging.runs.forms import JuryForm
 from judging.runs.juries import add_jury
 from judging.tuning.forms import TuningForm
 from judging.tuning.planning import estimate_tuning
-from judging.tuning.services import queue_tuning, raise_cap, start_tuning
+from judging.tuning.services import queue_tuning, start_tuning
 from judging.tuning.usage import cost_of_tuning
 from judging.wordings.forms import PairForm, PromptForm
 from judging.wordings.prompt_files import add_prompt
 from judging.wordings.views import sent_messages
+from reporting.api.jobs import ResumeSerializer
 from reporting.api.rows import KEY, WORK, Rows
 from reporting.api.run_setup import read_judges_form
 from reporting.api.serializers import JudgeRunSerializer
@@ -51,14 +52,6 @@ NewTuningSerializer = schema_of(
     prompts=serializers.ListField(child=serializers.CharField(), required=False, help_text="NAME.vVERSION"),
     question=serializers.CharField(required=False, default="", max_length=80, help_text="Its key; the main one."),
 )  # fmt: skip
-
-
-class ResumeTuningSerializer(serializers.Serializer[Any]):
-    """The cap from now on; null or left out: none."""
-
-    max_cost = serializers.DecimalField(
-        required=False, default=None, allow_null=True, max_digits=12, decimal_places=6, min_value=Decimal(0)
-    )
 
 
 class TuningSerializer(WithMessage, serializers.ModelSerializer[JudgeTuning]):
@@ -155,7 +148,7 @@ class StudyJudges(GenericViewSet[Any]):
         cost = None if found.cost is None else float(found.cost)
         return Response({**vars(found), "cost": cost})
 
-    @extend_schema(request=ResumeTuningSerializer, responses={202: TuningSerializer, **refusals(409, 413, 422)})
+    @extend_schema(request=ResumeSerializer, responses={202: TuningSerializer, **refusals(409, 413, 422)})
     @action(**WORK, methods=["post"], url_path=rf"tunings/(?P<name>{KEY})/resume")
     def resume_tuning(self, request: Request, slug: str, name: str) -> Response:
         """Queue a tuning that stopped, within another cap."""
@@ -163,8 +156,7 @@ class StudyJudges(GenericViewSet[Any]):
         tuning = _tunings(study).filter(name=name).first()
         if tuning is None:
             raise Http404(f"no tuning {name}")
-        raise_cap(tuning, read(ResumeTuningSerializer, request)["max_cost"])
-        queue_tuning(tuning)
+        resume_job(tuning, read(ResumeSerializer, request)["max_cost"])
         return _told(study, name)
 
     @extend_schema(

@@ -21,6 +21,7 @@ from annotation.members.permissions import READERS
 from annotation.models import Rating, Study
 from reporting.api.files import StudyFiles
 from reporting.api.imports import StudyImports
+from reporting.api.jobs import StudyJobs
 from reporting.api.judge_making import StudyJudges
 from reporting.api.material import StudyMaterial
 from reporting.api.numbers import StudyNumbers
@@ -73,6 +74,7 @@ STABILITY_PARAMETERS = [one for one in SEPARABILITY_PARAMETERS if one.name not i
 class StudyViewSet(
     StudySetup,
     StudyImports,
+    StudyJobs,
     StudyMembers,
     SeparabilitySetup,
     StudyInvitations,

@@ -53,6 +53,7 @@ from judging.models import (
 from reporting.bundle.layout import RECORDS, Contents
 
 CHUNK = 2000
+LEFT_OF_SAMPLING = ("by", "selection", "status", "in_flight", "max_cost", "done", "total", "rate")
 COMPLETIONS = "completions"
 Links = Judgment.completions.through
 Rows = Callable[[Study], "QuerySet[Any]"]
@@ -217,7 +218,7 @@ TABLES = (
     _of(RationaleMark, "judgment__run__study", completions=("note",), reasons=("note",), left=("marker",)),
     _of(Links, "judgment__run__study"),
     _of(TableMaking, "judgment__run__study", only_with="completions"),
-    _of(GenerationRun, "study", left=("by", "selection", "status", "in_flight", "max_cost"), texts=("left_out",)),
+    _of(GenerationRun, "study", left=LEFT_OF_SAMPLING, texts=("left_out",)),
     _of(TableCheck, "table__study", texts=("found",)),
 )
 MODELS = frozenset(one.model for one in TABLES)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from reporting.study_pages import help_views, previews, upload_views, views
+from reporting.study_pages import help_views, job_views, previews, upload_views, views
 
 urlpatterns = [
     path("help/<path:page>", help_views.documentation, name="documentation"),
@@ -22,6 +22,8 @@ urlpatterns = [
     path("studies/<slug:slug>/upload/<str:key>/look/", upload_views.upload_look, name="upload-look"),
     path("studies/<slug:slug>/upload/<str:key>/errors.csv", upload_views.errors, name="upload-errors"),
     path("studies/<slug:slug>/separability/", views.separability, name="separability"),
+    path("studies/<slug:slug>/jobs/<slug:kind>/<int:pk>/stop/", job_views.stop, name="stop-job"),
+    path("studies/<slug:slug>/jobs/<slug:kind>/<int:pk>/resume/", job_views.resume, name="resume-job"),
     path("studies/<slug:slug>/instances/", views.instances, name="instances"),
     path("studies/<slug:slug>/instances/<int:pk>/", views.instance_page, name="instance"),
 ]

@@ -172,6 +172,33 @@ def test_job_of_a_dead_worker_goes_back_to_the_queue(kind: Kind) -> None:
 
 
 @every_kind
+@pytest.mark.any_engine
+def test_it_is_stopped_and_resumed_on_its_page_and_by_the_api(kind: Kind) -> None:
+    client = researcher_of(kind)
+    started(kind, client, max_cost="5")
+    at = f"/studies/tea/jobs/{kind.model.kind}/{kind.job.pk}/"
+    assert f'action="{at}stop/"' in client.get(kind.page).content.decode()
+    assert client.post(f"{at}stop/").headers["Location"] == kind.page
+    assert (kind.job.status, kind.job.is_busy) == ("stopped", False)
+    assert work.do_job.func(kind.model._meta.label, kind.job.pk) == ""
+    assert f'action="{at}resume/"' in client.get(kind.page).content.decode()
+    assert client.post(f"{at}resume/", {"max_cost": "much"}).status_code == 422
+    assert client.post(f"{at}resume/", {"max_cost": "9"}).headers["Location"] == kind.page
+    assert (kind.job.status, kind.job.max_cost) == ("queued", 9)
+
+    api = "/api/v1/studies/tea/jobs/"
+    (row,) = client.get(api).json()
+    assert (row["kind"], row["status"], row["seconds_left"]) == (kind.model.kind, "queued", None)
+    assert client.post(f"/api/v1{at}stop/").json()["status"] == "stopped"
+    assert client.post(f"/api/v1{at}resume/").json()["status"] == "queued"
+    assert (kind.job.max_cost, client.get(f"/api/v1{at}").json()["id"]) == (None, kind.job.pk)
+    kind.model._default_manager.update(status="done", ended_at=timezone.now())
+    assert client.post(f"/api/v1{at}resume/").json()["status"] == "done"
+    assert client.post(f"/api/v1{at}stop/").json()["status"] == "done"
+    assert client.get(f"{api}none/1/").status_code == 404
+
+
+@every_kind
 def test_lease_is_renewed_and_stopping_reaches_the_work(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     started(kind, researcher_of(kind))
     monkeypatch.setattr(work, "BEAT_SECONDS", 0.01)

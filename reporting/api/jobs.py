@@ -1,0 +1,78 @@
+"""Jobs of every kind in the API: their progress, stopping and resuming them."""
+
+from decimal import Decimal
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from annotation.api.bodies import read
+from annotation.api.reasons import WithMessage
+from annotation.api.study_serializers import refusals
+from annotation.jobs.work import find_job, jobs_of, stop_job
+from annotation.models.jobs import Job
+from judging.jobs.bounds import resume_job
+from reporting.api.rows import WORK
+
+JOB = r"jobs/(?P<kind>[a-z-]+)/(?P<pk>\d+)"
+
+
+class JobSerializer(WithMessage):
+    """Long work, and how far it is."""
+
+    kind = serializers.CharField(read_only=True)
+    id = serializers.IntegerField(read_only=True)
+    name = serializers.CharField(source="__str__", read_only=True)
+    status = serializers.ChoiceField(choices=Job.Status.choices, read_only=True)
+    done = serializers.IntegerField(read_only=True)
+    total = serializers.IntegerField(read_only=True)
+    rate = serializers.FloatField(read_only=True, allow_null=True, help_text="Done a second, while it is at work.")
+    seconds_left = serializers.FloatField(read_only=True, allow_null=True)
+    created_at = serializers.DateTimeField(read_only=True)
+    ended_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="When it was done.")
+
+
+class ResumeSerializer(serializers.Serializer[Any]):
+    """The cap from now on; null or left out: none."""
+
+    max_cost = serializers.DecimalField(
+        required=False, default=None, allow_null=True, max_digits=12, decimal_places=6, min_value=Decimal(0)
+    )
+
+
+class StudyJobs(GenericViewSet[Any]):
+    """Long work on a study, of every kind."""
+
+    @extend_schema(responses={200: JobSerializer(many=True), **refusals()}, filters=False)
+    @action(**WORK)
+    def jobs(self, request: Request, slug: str) -> Response:
+        """List the jobs of a study, the latest first."""
+        return Response(JobSerializer(jobs_of(self.get_object()), many=True).data)
+
+    @extend_schema(responses={200: JobSerializer, **refusals()}, filters=False)
+    @action(**WORK, url_path=JOB)
+    def job(self, request: Request, slug: str, kind: str, pk: str) -> Response:
+        """Return a job."""
+        return Response(JobSerializer(find_job(self.get_object(), kind, int(pk))).data)
+
+    @extend_schema(request=None, responses={202: JobSerializer, **refusals(409)})
+    @action(**WORK, methods=["post"], url_path=f"{JOB}/stop")
+    def stop_job(self, request: Request, slug: str, kind: str, pk: str) -> Response:
+        """Stop a job between two calls; one that has ended stays as it is."""
+        stop_job(find_job(self.get_object(), kind, int(pk)))
+        return self._job(kind, pk)
+
+    @extend_schema(request=ResumeSerializer, responses={202: JobSerializer, **refusals(409, 413, 422)})
+    @action(**WORK, methods=["post"], url_path=f"{JOB}/resume")
+    def resume_job(self, request: Request, slug: str, kind: str, pk: str) -> Response:
+        """Queue a job that stopped, within another cap; nothing changes while it is under way, or once it is done."""
+        resume_job(find_job(self.get_object(), kind, int(pk)), read(ResumeSerializer, request)["max_cost"])
+        return self._job(kind, pk)
+
+    def _job(self, kind: str, pk: str) -> Response:
+        job = find_job(self.get_object(), kind, int(pk))
+        return Response(JobSerializer(job).data, status=status.HTTP_202_ACCEPTED)

@@ -1,0 +1,36 @@
+"""Stopping and resuming a job of any kind."""
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from annotation.core.actions import filled
+from annotation.jobs.work import find_job, stop_job
+from annotation.members.permissions import POST, READERS, study_view
+from annotation.models import Study
+from judging.core.fields import CapField
+from judging.jobs.bounds import resume_job
+
+
+class ResumeForm(forms.Form):
+    """The cap of a job from now on."""
+
+    max_cost = CapField()
+
+
+@study_view(*READERS, methods=POST)
+def stop(request: HttpRequest, study: Study, *, kind: str, pk: int) -> HttpResponse:
+    """Stop a job."""
+    job = find_job(study, kind, pk)
+    stop_job(job)
+    return redirect(job.page, study.slug)
+
+
+@study_view(*READERS, methods=POST)
+def resume(request: HttpRequest, study: Study, *, kind: str, pk: int) -> HttpResponse:
+    """Queue a job that stopped, within another cap."""
+    job = find_job(study, kind, pk)
+    is_queued = resume_job(job, filled(ResumeForm, request.POST).cleaned_data["max_cost"])
+    messages.success(request, "A worker will take it up." if is_queued else "It has ended, or is under way already.")
+    return redirect(job.page, study.slug)
