@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.bodies import read
-from annotation.api.reasons import MESSAGE
+from annotation.api.reasons import MESSAGE, WithMessage
 from annotation.api.study_serializers import refusals
 from annotation.jobs.work import queue_job
 from annotation.members.permissions import READERS, find_study
@@ -57,7 +57,7 @@ class NewAuditSerializer(AuditSerializer):
     )
 
 
-class JudgeAuditSerializer(serializers.ModelSerializer[JudgeAudit]):
+class JudgeAuditSerializer(WithMessage, serializers.ModelSerializer[JudgeAudit]):
     """A stress test."""
 
     study = serializers.CharField(source="study.slug", read_only=True)

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from annotation.api.bodies import read, require_manager, user_of
-from annotation.api.reasons import MESSAGE
+from annotation.api.reasons import MESSAGE, WithMessage
 from annotation.api.study_serializers import refusals
 from annotation.models import Study
 from reporting.api.file_choices import NewFileSerializer, estimated, options_of, refuse_unknown_names
@@ -31,7 +31,7 @@ FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv when lef
 ROWS: Any = {(200, kind.partition(";")[0]): OpenApiTypes.BINARY for kind in CONTENT_TYPES.values()}
 
 
-class MadeFileSerializer(serializers.ModelSerializer[MadeFile]):
+class MadeFileSerializer(WithMessage, serializers.ModelSerializer[MadeFile]):
     """A file that the worker makes, and how far it is."""
 
     study = serializers.CharField(source="study.slug", read_only=True)
