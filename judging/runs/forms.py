@@ -23,15 +23,17 @@ from judging.core.fields import (
     ParametersField,
     SeedField,
     StartLimitField,
+    endpoint_field,
     or_all,
 )
 from judging.core.visibility import prompt_files_of
 from judging.methods import AskingMethod, Baseline, find_method, method_names
-from judging.models import Endpoint, Judge, JudgeRun, Judgment, PromptFile
-from judging.runs.judges import check_fit
+from judging.models import Judge, JudgeRun, Judgment, PromptFile
+from judging.runs.judges import MOST_REPEATS, check_fit
 from judging.runs.method_groups import RECOMMENDED, method_choices
 from judging.runs.pair_filters import PairFilter
 from judging.runs.provider_batches.files import MOST_REQUESTS
+from judging.wordings.prompt_files import VERSIONED
 from judging.wordings.prompt_text import LONGEST
 
 
@@ -40,10 +42,22 @@ def runnable_methods() -> list[str]:
     return [name for name in method_names() if isinstance(find_method(name), AskingMethod | Baseline)]
 
 
-class JudgeForm(forms.Form):
-    """A new judge."""
+class PromptField(forms.ModelChoiceField[PromptFile]):
+    """A prompt file, by its primary key or as NAME.vVERSION."""
 
-    FIRST = ("name", "method", "endpoint", "order")
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(PromptFile.objects.all(), **settings)
+
+    def to_python(self, value: Any) -> Any:
+        """Return the prompt file."""
+        if matched := VERSIONED.fullmatch(str(value)):
+            prompt = PromptFile.objects.filter(**matched.groupdict()).first()
+            value = prompt.pk if prompt else value
+        return super().to_python(value)
+
+
+class JudgeSettings(forms.Form):
+    """A new judge."""
 
     name = ShortNameField(
         max_length=80,
@@ -51,14 +65,11 @@ class JudgeForm(forms.Form):
         help_text="Under which findings list it.",
     )
     method = forms.ChoiceField(
-        choices=[], initial=RECOMMENDED, label="Method", help_text="What is asked, and how it is read: see below."
+        choices=lambda: [(name, name) for name in method_names()],
+        label="Method",
+        help_text="What is asked, and how it is read.",
     )
-    endpoint = forms.ModelChoiceField(
-        Endpoint.objects.all(),
-        required=False,
-        label="Endpoint",
-        empty_label="none (baselines)",
-    )
+    endpoint = endpoint_field(required=False, empty_label="none (baselines)", help_text="A baseline needs none.")
     order = forms.ChoiceField(
         choices=Judge.OrderPolicy.choices, initial=Judge.OrderPolicy.RANDOM, label="Order of the texts"
     )
@@ -71,7 +82,7 @@ class JudgeForm(forms.Form):
     repeats = forms.IntegerField(
         label="Repeats",
         min_value=1,
-        max_value=100,
+        max_value=MOST_REPEATS,
         initial=1,
         help_text=(
             "How often each presentation is asked, at temperature 0.7 where the method would ask at 0, unless the parameters "
@@ -83,12 +94,17 @@ class JudgeForm(forms.Form):
         label="Ask the negated question too",
         help_text="Which text is worse? Shows negation invariance; findings count the plain question.",
     )
-    task = forms.ChoiceField(choices=[], required=False, label="Task", help_text="Whose wording is used.")
-    prompt_file = forms.ModelChoiceField(
-        PromptFile.objects.none(),
+    task = forms.ChoiceField(
+        choices=[("", "the study’s own"), *TaskKind.choices],
+        required=False,
+        label="Task",
+        help_text="Whose wording is used.",
+    )
+    prompt_file = PromptField(
         required=False,
         label="Prompt of your own",
         empty_label="none: the method’s own",
+        help_text="A request names it as NAME.vVERSION.",
     )
     family = forms.CharField(
         max_length=100, required=False, label="Family", help_text="The model's family, as on systems."
@@ -100,8 +116,7 @@ class JudgeForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text="Sent before each call, as the system’s message.",
     )
-    table_endpoint = forms.ModelChoiceField(
-        Endpoint.objects.all(),
+    table_endpoint = endpoint_field(
         required=False,
         label="Endpoint of the tables",
         empty_label="none: the judge’s own",
@@ -121,13 +136,32 @@ class JudgeForm(forms.Form):
     )
     seed = SeedField(required=False, help_text="Draws the orders and the samples. Empty: any, recorded.")
 
-    def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        judges: QuerySet[Judge] | None = None,
+        prompts: QuerySet[PromptFile] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self.judges = judges
+        self.judges = Judge.objects.all() if judges is None else judges
+        if prompts is not None:
+            self.fields["prompt_file"].queryset = prompts  # type: ignore[attr-defined]
+
+    def clean_name(self) -> str:
+        """Refuse the name of another group's judge."""
+        return free_name(str(self.cleaned_data["name"]), self.judges)
+
+
+class JudgeForm(JudgeSettings):
+    """A new judge, on the page of a study."""
+
+    FIRST = ("name", "method", "endpoint", "order")
+
+    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
+        super().__init__(*args, prompts=prompt_files_of(study.group), **kwargs)
         fields: dict[str, Any] = self.fields
-        fields["method"].choices = method_choices
-        fields["task"].choices = [("", "the study’s own"), *TaskKind.choices]
-        fields["prompt_file"].queryset = prompt_files_of(study.group)
+        fields["method"].choices, fields["method"].initial = method_choices, RECOMMENDED
         where = format_html('<a href="{}">{}</a>', reverse("judging:endpoints"), "Endpoints")
         fields["endpoint"].help_text = format_html("Set up by site admins under {}; a baseline needs none.", where)
 
@@ -145,10 +179,6 @@ class JudgeForm(forms.Form):
     def is_further_wrong(self) -> bool:
         """Tell whether a field that is folded has errors."""
         return any(field.errors for field in self.further)
-
-    def clean_name(self) -> str:
-        """Refuse the name of another group's judge."""
-        return free_name(str(self.cleaned_data["name"]), self.judges)
 
     def clean(self) -> dict[str, Any]:
         """Refuse settings that don't fit together."""
@@ -201,7 +231,7 @@ def settled(judges: QuerySet[Judge]) -> QuerySet[Judge]:
 def free_name(name: str, judges: QuerySet[Judge]) -> str:
     """Refuse the name of a judge that is not among these."""
     if not judges.filter(name=name).exists() and Judge.objects.filter(name__iexact=name).exists():
-        raise forms.ValidationError("This name is taken. Please choose another.")
+        raise forms.ValidationError("This name is taken. Please choose another.", code="taken")
     return name
 
 

@@ -14,59 +14,28 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import F, read, read_form, texts_of
+from annotation.api.bodies import F, body_of, read, read_form, schema_of, texts_of
 from annotation.api.study_serializers import refusals
 from annotation.core.errors import BadFields
 from annotation.members.permissions import READERS, find_study
 from annotation.models import Study
-from annotation.models.studies import TaskKind
 from annotation.questions.questions import MAIN
 from annotation.studies.questions import find_question
 from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
 from judging.core.visibility import judges_seen_by, prompt_files_seen_by
-from judging.endpoints.services import find_endpoint
-from judging.models import Judge, JudgeRun
+from judging.models import JudgeRun
 from judging.runs.estimates import estimate
-from judging.runs.judges import MOST_REPEATS, add_judge
+from judging.runs.forms import JudgeSettings
+from judging.runs.judges import add_judge
 from judging.runs.pair_filters import PairFilter
 from judging.runs.provider_batches.files import MOST_REQUESTS
 from judging.runs.reopening import queue_retry
 from judging.runs.services import cancel_run, find_batch, pause_run, queue_run, resume_run, run_again
 from judging.runs.status import report_on
 from judging.wordings.prompt_files import VERSIONED
-from judging.wordings.prompt_text import LONGEST
 from reporting.api.serializers import JudgeRunSerializer, JudgeSerializer
 
-
-class NewJudgeSerializer(serializers.Serializer[Any]):
-    """A judge to be added."""
-
-    name = serializers.SlugField(max_length=80)
-    method = serializers.CharField(max_length=40, help_text="A judging method, as `run_judge` names it.")
-    endpoint = serializers.CharField(required=False, max_length=80, help_text="Not for baselines, which ask no model.")
-    order = serializers.ChoiceField(choices=Judge.OrderPolicy.choices, required=False)
-    combine = serializers.ChoiceField(choices=Judge.Combine.choices, required=False)
-    repeats = serializers.IntegerField(
-        required=False,
-        min_value=1,
-        max_value=MOST_REPEATS,
-        help_text="Asked at temperature 0.7 where the method would ask at 0, unless `params` say otherwise.",
-    )
-    negated = serializers.BooleanField(required=False)
-    task = serializers.ChoiceField(choices=TaskKind.choices, required=False, help_text="The study's own when left out.")
-    prompt_file = serializers.CharField(required=False, max_length=100, help_text="NAME.vVERSION of an own wording.")
-    family = serializers.CharField(required=False, max_length=100)
-    system_prompt = serializers.CharField(required=False, max_length=LONGEST, help_text="Sent before each call.")
-    table_endpoint = serializers.CharField(
-        required=False, max_length=80, help_text="sc2: makes the tables; `endpoint` gives the verdict."
-    )
-    table_variant = serializers.CharField(
-        required=False,
-        max_length=40,
-        help_text="sc2: of the study's stored tables, shown in place of tables of its own.",
-    )
-    params: Any = serializers.DictField(required=False, help_text="Parameters and options of the method.")
-    seed = serializers.IntegerField(required=False, min_value=0, max_value=MOST_SEED)
+NewJudgeSerializer = schema_of(JudgeSettings, "NewJudge", "A judge to be added.")
 
 
 class JudgeSetup(GenericViewSet[Any]):
@@ -78,15 +47,10 @@ class JudgeSetup(GenericViewSet[Any]):
     )
     def create(self, request: Request) -> Response:
         """Add a judge; adding the same again changes nothing."""
-        data = read(NewJudgeSerializer, request)
-        seen = judges_seen_by(request.user)
-        if Judge.objects.filter(name=data["name"]).exists() and not seen.filter(name=data["name"]).exists():
-            raise BadFields({"name": ["This name is taken."]})
-        for name in {"endpoint", "table_endpoint"} & set(data):
-            data[name] = find_endpoint(data[name])
-        if "prompt_file" in data:
-            data["prompt_file"] = find_prompt(request.user, data["prompt_file"])
-        judge, is_new = add_judge(**data)
+        user = request.user
+        prompts = prompt_files_seen_by(user)
+        form = read_form(JudgeSettings, body_of(request), judges=judges_seen_by(user), prompts=prompts)
+        judge, is_new = add_judge(**form.cleaned_data)
         return Response(JudgeSerializer(judge).data, status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
 
 

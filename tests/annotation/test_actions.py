@@ -23,6 +23,7 @@ class Doors:
     """How an action is asked for at its three doors, with valid values.
 
     flags : what the command calls a field, where it is not the field's name
+    form  : its name in the page's context
     """
 
     address: str
@@ -32,6 +33,7 @@ class Doors:
     command: list[str]
     flags: Mapping[str, str] = field(default_factory=dict)
     is_read: bool = False
+    form: str = "form"
 
 
 SYSTEMS = ["alpha", "beta"]
@@ -68,6 +70,14 @@ DOORS = {
         ENDPOINT,
         ["add_endpoint", "far", "--base-url=https://models.example/v1", "--model=big"],
         {"timeout_seconds": "--timeout"},
+    ),
+    "add judge": Doors(
+        "/studies/study/judges/new/",
+        {"name": "jo", "method": "coin", "order": "random", "combine": "tie", "repeats": "1"},
+        "/api/v1/judges/",
+        {"name": "jo", "method": "coin"},
+        ["add_judge", "jo", "--method=coin"],
+        form="judge_form",
     ),
     "extend batch": Doors(
         "/studies/study/batches/{batch}/extend/",
@@ -114,6 +124,14 @@ CASES = [
     ("add endpoint", "tokens_per_minute", 2**31, "max_value"),
     ("add endpoint", "timeout_seconds", 86_401, "max_value"),
     ("add endpoint", "base_url", "x" * 501, "max_length"),
+    ("add judge", "method", "oracle", "invalid_choice"),
+    ("add judge", "endpoint", "nobody", "invalid_choice"),
+    ("add judge", "order", "up", "invalid_choice"),
+    ("add judge", "repeats", 101, "max_value"),
+    ("add judge", "task", "poetry", "invalid_choice"),
+    ("add judge", "family", "x" * 101, "max_length"),
+    ("add judge", "table_variant", "x" * 41, "max_length"),
+    ("add judge", "seed", 2**31, "max_value"),
     ("extend batch", "more_raters", -1, "min_value"),
     ("extend batch", "more_raters", 1001, "max_value"),
     ("extend batch", "reason", "", "required"),
@@ -146,6 +164,6 @@ def test_the_three_doors_refuse_a_value_alike(
     refused = caught.value.__cause__
     assert isinstance(refused, BadFields)
     assert (page.status_code, answer.status_code) == (422, 422)
-    assert page.context["form"].errors.get_json_data()[name][0]["code"] == code
+    assert page.context[doors.form].errors.get_json_data()[name][0]["code"] == code
     assert refused.codes == {name: [code]}
-    assert page.context["form"].errors[name] == answer.json()["fields"][name] == refused.fields[name]
+    assert page.context[doors.form].errors[name] == answer.json()["fields"][name] == refused.fields[name]

@@ -174,7 +174,7 @@ def test_judge_is_added_by_form_with_all_that_can_be_set(researcher: Client, stu
     endpoint = make_endpoint(name="other")
     wanted = {
         **data,
-        "endpoint": endpoint.pk,
+        "endpoint": endpoint.name,
         "repeats": 3,
         "negated": "on",
         "task": "dialogue",
@@ -213,7 +213,7 @@ def test_judge_is_added_by_form_with_all_that_can_be_set(researcher: Client, stu
 def test_bad_judge_form_is_shown_again_with_what_is_wrong(
     researcher: Client, study: Study, wrong: dict[str, object], told: list[str]
 ) -> None:
-    data = {"name": "jo", "method": "direct", "endpoint": make_endpoint().pk, "order": "ab", "combine": "tie"}
+    data = {"name": "jo", "method": "direct", "endpoint": make_endpoint().name, "order": "ab", "combine": "tie"}
     answer = researcher.post(reverse("judging:new-judge", args=["tea"]), {**data, "repeats": 1, **wrong})
     assert answer.status_code == 422
     page = answer.content.decode()
