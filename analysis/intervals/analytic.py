@@ -90,7 +90,8 @@ def ratio_spreads(rows: npt.ArrayLike, instance: npt.ArrayLike, group: npt.Array
     sums = cluster_sums(table, index)
 
     def total(values: FloatArray) -> FloatArray:
-        return np.bincount(of_sums, values, minlength=n_groups)
+        of_groups: FloatArray = np.bincount(of_sums, weights=values, minlength=n_groups)
+        return of_groups
 
     units, is_counted = total(sums[:, 1]), sums[:, 1] > 0
     value = ratio(np.stack([total(sums[:, 0]), units], axis=1))

@@ -118,7 +118,7 @@ def elo_of_rows(
     defined = checked[0].known
     # A row has its systems and score as one code, and half of k for each weight. Rounds look up rows at random, so that both
     # are small. The row after the last changes nothing, nor does a missing score.
-    code_of_row = np.zeros(len(defined) + 1, dtype=np.min_scalar_type(n_systems**2 * 3))
+    code_of_row = np.zeros(len(defined) + 1, dtype=np.int32)
     code_of_row[:-1][defined] = (checked[0].a * n_systems + checked[0].b) * 3 + 2 * checked[0].score_a
     limit_of_row = np.zeros((len(defined) + 1, len(checked)))
     limit_of_row[:-1][defined] = np.stack([of.weight * (k / POINTS / 4) for of in checked], axis=1)

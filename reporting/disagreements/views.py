@@ -18,8 +18,7 @@ from reporting.disagreements.choosing import PageFilters, asked_of, chosen, size
 from reporting.disagreements.opened import opened
 from reporting.disagreements.pair_table import PairTable
 from reporting.disagreements.reading import read_table
-from reporting.findings.data.asked import judge_names, query_of
-from reporting.findings.data.selection import selection_of
+from reporting.findings.data.asked import judge_names, query_of, selection_of
 
 A_PAGE = 20
 KINDS = {

@@ -20,14 +20,13 @@ from annotation.studies.sources import source_counts
 from reporting.core.charts import Spec
 from reporting.core.kept import Kept
 from reporting.findings.charts.common import EVERYONE
-from reporting.findings.data.asked import chart_url, query_of
+from reporting.findings.data.asked import chart_url, query_of, selection_of
 from reporting.findings.data.inputs import Filters
-from reporting.findings.data.selection import selection_of
 from reporting.findings.data.separability_bins import lacks_separability
 from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, by_section, draw, everyone_in, figure
 from reporting.findings.sections import amendments_shown, page_sections
 from reporting.findings.sections.configurations import configuration_section, data_section
-from reporting.findings.sections.raters import raters_section
+from reporting.findings.sections.people import raters_section
 from reporting.findings.snapshots import Snapshot
 
 CONFIGURATIONS_PER_PAGE = 10

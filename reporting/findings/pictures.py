@@ -10,7 +10,7 @@ from reporting.core.charts import Findings, Spec, size_of, why_empty
 from reporting.core.pictures import FILES, picture
 from reporting.core.raters import PEOPLE
 from reporting.core.text import counted
-from reporting.findings.charts import agreement, confusion, judges, rankings, separability, stacks
+from reporting.findings.charts import agreement, judges, rankings, separability, stacks
 from reporting.findings.charts.common import EVERYONE, for_page, interval_note, nothing
 from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair
 
@@ -151,7 +151,7 @@ OF_STUDY = {
     ),
     "people-confusion": PictureKind(
         "raters",
-        confusion.people_confusion,
+        agreement.people_confusion,
         (
             "Table of coloured cells: how each person rates where the model of Dawid and Skene says A, tie or B, in percent. "
             "The numbers are in the table below."
@@ -224,7 +224,7 @@ OF_CONFIGURATION = {
     ),
     "confusion": PictureKind(
         "judges",
-        confusion.majority_confusion,
+        agreement.majority_confusion,
         (
             "Tables of coloured cells, one for each rater: verdicts where the majority of people says A, tie or B, in percent. "
             "The numbers are in the CSV."

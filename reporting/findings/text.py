@@ -9,7 +9,7 @@ from annotation.core.tables import fixed
 from reporting.core.text import counted as count
 from reporting.core.text import estimate_text, printable
 from reporting.findings.configurations.rater_findings import has_one_pair
-from reporting.findings.data.selection import selection_text
+from reporting.findings.data.asked import selection_text
 from reporting.findings.measures import measures
 from reporting.findings.raters.raters_table import flag_text
 from reporting.findings.sections.data_table import p_text

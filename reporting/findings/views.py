@@ -19,9 +19,8 @@ from annotation.models import Study
 from reporting.core.pictures import chart_response, theme_of
 from reporting.core.questions import question_choice
 from reporting.exports.files import LINES
-from reporting.findings.data.asked import filters_of, query_of
+from reporting.findings.data.asked import filters_of, offered, query_of, selection_of
 from reporting.findings.data.inputs import Filters
-from reporting.findings.data.selection import offered, selection_of
 from reporting.findings.page import body, picture_spec
 from reporting.findings.pictures import KINDS as PICTURES
 from reporting.findings.pictures import OF_CONFIGURATION, WIDTHS

@@ -11,9 +11,8 @@ from annotation.core.http import as_download, is_htmx
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from reporting.core.questions import question_choice
-from reporting.findings.data.asked import filters_of, query_of
+from reporting.findings.data.asked import filters_of, query_of, selection_of
 from reporting.findings.data.inputs import Filters
-from reporting.findings.data.selection import selection_of
 from reporting.findings.page import figure_of
 from reporting.findings.sections.rankings import rankings_section
 from reporting.findings.snapshots import snapshot_of

@@ -82,7 +82,9 @@ class VoteTable:
 
     def rows_by_person(self) -> list[IntArray]:
         """Return the rows of each person, in the order of the votes."""
-        return rows_by_code(self.person, len(self.people))
+        order = np.argsort(self.person, kind="stable")
+        ends = np.cumsum(np.bincount(self.person, minlength=len(self.people)))
+        return np.split(order, ends)[: len(self.people)]
 
 
 def vote_table(everything: Sequence[ConfigurationData], bins: Bins | None = None) -> VoteTable:
@@ -138,12 +140,6 @@ def vote_table(everything: Sequence[ConfigurationData], bins: Bins | None = None
         seconds=_joined(one.seconds for one in rated)[rows],
         missing={name: len(verdicts[name]) - len(known[name]) for name in raters},
     )
-
-
-def rows_by_code(codes: IntArray, n: int) -> list[IntArray]:
-    """Return the places of each code from 0 to n - 1, ascending."""
-    order = np.argsort(codes, kind="stable")
-    return np.split(order, np.cumsum(np.bincount(codes, minlength=n))[:-1]) if n else []
 
 
 def _instance_codes(everything: Sequence[ConfigurationData]) -> tuple[IntArray, ...]:

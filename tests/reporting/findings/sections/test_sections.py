@@ -14,9 +14,8 @@ from annotation.models import System
 from annotation.templatetags.tables import cell, table_rows
 from judging.models import Judge
 from reporting.findings.sections.data_table import by_bin, p_text
-from reporting.findings.sections.people import _kappa_note, separability_section
+from reporting.findings.sections.people import SORTS, _columns, _kappa_note, separability_section
 from reporting.findings.sections.rankings import first_text, rankings_section
-from reporting.findings.sections.raters import SORTS, _columns
 from tests.factories import signed_in
 from tests.reporting.builders import GOLDEN, build_golden, build_study, build_user, judge, separate
 
