@@ -90,8 +90,7 @@ def ratio_spreads(rows: npt.ArrayLike, instance: npt.ArrayLike, group: npt.Array
     sums = cluster_sums(table, index)
 
     def total(values: FloatArray) -> FloatArray:
-        of_groups: FloatArray = np.bincount(of_sums, weights=values, minlength=n_groups)
-        return of_groups
+        return np.bincount(of_sums, weights=values, minlength=n_groups).astype(np.float64)
 
     units, is_counted = total(sums[:, 1]), sums[:, 1] > 0
     value = ratio(np.stack([total(sums[:, 0]), units], axis=1))

@@ -133,7 +133,7 @@ def elo_of_rows(
     items, both_items = ratings.view(item)[:, 0], both.view(item)[..., 0]
     step = max(1, STEP_CELLS // max(1, change.size))
     for begin in range(0, rows.shape[1], step):
-        block = np.ascontiguousarray(rows[:, begin : begin + step].T)
+        block = rows[:, begin : begin + step].T.copy()
         codes, limits = code_of_row.take(block), limit_of_row.take(block, axis=0)
         places = systems[:, codes].swapaxes(0, 1) + start
         gains = limits * sign[codes][..., np.newaxis]
