@@ -74,6 +74,7 @@ def made(
     )
 
 
+@pytest.mark.any_engine
 def test_every_text_is_asked_about_once_and_all_lists_together(study: Study, endpoint: Endpoint) -> None:
     client = Answering()
     version, is_new, usage = made(study, endpoint, client)
@@ -83,6 +84,7 @@ def test_every_text_is_asked_about_once_and_all_lists_together(study: Study, end
     assert sorted(Completion.objects.values_list("kind", flat=True)) == ["aspects-extract"] * 8 + ["aspects-merge"]
 
 
+@pytest.mark.any_engine
 def test_origin_says_all_that_it_came_of(study: Study, endpoint: Endpoint) -> None:
     client = Answering()
     version, *_ = made(study, endpoint, client, seed=3, params={"max_tokens": 300})
@@ -122,6 +124,7 @@ def test_same_again_asks_nothing_and_is_the_same_version(study: Study, endpoint:
     assert (again.pk, is_new, usage.calls, usage.cached, client.bodies) == (first.pk, False, 0, 9, [])
 
 
+@pytest.mark.any_engine
 def test_more_pairs_ask_about_the_further_ones_only(study: Study, endpoint: Endpoint) -> None:
     made(study, endpoint, Answering())
     client = Answering()
@@ -129,6 +132,7 @@ def test_more_pairs_ask_about_the_further_ones_only(study: Study, endpoint: Endp
     assert (str(version), is_new, len(client.bodies)) == ("summarization.v2", True, 2 * 2 + 1)
 
 
+@pytest.mark.any_engine
 def test_same_after_an_edit_brings_the_distilled_ones_back(study: Study, endpoint: Endpoint) -> None:
     made(study, endpoint, Answering())
     edit_aspects(study, aspects=["tone"], by="rea")
@@ -145,18 +149,21 @@ def test_sample_is_drawn_from_the_seed_and_grows(study: Study) -> None:
     assert len(set(sample_of(study, pairs=50, seed=0).materials)) == 20
 
 
+@pytest.mark.any_engine
 def test_text_in_several_pairs_is_asked_about_once(study: Study) -> None:
     pair = Pair.objects.filter(index=0).earliest("pk")
     pair.matchup.pairs.filter(index=1).update(generation_a=pair.generation_a)
     assert len(sample_of(study, pairs=10, seed=0).materials) == 19
 
 
+@pytest.mark.any_engine
 def test_empty_texts_are_left_out_and_counted(study: Study) -> None:
     Generation.objects.filter(index=0, system__name="wren").update(text="  ")
     sample = sample_of(study, pairs=10, seed=0)
     assert (len(sample.materials), sample.empty) == (15, 5)
 
 
+@pytest.mark.any_engine
 def test_nothing_is_drawn_from_an_empty_study_or_by_a_senseless_number(study: Study) -> None:
     with pytest.raises(BadSettings, match="no pairs to distil"):
         sample_of(make_study("empty", instances=0), pairs=4, seed=0)
@@ -187,6 +194,7 @@ def test_distilling_from_nothing_readable_says_so_and_keeps_nothing(study: Study
     assert not AspectSet.objects.exists()
 
 
+@pytest.mark.any_engine
 def test_stopped_one_resumes_with_what_is_missing(study: Study, endpoint: Endpoint) -> None:
     stop = StopFlag()
 
@@ -207,6 +215,7 @@ def test_stopped_one_resumes_with_what_is_missing(study: Study, endpoint: Endpoi
     assert (len(rest.bodies), usage.cached) == (9 - kept, kept)
 
 
+@pytest.mark.any_engine
 def test_forecast_counts_exactly_and_knows_what_is_there(study: Study, endpoint: Endpoint) -> None:
     before = estimate_distilling(study, endpoint=endpoint, pairs=4)
     assert {kind.kind: kind.calls for kind in before.kinds} == {"aspects-extract": 8, "aspects-merge": 1}
@@ -218,6 +227,7 @@ def test_forecast_counts_exactly_and_knows_what_is_there(study: Study, endpoint:
     assert (after.calls, after.cached, after.cost) == (0, 9, 0)
 
 
+@pytest.mark.any_engine
 def test_tasks_own_aspects_hold_until_there_is_a_version(study: Study) -> None:
     assert current_aspects(study) == (list(find_task("summarization").aspects), "summarization (built in)")
     edit_aspects(study, aspects=["tone", "order"], by="rea")
@@ -225,6 +235,7 @@ def test_tasks_own_aspects_hold_until_there_is_a_version(study: Study) -> None:
     assert current_aspects(study) == (["tone", "facts"], "summarization.v2")
 
 
+@pytest.mark.any_engine
 def test_versions_are_those_of_the_group_and_the_kind_of_texts(study: Study) -> None:
     edit_aspects(study, aspects=["tone"], by="rea")
     assert current_aspects(make_study("second"))[1] == "summarization.v1"

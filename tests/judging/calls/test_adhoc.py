@@ -100,6 +100,7 @@ def test_same_again_asks_nothing(endpoint: Endpoint) -> None:
     assert (again.usage.calls, again.usage.cached, again.usage.total.cost) == (0, 2, 0)
 
 
+@pytest.mark.any_engine
 def test_names_in_the_cache_are_those_of_a_judges_requests() -> None:
     judge = make_judge()
     assert judge.endpoint is not None
@@ -108,12 +109,14 @@ def test_names_in_the_cache_are_those_of_a_judges_requests() -> None:
     assert AdhocRequests(judge.endpoint).request(call, repeat=0, attempt=1).key == theirs.key
 
 
+@pytest.mark.any_engine
 def test_same_question_twice_in_a_round_is_asked_once(endpoint: Endpoint) -> None:
     client = ScriptedClient(["one"])
     assert held(procedure(asked("a", "a")), endpoint, client).result == ["one", "one"]
     assert len(client.bodies) == 1
 
 
+@pytest.mark.any_engine
 def test_unreadable_answer_is_asked_again_with_another_seed(endpoint: Endpoint) -> None:
     client = ScriptedClient(["not one", "not two", "three"])
     found = held(procedure(asked("a")), endpoint, client)
@@ -122,11 +125,13 @@ def test_unreadable_answer_is_asked_again_with_another_seed(endpoint: Endpoint) 
     assert held(procedure(asked("a")), endpoint, ScriptedClient()).usage.cached == 3
 
 
+@pytest.mark.any_engine
 def test_question_that_is_optional_is_gone_without(endpoint: Endpoint) -> None:
     found = held(procedure(asked("a", optional=True)), endpoint, ScriptedClient(then="not one"))
     assert (found.result, found.usage.calls) == ([None], 3)
 
 
+@pytest.mark.any_engine
 def test_question_that_is_needed_ends_it(endpoint: Endpoint) -> None:
     with pytest.raises(UnparsedVerdict, match="not one word: not one"):
         held(procedure(asked("a")), endpoint, ScriptedClient(then="not one"))
@@ -141,11 +146,13 @@ def test_refusal_is_kept_and_never_reused(endpoint: Endpoint) -> None:
         held(procedure(asked("a")), endpoint, ScriptedClient(then="I'm sorry, but I can't do that."))
 
 
+@pytest.mark.any_engine
 def test_failure_that_may_pass_is_tried_again(endpoint: Endpoint) -> None:
     found = held(procedure(asked("a")), endpoint, ScriptedClient([TransientFailure("busy"), "one"]))
     assert (found.result, found.usage.calls, found.usage.failed) == (["one"], 1, 0)
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("failure", "told"),
     [
@@ -162,12 +169,14 @@ def test_failure_ends_it_and_what_was_answered_is_kept(endpoint: Endpoint, failu
     assert len(client.bodies) == 1
 
 
+@pytest.mark.any_engine
 def test_rejected_question_is_gone_without_where_it_is_optional(endpoint: Endpoint) -> None:
     client = ScriptedClient(["one", RejectedCall("too long"), "three"])
     found = held(procedure(asked("a", "b", "c", optional=True)), endpoint, client, in_flight=1)
     assert (found.result, found.usage.failed) == (["one", None, "three"], 1)
 
 
+@pytest.mark.any_engine
 @pytest.mark.slow
 @pytest.mark.parametrize("cause", [TOO_LONG, REJECTED])
 def test_rejections_of_requests_alone_stop_nothing(endpoint: Endpoint, cause: str) -> None:
@@ -176,6 +185,7 @@ def test_rejections_of_requests_alone_stop_nothing(endpoint: Endpoint, cause: st
     assert (len(client.bodies), found.usage.failed) == (151, 150)
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize("number", [1, 3])
 def test_optional_questions_of_which_none_got_an_answer_end_it(endpoint: Endpoint, number: int) -> None:
     client = ScriptedClient([RejectedCall("HTTP 400: temperature")] * number)
@@ -183,6 +193,7 @@ def test_optional_questions_of_which_none_got_an_answer_end_it(endpoint: Endpoin
         held(procedure(asked(*"abc"[:number], optional=True)), endpoint, client)
 
 
+@pytest.mark.any_engine
 def test_endpoint_that_is_gone_ends_it_at_once(endpoint: Endpoint) -> None:
     client = ScriptedClient(["one", *[RejectedCall("HTTP 404", request_only=False)] * 9])
     with pytest.raises(RunStopped, match="got no answer: HTTP 404"):
@@ -204,6 +215,7 @@ def test_answers_of_no_use_are_paid_for_and_asked_again_twice(endpoint: Endpoint
     assert (len(client.bodies), Completion.objects.filter(cache_key=None).count()) == (5, 7)
 
 
+@pytest.mark.any_engine
 def test_host_is_checked_before_anything_is_sent(settings: Any) -> None:
     client = ScriptedClient()
     with pytest.raises(RunStopped, match="host is not public"):
@@ -238,6 +250,7 @@ def test_what_was_paid_since_counts_towards_the_cap(endpoint: Endpoint) -> None:
     assert found.usage.total.cost == Decimal("0.054")
 
 
+@pytest.mark.any_engine
 def test_cap_needs_prices() -> None:
     with pytest.raises(BadSettings, match="prices of endpoint stand-in are unknown"):
         held(procedure(asked("a")), make_endpoint(), ScriptedClient(), max_cost=Decimal(1))
@@ -259,6 +272,7 @@ def test_forecast_counts_what_is_asked_and_what_is_there(endpoint: Endpoint) -> 
     assert found.as_dict()["kinds"][0]["kind"] == "aspects"
 
 
+@pytest.mark.any_engine
 def test_forecast_knows_that_an_unreadable_answer_was_given_up(endpoint: Endpoint) -> None:
     held(procedure(asked("a", optional=True)), endpoint, ScriptedClient(then="not one"))
     found = estimate_procedure(
@@ -267,6 +281,7 @@ def test_forecast_knows_that_an_unreadable_answer_was_given_up(endpoint: Endpoin
     assert (found.calls, found.cached) == (0, 3)
 
 
+@pytest.mark.any_engine
 def test_stop_is_heeded_between_calls(endpoint: Endpoint) -> None:
     stop = StopFlag()
 
@@ -281,6 +296,7 @@ def test_stop_is_heeded_between_calls(endpoint: Endpoint) -> None:
     assert 1 <= Completion.objects.count() <= 2
 
 
+@pytest.mark.any_engine
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_over_http_no_more_calls_are_under_way_than_allowed(settings: Any) -> None:

@@ -111,6 +111,7 @@ def test_verdicts_on_further_questions_are_named_by_key(study: Study) -> None:
     assert judgments(selection, judge, question=1).rated.outcomes.verdict.tolist() == [1, -1]
 
 
+@pytest.mark.any_engine
 def test_an_unknown_question_is_refused_by_line_and_names_those_that_are_asked(study: Study) -> None:
     rows = ("i0,0,gpt,ab,a,overall", "i0,0,gpt,ab,a,length", "i1,0,gpt,ab,a,")
     assert refused(*rows, header=f"{HEADER},question") == [
@@ -171,6 +172,7 @@ def test_another_verdict_on_the_same_presentation_is_refused_by_line(study: Stud
     ]
 
 
+@pytest.mark.any_engine
 def test_bad_lines_of_every_kind_are_listed_at_once(study: Study) -> None:
     load("i0,0,gpt,ab,a")
     Judge.objects.create(name="tall", method="longer")
@@ -193,6 +195,7 @@ def test_bad_lines_of_every_kind_are_listed_at_once(study: Study) -> None:
     ]
 
 
+@pytest.mark.any_engine
 def test_every_bad_line_is_listed_and_nothing_is_stored(study: Study) -> None:
     assert refused(
         "i0,0,gpt,ab,a",
@@ -244,6 +247,7 @@ def test_a_study_that_is_not_there_is_named() -> None:
         load("i0,0,gpt,ab,a", slug="nope")
 
 
+@pytest.mark.any_engine
 def test_names_that_are_none_here_are_turned_into_some(study: Study) -> None:
     done = load("i0,0,GPT-4 (CoT),ab,a")
     judge = Judge.objects.get()
@@ -258,6 +262,7 @@ def test_names_that_are_none_here_are_turned_into_some(study: Study) -> None:
     assert judge_name("a/b_c-1 ") == "a-b_c-1"
 
 
+@pytest.mark.any_engine
 def test_a_judge_that_is_run_here_takes_no_verdicts_from_outside(study: Study) -> None:
     Judge.objects.create(name="tall", method="longer")
     assert refused("i0,0,tall,ab,a", "i1,0,tall,ab,a") == [  # of a whole export every line would say the same
@@ -268,6 +273,7 @@ def test_a_judge_that_is_run_here_takes_no_verdicts_from_outside(study: Study) -
     ]
 
 
+@pytest.mark.any_engine
 def test_the_family_of_a_judge_is_kept_and_not_changed(study: Study) -> None:
     header = f"{HEADER},family"
     load("i0,0,gpt,ab,a,openai", header=header)
@@ -281,6 +287,7 @@ def test_the_family_of_a_judge_is_kept_and_not_changed(study: Study) -> None:
     ]
 
 
+@pytest.mark.any_engine
 def test_an_imported_judge_can_not_be_run(study: Study) -> None:
     load("i0,0,gpt,ab,a")
     before = everything()
@@ -315,6 +322,7 @@ def test_columns_that_nothing_is_made_of_are_named(study: Study) -> None:
     assert load("i0,0,gpt,ab,a,x", header=f"{HEADER},mood").unread == ["mood"]
 
 
+@pytest.mark.any_engine
 def test_systems_are_named_where_an_instance_has_more_than_two() -> None:
     make_study("three", instances=1, k=1, systems=("x", "y", "z"))
     header = f"{HEADER},system_a,system_b"
@@ -333,6 +341,7 @@ def test_systems_are_named_where_an_instance_has_more_than_two() -> None:
     ]
 
 
+@pytest.mark.any_engine
 def test_json_lines_are_taken_too(study: Study) -> None:
     data = b'{"instance": "i0", "pair": 0, "judge": "gpt", "order": "ab", "verdict": "a"}\n'
     _, done = import_judgments(data=data, name="f.jsonl", slug="tea")
@@ -400,6 +409,7 @@ def test_wrong_winners_of_published_verdicts_are_listed() -> None:
     ]
 
 
+@pytest.mark.any_engine
 def test_votes_with_a_winner_are_those_of_the_judge_that_is_named() -> None:
     study = make_study("tea", instances=0)
     rows = [InstanceRow(1, "prompt-8", "talk", "Source.", {"heron": ["one"], "wren": ["two"], "gull": ["three"]})]
@@ -436,11 +446,13 @@ def test_the_pair_is_optional_where_an_instance_has_one() -> None:
     assert [row[:3] for row in stored()] == [("i0", 0, "ab"), ("i0", 0, "ba")]
 
 
+@pytest.mark.any_engine
 def test_the_pair_is_needed_where_an_instance_has_several(study: Study) -> None:
     [(line, reason)] = refused("i0,gpt,ab,a", header="instance,judge,order,verdict")
     assert (line, reason) == (2, refusal("pair_not_named", instance="'i0'", number=2))
 
 
+@pytest.mark.any_engine
 def test_judges_that_differ_by_case_only_are_refused_in_one_list(study: Study) -> None:
     load("i0,0,GPT-4,ab,a", "i0,1,\u200bGPT-4\u00a0,ab,a")
     assert [*Judge.objects.values_list("name", flat=True)] == ["GPT-4"]

@@ -127,6 +127,7 @@ def test_pace_is_of_the_last_minute_or_since_the_start() -> None:
     assert pace_of(run, pending=4, now=now).per_second == pytest.approx(1 / 10)
 
 
+@pytest.mark.any_engine
 @pytest.mark.django_db
 def test_figures_look_at_the_plain_question_asked_first() -> None:
     study = make_study(instances=3, k=1)
@@ -147,6 +148,7 @@ def test_figures_look_at_the_plain_question_asked_first() -> None:
     assert (found.negation.value, found.negation.n) == (0.0, 3)
 
 
+@pytest.mark.any_engine
 @pytest.mark.django_db
 def test_a_run_without_a_single_answer_has_undefined_figures() -> None:
     found = figures_of(start_run(study=make_study(instances=1, k=1), judge=make_judge("coin", order="both")))

@@ -39,6 +39,7 @@ KEY_ENVS_REFUSED = [
 ]
 
 
+@pytest.mark.any_engine
 def test_endpoint_is_added_once() -> None:
     assert [add_endpoint(**ENDPOINT)[1], add_endpoint(**ENDPOINT)[1]] == [True, False]
     assert Endpoint.objects.get().base_url == "https://models.example/v1"
@@ -78,6 +79,7 @@ def test_endpoint_on_a_private_network_is_refused(settings: Any) -> None:
     assert add_endpoint(**private)[1]
 
 
+@pytest.mark.any_engine
 def test_judge_is_added_once_and_keeps_its_seed() -> None:
     first, is_new = add_judge(name="coin", method="coin")
     again, is_new_again = add_judge(name="coin", method="coin")
@@ -134,6 +136,7 @@ def test_unknown_names_list_those_that_exist() -> None:
         find_batch(make_study(), "b")
 
 
+@pytest.mark.any_engine
 def test_run_without_batches_is_on_every_pair() -> None:
     run = start_run(study=make_study(), judge=make_judge(order="both"))
     assert run.judgments.count() == 12
@@ -164,12 +167,14 @@ def test_calls_in_flight_out_of_bounds_are_refused(in_flight: int) -> None:
         start_run(study=make_study(), judge=make_judge("coin"), in_flight=in_flight)
 
 
+@pytest.mark.any_engine
 def test_study_without_pairs_can_not_be_judged() -> None:
     with pytest.raises(BadSettings, match="no pairs to judge"):
         start_run(study=make_study(instances=0), judge=make_judge("coin"))
     assert not JudgeRun.objects.exists()
 
 
+@pytest.mark.any_engine
 def test_queued_run_gets_its_task_only_when_everything_is_stored(django_capture_on_commit_callbacks: Any) -> None:
     with django_capture_on_commit_callbacks(execute=False) as callbacks:
         queue_run(study=make_study(), judge=make_judge("coin"))
@@ -191,6 +196,7 @@ def test_run_without_a_worker_is_requeued_once() -> None:
     assert task.args_kwargs["args"] == [run.pk]
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize("status", ["done", "failed", "paused", "cancelled"])
 def test_run_that_ended_is_not_requeued(status: str) -> None:
     start_run(study=make_study(), judge=make_judge("coin"))

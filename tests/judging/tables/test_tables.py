@@ -84,6 +84,7 @@ def test_probabilities_of_both_orders_are_averaged_on_request(
     assert stored == (None if np.isnan(verdict) else verdict)
 
 
+@pytest.mark.any_engine
 def test_one_order_is_as_it_was_said_whatever_is_combined() -> None:
     study = make_study(instances=1, k=1)
     run = new_run(study, make_judge("coin", order="ab", combine="probability"))
@@ -156,6 +157,7 @@ def test_cells_of_a_run_hold_what_its_figures_are_made_of() -> None:
     assert cells.length_b[by_pair].tolist() == [len(pair.generation_b.text) for pair in (first, second)]
 
 
+@pytest.mark.any_engine
 def test_half_finished_pair_has_no_verdict() -> None:
     study = make_study(instances=1, k=1)
     run = new_run(study, make_judge("coin", order="both"))
@@ -178,6 +180,7 @@ def test_rows_are_in_the_selections_order_with_what_was_shown_first() -> None:
     assert rated.first_is_a.tolist() == [False, True, False, True]
 
 
+@pytest.mark.any_engine
 def test_every_presentation_counts_for_what_was_shown_first() -> None:
     study = make_study(instances=1, k=1)
     run = new_run(study, make_judge("coin", order="both"))
@@ -189,6 +192,7 @@ def test_every_presentation_counts_for_what_was_shown_first() -> None:
     assert found.first_is_a.tolist() == [True, False]
 
 
+@pytest.mark.any_engine
 def test_pending_is_not_asked() -> None:
     study = make_study(instances=1, k=2)
     run = new_run(study, make_judge("coin"))
@@ -206,6 +210,7 @@ def test_pending_is_not_asked() -> None:
     assert len(judgments(selection_of(study), run).shown.outcomes) == 1
 
 
+@pytest.mark.any_engine
 def test_pairs_outside_the_selection_are_left_out() -> None:
     study = make_study(instances=2, k=2)
     pairs = pairs_in(study)
@@ -233,6 +238,7 @@ def test_several_runs_of_a_judge_are_one_rater_and_the_latest_counts() -> None:
         assert judgments(selection_of(study), entry).rated.outcomes.verdict.tolist() == [TIE, B]
 
 
+@pytest.mark.any_engine
 def test_open_cell_of_a_later_run_does_not_hide_a_verdict() -> None:
     study = make_study(instances=1, k=1)
     [pair] = pairs_in(study)
@@ -252,6 +258,7 @@ def test_judges_are_those_that_ran_on_the_batches_or_on_all() -> None:
     assert judges_of(study, [two]) == [everywhere]
 
 
+@pytest.mark.any_engine
 def test_exported_row_says_all_that_is_known() -> None:
     study, judge = make_study(instances=1, k=1), make_judge(order="ba", params={"temperature": 0.5})
     judge_with(ScriptedClient(["Hm.", "Comparison: shorter.\nPreferred: A"]), study, judge)

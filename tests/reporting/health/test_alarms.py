@@ -35,6 +35,7 @@ def found_by(rule: str, at: Any = NOW) -> list[str]:
     return [*RULES[rule](at)]
 
 
+@pytest.mark.any_engine
 def test_a_rule_that_fails_silences_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_at: Any) -> list[str]:
         raise OSError("no disk")
@@ -97,6 +98,7 @@ def test_a_failed_and_a_missing_backup_are_alarms(settings: Any, tmp_path: Path)
     assert len(found_by("backup-old", timezone.now() + timedelta(hours=27))) == 1
 
 
+@pytest.mark.any_engine
 def test_a_nearly_full_disk_and_a_long_queue_are_alarms(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: Disk(100, 89, 11))
     assert found_by("disk") == []
@@ -108,6 +110,7 @@ def test_a_nearly_full_disk_and_a_long_queue_are_alarms(monkeypatch: pytest.Monk
         assert len(found_by("queue")) == n
 
 
+@pytest.mark.any_engine
 def test_site_admins_see_alarms_on_the_status_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alarms, "RULES", {"run": lambda _at: ["Run 7 has <b>stopped</b>."]})
     browser = signed_in(User.objects.create_superuser("boss"))

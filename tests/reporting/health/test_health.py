@@ -53,6 +53,7 @@ def test_health_is_ok_without_signing_in_and_leaves_nothing_behind() -> None:
     assert not Session.objects.exists()
 
 
+@pytest.mark.any_engine
 def test_a_database_that_is_away_is_told_without_its_words() -> None:
     def away(*_call: Any) -> None:
         raise DatabaseError("password of the database is hunter2")
@@ -67,6 +68,7 @@ def test_a_database_that_takes_no_writes_is_told() -> None:
     assert asked()[0] == 200
 
 
+@pytest.mark.any_engine
 def test_a_disk_that_is_almost_full_is_told_without_its_path(
     monkeypatch: pytest.MonkeyPatch, settings: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -79,6 +81,7 @@ def test_a_disk_that_is_almost_full_is_told_without_its_path(
     assert str(settings.DATA_DIR) in caplog.text  # who runs the server is told where
 
 
+@pytest.mark.any_engine
 def test_a_data_folder_that_is_gone_is_told(settings: Any, tmp_path: Any) -> None:
     settings.DATA_DIR = tmp_path / "gone"
     assert asked() == (503, {"status": "data folder missing or almost full", "version": VERSION})

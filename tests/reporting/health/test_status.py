@@ -69,6 +69,7 @@ def test_missing_migrations_are_told_and_none_is_loaded_to_find_that_none_is(mon
     assert Client().get("/readyz").json()["failed"] == ["migrations are missing"]
 
 
+@pytest.mark.any_engine
 def test_monitors_need_no_tls(settings: Any) -> None:
     settings.SECURE_SSL_REDIRECT = True
     assert [Client().get(path).status_code for path in ("/healthz", "/readyz", "/metrics", "/login/")] == [
@@ -79,6 +80,7 @@ def test_monitors_need_no_tls(settings: Any) -> None:
     ]
 
 
+@pytest.mark.any_engine
 @pytest.mark.parametrize(
     ("given", "status"),
     [
@@ -93,6 +95,7 @@ def test_metrics_are_for_this_machine(given: dict[str, str], status: int) -> Non
     assert Client().get("/metrics", **given).status_code == status
 
 
+@pytest.mark.any_engine
 def test_metrics_are_for_a_token_where_one_is_set(settings: Any) -> None:
     settings.METRICS_TOKEN = "a-long-token"
     assert Client().get("/metrics").status_code == 404
