@@ -100,6 +100,7 @@ def let_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @every_kind
+@pytest.mark.django_db
 def test_estimate_comes_first_and_stores_nothing(kind: Kind) -> None:
     client = researcher_of(kind)
     for headers in ({}, HTMX):
@@ -134,6 +135,7 @@ def test_worker_does_it_once_and_the_page_follows(kind: Kind, settings: Any, mon
 
 
 @every_kind
+@pytest.mark.any_engine
 def test_why_it_stopped_is_said_and_escaped(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     client = researcher_of(kind)
     started(kind, client)
@@ -217,6 +219,7 @@ def test_lease_is_renewed_and_stopping_reaches_the_work(kind: Kind, monkeypatch:
 
 
 @every_kind
+@pytest.mark.any_engine
 def test_worker_that_is_stopped_hands_its_task_back(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     client = researcher_of(kind)
     started(kind, client)
