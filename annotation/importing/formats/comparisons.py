@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
 from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.lines import text_problem
@@ -121,6 +121,11 @@ def read_comparisons(
         bound.refuse_more(name, len(found), "comparisons")
     if not found and not bad:
         bad.append(BadLine(1, refusal("no_rows", what="comparisons")))
+    if bad:
+        try:
+            instances_of(found, name)
+        except BadFile as error:  # where a bad record is left out, there may be gaps
+            bad += [line for line in error.lines if line.reason.code != "gaps"]
     lines.refuse(name, bad)
     return found
 

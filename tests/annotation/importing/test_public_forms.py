@@ -228,6 +228,15 @@ def test_a_record_that_does_not_fit_its_form_is_refused(record: dict[str, Any], 
     assert (list(records), bad) == ([], [BadLine(1, reason)])
 
 
+def test_bad_records_and_contradictions_of_others_are_listed_together() -> None:
+    file = json_lines([PANDALM, {**PANDALM, "annotator1": 7}, {**PANDALM, "response1": "z"}, {**PANDALM, "idx": 8}])
+    with pytest.raises(BadFile) as caught:
+        read_comparisons(file, "f", reader(dataset="d", people=False), mapping=recognised(file, "f"))
+
+    codes = [(line.number, line.reason.code) for line in caught.value.lines]
+    assert codes == [(2, "not_one_of"), (3, "other_text_before")]
+
+
 def test_a_file_of_no_known_form_is_refused_with_its_fields() -> None:
     with pytest.raises(BadFile) as caught:
         recognised(json_lines([{"question": "?", "answer": "!"}]), "f")
