@@ -30,7 +30,7 @@ from judging.endpoints.chat_answers import (
 from judging.endpoints.credentials import headers_of, key_of
 from judging.endpoints.failures import ErrorDetails, error_of, failure_of
 from judging.endpoints.hosts import proxy_of
-from judging.endpoints.transport import CONNECTION_ERRORS, CheckedTransport
+from judging.endpoints.transport import CONNECTION_ERRORS, CheckedClient, CheckedTransport
 from judging.endpoints.waits import wait_of
 from judging.models import Endpoint
 
@@ -219,7 +219,7 @@ def api_of(endpoint: Endpoint, key: str | None, headers: Mapping[str, str]) -> o
         "api_key": key or "none",
         "default_headers": sent,
         "default_query": parameters,
-        "http_client": httpx2.AsyncClient(transport=transport, trust_env=False),
+        "http_client": CheckedClient(transport),
         "max_retries": 0,
         "timeout": timeouts(endpoint.timeout_seconds),
     }

@@ -6,6 +6,8 @@ The `openai` library's own aiohttp transport offers none of the first, nor the l
 import ipaddress
 import socket
 from collections.abc import Collection
+from functools import lru_cache
+from typing import Any
 
 import aiohttp
 import httpx2
@@ -96,6 +98,33 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         """Close the connections."""
         if self._session is not None:
             await self._session.close()
+
+
+class CheckedClient(httpx2.AsyncClient):
+    """Sends requests by a checked transport only.
+
+    What else httpx2 does to a request (merging headers and cookies, authentication, redirects) is a fifth of the
+    processor time of a call.
+    """
+
+    def __init__(self, transport: CheckedTransport) -> None:
+        super().__init__(transport=transport, trust_env=False)
+        self.transport = transport
+
+    def build_request(self, method: str, url: httpx2.URL | str, **options: Any) -> httpx2.Request:
+        """Return a request as the library describes it."""
+        extensions = {"timeout": options.pop("timeout").as_dict()}
+        return httpx2.Request(method, parsed_url(str(url)), extensions=extensions, **options)
+
+    async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
+        """Send a request."""
+        return await self.transport.handle_async_request(request)
+
+
+@lru_cache(maxsize=100)
+def parsed_url(url: str) -> httpx2.URL:
+    """Parse a URL."""
+    return httpx2.URL(url)
 
 
 async def read_bounded(body: aiohttp.StreamReader, most: int) -> bytes:
