@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -203,6 +204,13 @@ def rate(
     for key, choice in zip(keys, wanted, strict=True):
         save_vote(assignment=assignment, pair_key=key, choice=choice, at=at)
     return submit_assignment(assignment=assignment, at=at) if submit else assignment
+
+
+def output_of(*arguments: str) -> str:
+    """Return what a command writes."""
+    out = io.StringIO()
+    call_command(*arguments, stdout=out, stderr=io.StringIO())
+    return out.getvalue()
 
 
 def json_lines(records: Iterable[Mapping[str, Any]]) -> bytes:

@@ -3,11 +3,10 @@
 import json
 from dataclasses import replace
 from functools import partial
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from annotation.batches.changes import copy_batch, extend_batch
 from annotation.batches.sampling import SelectionSpec
@@ -26,16 +25,11 @@ from tests.factories import (
     make_batch,
     make_study,
     make_user,
+    output_of,
     rate,
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-
-
-def called(*arguments: str) -> str:
-    out = StringIO()
-    call_command(*arguments, stdout=out, stderr=StringIO())
-    return out.getvalue()
 
 
 def events(batch: Batch) -> list[tuple[str, str, dict[str, Any]]]:
@@ -369,7 +363,7 @@ def test_commands_make_launch_extend_copy_and_close(tmp_path: Any) -> None:
     make_study(instances=8, k=3, pairs_per_hit=3, raters_per_hit=2)
 
     made = json.loads(
-        called(
+        output_of(
             *("create_batch", "study", "--name", "b", "--dataset", "news", "--systems", "alpha", "beta"),
             *("--select", "random:3", "--seed", "1", "--draft", "--max-hits-per-rater", "2", "--format", "json"),
         )
@@ -377,26 +371,28 @@ def test_commands_make_launch_extend_copy_and_close(tmp_path: Any) -> None:
     assert (made["made"], made["status"], made["hits"], made["pairs"], made["ratings"]) == (True, "draft", 3, 9, 18)
     batch = Batch.objects.get()
     assert batch.most_hits_per_rater == 2
-    assert called("set_batch", "study", "--batch", "b", "--status", "open") == "batch b: open (was draft)\n"
-    assert "nothing was changed" in called("set_batch", "study", "--batch", "b", "--status", "open")
+    assert output_of("set_batch", "study", "--batch", "b", "--status", "open") == "batch b: open (was draft)\n"
+    assert "nothing was changed" in output_of("set_batch", "study", "--batch", "b", "--status", "open")
 
     taken = set(chosen(batch))
     others = sorted({f"news-{number}" for number in range(1, 9)} - taken)[:2]
     ids = tmp_path / "ids.txt"
     ids.write_text("\ufeff" + "\r\n\n".join(others), encoding="utf-8")
-    told = called("extend_batch", "study", "--batch", "b", "--raters", "+2", "--reason", "More power.")
+    told = output_of("extend_batch", "study", "--batch", "b", "--raters", "+2", "--reason", "More power.")
     assert told == "batch b: 3 HITs, 0 of them new, for 4 raters each\n"
-    called("extend_batch", "study", "--batch", "b", "--select", f"ids:{ids}", "--reason", "These too.")
+    output_of("extend_batch", "study", "--batch", "b", "--select", f"ids:{ids}", "--reason", "These too.")
     assert set(chosen(batch)) == taken | set(others)
-    copied = json.loads(called("copy_batch", "study", "--batch", "b", "--to", "c", "--seed", "2", "--format", "json"))
+    copied = json.loads(
+        output_of("copy_batch", "study", "--batch", "b", "--to", "c", "--seed", "2", "--format", "json")
+    )
     assert (copied["made"], copied["status"], copied["hits"], copied["raters_per_hit"]) == (True, "draft", 3, 4)
-    assert called("set_batch", "study", "--batch", "c", "--status", "closed") == "batch c: closed (was draft)\n"
+    assert output_of("set_batch", "study", "--batch", "c", "--status", "closed") == "batch c: closed (was draft)\n"
 
 
 def test_a_batch_takes_n_and_r_of_its_study_unless_told() -> None:
     make_study(k=4, pairs_per_hit=4, raters_per_hit=6)
 
-    called("create_batch", "study", "--name", "b", "--dataset", "news", "--systems", "alpha", "beta")
+    output_of("create_batch", "study", "--name", "b", "--dataset", "news", "--systems", "alpha", "beta")
 
     assert Batch.objects.values_list("pairs_per_hit", "raters_per_hit").get() == (4, 6)
 
@@ -406,4 +402,4 @@ def test_an_unknown_batch_is_named_with_those_that_are_there() -> None:
 
     for command in (["set_batch", "--status", "open"], ["extend_batch", "--reason", "x"], ["copy_batch", "--to", "x"]):
         with pytest.raises(CommandError, match="study study has no batch 'no'; it has: main"):
-            called(command[0], "study", "--batch", "no", *command[1:])
+            output_of(command[0], "study", "--batch", "no", *command[1:])

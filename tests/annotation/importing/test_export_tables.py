@@ -1,12 +1,11 @@
 """The file of comparison tables: what goes out can be read in again and changes nothing."""
 
 import json
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -14,7 +13,7 @@ from annotation.importing import tables
 from annotation.importing.tables import import_tables, table_lines
 from annotation.models import ComparisonTable, Pair, Study
 from judging.models import JudgeRun
-from tests.factories import json_lines, make_study
+from tests.factories import json_lines, make_study, output_of
 from tests.judging.builders import fill, make_judge
 from tests.judging.tables.table_builders import make_making
 
@@ -46,9 +45,7 @@ def exported(study: Study, **more: Any) -> list[dict[str, Any]]:
 
 
 def run(*arguments: str) -> str:
-    out = StringIO()
-    call_command("export_tables", *arguments, stdout=out)
-    return out.getvalue()
+    return output_of("export_tables", *arguments)
 
 
 def test_what_was_read_goes_out_as_it_was_and_in_changes_nothing() -> None:

@@ -1,18 +1,18 @@
 """Source texts without generations: read by a command and on the upload page, and refused everywhere else."""
 
-import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.test import Client
 
 from annotation.core.errors import BadFile
 from annotation.importing.study_files import import_study
 from annotation.models import ImportRecord, Instance, Pair, Study
+from tests.factories import output_of
 from tests.judging.builders import make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
@@ -27,9 +27,7 @@ def lines(*rows: dict[str, Any]) -> bytes:
 
 
 def command(path: Path, *more: str) -> str:
-    out = io.StringIO()
-    call_command("import_sources", str(path), "--study", "tea", *more, stdout=out)
-    return out.getvalue()
+    return output_of("import_sources", str(path), "--study", "tea", *more)
 
 
 def test_command_reads_sources_and_again_changes_nothing(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from annotation.recruitment.arrival_limits import ATTEMPTS_EACH, WINDOW, TooMany
 from annotation.recruitment.channels import change_channel, make_channel, set_open
 from annotation.recruitment.invitations import accept_invitation, invite, refuse_unusable, reissue
 from config.log_filters import MASK, MaskTokens, masked
-from tests.factories import NOON, make_batch, make_study, make_user, signed_in
+from tests.factories import NOON, make_batch, make_study, make_user, output_of, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 GOOD = "correct horse battery"
@@ -58,12 +58,6 @@ def invited(channel: Channel) -> tuple[str, User]:
     user = Annotator.objects.get(code=link.rater).user
     assert user is not None
     return link.link, user
-
-
-def run(*arguments: str) -> str:
-    out = io.StringIO()
-    call_command(*arguments, stdout=out)
-    return out.getvalue()
 
 
 def who(client: Client) -> int | None:
@@ -131,30 +125,30 @@ def test_a_newcomers_link_opens_nothing_that_was_given_after_it_was_made(study: 
     assert thief.get(early).status_code == 403
     assert thief.post(early).status_code == 403
     assert who(thief) is None
-    late = run("login_link", "new", "--base-url", "").strip()
+    late = output_of("login_link", "new", "--base-url", "").strip()
     assert Client().post(late).status_code == 302
 
 
 def test_two_roles_one_after_the_other_and_then_a_link(study: Study) -> None:
-    run("grant", "new", "--role", "annotator", "--study", "talks")
-    run("grant", "new", "--role", "researcher")
+    output_of("grant", "new", "--role", "annotator", "--study", "talks")
+    output_of("grant", "new", "--role", "researcher")
     client = Client()
-    assert client.post(run("login_link", "new", "--base-url", "").strip()).status_code == 302
+    assert client.post(output_of("login_link", "new", "--base-url", "").strip()).status_code == 302
     assert client.get(reverse("annotation:study", args=["talks"])).status_code == 200
 
 
 def test_who_used_a_newcomers_link_is_signed_out_when_the_account_becomes_a_site_admins() -> None:
-    run("grant", "new", "--role", "annotator")
+    output_of("grant", "new", "--role", "annotator")
     client = Client()
-    client.post(run("login_link", "new", "--base-url", "").strip())
-    run("grant", "new", "--role", "admin")
+    client.post(output_of("login_link", "new", "--base-url", "").strip())
+    output_of("grant", "new", "--role", "admin")
     assert client.get("/admin/").status_code == 302
 
 
 def test_a_role_given_by_an_admin_does_not_sign_a_link_only_account_out(study: Study) -> None:
-    run("grant", "root", "--role", "admin")
+    output_of("grant", "root", "--role", "admin")
     client = Client()
-    client.post(run("login_link", "root", "--base-url", "").strip())
+    client.post(output_of("login_link", "root", "--base-url", "").strip())
     add_member(username="root", role=Role.ANNOTATOR, study=study, by=make_user("boss", Role.STUDY_ADMIN))
     assert client.get("/admin/").status_code == 200
 
@@ -171,7 +165,7 @@ def test_a_password_stays_whatever_role_comes(study: Study) -> None:
 def test_a_self_registered_name_gets_no_role(channel: Channel, study: Study) -> None:
     squatter = register(channel, "prof.weber")
 
-    said = run("grant", "prof.weber", "--role", "admin")
+    said = output_of("grant", "prof.weber", "--role", "admin")
 
     assert said.splitlines()[:2] == ["prof.weber is now admin in all studies", "the account was made now"]
     assert squatter.get("/admin/").status_code == 302
@@ -204,7 +198,7 @@ def test_an_account_that_came_through_a_channel_gets_a_role_only_when_that_is_me
         with pytest.raises(CommandError, match="can give a role to any account"):
             call_command("grant", account.username, "--role", "researcher")
         assert not account.role_grants.filter(role=Role.RESEARCHER).exists()
-    said = run("grant", rater.username, "--role", "researcher", "--any-account")
+    said = output_of("grant", rater.username, "--role", "researcher", "--any-account")
     today = f"{timezone.now():%Y-%m-%d}"
     assert f"the account was there already: made on {today}, last signed in on {today}" in said
     assert rater.role_grants.filter(role=Role.RESEARCHER).exists()
@@ -329,7 +323,7 @@ def test_the_log_says_who_made_a_new_link(channel: Channel, caplog: pytest.LogCa
     browser = signed_in(boss)
     with caplog.at_level(logging.INFO, logger="annotation.recruitment.invitations"):
         made = browser.post(reverse("annotation:links", args=["talks", channel.key]), {"rater": code})
-        run("invite", "talks", "--rater", code)
+        output_of("invite", "talks", "--rater", code)
     assert made.status_code == 302
     assert caplog.messages == [
         f"new link for rater {code} of study talks made by account {boss.pk}",

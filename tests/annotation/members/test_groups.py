@@ -1,11 +1,10 @@
 """Groups: who belongs to them, and who says so."""
 
-import io
 import json
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.test import Client
 from django.urls import reverse
 from rest_framework.test import APIClient
@@ -15,7 +14,7 @@ from annotation.members.accounts import grant_role
 from annotation.members.groups import add_member, create_group, move_study, new_member_link, revoke_role
 from annotation.models import Assignment, ResearchGroup, RoleGrant, Study
 from annotation.models.members import Role, main_group
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user, signed_in, token_of
+from tests.factories import claim, make_annotator, make_batch, make_study, make_user, output_of, signed_in, token_of
 from tests.whole_study import member
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -278,25 +277,19 @@ def test_a_moved_study_leaves_its_old_readers_behind(
 # Commands
 
 
-def run(*arguments: str) -> str:
-    out = io.StringIO()
-    call_command(*arguments, stdout=out)
-    return out.getvalue()
-
-
 def test_commands_make_groups_and_give_list_and_take_roles(study: Study) -> None:
-    run("create_group", "vision", "--name", "Vision lab")
+    output_of("create_group", "vision", "--name", "Vision lab")
     assert ResearchGroup.objects.get(slug="vision").name == "Vision lab"
-    run("grant", "ann", "--role", "study-admin", "--group", "vision")
-    run("grant", "ann", "--role", "researcher", "--study", "cnndm")
-    listed = json.loads(run("list_members", "--study", "cnndm", "--format", "json"))
+    output_of("grant", "ann", "--role", "study-admin", "--group", "vision")
+    output_of("grant", "ann", "--role", "researcher", "--study", "cnndm")
+    listed = json.loads(output_of("list_members", "--study", "cnndm", "--format", "json"))
     assert listed == [{"user": "ann", "role": "researcher", "in": "study cnndm"}]
-    run("revoke", "ann", "--role", "researcher", "--study", "cnndm")
+    output_of("revoke", "ann", "--role", "researcher", "--study", "cnndm")
     assert list(RoleGrant.objects.filter(user__username="ann").values_list("role", "group__slug")) == [
         ("study-admin", "vision")
     ]
     for _time in range(2):
-        run("move_study", "cnndm", "--group", "vision")
+        output_of("move_study", "cnndm", "--group", "vision")
         study.refresh_from_db()
         assert study.group.slug == "vision"
 
@@ -322,5 +315,5 @@ def test_commands_make_groups_and_give_list_and_take_roles(study: Study) -> None
 def test_commands_say_what_is_wrong(admin: User, arguments: list[str], told: str) -> None:
     main_group()
     with pytest.raises(CommandError, match=told):
-        run(*arguments)
+        output_of(*arguments)
     assert not User.objects.filter(username="a").exists()

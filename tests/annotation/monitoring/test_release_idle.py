@@ -2,11 +2,9 @@
 
 import json
 from datetime import timedelta
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
@@ -17,7 +15,7 @@ from annotation.quality import exclusion
 from annotation.quality.exclusion import release_idle
 from annotation.rating.votes import save_vote, submit_assignment
 from tests.annotation.allocation.test_races import together
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, output_of, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 TEN = timedelta(minutes=10)
@@ -214,9 +212,7 @@ def test_page_refuses_a_time_that_is_none(batch: Batch, manager: Client, minutes
 
 
 def run(study: Study, *options: str) -> str:
-    out = StringIO()
-    call_command("release_idle", study.slug, "--batch", "batch", *options, stdout=out)
-    return out.getvalue()
+    return output_of("release_idle", study.slug, "--batch", "batch", *options)
 
 
 @pytest.mark.any_engine

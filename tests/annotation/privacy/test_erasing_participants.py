@@ -1,10 +1,9 @@
 """What is left of a rater of a platform who was deleted, what brings it back, and the command that deletes."""
 
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.test import Client
 
 from annotation.annotators.participants import join
@@ -30,7 +29,7 @@ from tests.annotation.recruitment.prolific.setup import shared_study as shared_s
 from tests.annotation.recruitment.prolific.setup import stored_channel as stored_channel
 from tests.annotation.recruitment.prolific.setup import stored_study as stored_study
 from tests.annotation.recruitment.prolific.test_webhook import body_of, post
-from tests.factories import make_study
+from tests.factories import make_study, output_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 
@@ -102,9 +101,7 @@ def test_the_channels_page_offers_nothing_for_a_deleted_rater(channel: Channel, 
 
 
 def run(*arguments: str) -> str:
-    out = StringIO()
-    call_command("erase_rater", *arguments, stdout=out)
-    return out.getvalue()
+    return output_of("erase_rater", *arguments)
 
 
 @pytest.mark.slow

@@ -1,12 +1,10 @@
 """A rater's own page on their data: the file, and deleting; and what admins delete."""
 
 import json
-from io import StringIO
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import call_command
 from django.test import Client
 
 from annotation.annotators.messages import send_message
@@ -17,7 +15,7 @@ from tests.annotation.recruitment.prolific.setup import PID, SESSION, come, rate
 from tests.annotation.recruitment.prolific.setup import channel as channel
 from tests.annotation.recruitment.prolific.setup import prolific as prolific
 from tests.annotation.recruitment.prolific.test_webhook import body_of, post
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, output_of, rate, signed_in
 from tests.whole_study import build_whole_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -117,9 +115,7 @@ def test_another_persons_data_are_in_no_ones_file(ada: Annotator, study: Study) 
 
 
 def test_the_command_writes_the_same_file(ada: Annotator) -> None:
-    out = StringIO()
-    call_command("export_rater", ada.code, stdout=out)
-    written, own = json.loads(out.getvalue()), file_of(browser_of(ada.user))
+    written, own = json.loads(output_of("export_rater", ada.code)), file_of(browser_of(ada.user))
     assert written["studies"] == own["studies"]
     assert written["account"]["username"] == "ada"
 

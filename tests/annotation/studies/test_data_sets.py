@@ -1,10 +1,8 @@
 """Statistics of data sets: by command, on the page, as an export."""
 
 import json
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 
 from annotation.importing.formats.study_file import InstanceRow
@@ -12,7 +10,7 @@ from annotation.models import Instance, Study
 from annotation.studies.data_sets import COLUMNS, data_sets
 from reporting.exports.files import export_lines
 from reporting.study_pages import views
-from tests.factories import add_instances, make_study, make_user
+from tests.factories import add_instances, make_study, make_user, output_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -47,15 +45,12 @@ def test_figures_by_hand(study: Study) -> None:
 def test_command_page_and_export_have_the_same_figures(
     study: Study, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = StringIO()
-    call_command("data_sets", study.slug, "--format", "json", stdout=out)
-    told = json.loads(out.getvalue())["data_sets"]
+    told = json.loads(output_of("data_sets", study.slug, "--format", "json"))["data_sets"]
     exported = [json.loads(line) for line in export_lines(study, "datasets", "jsonl")]
     assert exported == told[:2]
     assert told[2]["dataset"] is None
-    out = StringIO()
-    call_command("data_sets", study.slug, stdout=out)
-    assert "news: 2 instances (1 with gold), 2 systems, 3 pairs; 1 sources of 3.0 words" in out.getvalue()
+    text = output_of("data_sets", study.slug)
+    assert "news: 2 instances (1 with gold), 2 systems, 3 pairs; 1 sources of 3.0 words" in text
     client.force_login(make_user("rea", "researcher", study=study))
     monkeypatch.setattr(views, "COUNTED_TEXTS", 400)
     page = client.get(f"/studies/{study.slug}/instances/").text

@@ -2,12 +2,11 @@
 
 import json
 from datetime import timedelta
-from io import StringIO
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.test import Client
 
 from annotation.allocation.claims import has_work
@@ -33,7 +32,7 @@ from tests.annotation.recruitment.prolific.setup import (
     make_prolific,
     rater,
 )
-from tests.factories import claim, make_user, rate, signed_in
+from tests.factories import claim, make_user, output_of, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 LATER = NOON + timedelta(hours=5)
@@ -382,9 +381,7 @@ def test_enter_key_decides_nothing(manager: Client, channel: Channel) -> None:
 
 
 def run(*words: str) -> Any:
-    out = StringIO()
-    call_command("prolific", *words, stdout=out)
-    return json.loads(out.getvalue())
+    return json.loads(output_of("prolific", *words))
 
 
 def test_command_ends_with_words_when_it_cannot(channel: Channel) -> None:
