@@ -121,6 +121,12 @@ def test_a_switch_is_on_or_off_in_the_words_of_forms_and_programs(given: str, on
     assert filters_of(study, QueryDict(f"two_way={given}")).two_way is on
 
 
+def test_a_rater_who_withdrew_is_not_listed(study: Study) -> None:
+    study.annotators.filter(code="bob").update(withdrawn_at=study.created_at)
+    with pytest.raises(UnknownName, match=r"it has: ann, eve$"):
+        filters_of(study, QueryDict("rater=bob"))
+
+
 def test_filters_are_kept_in_addresses(study: Study) -> None:
     filters = filters_of(study, QueryDict(EVERYTHING))
     assert QueryDict(query_of(filters)) == QueryDict(EVERYTHING)
