@@ -125,6 +125,10 @@ def test_a_rater_who_withdrew_is_not_listed(study: Study) -> None:
     study.annotators.filter(code="bob").update(withdrawn_at=study.created_at)
     with pytest.raises(UnknownName, match=r"it has: ann, eve$"):
         filters_of(study, QueryDict("rater=bob"))
+    offers = {
+        one["parameter"]: one["options"] for one in offered(study, filters_of(study, QueryDict()).as_json())["choices"]
+    }
+    assert [code for code, *_ in offers["rater"]] == ["ann", "eve"]
 
 
 def test_filters_are_kept_in_addresses(study: Study) -> None:
