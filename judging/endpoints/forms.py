@@ -1,4 +1,4 @@
-"""The forms of the endpoints' pages. The services validate the values, for pages and commands alike."""
+"""The settings of endpoints, for pages, API and commands."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -96,6 +96,10 @@ class LimitsForm(forms.Form):
             "value, which reads the environment variable MY_API_KEY."
         ),
     )
+
+    def clean_currency(self) -> str:
+        """Return the code in capitals."""
+        return str(self.cleaned_data["currency"]).upper()
 
     def clean_cached_discount(self) -> float:
         """Return the share; all of the price where none is given."""

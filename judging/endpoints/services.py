@@ -1,9 +1,7 @@
 """Adding, changing and finding endpoints, and checking their hosts."""
 
 import logging
-import math
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django.conf import settings
@@ -34,7 +32,7 @@ def add_endpoint(*, name: str, base_url: str, model: str, key_env: str = "", **m
     """
     check_key_env(key_env)
     wanted = {"base_url": base_url.rstrip("/"), "model": model, "key_env": key_env}
-    limits = clean_settings(more)
+    check_settings(more)
     try:
         check_host(wanted["base_url"])
     except UnresolvedHost as error:
@@ -43,11 +41,11 @@ def add_endpoint(*, name: str, base_url: str, model: str, key_env: str = "", **m
     existing = Endpoint.objects.select_for_update().filter(name=name).first()
     if existing is not None:
         require_same(f"endpoint {name}", existing, wanted)
-        require_unchanged(existing, limits)
+        require_unchanged(existing, more)
         return existing, False
     if problem := short_name_problem(Endpoint, "name", name):
         raise BadSettings(problem)
-    endpoint = Endpoint(name=name, **wanted, **limits)
+    endpoint = Endpoint(name=name, **wanted, **more)
     validate(endpoint)
     endpoint.save()
     return endpoint, True
@@ -71,7 +69,8 @@ def edit_endpoint(*, endpoint: Endpoint, **changes: Any) -> Endpoint:
     Raises: BadSettings
     """
     endpoint = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
-    for name, value in clean_settings(changes).items():
+    check_settings(changes)
+    for name, value in changes.items():
         setattr(endpoint, name, value)
     validate(endpoint)
     endpoint.save(update_fields=list(changes))
@@ -94,66 +93,14 @@ def update_endpoint(
     return edit_endpoint(endpoint=endpoint, **changes)
 
 
-def clean_settings(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Validate settings and return them as they are stored.
+def check_settings(changes: Mapping[str, Any]) -> None:
+    """Refuse settings that may not change, and secrets in headers; the forms check the values.
 
-    Raises: BadSettings for an unknown or fixed setting, or an invalid value.
+    Raises: BadSettings
     """
     if unknown := set(changes) - set(CHANGEABLE):
         raise BadSettings(f"no setting of an endpoint that may change: {', '.join(sorted(unknown))}")
-    values = dict(changes)
-    if "timeout_seconds" in values:
-        values["timeout_seconds"] = clean_timeout(values["timeout_seconds"])
-    for name in ("price_prompt", "price_completion"):
-        if name in values:
-            values[name] = price(values[name])
-    for name in ("requests_per_minute", "tokens_per_minute"):
-        if values.get(name) is not None and values[name] < 1:
-            raise BadSettings(f"a limit must be at least 1 a minute, or empty for none; got {values[name]}")
-    for name in ("batch_discount", "cached_discount"):
-        if name in values:
-            values[name] = share(values[name])
-    if "headers" in values:
-        check_headers(values["headers"])
-        values["headers"] = dict(values["headers"])
-    if "currency" in values:
-        values["currency"] = currency(values["currency"])
-    return values
-
-
-def clean_timeout(value: float) -> float:
-    """Return a time-out."""
-    if not (math.isfinite(value) and value > 0):
-        raise BadSettings(f"the time-out must be above 0 seconds, got {value}")
-    return float(value)
-
-
-def price(value: object) -> Decimal | None:
-    """Return a price per million tokens with the database's precision; `None` stays unknown."""
-    if value is None or value == "":
-        return None
-    try:
-        amount = Decimal(str(value))
-    except InvalidOperation:
-        raise BadSettings(f"a price is a number, for a million tokens; got {value}") from None
-    if not amount.is_finite() or amount < 0 or amount >= 1_000_000:
-        raise BadSettings(f"a price for a million tokens must lie between 0 and 1,000,000; got {value}")
-    return amount.quantize(Decimal("0.000001"))
-
-
-def share(value: float) -> float:
-    """Return a share of the price."""
-    if not 0 <= value <= 1:
-        raise BadSettings(f"a share of the price must lie between 0 and 1, got {value}")
-    return float(value)
-
-
-def currency(value: str) -> str:
-    """Return a currency's code."""
-    code = value.strip().upper()
-    if len(code) != 3 or not code.isascii() or not code.isalpha():
-        raise BadSettings(f"a currency is a code of three letters, as USD; got {value}")
-    return code
+    check_headers(changes.get("headers", {}))
 
 
 def check_host(base_url: object) -> None:

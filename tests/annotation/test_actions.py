@@ -123,6 +123,7 @@ CASES = [
     ("add endpoint", "requests_per_minute", -1, "min_value"),
     ("add endpoint", "tokens_per_minute", 2**31, "max_value"),
     ("add endpoint", "timeout_seconds", 86_401, "max_value"),
+    ("add endpoint", "timeout_seconds", "nan", "invalid"),
     ("add endpoint", "base_url", "x" * 501, "max_length"),
     ("add judge", "method", "oracle", "invalid_choice"),
     ("add judge", "endpoint", "nobody", "invalid_choice"),
