@@ -7,8 +7,8 @@ from django.db import models
 from django.utils import timezone
 
 from annotation.core.keys import new_key
-from annotation.core.reasons import ReasonField
 from annotation.models import Study
+from annotation.models.jobs import Job
 
 
 class DataChanges(models.Model):
@@ -46,8 +46,8 @@ class FindingsSnapshot(models.Model):
         return f"{self.study_id}: {self.query or 'all'}"
 
 
-class MadeFile(models.Model):
-    """A file that the worker makes of a study, with its progress; see `reporting.downloads.jobs`."""
+class MadeFile(Job):
+    """A file that the worker makes of a study; see `reporting.downloads.jobs`."""
 
     class Kind(models.TextChoices):
         BUNDLE = "bundle", "Bundle"
@@ -57,35 +57,29 @@ class MadeFile(models.Model):
         RANKING = "ranking", "Texts ranked by a judge’s answers"
         TABLE_CHECKS = "table-checks", "Checks of comparison tables"
 
-    class Status(models.TextChoices):
-        QUEUED = "queued"
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
+    job_kind, page = "file", "reporting:downloads"
+    worked_by = "reporting.downloads.jobs.make"
 
     key = models.CharField(max_length=32, unique=True, default=new_key, editable=False, help_text="The file's name.")
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="made_files")
     kind = models.CharField(max_length=20, choices=Kind.choices)
     options: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(default=dict)
-    status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
-    done = models.PositiveIntegerField(default=0)
-    total = models.PositiveIntegerField(default=0)
     size = models.PositiveBigIntegerField(null=True, blank=True, help_text="Bytes.")
-    message = ReasonField(blank=True, help_text="Why it failed.")
     departed = models.CharField(max_length=32, blank=True, help_text="Digest of the raters who had left.")
-    executor = models.CharField(max_length=80, blank=True, help_text="The process that makes it.")
     asked_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
-    asked_at = models.DateTimeField(default=timezone.now)
-    heartbeat_at = models.DateTimeField(null=True, blank=True)
-    finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        ordering = ["-asked_at", "-pk"]
+        ordering = ["-created_at", "-pk"]
 
     def __str__(self) -> str:
         return f"{self.study_id}: {self.kind}, {self.status}"
+
+    @property
+    def stops_itself(self) -> bool:
+        """A file for which a model is asked ends between two calls."""
+        return self.kind == self.Kind.TABLE_CHECKS or bool(self.options.get("run"))
 
 
 class SentRequest(models.Model):

@@ -4,7 +4,6 @@ import logging
 from types import FrameType
 from typing import Any
 
-from django.apps import apps
 from django.conf import settings
 from django.utils import timezone
 from django_tasks.base import TaskResultStatus
@@ -19,7 +18,6 @@ from annotation.jobs.work import DEATH_RULE, do_job
 from annotation.privacy.retention import erase_expired, erase_traces
 from annotation.recruitment.mails import send_mails
 from judging.runs.tasks import REQUEUE_SECONDS, execute_run, is_orphaned, queue_unattended_runs
-from reporting.downloads.jobs import ask_for_file
 from reporting.health.signs import note_worker
 from reporting.uploads import jobs as upload_jobs
 
@@ -65,8 +63,8 @@ class TandemWorker(Worker):
 def stops_itself(task: DBTaskResult[Any, Any]) -> bool:
     """Tell whether a task watches `WORKER_STOP`, and ends by itself."""
     if task.task_path == do_job.module_path:
-        return bool(apps.get_model(task.args_kwargs["args"][0]).stops_itself)
-    return task.task_path in (execute_run.module_path, ask_for_file.module_path)
+        return WORKER_STOP.is_watched
+    return bool(task.task_path == execute_run.module_path)
 
 
 def requeue(task: DBTaskResult[Any, Any], *, worker_ids: list[str]) -> None:

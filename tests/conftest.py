@@ -179,14 +179,6 @@ def _pictures_drawn_once() -> Iterator[None]:
     RENDERER.close()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _files_without_progress() -> Iterator[None]:
-    """Record no progress of files: on SQLite the thread that does would wait for the end of the test's own transaction."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("reporting.downloads.jobs.PROGRESS_SECONDS", 3600.0)
-        yield
-
-
 @pytest.fixture(autouse=True)
 def _repeatable_draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw each test's keys, codes and seeds from its own name: a test that fails for some of them always fails.

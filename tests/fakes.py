@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 from annotation.core.tasks.processes import this_machine
+from annotation.core.tasks.stopping import StopFlag
 from judging.endpoints.chat_answers import ChatAnswer, read_answer
 
 Body = Mapping[str, Any]
@@ -207,6 +208,13 @@ class StandIn:
                 """Keep the test output clean."""
 
         return Handler
+
+
+def stopped_flag() -> StopFlag:
+    """Return a flag that is set."""
+    flag = StopFlag()
+    flag.set()
+    return flag
 
 
 def dead_process() -> str:

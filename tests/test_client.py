@@ -14,13 +14,13 @@ from django.db import close_old_connections
 from django_tasks_db.models import DBTaskResult
 
 from annotation.core.tasks.stopping import StopFlag
+from annotation.jobs.work import do_job
 from annotation.models import Annotator, Study, Upload
 from annotation.models.members import Role
 from judging.endpoints.client import OpenAIClient
 from judging.endpoints.retrying import RetryingClient
 from judging.models import Distillation, GenerationRun, JudgeRun
 from judging.runs.execution import execute
-from reporting.downloads.jobs import make_file
 from reporting.models import MadeFile
 from reporting.uploads import jobs as upload_jobs
 from reporting.uploads.jobs import read_files
@@ -52,7 +52,7 @@ class Server(httpx2.BaseTransport):
                 make_client=lambda endpoint: RetryingClient(OpenAIClient(endpoint), sleep=no_sleep),
             )
         for made in MadeFile.objects.filter(status="queued"):
-            make_file.func(made.pk)
+            do_job.func("reporting.MadeFile", made.pk)
         for upload in Upload.objects.filter(status="queued"):
             read_files.call(upload.pk)
         status = "stopped" if self.refusal else "done"

@@ -32,6 +32,7 @@ def do_job(kind: str, job_id: int) -> str:
     job = _row(kind, job_id).first()
     if job is None or job.status not in Job.UNDER_WAY:
         return ""
+    WORKER_STOP.is_watched = job.stops_itself
     try:
         # By its path: web processes import this module to enqueue, and must not load the HTTP client of endpoints.
         import_string(job.worked_by)(job, stop=WORKER_STOP)
@@ -73,7 +74,7 @@ def stop_job(job: Job) -> bool:
 
 def job_kinds() -> dict[str, Any]:
     """Return the tables of all kinds of jobs, by the kind's name."""
-    return {model.kind: model for model in apps.get_models() if issubclass(model, Job)}
+    return {model.job_kind: model for model in apps.get_models() if issubclass(model, Job)}
 
 
 def jobs_of(study: Study) -> list[Job]:

@@ -19,10 +19,9 @@ def lease_expired(since: datetime) -> bool:
 class Job(models.Model):
     """Long work that one process at a time holds by a lease. Each kind is a table with its settings and results.
 
-    kind         : its name in addresses
-    page         : name of the page of a study that shows it
-    worked_by    : path of the function that does the work
-    stops_itself : it watches the worker's stop flag; others are ended at once, and begin again
+    job_kind  : its name in addresses
+    page      : name of the page of a study that shows it
+    worked_by : path of the function that does the work
     """
 
     class Status(models.TextChoices):
@@ -32,10 +31,9 @@ class Job(models.Model):
         DONE = "done", "Done"
 
     UNDER_WAY = (Status.QUEUED, Status.RUNNING)
-    kind: ClassVar[str]
+    job_kind: ClassVar[str]
     page: ClassVar[str]
     worked_by: ClassVar[str]
-    stops_itself: ClassVar[bool] = True
 
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.STOPPED)
     message = ReasonField(blank=True, help_text="Why it stopped.")
@@ -57,6 +55,11 @@ class Job(models.Model):
     def is_at_work(self) -> bool:
         """Tell whether a process works on it."""
         return self.heartbeat_at is not None and not lease_expired(self.heartbeat_at)
+
+    @property
+    def stops_itself(self) -> bool:
+        """Tell whether it watches the worker's stop flag; others are ended at once, and begin again."""
+        return True
 
     @property
     def outcome(self) -> str:

@@ -141,9 +141,8 @@ class StagedAlignment(RawAlignment):
 class SeparabilityJob(Job):
     """A computation requested on the web. Its progress counts matchups whose alignments are computed."""
 
-    kind, page = "separability", "annotation:study"
+    job_kind, page = "separability", "annotation:study"
     worked_by = "annotation.separability.jobs.compute"
-    stops_itself = False
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="separability_jobs")
     asked = models.JSONField(help_text="Options of the request: similarity, model, group, samples, and so on.")
@@ -156,6 +155,11 @@ class SeparabilityJob(Job):
 
     def __str__(self) -> str:
         return f"{self.study_id}: {self.asked.get('similarity', '')}, {self.status}"
+
+    @property
+    def stops_itself(self) -> bool:
+        """Its model may take minutes for a portion of texts."""
+        return False
 
 
 class TextVector(models.Model):

@@ -31,7 +31,7 @@ class AspectSet(models.Model):
 class Distillation(AskingJob):
     """The distilling of aspects from a study's texts that was started last, and what came of it."""
 
-    kind, page = "aspects", "judging:aspects"
+    job_kind, page = "aspects", "judging:aspects"
     worked_by = "judging.aspects.distillation.work_on"
 
     study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="distillation")

@@ -16,7 +16,7 @@ class JudgeAudit(BilledJob):
     Its answers are rows of their own, which no reader of judgments sees.
     """
 
-    kind, page = "stress-test", "reporting:audits"
+    job_kind, page = "stress-test", "reporting:audits"
     worked_by = "judging.audits.asking.ask"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judge_audits")

@@ -15,7 +15,7 @@ class GenerationRun(BilledJob):
     The settings never change once a text is stored: another temperature is another system.
     """
 
-    kind, page = "sampling", "judging:generate"
+    job_kind, page = "sampling", "judging:generate"
     worked_by = "judging.generation.engine.sample"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="generation_runs")

@@ -12,7 +12,7 @@ from judging.models.runs import Judge
 class JudgeTuning(AskingJob):
     """One search on one study, from the plan to the judge that came of it. What is asked are runs of its candidates."""
 
-    kind, page = "tuning", "judging:tunings"
+    job_kind, page = "tuning", "judging:tunings"
     worked_by = "judging.tuning.searching.tune"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judge_tunings")

@@ -36,7 +36,9 @@ class MadeFileSerializer(WithMessage, serializers.ModelSerializer[MadeFile]):
 
     study = serializers.CharField(source="study.slug", read_only=True)
     options = serializers.JSONField(read_only=True)
-    status = serializers.CharField(read_only=True, help_text="queued, running, done or failed.")
+    status = serializers.CharField(source="outcome", read_only=True, help_text="queued, running, done or failed.")
+    asked_at = serializers.DateTimeField(source="created_at", read_only=True)
+    finished_at = serializers.DateTimeField(source="ended_at", read_only=True)
     content = serializers.SerializerMethodField(help_text="The address of the zip file, once it is done.")
 
     class Meta:

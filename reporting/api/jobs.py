@@ -24,7 +24,7 @@ JOB = r"jobs/(?P<kind>[a-z-]+)/(?P<pk>\d+)"
 class JobSerializer(WithMessage):
     """Long work, and how far it is."""
 
-    kind = serializers.CharField(read_only=True)
+    kind = serializers.CharField(source="job_kind", read_only=True)
     id = serializers.IntegerField(read_only=True)
     name = serializers.CharField(source="__str__", read_only=True)
     status = serializers.ChoiceField(choices=Job.Status.choices, read_only=True)

@@ -1,6 +1,6 @@
 """The personal data in reporting's tables. See `annotation.privacy.personal_data`."""
 
-from annotation.privacy.personal_data import Entry, Fate
+from annotation.privacy.personal_data import JOB, Entry, Fate
 
 PERSONAL = (
     Entry(
@@ -23,6 +23,5 @@ OTHER = {
     "reporting.DataChanges": "study connection number",
     "reporting.Sign": "name at went_well",
     "reporting.FindingsSnapshot": "study key version departed read_at checked_at",
-    "reporting.MadeFile": "key study kind options status done total size message departed executor asked_at heartbeat_at "
-    "finished_at",
+    "reporting.MadeFile": f"key study kind options size departed {JOB}",
 }

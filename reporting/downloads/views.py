@@ -12,7 +12,7 @@ from annotation.core.http import as_download, is_htmx
 from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
 from reporting.bundle.layout import CHOICES
-from reporting.downloads.jobs import UNDER_WAY, files_of, path_of, queue_file
+from reporting.downloads.jobs import files_of, path_of, queue_file
 from reporting.exports.files import KINDS, PARQUET, READ_BACK
 from reporting.models import MadeFile
 
@@ -28,7 +28,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "groups": (list(READ_BACK), [kind for kind in KINDS if kind not in READ_BACK]),
         "formats": {form: name for form, name in FORMATS.items() if form != PARQUET or parquet.is_available()},
         "files": files,
-        "busy": any(one.status in UNDER_WAY for one in files),
+        "busy": any(one.is_busy for one in files),
     }
     template = "reporting/downloads/downloads.html"
     return TemplateResponse(request, f"{template}#files" if is_htmx(request) else template, context)

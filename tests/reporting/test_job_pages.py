@@ -178,7 +178,7 @@ def test_job_of_a_dead_worker_goes_back_to_the_queue(kind: Kind) -> None:
 def test_it_is_stopped_and_resumed_on_its_page_and_by_the_api(kind: Kind) -> None:
     client = researcher_of(kind)
     started(kind, client, max_cost="5")
-    at = f"/studies/tea/jobs/{kind.model.kind}/{kind.job.pk}/"
+    at = f"/studies/tea/jobs/{kind.model.job_kind}/{kind.job.pk}/"
     assert f'action="{at}stop/"' in client.get(kind.page).content.decode()
     assert client.post(f"{at}stop/").headers["Location"] == kind.page
     assert (kind.job.status, kind.job.is_busy) == ("stopped", False)
@@ -190,7 +190,7 @@ def test_it_is_stopped_and_resumed_on_its_page_and_by_the_api(kind: Kind) -> Non
 
     api = "/api/v1/studies/tea/jobs/"
     (row,) = client.get(api).json()
-    assert (row["kind"], row["status"], row["seconds_left"]) == (kind.model.kind, "queued", None)
+    assert (row["kind"], row["status"], row["seconds_left"]) == (kind.model.job_kind, "queued", None)
     assert client.post(f"/api/v1{at}stop/").json()["status"] == "stopped"
     assert client.post(f"/api/v1{at}resume/").json()["status"] == "queued"
     assert (kind.job.max_cost, client.get(f"/api/v1{at}").json()["id"]) == (None, kind.job.pk)

@@ -6,7 +6,12 @@ from weakref import WeakSet
 
 
 class StopFlag:
-    """Set once, from any thread or signal handler, or with its parent; wakes the waiting thread or event loop."""
+    """Set once, from any thread or signal handler, or with its parent; wakes the waiting thread or event loop.
+
+    is_watched : the present work ends by itself once the flag is set
+    """
+
+    is_watched = True
 
     def __init__(self, parent: "StopFlag | None" = None) -> None:
         self._set = threading.Event()

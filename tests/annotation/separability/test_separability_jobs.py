@@ -10,7 +10,6 @@ from django_tasks_db.models import DBTaskResult
 
 from annotation.core.errors import AnnotationError
 from annotation.core.tasks.processes import is_gone, this_machine, this_process
-from annotation.core.tasks.stopping import StopFlag
 from annotation.jobs import work
 from annotation.jobs.work import do_job
 from annotation.models import Alignment, SeparabilityJob, SeparabilityRun, Study
@@ -20,7 +19,7 @@ from annotation.separability.jobs import SeparabilityRequest, separability_state
 from annotation.separability.services import compute_separability
 from tests.annotation.separability.separability_studies import drawn_texts, stored, study_of
 from tests.factories import make_user
-from tests.fakes import dead_process
+from tests.fakes import dead_process, stopped_flag
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 ROUGE = SeparabilityRequest("rouge1", group="0,1")
@@ -139,8 +138,7 @@ def test_a_worker_that_is_told_to_end_leaves_the_job_to_the_next(
 
 def test_a_job_that_is_stopped_stores_no_separability(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     job, _ = start_separability(study, ROUGE)
-    monkeypatch.setattr(work, "WORKER_STOP", StopFlag())
-    work.WORKER_STOP.set()
+    monkeypatch.setattr(work, "WORKER_STOP", stopped_flag())
     with pytest.raises(SystemExit):
         run_task()
     job.refresh_from_db()

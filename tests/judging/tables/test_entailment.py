@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.core.errors import Interrupted
+from annotation.jobs import work
 from annotation.models import Study
 from judging.core.errors import BadSettings, CapReached, UnparsedVerdict
 from judging.endpoints.retrying import RetryingClient
@@ -20,8 +21,8 @@ from judging.models import Completion, Endpoint, TableCheck
 from judging.tables import checking
 from judging.tables.entailment import EntailmentProgress, check_entailment
 from judging.tables.entailment_calls import estimate_entailment, read_lines
-from reporting.downloads.jobs import ask_for_file, queue_file
-from tests.fakes import Body, ScriptedClient
+from reporting.downloads.jobs import queue_file
+from tests.fakes import Body, ScriptedClient, stopped_flag
 from tests.judging.builders import make_endpoint, make_study, make_user, no_sleep, pairs_in
 from tests.judging.tables.table_builders import make_table, row
 
@@ -159,7 +160,7 @@ def test_command_prints_an_estimate_and_the_figures_by_variant(study: Study, end
     ("ended", "status", "told", "file"),
     [
         pytest.param(Interrupted(), 130, "the same command resumes without repeating a call", "queued", id="stopped"),
-        pytest.param(CapReached("the cap of 1 USD is reached"), 3, "the cap of 1 USD is reached", "failed", id="cap"),
+        pytest.param(CapReached("the cap of 1 USD is reached"), 3, "the cap of 1 USD is reached", "stopped", id="cap"),
     ],
 )
 def test_command_and_task_that_are_stopped_end_as_the_others_do(
@@ -187,7 +188,9 @@ def test_command_and_task_that_are_stopped_end_as_the_others_do(
     settings.DATA_DIR = tmp_path
     asked = {"endpoint": "stand-in", "variant": "", "params": {}}
     made, _ = queue_file(study, "table-checks", {**asked, "max_cost": "1", "in_flight": None})
+    if file == "queued":
+        monkeypatch.setattr(work, "WORKER_STOP", stopped_flag())
     with pytest.raises(SystemExit) if file == "queued" else nullcontext():  # the task stays, for the next worker
-        ask_for_file.func(made.pk)
+        work.do_job.func("reporting.MadeFile", made.pk)
     made.refresh_from_db()
     assert (made.status, made.message.text) == (file, "" if file == "queued" else told)

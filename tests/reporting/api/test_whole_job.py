@@ -13,11 +13,11 @@ from django.core.management import call_command
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from annotation.jobs.work import do_job
 from annotation.models import Annotator, Assignment, Channel, Message, Pair
 from annotation.models.members import Role
 from judging.models import Endpoint, Judge, JudgeRun, Judgment
 from reporting.api.sent_once import KEPT_FOR
-from reporting.downloads.jobs import ask_for_file, make_file
 from reporting.exports.files import export_lines
 from reporting.models import MadeFile, SentRequest
 from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate, token_of
@@ -156,7 +156,7 @@ def test_rows_and_made_files_are_had(
     assert asked.json()["options"] == {"texts": True, "completions": True, "reasons": False}
     assert researcher.post("studies/study/files/", kind="bundle", reasons=False).json()["key"] == key
     assert researcher.get(f"studies/study/files/{key}/content/").status_code == 404
-    make_file.func(MadeFile.objects.get().pk)
+    assert do_job.func("reporting.MadeFile", MadeFile.objects.get().pk) == "done"
     [listed] = researcher.get("studies/study/files/").json()
     assert listed == researcher.get(f"studies/study/files/{key}/").json()
     assert (listed["status"], listed["done"] == listed["total"] > 9) == ("done", True)
@@ -189,7 +189,7 @@ def test_preferences_are_made_as_the_command_writes_them(
     for form in ("trl", "arena"):
         asked = researcher.post(files, kind="preferences", form=form, raters=["people"], systems=["beta", "alpha"])
         assert asked.json()["options"]["raters"] == ["people"]
-        make_file.func(MadeFile.objects.get(key=asked.json()["key"]).pk)
+        assert do_job.func("reporting.MadeFile", MadeFile.objects.get(key=asked.json()["key"]).pk) == "done"
         made = researcher.get(f"{files}{asked.json()['key']}/").json()
         packed: Any = researcher.api.get(made["content"])
         call_command("export_preferences", "study", "--as", form, "--out", str(tmp_path / form))
@@ -220,7 +220,7 @@ def test_files_of_logic_hold_what_the_commands_say(
 
     made = researcher.post("studies/study/files/", kind=kind, **asked).json()
     assert researcher.post("studies/study/files/", kind=kind, **asked).json()["key"] == made["key"]
-    make_file.func(MadeFile.objects.get().pk)
+    assert do_job.func("reporting.MadeFile", MadeFile.objects.get().pk) == "done"
 
     packed: Any = researcher.get(f"studies/study/files/{made['key']}/content/")
     with zipfile.ZipFile(io.BytesIO(b"".join(packed.streaming_content))) as file:
@@ -264,7 +264,7 @@ def test_a_ranking_asks_the_judge_for_what_is_not_stored(
 
     made = researcher.post("studies/study/files/", **asked, max_cost="1.5", in_flight=2).json()
     assert (made["options"]["methods"], made["options"]["seeds"]) == (["pairs"], 1)
-    assert ask_for_file.func(MadeFile.objects.get().pk)
+    assert do_job.func("reporting.MadeFile", MadeFile.objects.get().pk) == "done"
     told = researcher.get(f"studies/study/files/{made['key']}/").json()
     assert (told["status"], told["done"]) == ("done", told["total"])
     packed: Any = researcher.api.get(told["content"])

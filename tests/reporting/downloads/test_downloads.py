@@ -2,7 +2,6 @@
 
 import io
 import zipfile
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,12 @@ from django_tasks_db.models import DBTaskResult
 
 from annotation.annotators.consent import withdraw
 from annotation.core.errors import AnnotationError
+from annotation.jobs.work import do_job
 from annotation.models import Study
 from annotation.privacy.personal_data import FORGET_RESULTS
 from reporting.bundle.verifying import verify_bundle
 from reporting.downloads import jobs
-from reporting.downloads.jobs import make_file, path_of, queue_file
+from reporting.downloads.jobs import path_of, queue_file
 from reporting.models import MadeFile
 from tests.factories import signed_in
 from tests.reporting.builders import build_configuration, build_study, build_user, rate
@@ -41,8 +41,8 @@ def reader(study: Study) -> Client:
 
 
 def run_tasks() -> None:
-    for task in DBTaskResult.objects.filter(task_path=make_file.module_path, status="READY"):
-        make_file.func(*task.args_kwargs["args"])
+    for task in DBTaskResult.objects.filter(task_path=do_job.module_path, status="READY"):
+        do_job.func(*task.args_kwargs["args"])
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_a_bundle_is_made_by_the_worker_and_verifies(study: Study, reader: Clien
     bundle = verify_bundle(tmp_path / "tried-bundle")
     assert bundle.manifest["contents"] == {"texts": True, "completions": False, "reasons": True}
     assert [path.name for path in path_of(made).parent.iterdir()] == [path_of(made).name]
-    assert make_file.func(made.pk) is False  # a task that runs twice makes it once
+    assert do_job.func("reporting.MadeFile", made.pk) == ""  # a task that runs twice makes it once
 
 
 def test_a_file_with_the_work_of_a_rater_who_left_is_gone(study: Study, reader: Client, made: MadeFile) -> None:
@@ -107,18 +107,8 @@ def test_a_failure_is_said_and_leaves_nothing(study: Study, reader: Client, monk
     monkeypatch.setitem(jobs.MAKERS, "bundle", fail)
     made, _ = queue_file(study, "bundle", {})
     run_tasks()
-    assert "It could not be made: the &lt;disk&gt; is full" in reader.get(f"/studies/{study.slug}/files/").text
+    assert "Ended early: the &lt;disk&gt; is full" in reader.get(f"/studies/{study.slug}/files/").text
     assert list(path_of(made).parent.iterdir()) == []
-
-
-def test_a_file_of_a_dead_worker_is_said_to_have_failed(study: Study, reader: Client) -> None:
-    now = timezone.now()
-    made = MadeFile.objects.create(
-        study=study, kind="bundle", status="running", executor="elsewhere:1:x", heartbeat_at=now
-    )
-    assert "<progress" in reader.get(f"/studies/{study.slug}/files/").text
-    MadeFile.objects.filter(pk=made.pk).update(heartbeat_at=now - jobs.DEAD_AFTER - timedelta(seconds=1))
-    assert "the worker ended while it made this" in reader.get(f"/studies/{study.slug}/files/").text
 
 
 def test_a_stopping_worker_leaves_the_file_in_the_queue(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +118,7 @@ def test_a_stopping_worker_leaves_the_file_in_the_queue(study: Study, monkeypatc
     monkeypatch.setitem(jobs.MAKERS, "bundle", stop)
     made, _ = queue_file(study, "bundle", {})
     with pytest.raises(SystemExit):
-        make_file.func(made.pk)
+        do_job.func("reporting.MadeFile", made.pk)
     assert MadeFile.objects.get().status == "queued"
 
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from annotation.core.errors import AnnotationError
 from annotation.core.tasks.processes import this_machine
 from annotation.core.tasks.stopping import StopFlag
+from annotation.jobs import work
 from annotation.models import Generation, HitPair, Study
 from annotation.questions.questions import MAIN
 from judging.audits.on_demand import asking_alone, start_on_demand
@@ -31,14 +32,14 @@ from judging.runs.execution import ExecutionResult
 from judging.runs.services import run_again
 from judging.templatetags.judged import judged_pairs
 from reporting.core.estimates import IntervalSettings
-from reporting.downloads.jobs import ask_for_file, queue_file
+from reporting.downloads.jobs import queue_file
 from reporting.logic import live_ranking
 from reporting.logic.live_ranking import RankingProgress, ask_rankings
 from reporting.logic.ranking import METHODS, Known, RankingAnswers, rank_sets
 from reporting.logic.ranking_estimates import most_comparisons
 from reporting.logic.text_sets import read_text_sets
 from tests.factories import ask_more
-from tests.fakes import Body, ScriptedClient
+from tests.fakes import Body, ScriptedClient, stopped_flag
 from tests.judging.builders import make_endpoint, make_judge, no_sleep
 from tests.reporting.builders import build_study
 from tests.reporting.logic.test_audit import in_order, let_judge
@@ -307,10 +308,12 @@ def test_a_file_for_which_a_judge_is_asked_is_continued_or_fails(
     monkeypatch.setattr(live_ranking, "ask_rankings", lambda *_, **__: RankingProgress(2, asked=3, ended=ended))
     asked = {"judge": "guess", "run": True, "in_flight": None, "max_cost": None, "limit": 7}
     made, _ = queue_file(study, "ranking", asked | {"methods": ["pairs"], "seeds": 1})
+    if signal:
+        monkeypatch.setattr(work, "WORKER_STOP", stopped_flag())
     with pytest.raises(SystemExit) if signal else nullcontext():
-        ask_for_file.func(made.pk)
+        work.do_job.func("reporting.MadeFile", made.pk)
     made.refresh_from_db()
-    assert (made.status, made.message.text) == (("queued", "") if signal else ("failed", "no answer"))
+    assert (made.status, made.message.text) == (("queued", "") if signal else ("stopped", "no answer"))
     assert made.options["limit"] == left
 
 

@@ -71,23 +71,45 @@ class Migration(migrations.Migration):
                 (
                     "status",
                     models.CharField(
-                        choices=[("queued", "Queued"), ("running", "Running"), ("done", "Done"), ("failed", "Failed")],
-                        default="queued",
+                        choices=[
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("stopped", "Stopped"),
+                            ("done", "Done"),
+                        ],
+                        default="stopped",
                         max_length=10,
+                    ),
+                ),
+                ("message", annotation.core.reasons.ReasonField(blank=True, help_text="Why it stopped.")),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "heartbeat_at",
+                    models.DateTimeField(blank=True, help_text="A process is at work while this is recent.", null=True),
+                ),
+                (
+                    "executor",
+                    models.CharField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="The process that holds it; empty: none.",
+                        max_length=200,
                     ),
                 ),
                 ("done", models.PositiveIntegerField(default=0)),
                 ("total", models.PositiveIntegerField(default=0)),
+                (
+                    "rate",
+                    models.FloatField(blank=True, help_text="Done a second, while a process is at work.", null=True),
+                ),
+                ("ended_at", models.DateTimeField(blank=True, help_text="When it was done.", null=True)),
+                ("software_version", models.CharField(max_length=40)),
                 ("size", models.PositiveBigIntegerField(blank=True, help_text="Bytes.", null=True)),
-                ("message", annotation.core.reasons.ReasonField(blank=True, help_text="Why it failed.")),
                 (
                     "departed",
                     models.CharField(blank=True, help_text="Digest of the raters who had left.", max_length=32),
                 ),
-                ("executor", models.CharField(blank=True, help_text="The process that makes it.", max_length=80)),
-                ("asked_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("heartbeat_at", models.DateTimeField(blank=True, null=True)),
-                ("finished_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "asked_by",
                     models.ForeignKey(
@@ -106,7 +128,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["-asked_at", "-pk"],
+                "ordering": ["-created_at", "-pk"],
             },
         ),
         migrations.CreateModel(
