@@ -16,7 +16,6 @@ from judging.core.errors import BadSettings, UnknownJudge
 from judging.methods import AskingMethod, Method, find_method, method_names
 from judging.methods.options import CELL, FITTED, LONGEST_CELL
 from judging.methods.prompted import check_wording
-from judging.methods.task_files import TASKS
 from judging.models import Endpoint, Judge, PromptFile
 from judging.wordings.prompt_text import unstorable
 
@@ -166,10 +165,6 @@ def check_judge(judge: Judge) -> None:
     Raises: UnknownJudge for an unknown method; BadSettings
     """
     method = find_method(judge.method)
-    if not 1 <= judge.repeats <= MOST_REPEATS:
-        raise BadSettings(f"repeats must be between 1 and {MOST_REPEATS}, got {judge.repeats}")
-    if judge.task and judge.task not in TASKS:
-        raise BadSettings(f"there is no task {judge.task}; there are {', '.join(TASKS)}")
     check_tables(judge, method)
     if judge.combine == Judge.Combine.PROBABILITY:
         check_probabilities(judge, method)

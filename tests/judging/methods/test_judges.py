@@ -48,9 +48,6 @@ def test_the_same_judge_again_is_the_same() -> None:
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        pytest.param({"task": "cooking"}, "there is no task cooking; there are summarization", id="task"),
-        pytest.param({"repeats": 0}, "repeats", id="no repeats"),
-        pytest.param({"repeats": 101}, "repeats", id="too many repeats"),
         pytest.param({"params": {"ties": "perhaps"}}, "ties is true or false", id="option"),
         pytest.param({"combine": "probability"}, "choose order both", id="one order"),
         pytest.param(
