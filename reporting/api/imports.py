@@ -115,7 +115,7 @@ class PreviewedPairSerializer(serializers.Serializer[Any]):
     """A pair that an import would create."""
 
     instance_id = serializers.CharField(source="matchup.instance.instance_id")
-    source = serializers.CharField(source="matchup.instance.source")
+    source: Any = serializers.CharField(source="matchup.instance.source")
     system_a = serializers.CharField(source="matchup.system_a.name")
     system_b = serializers.CharField(source="matchup.system_b.name")
     text_a = serializers.CharField(source="generation_a.text")

@@ -18,7 +18,8 @@ from annotation.importing.formats.public_forms import AUTO
 from annotation.importing.forms import LookForm, UploadForm, how_to_import, sent_in
 from annotation.members.permissions import FORM, READERS, account_of, is_site_admin, study_view
 from annotation.models import Pair, Study, Upload
-from annotation.questions.labels import choice_label, side_name, translate_default
+from annotation.questions.labels import side_name, translate_default
+from annotation.questions.questions import choice_label
 from reporting.uploads.jobs import MOST_LISTED, STUDY_IMPORTS, UNDER_WAY, begin, keep, kept, look, progress_of, take_in
 
 UPLOAD = "reporting/study_pages/upload.html"

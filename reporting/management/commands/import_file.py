@@ -40,7 +40,7 @@ class Command(TandemCommand):
             self._show(look_at(joined, options=how, **where))
             return
         with joined.own_lines():
-            file = {"data": joined.data, "name": joined.name, "bound": FOR_COMMANDS}
+            file: dict[str, Any] = {"data": joined.data, "name": joined.name, "bound": FOR_COMMANDS}
             self.say(import_file(**file, **how, **where)[1])
 
     def _show(self, look: Look) -> None:
