@@ -48,7 +48,7 @@ class SeparabilityJobSerializer(WithMessage, serializers.ModelSerializer[Separab
     asked = serializers.JSONField(read_only=True)
     status = serializers.CharField(source="outcome", read_only=True, help_text="queued, running, done or failed.")
     asked_at = serializers.DateTimeField(source="created_at", read_only=True)
-    finished_at = serializers.DateTimeField(source="ended_at", read_only=True)
+    finished_at = serializers.DateTimeField(source="ended_at", read_only=True, allow_null=True)
 
     class Meta:
         model = SeparabilityJob

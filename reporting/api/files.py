@@ -38,7 +38,7 @@ class MadeFileSerializer(WithMessage, serializers.ModelSerializer[MadeFile]):
     options = serializers.JSONField(read_only=True)
     status = serializers.CharField(source="outcome", read_only=True, help_text="queued, running, done or failed.")
     asked_at = serializers.DateTimeField(source="created_at", read_only=True)
-    finished_at = serializers.DateTimeField(source="ended_at", read_only=True)
+    finished_at = serializers.DateTimeField(source="ended_at", read_only=True, allow_null=True)
     content = serializers.SerializerMethodField(help_text="The address of the zip file, once it is done.")
 
     class Meta:
