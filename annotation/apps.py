@@ -10,7 +10,7 @@ from annotation.core.database.sqlite_statistics import count_when_grown
 
 
 class AnnotationConfig(AppConfig):
-    """People rating: studies, instances, pairs, batches, HITs, assignments, ratings."""
+    """Rating by people."""
 
     name = "annotation"
     default_auto_field = "django.db.models.BigAutoField"

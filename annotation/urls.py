@@ -1,4 +1,4 @@
-"""Addresses of the pages, room by room; what an annotator's browser asks for most comes first."""
+"""Addresses of the pages, room by room. What an annotator's browser asks for most comes first."""
 
 from django.urls import include, path
 

@@ -20,7 +20,7 @@ AUDITED = {
 
 
 def main() -> None:
-    """Run one management command; those of Django that change data are in the audit log, as ours are."""
+    """Run one management command. Those of Django that change data are in the audit log, as ours are."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     name = sys.argv[1] if sys.argv[1:] else ""
     if name in ("worker", "serve", "demo"):

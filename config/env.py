@@ -90,7 +90,7 @@ OF_AN_EXAMPLE = "django-insecure-"  # keys that Django writes into new projects,
 
 
 def secret(name: str) -> str | None:
-    """Value of an environment variable that holds a key; `None` when it is not set. Never stored, never logged."""
+    """Value of an environment variable that holds a key, or `None` when it is not set. Never stored, never logged."""
     return env.str(name, default="") or None
 
 
@@ -98,14 +98,14 @@ def for_programs(**changes: str) -> dict[str, str]:
     """Environment of a Python program that this one starts, or becomes: it imports our packages, whatever the current
     folder holds.
     """
-    found = dict(os.environ) | changes | {"PYTHONSAFEPATH": "1"}
+    variables = dict(os.environ) | changes | {"PYTHONSAFEPATH": "1"}
     if not IS_INSTALLED:
-        found["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGES_DIR), found.get("PYTHONPATH")]))
-    return found
+        variables["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGES_DIR), variables.get("PYTHONPATH")]))
+    return variables
 
 
 def metrics_dir() -> str:
-    """Folder of the counters of a web server's processes; empty where each has its own."""
+    """Folder of the counters of a web server's processes, or an empty string where each has its own."""
     return str(env.str("PROMETHEUS_MULTIPROC_DIR", default=""))
 
 
@@ -125,9 +125,9 @@ MAKE_KEY = "Make one by: python -c 'import secrets; print(secrets.token_urlsafe(
 def secret_key() -> str:
     """Django's signing key: from SECRET_KEY, else from a file that is made once with a random key."""
     path = DATA_DIR / "secret_key"
-    if given := secret("SECRET_KEY"):
-        made = MAKE_KEY if PRODUCTION else f"Give a longer random one; without it, a key is made in {path}."
-        return _strong(given, "SECRET_KEY, from the environment or .env,", made)
+    if key := secret("SECRET_KEY"):
+        advice = MAKE_KEY if PRODUCTION else f"Give a longer random one; without it, a key is made in {path}."
+        return _strong(key, "SECRET_KEY, from the environment or .env,", advice)
     restore = (
         "Restore the file from a backup, or delete the file to have a new key made: all users are signed out then, and "
         "links that were sent and browsers of anonymous raters are no longer known."
@@ -199,14 +199,14 @@ def _make_key(path: Path) -> None:
 
 def _strong(key: str, source: str, remedy: str) -> str:
     """Return a key that can't be guessed, or end the program."""
-    given = key.strip()
-    length, different = len(given), len(set(given))
+    stripped = key.strip()
+    length, different = len(stripped), len(set(stripped))
     if length < SHORTEST_KEY or different < FEWEST_CHARACTERS:
         needed = f"{SHORTEST_KEY} are needed, {FEWEST_CHARACTERS} of them different"
         _refuse_key(source, f"it has {length} characters, {different} of them different; {needed}", remedy)
-    if given in (given * 2)[1:-1]:
+    if stripped in (stripped * 2)[1:-1]:
         _refuse_key(source, "it says the same again and again", remedy)
-    if given.startswith(OF_AN_EXAMPLE):
+    if stripped.startswith(OF_AN_EXAMPLE):
         _refuse_key(source, f"it begins with {OF_AN_EXAMPLE}, as those of examples do", remedy)
     return key
 
@@ -216,7 +216,7 @@ def _refuse_key(source: str, reason: str, remedy: str) -> NoReturn:
 
 
 def mail() -> dict[str, object]:
-    """Django's mail settings for EMAIL_URL; without one nothing is sent."""
+    """Django's mail settings for EMAIL_URL. Without one nothing is sent."""
     try:
         return dict(environ.Env.email_url_config(EMAIL_URL or "dummymail://"))
     except (environ.ImproperlyConfigured, ValueError):
@@ -224,7 +224,7 @@ def mail() -> dict[str, object]:
 
 
 def static_root() -> Path:
-    """Folder of collected static files; made when missing, since WhiteNoise warns about a folder that is not there."""
+    """Folder of collected static files. Made when missing, since WhiteNoise warns about a folder that is not there."""
     path = DATA_DIR / "static"
     with suppress(
         OSError

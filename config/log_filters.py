@@ -25,11 +25,11 @@ _PERSONAL = re.compile("|".join((_TOKENS, _QUERY, _ROW, _PEER, _NAMED, _PROLIFIC
 
 def masked(text: str) -> str:
     """Return a text without tokens of links, values of queries, addresses and names of people."""
-    return _PERSONAL.sub(lambda found: f"{found[found.lastgroup] if found.lastgroup else ''}{MASK}", text)
+    return _PERSONAL.sub(lambda result: f"{result[result.lastgroup] if result.lastgroup else ''}{MASK}", text)
 
 
-def unnamed_client(*_said: object) -> str:
-    """Name a client in the log of failed sign-ins; its real name is in the table of attempts only."""
+def unnamed_client(*_arguments: object) -> str:
+    """Name a client in the log of failed sign-ins. Its real name is in the table of attempts only."""
     return "a client"
 
 
@@ -62,6 +62,6 @@ class OneLine(logging.Filter):
     """Removes the stack trace from records."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Drop the exception; the record itself is kept."""
+        """Drop the exception. The record itself is kept."""
         record.exc_info = None
         return True

@@ -8,7 +8,7 @@ EXTRA = ("request_id", "method", "view", "status", "seconds")
 
 
 class JsonLines(logging.Formatter):
-    """Writes a record as a JSON object: time, level, logger, message, request, and the traceback as text."""
+    """Writes a record, with its request and traceback, as a JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""

@@ -1,4 +1,4 @@
-"""Django settings. What an installation may change is read in `config.env`; everything else is decided here."""
+"""Django settings. What an installation may change is read in `config.env`. Everything else is decided here."""
 
 from csp.constants import NONE, SELF
 

@@ -1,1 +1,1 @@
-"""Language models rating: endpoints, judging methods, runs, comparison tables, room by room."""
+"""Rating by language models, room by room: endpoints, methods, runs, comparison tables."""

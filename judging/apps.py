@@ -6,7 +6,7 @@ from annotation.importing.further_kinds import AFTER_REMOVAL, LEVELS
 
 
 class JudgingConfig(AppConfig):
-    """LLMs rating: endpoints, judges, runs, completions, judgments."""
+    """Rating by language models."""
 
     name = "judging"
     default_auto_field = "django.db.models.BigAutoField"

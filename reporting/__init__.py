@@ -1,1 +1,1 @@
-"""Findings from people's and judges' ratings, room by room; it owns no ratings."""
+"""Findings from people's and judges' ratings, room by room. It owns no ratings."""

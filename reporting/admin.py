@@ -59,7 +59,7 @@ class AccountAdmin(UserAdmin):  # type: ignore[type-arg]  # generic in its stubs
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in its stubs only
-    """Rows to look at; pages, commands and the API change them, with checks and a log."""
+    """Rows to look at. Pages, commands and the API change them, with checks and a log."""
 
     show_full_result_count = False
 

@@ -12,7 +12,7 @@ from annotation.models.jobs import Job
 
 
 class DataChanges(models.Model):
-    """How many changes of a study's data one connection to the database made; see `reporting.core.data_version`."""
+    """The number of changes of a study's data by one connection. See `reporting.core.data_version`."""
 
     study = models.BigIntegerField()  # no key: deleting a study's rows counts too, after what refers to it is gone
     connection = models.IntegerField()
@@ -26,7 +26,7 @@ class DataChanges(models.Model):
 
 
 class FindingsSnapshot(models.Model):
-    """A study's findings under one choice of filters, as they were computed last; see `reporting.findings.snapshots`."""
+    """A study's findings under one choice of filters, as they were computed last. See `reporting.findings.snapshots`."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="findings_snapshots")
     query = models.TextField(blank=True, help_text="The filters, as in an address.")
@@ -47,7 +47,7 @@ class FindingsSnapshot(models.Model):
 
 
 class MadeFile(Job):
-    """A file that the worker makes of a study; see `reporting.downloads.jobs`."""
+    """A file that the worker makes of a study. See `reporting.downloads.jobs`."""
 
     class Kind(models.TextChoices):
         BUNDLE = "bundle", "Bundle"
@@ -83,7 +83,7 @@ class MadeFile(Job):
 
 
 class SentRequest(models.Model):
-    """A POST of the API under its sender's key, with its answer, for a day; see `reporting.api.sent_once`."""
+    """A POST of the API under its sender's key, with its answer, for a day. See `reporting.api.sent_once`."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=100)

@@ -64,7 +64,7 @@ class RedisWorker(TandemWorker):
 
 
 class Receiver(SimpleWorker):
-    """RQ's worker without processes of its own; signals go to Tandem's."""
+    """RQ's worker without processes of its own. Signals go to Tandem's."""
 
     worker: RedisWorker
 

@@ -38,7 +38,7 @@ class TandemWorker(Worker):
     current: DBTaskResult[Any, Any] | None = None
 
     def shutdown(self, signum: int, frame: FrameType | None) -> None:
-        """Stop; a second signal ends the process at once."""
+        """Stop. A second signal ends the process at once."""
         WORKER_STOP.set()
         self.running = False
         if self.running_task and self.current and stops_itself(self.current):
@@ -47,7 +47,7 @@ class TandemWorker(Worker):
         raise SystemExit(0)
 
     def run_task(self, db_task_result: DBTaskResult[Any, Any]) -> None:
-        """Run a task; one that the stop or a lost connection to the database interrupted is requeued."""
+        """Run a task, and requeue it if the stop or a lost database connection interrupts it."""
         self.current = db_task_result
         try:
             super().run_task(db_task_result)

@@ -1,1 +1,1 @@
-"""What programs import to use a Tandem server: `tandem.client`. It needs nothing of the server's code but httpx2."""
+"""The client of a Tandem server, for other programs. It only needs httpx2."""

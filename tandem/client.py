@@ -80,12 +80,12 @@ class Tandem:
         return self._send("GET", path, params=query).json()
 
     def post(self, path: str, **values: Any) -> Any:
-        """Send values; return the answer, None where there is none."""
+        """Send values and return the answer, None where there is none."""
         answer = self._send("POST", path, json=values, headers={"Idempotency-Key": uuid.uuid4().hex})
         return answer.json() if answer.content else None
 
     def patch(self, path: str, **values: Any) -> Any:
-        """Change values; return the answer."""
+        """Change values and return the answer."""
         return self._send("PATCH", path, json=values).json()
 
     def rows(self, path: str, *, page_size: int = 1000, **query: Any) -> Iterator[Json]:
@@ -98,35 +98,35 @@ class Tandem:
 
     def create_study(self, slug: str, **settings: Any) -> Json:
         """Make a study."""
-        made: Json = self.post("studies/", slug=slug, **settings)
-        return made
+        study: Json = self.post("studies/", slug=slug, **settings)
+        return study
 
     def upload(self, slug: str, file: Path | str | Sequence[Path | str], *, kind: str = "study", **options: str) -> str:
-        """Import a file, or several of one data set, waiting for the worker where they are large; return what was added.
+        """Import a file, or several of one data set, waiting for the worker where they are large. Return what was added.
 
         kind : as of `import/`; auto for that which the fields of the file show
         Raises: ApiError, with the bad `lines`, if it was refused; nothing is stored then.
         """
-        paths = [Path(one) for one in ([file] if isinstance(file, Path | str) else file)]
+        paths = [Path(item) for item in ([file] if isinstance(file, Path | str) else file)]
         with ExitStack() as stack:
             sent = [("file", (path.name, stack.enter_context(path.open("rb")))) for path in paths]
             data = {"kind": kind, **options}
             answer = self._send("POST", f"studies/{slug}/import/", data=data, files=sent, tries=1)
-        taken: Json = answer.json()
-        if taken["status"] != DONE:
-            taken = self.wait(f"studies/{slug}/imports/{taken['key']}/")
-        if taken["status"] == FAILED:
-            raise ApiError(422, taken)
-        return str(taken["detail"])
+        result: Json = answer.json()
+        if result["status"] != DONE:
+            result = self.wait(f"studies/{slug}/imports/{result['key']}/")
+        if result["status"] == FAILED:
+            raise ApiError(422, result)
+        return str(result["detail"])
 
     def members(self, slug: str) -> list[Json]:
-        """Return who has which role in a study; takes a token with the scope personal."""
+        """Return who has which role in a study. Takes a token with the scope personal."""
         return list(self.rows(f"studies/{slug}/members"))
 
     def add_member(self, slug: str, username: str, role: str, *, new: bool = False) -> Json:
         """Give an account a role in a study."""
-        made: Json = self.post(f"studies/{slug}/members/", username=username, role=role, new=new)
-        return made
+        member: Json = self.post(f"studies/{slug}/members/", username=username, role=role, new=new)
+        return member
 
     def set_aspects(self, slug: str, aspects: Sequence[str]) -> Json:
         """Store a list of aspects, the most important one first, as the next version."""
@@ -137,17 +137,17 @@ class Tandem:
         """Have a worker distil the aspects of a study's texts, wait for it, and return them."""
         path = f"studies/{slug}/aspects/"
         self.post(f"{path}distil/", endpoint=endpoint, **settings)
-        return self._done(path, lambda found: found["distillation"])
+        return self._done(path, lambda result: result["distillation"])
 
     def sample_texts(self, slug: str, system: str, endpoint: str, **settings: Any) -> Json:
         """Have a worker sample a system's texts, wait for it, and return the system with its settings."""
         path = f"studies/{slug}/sampling/"
         self.post(path, system=system, endpoint=endpoint, **settings)
-        found = self._done(path, lambda found: _named(found["systems"], system)["work"])
-        return _named(found["systems"], system)
+        work = self._done(path, lambda result: _named(result["systems"], system)["work"])
+        return _named(work["systems"], system)
 
     def make_tables(self, slug: str, endpoint: str, **settings: Any) -> Json:
-        """Queue a run that makes comparison tables; see `wait`."""
+        """Queue a run that makes comparison tables. See `wait`."""
         run: Json = self.post(f"studies/{slug}/tables/", endpoint=endpoint, **settings)
         return run
 
@@ -157,19 +157,19 @@ class Tandem:
         return judge
 
     def add_jury(self, slug: str, name: str, members: Sequence[str], *, rule: str = "majority") -> Json:
-        """Add a jury of judges that have run on a study; return its run, which is done."""
+        """Add a jury of judges that have run on a study and return its run, which is done."""
         run: Json = self.post(f"studies/{slug}/juries/", name=name, members=list(members), rule=rule)
         return run
 
     def tune_judge(self, slug: str, judge: str, budget: int, **settings: Any) -> Json:
-        """Queue the tuning of a judge on people's votes; `tunings/` of the study has its progress."""
+        """Queue the tuning of a judge on people's votes. `tunings/` of the study has its progress."""
         tuning: Json = self.post(f"studies/{slug}/tunings/", judge=judge, budget=budget, **settings)
         return tuning
 
     def create_batch(self, slug: str, name: str, *, dataset: str, systems: tuple[str, str], **settings: Any) -> Json:
         """Make a batch of a configuration."""
-        made: Json = self.post("batches/", study=slug, name=name, dataset=dataset, systems=list(systems), **settings)
-        return made
+        batch: Json = self.post("batches/", study=slug, name=name, dataset=dataset, systems=list(systems), **settings)
+        return batch
 
     def invite(self, slug: str, count: int, **settings: Any) -> list[Json]:
         """Make nameless raters, and a one-time link for each."""
@@ -178,42 +178,42 @@ class Tandem:
 
     def estimate(self, slug: str, judge: str, **pairs: Any) -> Json:
         """Estimate the calls, tokens and cost of a run."""
-        found: Json = self.post("runs/estimate/", study=slug, judge=judge, **pairs)
-        return found
+        estimate_: Json = self.post("runs/estimate/", study=slug, judge=judge, **pairs)
+        return estimate_
 
     def run_judge(self, slug: str, judge: str, **settings: Any) -> Json:
-        """Queue a run of a judge for the server's worker; see `wait`."""
+        """Queue a run of a judge for the server's worker. See `wait`."""
         run: Json = self.post("runs/", study=slug, judge=judge, **settings)
         return run
 
     def wait(self, path: str, *, every: float = 2.0, longest: float = 86_400) -> Json:
-        """Return a run or a file once it has ended, by its path; what has failed is returned too.
+        """Return a run or a file once it has ended, by its path. What has failed is returned too.
 
         Raises: TimeoutError after `longest` seconds.
         """
         until = time.monotonic() + longest
         while True:
-            found: Json = self.get(path)
-            if found["status"] in ENDED:
-                return found
+            resource: Json = self.get(path)
+            if resource["status"] in ENDED:
+                return resource
             if time.monotonic() > until:
-                raise TimeoutError(f"{path} is {found['status']} after {longest:g} seconds")
+                raise TimeoutError(f"{path} is {resource['status']} after {longest:g} seconds")
             self._sleep(every)
 
     def findings(self, slug: str, **filters: Any) -> Json:
-        """Return the findings of a study; waits while they are computed for the first time."""
-        found: Json = self.get(f"studies/{slug}/findings/", **filters)
-        return found
+        """Return the findings of a study. Waits while they are computed for the first time."""
+        numbers: Json = self.get(f"studies/{slug}/findings/", **filters)
+        return numbers
 
     def accuracy(self, slug: str) -> Json:
         """Return how often judges are right where there is gold."""
-        found: Json = self.get(f"studies/{slug}/accuracy/")
-        return found
+        numbers: Json = self.get(f"studies/{slug}/accuracy/")
+        return numbers
 
-    def logic(self, slug: str, **asked: str) -> Json:
+    def logic(self, slug: str, **query: str) -> Json:
         """Return how consistent raters are with themselves."""
-        found: Json = self.get(f"studies/{slug}/logic/", **asked)
-        return found
+        numbers: Json = self.get(f"studies/{slug}/logic/", **query)
+        return numbers
 
     def disagreements(self, slug: str, *, page_size: int = 100, **filters: Any) -> Iterator[Json]:
         """Yield the pairs on which raters disagree, the largest disagreement first."""
@@ -234,11 +234,11 @@ class Tandem:
 
         Raises: ApiError if it can't be made.
         """
-        made = self.post(f"studies/{slug}/files/", kind=kind, **choices)
-        made = self.wait(f"studies/{slug}/files/{made['key']}/")
-        if made["status"] != DONE:
-            raise ApiError(409, {"detail": made["message"]})
-        return self._save(f"studies/{slug}/files/{made['key']}/content/", Path(out))
+        file = self.post(f"studies/{slug}/files/", kind=kind, **choices)
+        file = self.wait(f"studies/{slug}/files/{file['key']}/")
+        if file["status"] != DONE:
+            raise ApiError(409, {"detail": file["message"]})
+        return self._save(f"studies/{slug}/files/{file['key']}/content/", Path(out))
 
     def _done(self, path: str, work: Callable[[Json], Json], *, every: float = 2.0, longest: float = 86_400) -> Json:
         """Return what is at a path once the work that it tells of has ended.
@@ -246,13 +246,13 @@ class Tandem:
         Raises: ApiError if that failed; TimeoutError after `longest` seconds.
         """
         until = time.monotonic() + longest
-        while (status := work(found := self.get(path)))["status"] not in ENDED:
+        while (status := work(state := self.get(path)))["status"] not in ENDED:
             if time.monotonic() > until:
                 raise TimeoutError(f"the work at {path} is {status['status']} after {longest:g} seconds")
             self._sleep(every)
         if status["status"] == FAILED:
             raise ApiError(409, {"detail": status["error"]})
-        return dict(found)
+        return dict(state)
 
     def _save(self, path: str, out: Path, **query: str) -> Path:
         """Save a file under its name once it is complete."""
@@ -267,7 +267,7 @@ class Tandem:
         return partial.replace(out)
 
     def _send(self, method: str, path: str, *, tries: int = TRIES, **content: Any) -> httpx2.Response:
-        """Send a request, again while the server is busy or can't be reached; PATCH sets the same values again."""
+        """Send a request, again while the server is busy or can't be reached. PATCH sets the same values again."""
         retrying = Retrying(
             retry=retry_if_exception_type(httpx2.TransportError) | retry_if_result(_is_busy),
             stop=stop_after_attempt(tries),
@@ -293,12 +293,12 @@ def _pause(state: RetryCallState) -> float:
 
 
 def _named(systems: list[Json], name: str) -> Json:
-    return next(one for one in systems if one["name"] == name)
+    return next(system for system in systems if system["name"] == name)
 
 
 def _refusal(answer: httpx2.Response) -> ApiError:
     try:
-        told = answer.json()
+        refusal = answer.json()
     except ValueError:
-        told = {"detail": answer.text[:500]}
-    return ApiError(answer.status_code, told if isinstance(told, dict) else {"detail": told})
+        refusal = {"detail": answer.text[:500]}
+    return ApiError(answer.status_code, refusal if isinstance(refusal, dict) else {"detail": refusal})

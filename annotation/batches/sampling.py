@@ -90,7 +90,7 @@ class BatchSpec:
 
 
 # Names of the settings that are a number, a rate or a word.
-SETTINGS = [one.name for one in fields(BatchSpec) if one.name not in ("configuration", "seed", "selection")]
+SETTINGS = [item.name for item in fields(BatchSpec) if item.name not in ("configuration", "seed", "selection")]
 
 
 def own_settings(batch: BatchSpec | Batch) -> dict[str, Any]:

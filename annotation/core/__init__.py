@@ -1,4 +1,4 @@
-"""What rooms share and no room owns: errors, opaque keys, records of files, Markdown, middleware, prepared queries.
+"""Shared parts of annotation: errors, keys, files, Markdown, middleware, prepared queries.
 
 May use no other room.
 """

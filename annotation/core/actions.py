@@ -30,7 +30,7 @@ class TextsField(forms.CharField):
     def to_python(self, value: Any) -> Any:
         """Return the distinct texts in their order."""
         texts = value if isinstance(value, list | tuple) else str(value or "").splitlines()
-        return list(dict.fromkeys(text for one in texts if (text := str(one).strip())))
+        return list(dict.fromkeys(text for row in texts if (text := str(row).strip())))
 
     def validate(self, value: list[str]) -> None:
         """Refuse another number of texts, and long ones."""
@@ -49,7 +49,7 @@ def stored(model: type[models.Model], name: str, **changes: Any) -> forms.Field:
 
 
 def json_shape(field: forms.Field) -> type:
-    """Return how a field's value is written in JSON: `bool`, `list`, `dict`; or `str`, also for numbers."""
+    """Return the JSON type of a field's value: `bool`, `list`, `dict`, or `str`, also for numbers."""
     if isinstance(field, forms.BooleanField):
         return bool
     if isinstance(field, TextsField | forms.MultipleChoiceField | forms.ModelMultipleChoiceField):
@@ -71,7 +71,7 @@ def described(field: forms.Field) -> str:
 
 
 def filled(form: type[F], values: Mapping[str, Any], **context: Any) -> F:
-    """Return a valid form with values by name; a field that has none takes its initial value.
+    """Return a valid form with values by name. A field that has none takes its initial value.
 
     context : further arguments of the form
     Raises: BadFields.
@@ -94,7 +94,7 @@ def checked(form: forms.BaseForm) -> dict[str, Any]:
     if not form.is_valid():
         problems = form.errors.get_json_data()
         raise BadFields(
-            {name: [one["message"] for one in errors] for name, errors in problems.items()},
-            {name: [one["code"] for one in errors] for name, errors in problems.items()},
+            {name: [error["message"] for error in errors] for name, errors in problems.items()},
+            {name: [error["code"] for error in errors] for name, errors in problems.items()},
         )
     return form.cleaned_data

@@ -13,7 +13,7 @@ class BadArm(ValueError):
 
 @dataclass(frozen=True)
 class Arm:
-    """One arm; ratings store its name.
+    """One arm. Ratings store its name.
 
     none            no table: the control for being asked twice
     table:VARIANT   the pair's own comparison table of this variant
@@ -30,14 +30,14 @@ class Arm:
         Raises: BadArm.
         """
         kind, colon, variant = name.partition(":") if isinstance(name, str) else ("", "", "")
-        known = kind in KINDS and bool(colon) == (kind != "none")
-        if not known or (colon and not 0 < len(variant.strip()) <= LONGEST_VARIANT) or variant != variant.strip():
+        is_known = kind in KINDS and bool(colon) == (kind != "none")
+        if not is_known or (colon and not 0 < len(variant.strip()) <= LONGEST_VARIANT) or variant != variant.strip():
             raise BadArm(f"{name!r} is no arm; write none, table:VARIANT or placebo:VARIANT, as table:c8")
         return cls(kind, variant)
 
     @property
     def name(self) -> str:
-        """What `parse` reads."""
+        """The name that `parse` reads."""
         return f"{self.kind}:{self.variant}" if self.variant else self.kind
 
     @property

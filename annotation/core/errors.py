@@ -1,4 +1,4 @@
-"""Exceptions of `annotation`; their messages are shown to users."""
+"""Exceptions of `annotation`. Their messages are shown to users."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from annotation.core.reasons import Reason, reason, restored
 
 
 class AnnotationError(Exception):
-    """Base class; the message is shown to the user.
+    """Base class. The message is shown to the user.
 
     on_page : shown instead on a page, where that may lead to another page (HTML)
     """
@@ -27,7 +27,7 @@ class JobBusy(AnnotationError):
 
 
 class Interrupted(AnnotationError):
-    """The work was stopped on request; what it has stored stays."""
+    """The work was stopped on request. What it has stored stays."""
 
     def __init__(self) -> None:
         super().__init__(reason("interrupted"))
@@ -39,7 +39,7 @@ LONGEST_REASON = 500
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line of a file that was refused, and why; `file`: its name where several were sent."""
+    """A line of a file that was refused, and why. `file`: its name where several were sent."""
 
     number: int
     reason: Reason
@@ -56,19 +56,19 @@ class BadLine:
 
 
 class BadFile(AnnotationError):
-    """A file with bad lines; nothing of it was stored."""
+    """A file with bad lines. Nothing of it was stored."""
 
     def __init__(self, name: str, lines: list[BadLine]) -> None:
         self.name = name
         self.lines = sorted(lines, key=lambda line: line.number)[:MOST_BAD_LINES]
         super().__init__(self.abridged(len(self.lines)))
 
-    def abridged(self, most: int) -> str:
-        """Return the message with at most `most` lines listed; with 0 its head, as above a table of all."""
+    def abridged(self, limit: int) -> str:
+        """Return the message with at most `limit` lines listed, or only its head for 0."""
         count = len(self.lines)
-        listed = [f"  {line}" for line in self.lines[:most]]
-        if 0 < most < count:
-            listed.append(f"  and {count - most:,} more")
+        listed = [f"  {line}" for line in self.lines[:limit]]
+        if 0 < limit < count:
+            listed.append(f"  and {count - limit:,} more")
         stopped = ", and reading stopped there" if count >= MOST_BAD_LINES else ""
         head = f"{self.name}: {count:,} bad line{'s' if count != 1 else ''}{stopped}; nothing was stored"
         return "\n".join([head, *listed])
@@ -108,19 +108,19 @@ class AssignmentClosed(AnnotationError):
 
 
 class VotesMissing(AnnotationError):
-    """The HIT can't be submitted or locked; `places`: of the pairs without a vote, if that is the only reason."""
+    """The HIT can't be submitted or locked. `places`: of the pairs without a vote, if that is the only reason."""
 
-    def __init__(self, message: str, places: Sequence[int] = ()) -> None:
-        self.places = list(places)
+    def __init__(self, message: str, rows: Sequence[int] = ()) -> None:
+        self.places = list(rows)
         super().__init__(message)
 
 
 class Unacceptable(AnnotationError):
-    """A value that isn't on offer or too short; the sender may correct it."""
+    """A value that isn't on offer or too short. The sender may correct it."""
 
 
 class BadFields(Unacceptable):
-    """Invalid values; `fields` maps their names to the problems, and `codes` to the codes of these."""
+    """Invalid values. `fields` maps their names to the problems, and `codes` to the codes of these."""
 
     def __init__(self, fields: Mapping[str, Sequence[str]], codes: Mapping[str, Sequence[str]] | None = None) -> None:
         self.codes = codes or {}

@@ -61,7 +61,7 @@ _ATTRIBUTES = {
 
 
 def with_formulas(text: str, render: Callable[[str], str], *, math: bool = True) -> str:
-    """Render a text by `render`, with its formulas as MathML; what is not LaTeX, or too long, stays as typed.
+    """Render a text by `render`, with its formulas as MathML. What is not LaTeX, or too long, stays as typed.
 
     Formulas are `$…$` and `\\(…\\)` within a line of text, `$$…$$`, `\\[…\\]` and environments such as `align` on a line of
     their own. A text without any is rendered as it is. Without `math`, formulas with commands stay as typed.
@@ -70,21 +70,21 @@ def with_formulas(text: str, render: Callable[[str], str], *, math: bool = True)
     formulas: list[SafeString] = []
     left, depth = MOST, 0
 
-    def keep(found: re.Match[str]) -> str:
+    def keep(match: re.Match[str]) -> str:
         nonlocal left, depth
-        kind = str(found.lastgroup)
+        kind = str(match.lastgroup)
         if kind in _DEPTHS:
             depth = max(depth + _DEPTHS[kind], 0)
-            return found[0]
+            return match[0]
         formula = None
-        if math and kind != "row" and len(found[0]) <= left:
-            left -= len(found[0])
-            formula = to_mathml(found[kind], is_display=kind in _ON_LINES_OF_THEIR_OWN)
-        is_latex = depth if kind == "row" else _COMMAND.search(found[kind])
+        if math and kind != "row" and len(match[0]) <= left:
+            left -= len(match[0])
+            formula = to_mathml(match[kind], is_display=kind in _ON_LINES_OF_THEIR_OWN)
+        is_latex = depth if kind == "row" else _COMMAND.search(match[kind])
         if formula is None and not is_latex:
-            return found[0]
+            return match[0]
         # Markdown would take one of two backslashes away.
-        formulas.append(formula or format_html('<span class="preserve">{}</span>', found[0]))
+        formulas.append(formula or format_html('<span class="preserve">{}</span>', match[0]))
         return f"{mark}x{len(formulas) - 1}x"
 
     marked = _FORMULA.sub(keep, text)
@@ -93,11 +93,11 @@ def with_formulas(text: str, render: Callable[[str], str], *, math: bool = True)
     html = render(marked)
     # SafeString is what `render` has cleaned; each formula is cleaned below.
     html = conditional_escape(html)
-    return mark_safe(re.sub(f"{mark}x(\\d+)x", lambda one: formulas[int(one[1])], html))  # noqa: S308  # see above
+    return mark_safe(re.sub(f"{mark}x(\\d+)x", lambda item: formulas[int(item[1])], html))  # noqa: S308  # see above
 
 
 def to_mathml(latex: str, *, is_display: bool = False) -> SafeString | None:
-    """Convert one formula; None when it is too long or no LaTeX."""
+    """Convert one formula, or None when it is too long or no LaTeX."""
     from latex2mathml.converter import convert  # most studies have no formulas, and it takes a tenth of a second
 
     # The converter writes the words of \text as they are, tags included.
@@ -116,9 +116,9 @@ def to_mathml(latex: str, *, is_display: bool = False) -> SafeString | None:
 def _in_known_layouts(latex: str) -> str:
     """Replace environments by those that the converter lays out in the same way, and drop labels."""
 
-    def change(found: re.Match[str], mark: str, group: str) -> str:
-        layout = _LAYOUTS[found[1]]
+    def change(match: re.Match[str], mark: str, group: str) -> str:
+        layout = _LAYOUTS[match[1]]
         return f"\\{mark}{{{layout}}}" if layout else group
 
-    begun = _BEGINS.sub(lambda found: change(found, "begin", "{"), _LABEL.sub("", latex))
-    return _ENDS.sub(lambda found: change(found, "end", "}"), begun)
+    begun = _BEGINS.sub(lambda result: change(result, "begin", "{"), _LABEL.sub("", latex))
+    return _ENDS.sub(lambda result: change(result, "end", "}"), begun)

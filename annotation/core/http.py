@@ -1,4 +1,4 @@
-"""Requests and responses: htmx, domain errors, prefetching, referrers, and the address that counts as one client."""
+"""Requests and responses: htmx, domain errors, prefetching, and clients' addresses."""
 
 import ipaddress
 import re
@@ -43,7 +43,7 @@ def page_base(request: HttpRequest) -> str:
 
 
 def go_to(request: HttpRequest, address: str) -> HttpResponse:
-    """Redirect; for htmx, which would follow a redirect unseen, have the browser open the address."""
+    """Redirect the browser, also for htmx, which would follow a redirect unseen."""
     return HttpResponseClientRedirect(address) if is_htmx(request) else redirect(address)
 
 
@@ -74,7 +74,7 @@ def status_of(error: AnnotationError) -> int:
 
 
 def attempt(form: BaseForm, service: Callable[[], T], *, field: str | None = None) -> T | None:
-    """Call a service; show its domain error at the form."""
+    """Call a service. Show its domain error at the form."""
     try:
         return service()
     except AnnotationError as error:
@@ -95,7 +95,7 @@ def skip_prefetch(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespon
 
 
 def client_ip(request: HttpRequest) -> str | None:
-    """Return the client's address; behind a proxy, the last one in X-Forwarded-For."""
+    """Return the client's address. Behind a proxy, the last one in X-Forwarded-For."""
     forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "") if settings.BEHIND_PROXY else ""
     return forwarded.rsplit(",", 1)[-1].strip() or request.META.get("REMOTE_ADDR")
 
@@ -114,12 +114,12 @@ def network_of(address: str | None) -> str:
     if address and (port := _WITH_PORT.fullmatch(address)):
         address = port[1] or port[2]
     try:
-        found = ipaddress.ip_address((address or "").split("%")[0])
+        ip = ipaddress.ip_address((address or "").split("%")[0])
     except ValueError:  # a Unix socket, or a word that a proxy put in its place
         return address or ""
-    if isinstance(found, ipaddress.IPv6Address):
-        return str(found.ipv4_mapped or ipaddress.ip_network((found, _IPV6_NETWORK), strict=False))
-    return str(found)
+    if isinstance(ip, ipaddress.IPv6Address):
+        return str(ip.ipv4_mapped or ipaddress.ip_network((ip, _IPV6_NETWORK), strict=False))
+    return str(ip)
 
 
 def pseudonym_of(request: HttpRequest) -> str:

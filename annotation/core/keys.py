@@ -28,7 +28,7 @@ def owner_key(user_id: int | None) -> str:
 
 
 def message_key(message_id: int) -> str:
-    """Return the key of a message for its reader's browser; the primary key would tell how many were sent."""
+    """Return the key of a message for its reader's browser. The primary key would tell how many were sent."""
     return salted_hmac("tandem.message", str(message_id)).hexdigest()[:16]
 
 

@@ -34,27 +34,27 @@ _UNSEEN = re.compile(
 
 
 def _alternative_text(
-    renderer: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
 ) -> str:
-    return str(escape(tokens[place].content))
+    return str(escape(tokens[index].content))
 
 
-def _nothing(renderer: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType) -> str:
+def _nothing(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
     return ""
 
 
-def _table(renderer: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType) -> str:
+def _table(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
     return _box(gettext("Table")) + "<table>"
 
 
 def _end_of_table(
-    renderer: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
 ) -> str:
     return "</table></div>"
 
 
-def _code(renderer: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType) -> str:
-    return _box(gettext("Code")) + f"<pre><code>{escape(tokens[place].content)}</code></pre></div>"
+def _code(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+    return _box(gettext("Code")) + f"<pre><code>{escape(tokens[index].content)}</code></pre></div>"
 
 
 def _box(name: str) -> str:
@@ -118,7 +118,7 @@ def render_generation(text: str) -> SafeString:
 
 
 def _fitting(text: str) -> int:
-    """Return how many tokens a rendering may have; usual texts have a third of that."""
+    """Return how many tokens a rendering may have. Usual texts have a third of that."""
     return 2000 + len(text)
 
 

@@ -57,7 +57,7 @@ Run = TypeVar("Run", bound=HasMeasure)
 
 
 def find_run(runs: Sequence[Run], name: str | None = None) -> Run | None:
-    """Return the run with this label, else the best of this similarity; by default of the similarity computed last.
+    """Return the run with this label, else the best of this (by default the latest) similarity.
 
     Of several runs of a similarity, those of all generations and cross pairs come before samples, then the latest.
 
@@ -68,8 +68,8 @@ def find_run(runs: Sequence[Run], name: str | None = None) -> Run | None:
     labelled = [run for run in runs if name and run.measure.is_called(name)]
     similarity = name or runs[0].measure.similarity
     alike = (run for run in runs if run.measure.similarity == similarity)
-    found = labelled or sorted(alike, key=lambda run: run.measure.is_drawn)
-    return found[0] if found else None
+    candidates = labelled or sorted(alike, key=lambda run: run.measure.is_drawn)
+    return candidates[0] if candidates else None
 
 
 def labels_of(runs: Iterable[HasMeasure]) -> dict[Measure, str]:
@@ -78,7 +78,7 @@ def labels_of(runs: Iterable[HasMeasure]) -> dict[Measure, str]:
     for run in runs:
         by_label.setdefault(run.measure.label, {})[run.measure] = None
     return {
-        measure: measure.label_with(_characters([one.model_fingerprint for one in alike]))
+        measure: measure.label_with(_characters([item.model_fingerprint for item in alike]))
         for alike in by_label.values()
         for measure in alike
     }
@@ -97,6 +97,6 @@ def _characters(fingerprints: Sequence[str]) -> int:
     enough = (
         length
         for length in range(SHORT_FINGERPRINT, longest)
-        if len({one[:length] for one in fingerprints}) == len(fingerprints)
+        if len({fingerprint[:length] for fingerprint in fingerprints}) == len(fingerprints)
     )
     return next(enough, longest)

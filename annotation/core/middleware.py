@@ -16,7 +16,7 @@ from annotation.core.http import error_text, is_for_raters, is_htmx, status_of
 
 
 class HeadMiddleware(MiddlewareMixin):
-    """Takes the body out of answers to HEAD, of which the server would warn; the headers stay those of a GET."""
+    """Takes the body out of answers to HEAD, of which the server would warn. The headers stay those of a GET."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """Empty the body."""
@@ -73,18 +73,18 @@ class DomainErrorMiddleware(MiddlewareMixin):
 
 
 class FormAddressMiddleware(MiddlewareMixin):
-    """Redirects a browser that opens the address of a form to the page above it; programs get the 405."""
+    """Redirects a browser that opens the address of a form to the page above it. Programs get the 405."""
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        """Redirect to the nearest address above that exists; one that takes no GET either redirects further."""
+        """Redirect to the nearest address above that exists. One that takes no GET either redirects further."""
         opened = request.method == "GET" and "text/html" in request.headers.get("Accept", "") and not is_htmx(request)
         if response.status_code != HTTPStatus.METHOD_NOT_ALLOWED or not opened:
             return response
-        above = request.path_info.rstrip("/")
-        while above := above.rpartition("/")[0]:
-            if is_valid_path(f"{above}/"):
+        parent = request.path_info.rstrip("/")
+        while parent := parent.rpartition("/")[0]:
+            if is_valid_path(f"{parent}/"):
                 break
-        return redirect(f"{above}/")
+        return redirect(f"{parent}/")
 
 
 class SignedOutMiddleware(MiddlewareMixin):
@@ -134,7 +134,7 @@ class PermissionsPolicyMiddleware(MiddlewareMixin):
 
 
 class LanguageMiddleware(MiddlewareMixin):
-    """Translates the pages that raters open; researchers' pages and data are in English."""
+    """Translates the pages that raters open. Researchers' pages and data are in English."""
 
     def process_request(self, request: HttpRequest) -> None:
         """Activate the reader's language on raters' pages, English on others."""

@@ -11,5 +11,5 @@ def to_cents(amount: Decimal) -> Decimal: ...
 @overload
 def to_cents(amount: None) -> None: ...
 def to_cents(amount: Decimal | None) -> Decimal | None:
-    """Restore the two decimal places, which SQLite drops; None stays None."""
+    """Restore the two decimal places, which SQLite drops, or None stays None."""
     return None if amount is None else amount.quantize(CENT)

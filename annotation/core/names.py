@@ -33,19 +33,19 @@ def fold(name: str) -> str:
 def lookalikes(names: Iterable[str], existing: Iterable[str] = ()) -> dict[str, str]:
     """Map each name to an earlier or existing one that differs by case or blanks only."""
     by_fold: dict[str, str] = {}
-    known = set()
+    existing_folds = set()
     for name in existing:
-        known.add(name)
+        existing_folds.add(name)
         by_fold.setdefault(fold(name), name)
-    found = {}
+    pairs = {}
     for name in dict.fromkeys(names):
-        other = by_fold.setdefault(fold(name), name)
-        if name not in known and other != name:
-            found[name] = other
-    return found
+        earlier = by_fold.setdefault(fold(name), name)
+        if name not in existing_folds and earlier != name:
+            pairs[name] = earlier
+    return pairs
 
 
-def lookalike_lines(what: str, names: Iterable[tuple[int, str]], existing: Iterable[str]) -> list[BadLine]:
+def lookalike_lines(subject: str, names: Iterable[tuple[int, str]], existing: Iterable[str]) -> list[BadLine]:
     """Return a bad line for each name that differs by case or blanks only from an earlier or existing one.
 
     names : with the numbers of their lines
@@ -54,8 +54,8 @@ def lookalike_lines(what: str, names: Iterable[tuple[int, str]], existing: Itera
     for number, name in names:
         first.setdefault(name, number)
     return [
-        BadLine(first[name], refusal("lookalike", what=what, name=repr(name), other=repr(other)))
-        for name, other in lookalikes(first, existing).items()
+        BadLine(first[name], refusal("lookalike", what=subject, name=repr(name), other=repr(lookalike)))
+        for name, lookalike in lookalikes(first, existing).items()
     ]
 
 

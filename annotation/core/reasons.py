@@ -1,4 +1,4 @@
-"""Reasons as codes with values; their English text is made when they are shown."""
+"""Reasons as codes with values. Their English text is made when they are shown."""
 
 import json
 from collections.abc import Mapping
@@ -84,7 +84,7 @@ NO_REASON = reason("")
 
 
 class ReasonField(models.TextField[Any, Reason]):
-    """A reason, stored as its code and values; `NO_REASON` where there is none. A text is taken as a reason of its own."""
+    """A reason, stored as its code and values. `NO_REASON` where there is none. A text is taken as a reason of its own."""
 
     def get_default(self) -> Reason:
         """Return no reason."""

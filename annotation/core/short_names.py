@@ -15,5 +15,5 @@ class ShortNameField(forms.SlugField):
 def short_name_problem(model: type[Model], field: str, name: str) -> str | None:
     """Return why a new row can't have a short name that differs from another's by case only, or None."""
     rows = model._default_manager.filter(**{f"{field}__iexact": name}).exclude(**{field: name})
-    taken = rows.values_list(field, flat=True).first()
-    return taken and f"{name} differs from the existing {taken} by case only; choose another short name"
+    existing = rows.values_list(field, flat=True).first()
+    return existing and f"{name} differs from the existing {existing} by case only; choose another short name"

@@ -1,4 +1,4 @@
-"""What a server for others needs before it starts: Django's system checks of `check --deploy --database default`.
+"""System checks of a server before it starts, as of `check --deploy --database default`.
 
 With PRODUCTION the server and the worker refuse to start while one of them fails; without it they are not made.
 """
@@ -34,30 +34,30 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
     """Check DEBUG, the host names, mail and the data folder."""
     if not settings.PRODUCTION:
         return []
-    found: list[CheckMessage] = []
+    results: list[CheckMessage] = []
     if settings.DEBUG:
-        found.append(
+        results.append(
             Error("DEBUG is on: error pages would show code and settings.", hint="Set DEBUG=off.", id="tandem.E001")
         )
     if "*" in settings.ALLOWED_HOSTS or _LOCAL.issuperset(settings.ALLOWED_HOSTS):
         hint = "Set ALLOWED_HOSTS to the names under which people reach this server."
-        found.append(Error(f"ALLOWED_HOSTS is {','.join(settings.ALLOWED_HOSTS)}.", hint=hint, id="tandem.E002"))
+        results.append(Error(f"ALLOWED_HOSTS is {','.join(settings.ALLOWED_HOSTS)}.", hint=hint, id="tandem.E002"))
     if settings.MAIL_ON and urlsplit(settings.BASE_URL).hostname in _LOCAL:
         hint = "Set BASE_URL to this server's public address: links in mails begin with it."
-        found.append(Error(f"EMAIL_URL is set, and BASE_URL is {settings.BASE_URL}.", hint=hint, id="tandem.E006"))
+        results.append(Error(f"EMAIL_URL is set, and BASE_URL is {settings.BASE_URL}.", hint=hint, id="tandem.E006"))
     if settings.MAIL_ON and settings.DEFAULT_FROM_EMAIL.endswith("@localhost"):
         hint = "Set it to an address that your mail server may send from."
-        found.append(Error("EMAIL_URL is set, and MAIL_FROM is not.", hint=hint, id="tandem.E007"))
+        results.append(Error("EMAIL_URL is set, and MAIL_FROM is not.", hint=hint, id="tandem.E007"))
     try:
         with tempfile.TemporaryFile(dir=settings.DATA_DIR):
             pass
     except OSError as error:
         hint = "Give the server's account the right to write there, or name another folder in TANDEM_DATA_DIR."
         message = f"The data folder {settings.DATA_DIR} can't be written to: {error.strerror}."
-        found.append(Error(message, hint=hint, id="tandem.E003"))
+        results.append(Error(message, hint=hint, id="tandem.E003"))
     else:
-        found += _readable_by_others(settings.DATA_DIR)
-    return found
+        results += _readable_by_others(settings.DATA_DIR)
+    return results
 
 
 def _readable_by_others(folder: Path) -> list[CheckMessage]:
@@ -82,20 +82,20 @@ def database_problems() -> list[CheckMessage]:
     except DatabaseError as error:
         hint = "Look at DATABASE_URL, and whether the server runs."
         return [Error(f"The database can't be reached: {error}".strip(), hint=hint, id="tandem.E004")]
-    found: list[CheckMessage] = []
+    results: list[CheckMessage] = []
     if to_come:
         hint = "Make a backup, then run: tandem migrate"
-        found.append(Error(f"The database lacks migrations: {_list(_names(to_come))}.", hint=hint, id="tandem.E005"))
+        results.append(Error(f"The database lacks migrations: {_list(_names(to_come))}.", hint=hint, id="tandem.E005"))
     if stopping := stop_old_code(to_come):
         hint = "Stop web servers and workers first (docs/howto/deploy.md, Upgrade)."
         message = f"Code of before these migrations can't run beside them: {_list(stopping)}."
-        found.append(Warning(message, hint=hint, id="tandem.W001"))
-    return found
+        results.append(Warning(message, hint=hint, id="tandem.W001"))
+    return results
 
 
 @register(Tags.database)
 def check_version_of_database(databases: Sequence[str] | None = None, **_options: Any) -> list[CheckMessage]:
-    """Check that this version knows all migrations of the database; `migrate` makes this check too."""
+    """Check that this version knows all migrations of the database. `migrate` makes this check too."""
     if "default" not in (databases or ()):
         return []
     try:
@@ -103,11 +103,11 @@ def check_version_of_database(databases: Sequence[str] | None = None, **_options
     except DatabaseError:  # said by what needs the database next
         return []
     ours = {app.label for app in apps.get_app_configs() if Path(app.path).is_relative_to(settings.PACKAGES_DIR)}
-    known = {key for key in migrations_of_the_code() if key[0] in ours}
-    unknown = sorted(f"{app}.{name}" for app, name in recorded - known if app in ours)
+    keys = {key for key in migrations_of_the_code() if key[0] in ours}
+    unknown = sorted(f"{app}.{name}" for app, name in recorded - keys if app in ours)
     if not unknown:
         return []
-    if any(name.startswith(_FIRST) for _app, name in known - recorded):
+    if any(name.startswith(_FIRST) for _app, name in keys - recorded):
         message = (
             "The database has an older schema, which can't be upgraded: export its studies as bundles with the version "
             "that made it, then import them into an empty database (another DATABASE_URL or TANDEM_DATA_DIR)."
@@ -126,14 +126,14 @@ def missing_migrations() -> list[Migration]:
 
 
 def unapplied_migrations() -> list[str]:
-    """Return their names; they are not loaded where all are recorded, since that takes time and 20 MB of memory."""
+    """Return their names. They are not loaded where all are recorded, since that takes time and 20 MB of memory."""
     recorded = MigrationRecorder(connections["default"]).applied_migrations().keys()
     return _names(missing_migrations()) if migrations_of_the_code() - recorded else []
 
 
 @cache
 def migrations_of_the_code() -> frozenset[tuple[str, str]]:
-    """Return the application and the name of each; those of a process stay what they are."""
+    """Return the application and the name of each. Those of a process stay what they are."""
     return frozenset(
         (app.label, module.name)
         for app in apps.get_app_configs()
@@ -142,8 +142,8 @@ def migrations_of_the_code() -> frozenset[tuple[str, str]]:
     )
 
 
-def _names(found: Sequence[Migration]) -> list[str]:
-    return [f"{migration.app_label}.{migration.name}" for migration in found]
+def _names(migrations: Sequence[Migration]) -> list[str]:
+    return [f"{migration.app_label}.{migration.name}" for migration in migrations]
 
 
 def _list(names: Sequence[str]) -> str:
@@ -158,10 +158,10 @@ def refuse_unready() -> None:
         refuse_on(check_version_of_database(["default"]))
 
 
-def refuse_on(found: Sequence[CheckMessage]) -> None:
-    """End a command when a check has failed; the message names each failure."""
-    failed = [one for one in found if one.is_serious()]
+def refuse_on(messages: Sequence[CheckMessage]) -> None:
+    """End a command when a check has failed. The message names each failure."""
+    failed = [item for item in messages if item.is_serious()]
     if failed:
         raise CommandError(
-            "\n".join(["Tandem can't start:", *(f"- {one.msg} {one.hint or ''} ({one.id})" for one in failed)])
+            "\n".join(["Tandem can't start:", *(f"- {item.msg} {item.hint or ''} ({item.id})" for item in failed)])
         )

@@ -9,7 +9,7 @@ UNDEFINED = "—"
 
 
 class Column(NamedTuple):
-    """The heading of a column; numbers are aligned at their end."""
+    """The heading of a column. Numbers are aligned at their end."""
 
     label: Any
     is_numeric: bool = False
@@ -70,5 +70,5 @@ class DataTable:
 
 
 def fixed(value: float, digits: int = 3, *, signed: bool = False) -> str:
-    """Format a number with a fixed number of decimals and the minus sign that pictures have; 0 has no sign."""
+    """Format a number with a fixed number of decimals and the minus sign that pictures have. 0 has no sign."""
     return f"{value:{'+' if signed else ''}z.{digits}f}".replace("-", "\N{MINUS SIGN}")

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class UnavailableDatabaseMiddleware(MiddlewareMixin):
-    """Answers database errors of views with 503; the transaction was rolled back."""
+    """Answers database errors of views with 503. The transaction was rolled back."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """Render a page, or a card for htmx, without queries."""

@@ -25,41 +25,45 @@ def stage_comparisons(
     pairs = pairs_by_systems(target, {row.instance_id for row in instances})
     asks_tie_kind = target.study.questions[MAIN].tie_kinds
     rows = [
-        _rating(one, pairs[one.instance_id, frozenset(one.systems), one.index], asks_tie_kind=asks_tie_kind)
-        for one in comparisons
-        if not one.by_judge and one.verdict is not None
+        _rating(
+            comparison,
+            pairs[comparison.instance_id, frozenset(comparison.systems), comparison.index],
+            asks_tie_kind=asks_tie_kind,
+        )
+        for comparison in comparisons
+        if not comparison.by_judge and comparison.verdict is not None
     ]
     ratings = stage_ratings(target=target, rows=rows, name=name) if rows else StoredRatings(0, 0)
     return stored, ratings
 
 
-def pairs_by_systems(target: Target, wanted: set[str]) -> dict[PairKey, Pair]:
+def pairs_by_systems(target: Target, instance_ids: set[str]) -> dict[PairKey, Pair]:
     """Return the pairs of some instances by instance, systems and index."""
     related = Pair.objects.filter(matchup__instance__study__in=target.studies).select_related(
         "matchup__instance", "matchup__system_a", "matchup__system_b"
     )
-    found = {}
+    pairs = {}
     for pair in related.defer("matchup__instance__source").iterator(chunk_size=2000):
         matchup = pair.matchup
-        if matchup.instance.instance_id in wanted:
+        if matchup.instance.instance_id in instance_ids:
             systems = frozenset((matchup.system_a.name, matchup.system_b.name))
-            found[matchup.instance.instance_id, systems, pair.index] = pair
-    return found
+            pairs[matchup.instance.instance_id, systems, pair.index] = pair
+    return pairs
 
 
-def _rating(one: Comparison, pair: Pair, *, asks_tie_kind: bool) -> RatingRow:
+def _rating(comparison: Comparison, pair: Pair, *, asks_tie_kind: bool) -> RatingRow:
     matchup = pair.matchup
-    a_is_left = matchup.system_a.name == one.systems[0]
-    verdict = one.verdict or 0
+    a_is_left = matchup.system_a.name == comparison.systems[0]
+    verdict = comparison.verdict or 0
     return RatingRow(
-        number=one.number,
+        number=comparison.number,
         batch=default_batch(matchup.instance.dataset, matchup.system_a.name, matchup.system_b.name),
-        hit=f"{one.instance_id}"[:100] + f"/{matchup.system_a_id}/{matchup.system_b_id}",
+        hit=f"{comparison.instance_id}"[:100] + f"/{matchup.system_a_id}/{matchup.system_b_id}",
         pair=pair,
-        rater=one.rater,
+        rater=comparison.rater,
         verdict=verdict if a_is_left else -verdict,
-        a_is_left=a_is_left if one.order_known else None,
-        reason=one.reason,
-        rated_at=one.rated_at,
-        tie_kind=one.tie_kind if asks_tie_kind and verdict == 0 else "",
+        a_is_left=a_is_left if comparison.order_known else None,
+        reason=comparison.reason,
+        rated_at=comparison.rated_at,
+        tie_kind=comparison.tie_kind if asks_tie_kind and verdict == 0 else "",
     )

@@ -62,7 +62,7 @@ class _Existing:
 
 @transaction.atomic
 def store_instances(*, study: Study, rows: Sequence[InstanceRow], name: str) -> StoredInstances:
-    """Add all instances of a file to a study in one transaction, or none; see `stage_instances`."""
+    """Add all instances of a file to a study in one transaction, or none. See `stage_instances`."""
     Study._base_manager.select_for_update().get(pk=study.pk)
     return stage_instances(target=Target(study, study), rows=rows, name=name)
 
@@ -76,25 +76,25 @@ def stage_instances(*, target: Target, rows: Sequence[InstanceRow], name: str) -
     study = target.study
     if bad := [BadLine(row.number, problem) for row in rows for problem in _invalid_names(row)]:
         raise BadFile(name, bad)
-    known = _existing(study, rows)
-    bad = [BadLine(row.number, problem) for row in rows if (problem := _contradiction(row, known))]
+    existing = _existing(study, rows)
+    bad = [BadLine(row.number, problem) for row in rows if (problem := _contradiction(row, existing))]
     if bad := [*bad, *_lookalikes(study, rows)]:
         raise BadFile(name, bad)
-    if bad := _too_many(rows, known):
+    if bad := _too_many(rows, existing):
         raise BadFile(name, bad)
-    fresh = [row for row in rows if row.instance_id not in known.instances]
-    there = [row for row in rows if row.instance_id in known.instances]
-    extended = [row for row in there if _new_systems(row, known)]
-    paired = _newly_paired(study, [row for row in there if not _new_systems(row, known)], known)
+    fresh = [row for row in rows if row.instance_id not in existing.instances]
+    repeated = [row for row in rows if row.instance_id in existing.instances]
+    extended = [row for row in repeated if _new_systems(row, existing)]
+    paired = _newly_paired(study, [row for row in repeated if not _new_systems(row, existing)], existing)
     systems = _ensure_systems(target, [system for row in fresh + extended for system in row.generations])
-    instances = known.instances | _add_instances(target, fresh)
-    below = instances | _copies(target, [instances[row.instance_id] for row in extended + paired])
-    _add_generations(target, fresh + extended, below, systems, known)
-    _add_pairs(target, fresh + extended + paired, instances, below, systems)
+    instances = existing.instances | _add_instances(target, fresh)
+    parents = instances | _copies(target, [instances[row.instance_id] for row in extended + paired])
+    _add_generations(target, fresh + extended, parents, systems, existing)
+    _add_pairs(target, fresh + extended + paired, instances, parents, systems)
     blank = sum(
         is_blank(text)
         for row in fresh + extended
-        for system in _new_systems(row, known)
+        for system in _new_systems(row, existing)
         for text in row.generations[system]
     )
     unchanged = len(rows) - len(fresh) - len(extended)
@@ -120,12 +120,12 @@ def row_of(
 
 def _ensure_systems(target: Target, names: Iterable[str]) -> dict[str, System]:
     """Return the study's systems by name, with new ones added in this order."""
-    known = {system.name: system for system in target.study.systems.all()}
-    fresh = [name for name in dict.fromkeys(names) if name not in known]
-    start = max((system.position for system in known.values()), default=-1) + 1
+    existing = {system.name: system for system in target.study.systems.all()}
+    fresh = [name for name in dict.fromkeys(names) if name not in existing]
+    start = max((system.position for system in existing.values()), default=-1) + 1
     created = [System(study=target.staged, name=name, position=start + offset) for offset, name in enumerate(fresh)]
     target.create(created)
-    return known | {system.name: system for system in created}
+    return existing | {system.name: system for system in created}
 
 
 def orientations(study: Study) -> dict[frozenset[int], tuple[int, int]]:
@@ -135,10 +135,10 @@ def orientations(study: Study) -> dict[frozenset[int], tuple[int, int]]:
 
 
 def _existing(study: Study, rows: Sequence[InstanceRow]) -> _Existing:
-    wanted = {row.instance_id for row in rows}
+    instance_ids = {row.instance_id for row in rows}
     instances: dict[str, Instance] = {}
     texts: dict[tuple[int, str], list[str]] = {}
-    ids = sorted(wanted)
+    ids = sorted(instance_ids)
     for start in range(0, len(ids), _CHUNK):
         part = Instance.objects.filter(study=study, instance_id__in=ids[start : start + _CHUNK])
         instances.update({instance.instance_id: instance for instance in part})
@@ -149,10 +149,10 @@ def _existing(study: Study, rows: Sequence[InstanceRow]) -> _Existing:
 
 
 def _invalid_names(row: InstanceRow) -> list[Reason]:
-    """List the names that can't be stored; the parser doesn't check those given in a form or a command."""
+    """List the names that can't be stored. The parser doesn't check those given in a form or a command."""
     names = [("instance_id", row.instance_id, LONGEST_ID), ("the data set", row.dataset, LONGEST_DATASET)]
     names += [("the system name", system, LONGEST_SYSTEM) for system in row.generations]
-    return [problem for what, name, longest in names if (problem := text_problem(name, what, longest=longest))]
+    return [problem for subject, name, longest in names if (problem := text_problem(name, subject, longest=longest))]
 
 
 def _lookalikes(study: Study, rows: Sequence[InstanceRow]) -> list[BadLine]:
@@ -166,14 +166,14 @@ def _lookalikes(study: Study, rows: Sequence[InstanceRow]) -> list[BadLine]:
     ]
 
 
-def _new_systems(row: InstanceRow, known: _Existing) -> list[str]:
-    instance = known.instances.get(row.instance_id)
+def _new_systems(row: InstanceRow, existing: _Existing) -> list[str]:
+    instance = existing.instances.get(row.instance_id)
     if instance is None:
         return list(row.generations)
-    return [system for system in row.generations if (instance.pk, system) not in known.texts]
+    return [system for system in row.generations if (instance.pk, system) not in existing.texts]
 
 
-def _newly_paired(study: Study, rows: Sequence[InstanceRow], known: _Existing) -> list[InstanceRow]:
+def _newly_paired(study: Study, rows: Sequence[InstanceRow], existing: _Existing) -> list[InstanceRow]:
     """Return the rows with matchups that are not stored."""
     matchups = Matchup.objects.filter(instance__study=study).order_by()
     stored = {
@@ -183,12 +183,12 @@ def _newly_paired(study: Study, rows: Sequence[InstanceRow], known: _Existing) -
     return [
         row
         for row in rows
-        if any((known.instances[row.instance_id].pk, frozenset(pair)) not in stored for pair in row.matchups or ())
+        if any((existing.instances[row.instance_id].pk, frozenset(pair)) not in stored for pair in row.matchups or ())
     ]
 
 
-def _contradiction(row: InstanceRow, known: _Existing) -> Reason | None:
-    instance = known.instances.get(row.instance_id)
+def _contradiction(row: InstanceRow, existing: _Existing) -> Reason | None:
+    instance = existing.instances.get(row.instance_id)
     if instance is None:
         return None
     stored = {name: getattr(instance, name) for name in ("dataset", "source", "gold", "metadata")}
@@ -196,20 +196,20 @@ def _contradiction(row: InstanceRow, known: _Existing) -> Reason | None:
     differing += [
         f"the generations of {system}"
         for system, texts in row.generations.items()
-        if known.texts.get((instance.pk, system), texts) != texts
+        if existing.texts.get((instance.pk, system), texts) != texts
     ]
     if not differing:
         return None
     return refusal("other_instance", instance=repr(row.instance_id), differing=", ".join(differing))
 
 
-def _too_many(rows: Sequence[InstanceRow], known: _Existing) -> list[BadLine]:
+def _too_many(rows: Sequence[InstanceRow], existing: _Existing) -> list[BadLine]:
     """List the rows whose instance would have more systems or texts than a study file may hold, as it is exported."""
-    systems = Counter(instance for instance, _ in known.texts)
+    systems = Counter(instance for instance, _ in existing.texts)
     bad = []
     for row in rows:
-        instance = known.instances.get(row.instance_id)
-        number = len(_new_systems(row, known)) + (systems[instance.pk] if instance else 0)
+        instance = existing.instances.get(row.instance_id)
+        number = len(_new_systems(row, existing)) + (systems[instance.pk] if instance else 0)
         if number > MOST_SYSTEMS:
             bad.append(BadLine(row.number, refusal("too_many_systems", number=number, most=MOST_SYSTEMS)))
         bad += [
@@ -220,15 +220,15 @@ def _too_many(rows: Sequence[InstanceRow], known: _Existing) -> list[BadLine]:
     return bad
 
 
-def _same(stored: object, given: object) -> bool:
-    """Compare JSON values; PostgreSQL returns 1e23 as an integer."""
-    if isinstance(stored, dict) and isinstance(given, dict):
-        return stored.keys() == given.keys() and all(_same(stored[key], given[key]) for key in given)
-    if isinstance(stored, list) and isinstance(given, list):
-        return len(stored) == len(given) and all(map(_same, stored, given))
-    if isinstance(stored, int) and isinstance(given, float):
-        return float(stored) == given
-    return stored == given
+def _same(stored: object, value: object) -> bool:
+    """Compare JSON values. PostgreSQL returns 1e23 as an integer."""
+    if isinstance(stored, dict) and isinstance(value, dict):
+        return stored.keys() == value.keys() and all(_same(stored[key], value[key]) for key in value)
+    if isinstance(stored, list) and isinstance(value, list):
+        return len(stored) == len(value) and all(map(_same, stored, value))
+    if isinstance(stored, int) and isinstance(value, float):
+        return float(stored) == value
+    return stored == value
 
 
 def _add_instances(target: Target, rows: Sequence[InstanceRow]) -> dict[str, Instance]:
@@ -255,7 +255,7 @@ def _copies(target: Target, stored: Sequence[Instance]) -> dict[str, Instance]:
     if not target.is_apart:
         return {}
     names = ("instance_id", "dataset", "gold", "position")
-    copies = [Instance(study=target.staged, **{name: getattr(one, name) for name in names}) for one in stored]
+    copies = [Instance(study=target.staged, **{name: getattr(item, name) for name in names}) for item in stored]
     target.create(copies)
     return {instance.instance_id: instance for instance in copies}
 
@@ -263,14 +263,14 @@ def _copies(target: Target, stored: Sequence[Instance]) -> dict[str, Instance]:
 def _add_generations(
     target: Target,
     rows: Sequence[InstanceRow],
-    below: dict[str, Instance],
+    parents: dict[str, Instance],
     systems: dict[str, System],
-    known: _Existing,
+    existing: _Existing,
 ) -> None:
     target.create(
-        Generation(instance=below[row.instance_id], system=systems[system], index=index, text=text)
+        Generation(instance=parents[row.instance_id], system=systems[system], index=index, text=text)
         for row in rows
-        for system in _new_systems(row, known)
+        for system in _new_systems(row, existing)
         for index, text in enumerate(row.generations[system])
     )
 
@@ -279,7 +279,7 @@ def _add_pairs(
     target: Target,
     rows: Sequence[InstanceRow],
     instances: dict[str, Instance],
-    below: dict[str, Instance],
+    parents: dict[str, Instance],
     systems: dict[str, System],
 ) -> None:
     """Add the missing matchups of these instances, and their pairs: the j-th generation of A with the j-th of B.
@@ -291,19 +291,21 @@ def _add_pairs(
         report(STORING, start, len(rows))
         chunk = rows[start : start + _CHUNK]
         ids = {
-            place.pk: row.instance_id for row in chunk for place in (instances[row.instance_id], below[row.instance_id])
+            index.pk: row.instance_id
+            for row in chunk
+            for index in (instances[row.instance_id], parents[row.instance_id])
         }
         stored = Generation.objects.filter(instance__in=list(ids)).order_by("index")
-        generations = grouped(((ids[one.instance_id], one.system_id), one) for one in stored)
+        generations = grouped(((ids[item.instance_id], item.system_id), item) for item in stored)
         matched = Matchup.objects.filter(instance__in=list(ids))
-        there = set(matched.values_list("instance_id", "system_a_id", "system_b_id"))
+        existing = set(matched.values_list("instance_id", "system_a_id", "system_b_id"))
         matchups: list[tuple[str, Matchup]] = []
         for row in chunk:
             instance_id, instance = row.instance_id, instances[row.instance_id]
             present = [system for system in systems.values() if (instance_id, system.pk) in generations]
             for a, b in _orders(row, present, systems, known_orders):
-                if (instance.pk, a, b) not in there:
-                    matchup = Matchup(instance=below[instance_id], system_a_id=a, system_b_id=b)
+                if (instance.pk, a, b) not in existing:
+                    matchup = Matchup(instance=parents[instance_id], system_a_id=a, system_b_id=b)
                     matchups.append((instance_id, matchup))
         target.create(matchup for _, matchup in matchups)
         target.create(
@@ -327,8 +329,8 @@ def _orders(
 ) -> list[tuple[int, int]]:
     """List the (A, B) ids of a row's matchups: oriented as stored, else as given, else by the systems' positions."""
     if row.matchups is not None:
-        wanted = [(systems[a].pk, systems[b].pk) for a, b in row.matchups]
+        orders = [(systems[a].pk, systems[b].pk) for a, b in row.matchups]
     else:
         ordered = sorted(present, key=lambda system: system.position)
-        wanted = [(a.pk, b.pk) for a, b in combinations(ordered, 2)]
-    return [known_orders.setdefault(frozenset(order), order) for order in wanted]
+        orders = [(a.pk, b.pk) for a, b in combinations(ordered, 2)]
+    return [known_orders.setdefault(frozenset(order), order) for order in orders]

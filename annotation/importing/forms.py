@@ -35,8 +35,8 @@ class FilesField(forms.FileField):
     def clean(self, data: Any, initial: Any = None) -> list[Any]:
         """Check each file."""
         sent = data if isinstance(data, list | tuple) else [data]
-        cleaned = [super(FilesField, self).clean(one, initial) for one in sent or [None]]
-        return [one for one in cleaned if one]
+        cleaned = [super(FilesField, self).clean(item, initial) for item in sent or [None]]
+        return [item for item in cleaned if item]
 
 
 class UploadForm(forms.Form):
@@ -91,11 +91,11 @@ class UploadForm(forms.Form):
         help_text=f"For study files, sources, ratings and judgments with columns of other names, a line each: {MAPPING_HELP}.",
     )
 
-    def __init__(self, *args: Any, whole: bool = False, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, is_whole: bool = False, **kwargs: Any) -> None:
         """Offer whole studies too, if the user may read them in."""
         super().__init__(*args, **kwargs)
         kinds: Any = self.fields["kind"]
-        if whole:
+        if is_whole:
             kinds.choices = [*self.KINDS, *self.WHOLE]
         allowed = ", ".join(name for name, _ in kinds.choices if name)
         kinds.error_messages["invalid_choice"] = f"Unknown kind of file “%(value)s”. Allowed: {allowed}."
@@ -132,7 +132,7 @@ class UploadForm(forms.Form):
 
 
 class LookForm(UploadForm):
-    """How files that were looked at are imported."""
+    """The options with which files are imported after a look."""
 
     file = None  # type: ignore[assignment]  # takes the field away
 
@@ -159,9 +159,9 @@ class NamesStudyForm(forms.Form):
     def __init__(self, *args: Any, groups: Sequence[ResearchGroup], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.groups = groups
-        chosen: Any = self.fields["group"]
-        chosen.queryset = ResearchGroup.objects.filter(pk__in=[group.pk for group in groups])
-        chosen.label_from_instance = lambda group: group.name
+        group_field: Any = self.fields["group"]
+        group_field.queryset = ResearchGroup.objects.filter(pk__in=[group.pk for group in groups])
+        group_field.label_from_instance = lambda group: group.name
         self.initial.setdefault("group", groups[0].slug)
 
     def clean_slug(self) -> str:
@@ -191,7 +191,7 @@ class NewStudyForm(NamesStudyForm, UploadForm):
         ),
     )
     template = forms.ChoiceField(
-        choices=[(one.name, one.title) for one in TEMPLATES.values()],
+        choices=[(template.name, template.title) for template in TEMPLATES.values()],
         required=False,
         initial=BLANK,
         label="Begin from",

@@ -11,7 +11,7 @@ from annotation.models import Generation, Instance, Study
 
 @transaction.atomic
 def store_generations(*, study: Study, system: str, texts: Mapping[int, Sequence[str]], name: str) -> set[int]:
-    """Add a system's texts to instances, given by primary key; return the instances that were changed.
+    """Add a system's texts to instances, given by primary key. Return the instances that were changed.
 
     Deleted instances, and those with texts of this system, are skipped. A new system gets the last position; matchups
     and pairs are made as for a study file.
@@ -19,7 +19,7 @@ def store_generations(*, study: Study, system: str, texts: Mapping[int, Sequence
     Raises: BadFile for a system's name or a text that can't be stored.
     """
     Study.objects.select_for_update().get(pk=study.pk)
-    systems = {one.pk: one.name for one in study.systems.order_by("position")}
+    systems = {system.pk: system.name for system in study.systems.order_by("position")}
     present: dict[int, set[int]] = {pk: set() for pk in texts}
     rows = Generation.objects.filter(instance__in=list(texts), index=0).order_by()
     for instance, pk in rows.values_list("instance_id", "system_id"):
@@ -35,8 +35,8 @@ def store_generations(*, study: Study, system: str, texts: Mapping[int, Sequence
 
 
 def _row(
-    number: int, instance: Instance, system: str, texts: Sequence[str], others: Sequence[str], order: Sequence[str]
+    number: int, instance: Instance, system: str, texts: Sequence[str], extra: Sequence[str], order: Sequence[str]
 ) -> InstanceRow:
-    """Return an instance as a row of a study file; the earlier one of two systems is A."""
-    meetings = (sorted((system, other), key=order.index) for other in sorted(others, key=order.index))
-    return row_of(instance, number, {system: list(texts)}, ((one, other) for one, other in meetings))
+    """Return an instance as a row of a study file. The earlier one of two systems is A."""
+    meetings = (sorted((system, second), key=order.index) for second in sorted(extra, key=order.index))
+    return row_of(instance, number, {system: list(texts)}, ((item, second) for item, second in meetings))

@@ -37,9 +37,9 @@ def import_mturk(
     Raises: BadFile listing the bad lines.
     """
     system_1, system_2, dataset = trim(system_1), trim(system_2), trim(dataset)
-    there = Study.objects.filter(slug=slug).first()
-    asked = {"questions": there.questions} if there else {}
-    rows = parse_mturk(data, name, columns=columns, bound=bound, **asked)
+    existing = Study.objects.filter(slug=slug).first()
+    known_questions = {"questions": existing.questions} if existing else {}
+    rows = parse_mturk(data, name, columns=columns, bound=bound, **known_questions)
     with open_import(slug, rows=sum(len(row.pairs) for row in rows), settings=settings) as target:
         study = target.study
         _refuse_systems(study, name, system_1, system_2)
@@ -68,8 +68,8 @@ def import_mturk(
 def _refuse_systems(study: Study, name: str, system_1: str, system_2: str) -> None:
     if system_1 == system_2:
         raise BadFile(name, [BadLine(1, refusal("same_systems", system=repr(system_1)))])
-    known = dict(study.systems.values_list("name", "pk"))
-    a, b = known.get(system_1, 0), known.get(system_2, 0)
+    keys = dict(study.systems.values_list("name", "pk"))
+    a, b = keys.get(system_1, 0), keys.get(system_2, 0)
     if orientations(study).get(frozenset((a, b)), (a, b)) != (a, b):
         reason = refusal("systems_turned", study=study.slug, system_2=repr(system_2), system_1=repr(system_1))
         raise BadFile(name, [BadLine(1, reason)])
@@ -77,28 +77,28 @@ def _refuse_systems(study: Study, name: str, system_1: str, system_2: str) -> No
 
 def _instance_ids(study: Study, dataset: str, rows: Sequence[MturkRow]) -> dict[str, str]:
     """Return each HIT's instance id: its own id, else data set and number in order of appearance."""
-    known = {
+    existing = {
         hit: instance_id
         for instance_id, hit in Instance.objects.filter(study=study, dataset=dataset).values_list(
             "instance_id", "metadata__mturk_hit"
         )
         if hit
     }
-    taken = set(study.instances.values_list("instance_id", flat=True))
+    used = set(study.instances.values_list("instance_id", flat=True))
     ids: dict[str, str] = {}
     number = 0
     for row in rows:
         if row.hit in ids:
             continue
-        if row.hit in known:
-            ids[row.hit] = known[row.hit]
+        if row.hit in existing:
+            ids[row.hit] = existing[row.hit]
             continue
         instance_id = row.hit
-        while not row.named_hit and (instance_id == row.hit or instance_id in taken):
+        while not row.named_hit and (instance_id == row.hit or instance_id in used):
             number += 1
             instance_id = f"{dataset}-{number:04d}"
         ids[row.hit] = instance_id
-        taken.add(instance_id)
+        used.add(instance_id)
     return ids
 
 
@@ -125,7 +125,7 @@ def _ratings(
     *,
     reasons: bool,
 ) -> list[RatingRow]:
-    """Return a row for each pair and answer; `reasons` says whether the study takes them."""
+    """Return a row for each pair and answer. `reasons` says whether the study takes them."""
     return [
         RatingRow(
             number=row.number,
@@ -151,10 +151,10 @@ def _ratings(
 
 
 def _pairs(target: Target, ids: Mapping[str, str]) -> dict[tuple[str, int], Pair]:
-    wanted = set(ids.values())
+    instance_ids = set(ids.values())
     related = Pair.objects.filter(matchup__instance__study__in=target.studies).select_related("matchup__instance")
     return {
         (pair.matchup.instance.instance_id, pair.index): pair
         for pair in related.defer("matchup__instance__source").iterator(chunk_size=2000)
-        if pair.matchup.instance.instance_id in wanted
+        if pair.matchup.instance.instance_id in instance_ids
     }

@@ -38,7 +38,7 @@ def create_study(
     by: User | None = None,
     file: Mapping[str, Any] | None = None,
 ) -> tuple[Study, str]:
-    """Create a study with these settings; return it and the summary of the file's import, or "".
+    """Create a study with these settings. Return it and the summary of its file's import, or "".
 
     template : recorded with the study, with its batch defaults
     by       : becomes a study admin of it
@@ -125,7 +125,8 @@ def copy_study(
 def _copy_texts(source: Study, copy: Study) -> None:
     # All systems first: their order decides which one of two is A.
     System.objects.bulk_create(
-        System(study=copy, name=one.name, family=one.family, position=one.position) for one in source.systems.all()
+        System(study=copy, name=system.name, family=system.family, position=system.position)
+        for system in source.systems.all()
     )
     for instances in _chunks(source):
         store_instances(study=copy, rows=_as_rows(instances), name=source.slug)
@@ -135,7 +136,7 @@ def _copy_texts(source: Study, copy: Study) -> None:
 def _copy_each_text(source: Study, copy: Study) -> None:
     # A query that groups has no order of its own, and the order decides which one of two is A.
     systems = source.systems.annotate(most=Max("generations__index")).exclude(most=None).order_by("position")
-    named = [(f"{one.name}/{n + 1}", one.family) for one in systems for n in range(one.most + 1)]
+    named = [(f"{system.name}/{n + 1}", system.family) for system in systems for n in range(system.most + 1)]
     System.objects.bulk_create(
         System(study=copy, name=name, family=family, position=position) for position, (name, family) in enumerate(named)
     )
@@ -175,16 +176,19 @@ def _as_rows(instances: Sequence[Instance]) -> list[InstanceRow]:
     matchups = Matchup.objects.filter(instance__in=ids).order_by("pk")
     for pk, a, b in matchups.values_list("instance_id", "system_a__name", "system_b__name"):
         met[pk].append((a, b))
-    return [row_of(one, number, texts[one.pk], met[one.pk]) for number, one in enumerate(instances, start=1)]
+    return [
+        row_of(instance, number, texts[instance.pk], met[instance.pk])
+        for number, instance in enumerate(instances, start=1)
+    ]
 
 
 def _copy_tables(source: Study, copy: Study, instance_ids: list[str]) -> None:
     named = Pair.objects.filter(matchup__instance__instance_id__in=instance_ids)
     tables = ComparisonTable.objects.filter(study=source, pair__in=named).order_by("pk")
     names = _names(named.filter(matchup__instance__study=source))
-    places = {name: pk for pk, name in _names(named.filter(matchup__instance__study=copy)).items()}
+    targets = {name: pk for pk, name in _names(named.filter(matchup__instance__study=copy)).items()}
     ComparisonTable.objects.bulk_create(
-        (ComparisonTable(study=copy, pair_id=places[names[table.pair_id]], **_contents(table)) for table in tables),
+        (ComparisonTable(study=copy, pair_id=targets[names[table.pair_id]], **_contents(table)) for table in tables),
         batch_size=_CHUNK,
     )
 

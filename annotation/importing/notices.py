@@ -26,9 +26,9 @@ def notices_of(rows: Sequence[InstanceRow]) -> Iterator[str]:
 
 def notices_of_raters(codes: Iterable[str]) -> Iterator[str]:
     """Yield the notice about codes of raters that name people."""
-    if found := addresses(codes):
-        listed = ", ".join(found[:_MOST_LISTED]) + (", …" if len(found) > _MOST_LISTED else "")
-        yield f"rater codes look like e-mail addresses and appear in every export ({len(found):,}): {listed}"
+    if notice := addresses(codes):
+        listed = ", ".join(notice[:_MOST_LISTED]) + (", …" if len(notice) > _MOST_LISTED else "")
+        yield f"rater codes look like e-mail addresses and appear in every export ({len(notice):,}): {listed}"
 
 
 def with_notices(summary: str, notices: Iterable[str]) -> str:

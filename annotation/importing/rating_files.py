@@ -23,14 +23,14 @@ from annotation.questions.questions import MAIN, Question
 def import_ratings(
     *, data: bytes, name: str, slug: str, scripted: bool = False, mapping: FieldMapping = NOTHING
 ) -> tuple[Study, StoredRatings]:
-    """Import long-form ratings of a study's pairs, whole or not at all; `scripted`: the raters are programs.
+    """Import long-form ratings of a study's pairs, whole or not at all. `scripted`: the raters are programs.
 
     Ratings of qualifications and hidden checks are left out.
     mapping : field → column, see `annotation.core.files.mapping`
     Raises: BadFile listing the bad lines; UnknownStudy.
     """
-    given, bad = parse_ratings(data, name, mapping)
-    rows = [row for row in given if not row.is_check]
+    parsed, bad = parse_ratings(data, name, mapping)
+    rows = [row for row in parsed if not row.is_check]
     if scripted:
         # A prefix, since exports have no column that tells a program's code from a person's.
         rows = [
@@ -44,7 +44,7 @@ def import_ratings(
             target.record(
                 kind="ratings", name=name, data=data, counts=stored.counts, scripted=scripted, **recorded(mapping)
             )
-    return target.study, replace(stored, checks=len(given) - len(rows))
+    return target.study, replace(stored, checks=len(parsed) - len(rows))
 
 
 def import_votes(
@@ -134,7 +134,7 @@ class _StudyQuestions:
 
 
 class RatingPlaces:
-    """The pairs and tables of a study, as the rows of a file name them; verdicts are turned to the study's A and B."""
+    """The pairs and tables of a study, as the rows of a file name them. Verdicts are turned to the study's A and B."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
@@ -151,7 +151,7 @@ class RatingPlaces:
         self.tables = {(table.pair_id, table.variant): table for table in tables.defer("rows")}
 
     def resolve(self, rows: Sequence[LongRow]) -> tuple[list[RatingRow], list[BadLine]]:
-        """Convert every row; return also those without a pair or table, and answers that the study does not ask for."""
+        """Convert every row. Return them, rows without a pair or table, and answers that the study doesn't ask for."""
         resolved: list[RatingRow] = []
         bad: list[BadLine] = []
         for row in rows:
@@ -172,21 +172,21 @@ class RatingPlaces:
         """Return the pair of a row, and whether its A is the study's B."""
         swapped = (row.instance_id, row.system_a, row.system_b) not in self.matchups
         a, b = row.generation_a_index, row.generation_b_index
-        key, wanted = (row.instance_id, row.system_a, row.system_b), (row.pair_index, a, b)
+        key, indexes_wanted = (row.instance_id, row.system_a, row.system_b), (row.pair_index, a, b)
         if swapped:
-            key, wanted = (row.instance_id, row.system_b, row.system_a), (row.pair_index, b, a)
+            key, indexes_wanted = (row.instance_id, row.system_b, row.system_a), (row.pair_index, b, a)
         if key not in self.matchups:
             reason = refusal(
                 "not_compared", system_a=row.system_a, system_b=row.system_b, instance=repr(row.instance_id)
             )
             return BadLine(row.number, reason), swapped
         pairs = self.matchups[key]
-        if wanted == (None, None, None) and len(pairs) > 1:
+        if indexes_wanted == (None, None, None) and len(pairs) > 1:
             reason = refusal("pair_index_needed", instance=repr(row.instance_id), number=len(pairs))
             return BadLine(row.number, reason), swapped
         for pair in pairs:
             indexes = (pair.index, pair.generation_a.index, pair.generation_b.index)
-            if all(asked in (None, index) for asked, index in zip(wanted, indexes, strict=True)):
+            if all(requested in (None, index) for requested, index in zip(indexes_wanted, indexes, strict=True)):
                 return pair, swapped
         return BadLine(row.number, refusal("no_pair_of_indexes")), swapped
 

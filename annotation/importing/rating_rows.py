@@ -15,7 +15,7 @@ from annotation.questions.questions import MAIN, Answer
 
 @dataclass(frozen=True, slots=True)
 class RatingRow:
-    """One checked rating, in study order; `verdict` is None if the pair was shown but not answered."""
+    """One checked rating, in study order. `verdict` is None if the pair was shown but not answered."""
 
     number: int
     batch: str
@@ -47,9 +47,9 @@ class RatingRow:
         return None if self.verdict is None else Answer(self.verdict, self.strength, self.tie_kind)
 
 
-def are_opposite(left: bool | None, other: bool | None) -> bool:
-    """Tell whether two orders of a pair contradict each other; an unknown one contradicts none."""
-    return None not in (left, other) and left != other
+def are_opposite(first: bool | None, second: bool | None) -> bool:
+    """Tell whether two orders of a pair contradict each other. An unknown one contradicts none."""
+    return None not in (first, second) and first != second
 
 
 def default_batch(dataset: str, system_a: str, system_b: str) -> str:
@@ -59,7 +59,7 @@ def default_batch(dataset: str, system_a: str, system_b: str) -> str:
 
 @dataclass
 class ClassifiedRows:
-    """New rows, and bad ones; the others are stored already."""
+    """New rows, and bad ones. The others are stored already."""
 
     fresh: list[RatingRow] = field(default_factory=list)
     bad: list[BadLine] = field(default_factory=list)
@@ -69,19 +69,19 @@ def classify_rows(study: Study, rows: Sequence[RatingRow], kind: str) -> Classif
     """Find new rows, and rows that contradict the stored ratings or each other."""
     stored = _StoredRatings(study)
     in_file = _EarlierRows()
-    found = ClassifiedRows()
+    classified = ClassifiedRows()
     for row in rows:
-        if len(found.bad) >= MOST_BAD_LINES:
+        if len(classified.bad) >= MOST_BAD_LINES:
             break
         problem = in_file.problem(row) or stored.problem(row)
         if problems := [*_too_long(row), *([problem] if problem else [])]:
-            found.bad.extend(BadLine(row.number, one) for one in problems)
+            classified.bad.extend(BadLine(row.number, item) for item in problems)
         elif not stored.holds(row):
-            found.fresh.append(row)
-    found.bad.extend(_wrong_kind(study, found.fresh, kind))
+            classified.fresh.append(row)
+    classified.bad.extend(_wrong_kind(study, classified.fresh, kind))
     codes = ((row.number, row.rater) for row in rows)
-    found.bad.extend(lookalike_lines("rater", codes, study.annotators.values_list("code", flat=True)))
-    return found
+    classified.bad.extend(lookalike_lines("rater", codes, study.annotators.values_list("code", flat=True)))
+    return classified
 
 
 class _EarlierRows:
@@ -98,11 +98,11 @@ class _EarlierRows:
             if row.question != MAIN:
                 return refusal("question_rated_before", rater=row.rater, line=earlier)
             return refusal("pair_rated_before", rater=row.rater, line=earlier)
-        shown = self._shown.setdefault((row.rater, row.pair.pk), row)
-        if are_opposite(shown.a_is_left, row.a_is_left):
-            return refusal("other_text_first", rater=row.rater, line=shown.number)
-        if (shown.batch, shown.hit) != (row.batch, row.hit):
-            return refusal("on_another_hit", rater=row.rater, line=shown.number)
+        earlier_row = self._shown.setdefault((row.rater, row.pair.pk), row)
+        if are_opposite(earlier_row.a_is_left, row.a_is_left):
+            return refusal("other_text_first", rater=row.rater, line=earlier_row.number)
+        if (earlier_row.batch, earlier_row.hit) != (row.batch, row.hit):
+            return refusal("on_another_hit", rater=row.rater, line=earlier_row.number)
         return None
 
 
@@ -113,13 +113,13 @@ class _StoredRatings:
         rated = Assignment.objects.filter(hit__batch__study=study, purpose=Assignment.Purpose.RATING)
         displays = Display.objects.filter(assignment__in=rated)
         self._shown = {
-            (code, pair): left
-            for code, pair, left in displays.values_list("assignment__annotator__code", "pair_id", "a_is_left")
+            (code, pair): remaining
+            for code, pair, remaining in displays.values_list("assignment__annotator__code", "pair_id", "a_is_left")
         }
         ratings = Rating.objects.filter(display__assignment__in=rated)
         self._answers = {
-            (code, pair, stage, question): Answer(*said)
-            for code, pair, stage, question, *said in ratings.values_list(
+            (code, pair, stage, question): Answer(*statement)
+            for code, pair, stage, question, *statement in ratings.values_list(
                 *("display__assignment__annotator__code", "display__pair_id", "stage", "question"),
                 *("verdict", "strength", "tie_kind"),
             )
@@ -127,8 +127,8 @@ class _StoredRatings:
 
     def problem(self, row: RatingRow) -> Reason | None:
         """Return how a row contradicts the stored ratings, or None."""
-        shown = self._shown.get((row.rater, row.pair.pk))
-        is_same_order = not are_opposite(shown, row.a_is_left)
+        earlier_row = self._shown.get((row.rater, row.pair.pk))
+        is_same_order = not are_opposite(earlier_row, row.a_is_left)
         stored = self._answers.get((row.rater, row.pair.pk, row.stage, row.question), row.answer)
         if is_same_order and stored == row.answer:
             return None
@@ -172,8 +172,9 @@ def _wrong_kind(study: Study, rows: Iterable[RatingRow], kind: str) -> list[BadL
             own.setdefault(row.rater, row)
         elif row.rater in kinds and (kinds[row.rater] == Annotator.Kind.SCRIPTED) != scripted:
             first.setdefault(row.rater, row)
-    there, here = ("a person", "scripted") if scripted else ("scripted", "a person")
+    in_study, in_file = ("a person", "scripted") if scripted else ("scripted", "a person")
     bad = [
-        BadLine(row.number, refusal("other_kind", rater=code, there=there, here=here)) for code, row in first.items()
+        BadLine(row.number, refusal("other_kind", rater=code, there=in_study, here=in_file))
+        for code, row in first.items()
     ]
     return bad + [BadLine(row.number, refusal("has_account", rater=code)) for code, row in own.items()]

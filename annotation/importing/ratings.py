@@ -20,7 +20,7 @@ from annotation.models import Annotator, Assignment, Batch, Display, Hit, HitPai
 
 @dataclass(frozen=True)
 class StoredRatings:
-    """Numbers of ratings added, unchanged, and left out as checks; unanswered rows don't count.
+    """Numbers of ratings added, unchanged, and left out as checks. Unanswered rows don't count.
 
     notices : about the raters of added ratings, see `annotation.importing.notices`
     """
@@ -44,18 +44,18 @@ def stage_ratings(
     kind: str = Annotator.Kind.IMPORTED,
     bad: Sequence[BadLine] = (),
 ) -> StoredRatings:
-    """Add all ratings to the target of an import; stored ones must be equal.
+    """Add all ratings to the target of an import. Stored ones must be equal.
 
     bad : the file's bad lines so far, which are refused together with those of the rows
     Raises: BadFile listing rows that contradict each other or stored ones.
     """
-    found = classify_rows(target.study, rows, kind)
-    refuse(name, [*bad, *found.bad])
-    if found.fresh:
-        _RatingWriter(target, name, kind).write(found.fresh)
+    classified = classify_rows(target.study, rows, kind)
+    refuse(name, [*bad, *classified.bad])
+    if classified.fresh:
+        _RatingWriter(target, name, kind).write(classified.fresh)
     answered = sum(row.verdict is not None for row in rows)
-    added = sum(row.verdict is not None for row in found.fresh)
-    notices = tuple(notices_of_raters(row.rater for row in found.fresh))
+    added = sum(row.verdict is not None for row in classified.fresh)
+    notices = tuple(notices_of_raters(row.rater for row in classified.fresh))
     return StoredRatings(added, answered - added, notices=notices)
 
 
@@ -167,27 +167,27 @@ class _RatingWriter:
 
     def _annotators(self, rows: Sequence[RatingRow]) -> dict[str, Annotator]:
         staged = self.target.staged
-        known = {annotator.code: annotator for annotator in staged.annotators.all()}
-        codes = dict.fromkeys(row.rater for row in rows if row.rater not in known)
+        existing = {annotator.code: annotator for annotator in staged.annotators.all()}
+        codes = dict.fromkeys(row.rater for row in rows if row.rater not in existing)
         created = [Annotator(study=staged, code=code, kind=self.kind) for code in codes]
         self.target.create(created)
-        return known | {annotator.code: annotator for annotator in created}
+        return existing | {annotator.code: annotator for annotator in created}
 
     def _hits(self, rows: Sequence[RatingRow]) -> HitNames:
         """Return the HIT of each (batch, hit name), created with its batch, and without pairs, if missing."""
         hits: HitNames = {}
         for batch_name, batch_rows in grouped((row.batch, row) for row in rows).items():
             if batch := self._batch(batch_name, batch_rows):
-                found = self._hits_of(batch, batch_rows)
-                hits.update({(batch_name, name): hit for name, hit in found.items()})
+                hits_found = self._hits_of(batch, batch_rows)
+                hits.update({(batch_name, name): hit for name, hit in hits_found.items()})
         return hits
 
     def _batch(self, name: str, rows: Sequence[RatingRow]) -> Batch | None:
         batch = self.target.staged.batches.filter(name=name).first()
         if batch is not None:
             return batch if self._check_batch(batch, rows) else None
-        (dataset, system_a, system_b), *others = _configurations(rows)
-        if others:
+        (dataset, system_a, system_b), *more = _configurations(rows)
+        if more:
             self._add_error(rows[0], refusal("batch_of_several", batch=repr(name)))
             return None
         pairs: dict[str, set[int]] = {}
@@ -201,8 +201,8 @@ class _RatingWriter:
             dataset=dataset,
             system_a_id=system_a,
             system_b_id=system_b,
-            pairs_per_hit=max(len(found) for found in pairs.values()),
-            raters_per_hit=max(len(found) for found in raters.values()),
+            pairs_per_hit=max(len(pair) for pair in pairs.values()),
+            raters_per_hit=max(len(rater) for rater in raters.values()),
             selection={"spec": "imported", "file": self.name},
             status=Batch.Status.CLOSED,
             origin=Batch.Origin.IMPORTED,
@@ -233,23 +233,23 @@ class _RatingWriter:
             if hit.matchup_id != row.pair.matchup_id:
                 self._add_error(row, refusal("hit_of_several", hit=repr(row.hit)))
                 continue
-            there = placed.setdefault(hit.pk, set())
-            if row.pair.pk not in there:
-                links.append(HitPair(hit=hit, pair=row.pair, position=len(there)))
-                there.add(row.pair.pk)
+            positions = placed.setdefault(hit.pk, set())
+            if row.pair.pk not in positions:
+                links.append(HitPair(hit=hit, pair=row.pair, position=len(positions)))
+                positions.add(row.pair.pk)
         self.target.create(links)
 
     def _assignments(self, rows: Sequence[RatingRow], hits: HitNames, annotators: dict[str, Annotator]) -> Assignments:
         """Return the assignment of each (HIT, annotator), created with a slot if missing."""
         batches = {hit.batch_id for hit in hits.values()}
         existing = Assignment.objects.filter(hit__batch__in=batches)
-        known = {(item.hit_id, item.annotator_id): item for item in existing}
+        existing_by_key = {(item.hit_id, item.annotator_id): item for item in existing}
         fresh: Assignments = {}
-        later: Assignments = {}
+        changed: Assignments = {}
         for row in rows:
             key = (hits[row.batch, row.hit].pk, annotators[row.rater].pk)
-            found = known.get(key) or fresh.get(key)
-            if found is None:
+            assignment_found = existing_by_key.get(key) or fresh.get(key)
+            if assignment_found is None:
                 fresh[key] = Assignment(
                     hit_id=key[0],
                     annotator_id=key[1],
@@ -260,53 +260,53 @@ class _RatingWriter:
                     excluded=row.excluded,
                     exclusion_reason=row.exclusion_reason[:300],
                 )
-            elif self._joins(row, found) and key in known:
-                later[key] = found
-        Assignment.objects.bulk_update(later.values(), ["submitted_at"], batch_size=_CHUNK)
+            elif self._joins(row, assignment_found) and key in existing_by_key:
+                changed[key] = assignment_found
+        Assignment.objects.bulk_update(changed.values(), ["submitted_at"], batch_size=_CHUNK)
         self.target.create(fresh.values())
         self._fill_slots(list(fresh.values()), batches)
-        return known | fresh
+        return existing_by_key | fresh
 
     def _fill_slots(self, assignments: Sequence[Assignment], batches: set[int]) -> None:
-        """Create a slot for each new assignment; an imported HIT has no free slots."""
+        """Create a slot for each new assignment. An imported HIT has no free slots."""
         numbers: dict[int, int] = {}
         for hit_pk, number in Slot.objects.filter(hit__batch__in=batches).values_list("hit_id", "number"):
             numbers[hit_pk] = max(numbers.get(hit_pk, 0), number)
-        places = {
-            pk: place for pk, *place in Hit.objects.filter(batch__in=batches).values_list("pk", "batch_id", "position")
+        free_slots = {
+            pk: index for pk, *index in Hit.objects.filter(batch__in=batches).values_list("pk", "batch_id", "position")
         }
-        made = []
+        created = []
         for assignment in assignments:
             numbers[assignment.hit_id] = number = numbers.get(assignment.hit_id, 0) + 1
-            batch_id, position = places[assignment.hit_id]
-            made.append(
+            batch_id, position = free_slots[assignment.hit_id]
+            created.append(
                 Slot(
                     hit_id=assignment.hit_id, batch_id=batch_id, position=position, number=number, assignment=assignment
                 )
             )
-        self.target.create(made)
+        self.target.create(created)
 
     def _displays(
         self, rows: Sequence[RatingRow], placed: Sequence[Assignment], batches: set[int]
     ) -> dict[tuple[int, int], int]:
         """Return the primary key of the display of each (assignment, pair), created if missing."""
-        known: dict[tuple[int, int], int] = {}
+        existing: dict[tuple[int, int], int] = {}
         counts: dict[int, int] = {}
-        there = Display.objects.filter(assignment__hit__batch__in=batches)
-        for pk, assignment_id, pair_id in there.values_list("pk", "assignment_id", "pair_id"):
-            known[assignment_id, pair_id] = pk
+        displays = Display.objects.filter(assignment__hit__batch__in=batches)
+        for pk, assignment_id, pair_id in displays.values_list("pk", "assignment_id", "pair_id"):
+            existing[assignment_id, pair_id] = pk
             counts[assignment_id] = counts.get(assignment_id, 0) + 1
         fresh: dict[tuple[int, int], Display] = {}
         for row, assignment in zip(rows, placed, strict=True):
             key = (assignment.pk, row.pair.pk)
-            if key not in known and key not in fresh:
-                place = counts.get(assignment.pk, 0)
-                counts[assignment.pk] = place + 1
-                fresh[key] = Display(assignment=assignment, pair=row.pair, position=place, a_is_left=row.a_is_left)
+            if key not in existing and key not in fresh:
+                position = counts.get(assignment.pk, 0)
+                counts[assignment.pk] = position + 1
+                fresh[key] = Display(assignment=assignment, pair=row.pair, position=position, a_is_left=row.a_is_left)
             elif key in fresh and fresh[key].a_is_left is None:
                 fresh[key].a_is_left = row.a_is_left
         self.target.create(fresh.values())
-        return known | {key: display.pk for key, display in fresh.items()}
+        return existing | {key: display.pk for key, display in fresh.items()}
 
 
 def _configurations(rows: Sequence[RatingRow]) -> set[tuple[str, int, int]]:

@@ -115,7 +115,7 @@ def levels() -> tuple[Level, ...]:
 
 @dataclass
 class Target:
-    """Where an import reads and writes.
+    """The target of an import.
 
     study  : that the file is for, and is compared with
     staged : below which new rows are stored; the same one, or a hidden one
@@ -171,7 +171,7 @@ class Target:
 
 @contextmanager
 def open_import(slug: str, *, rows: int, settings: dict[str, Any] | None = None) -> Iterator[Target]:
-    """Yield where an import stores its rows; all of them become visible as the block ends, or none.
+    """Yield the target of an import's rows, which become visible together as the block ends.
 
     rows     : of the file; unless they are few, they are staged
     settings : of a new study; None: the study must exist
@@ -295,8 +295,8 @@ def remove(target: Target) -> None:
 
 def _path(level: Level) -> str:
     """Return the lookup from a row to its study."""
-    above = next((one for one in levels() if one.model is level.above), None)
-    return level.parent if above is None else f"{level.parent}__{_path(above)}"
+    parent = next((row for row in levels() if row.model is level.above), None)
+    return level.parent if parent is None else f"{level.parent}__{_path(parent)}"
 
 
 def _related(model: type[Model], name: str) -> type[Model]:
@@ -327,7 +327,7 @@ def _join(target: Target) -> None:
 
 
 def _merge(target: Target, moves: Sequence[Move]) -> None:
-    """Move the rows while readers of the study are kept out; after a kill `settle` moves the others."""
+    """Move the rows while readers of the study are kept out. After a kill `settle` moves the others."""
     gc.freeze()
     try:
         for move in moves:
@@ -354,12 +354,12 @@ def plan_moves(hidden: Study, study: Study) -> list[Move]:
 
 
 def _level_moves(level: Level, hidden: Study, study: Study, same: Same) -> Iterator[Move]:
-    """Yield the updates of a table's staged rows; note which of them have stored counterparts."""
+    """Yield the updates of a table's staged rows. Note which of them have stored counterparts."""
     parents = same.get(level.above, {})
-    others = {name: same[model] for name in level.others if (model := _related(level.model, name)) in same}
-    if not parents and not others:
+    keys_of_others = {name: same[model] for name in level.others if (model := _related(level.model, name)) in same}
+    if not parents and not keys_of_others:
         return
-    names = [level.parent, *([level.position] if level.position else []), *others]
+    names = [level.parent, *([level.position] if level.position else []), *keys_of_others]
     columns = ["pk", *(_column(level.model, name) for name in names)]
     staged = level.rows.filter(**{_path(level): hidden}).order_by("pk")
     rows = staged.values_list(*columns, *level.key)
@@ -368,18 +368,18 @@ def _level_moves(level: Level, hidden: Study, study: Study, same: Same) -> Itera
     changed: list[tuple[int, ...]] = []
     for pk, *values in rows.iterator(chunk_size=PART):
         current, key = values[: len(names)], values[len(names) :]
-        wanted = [*current]
-        for place, new in enumerate(others.values(), start=len(names) - len(others)):
-            wanted[place] = new.get(wanted[place], wanted[place])
+        fields = [*current]
+        for index, new in enumerate(keys_of_others.values(), start=len(names) - len(keys_of_others)):
+            fields[index] = new.get(fields[index], fields[index])
         if counterparts and current[0] in parents:
-            wanted[0] = parents[current[0]]
-            if (counterpart := counterparts.find(wanted[0], key)) is not None:
+            fields[0] = parents[current[0]]
+            if (counterpart := counterparts.find(fields[0], key)) is not None:
                 left_behind[pk] = counterpart
                 continue
             if level.position:
-                wanted[1] = counterparts.next_position(wanted[0])
-        if wanted != current:
-            changed.append((pk, *wanted))
+                fields[1] = counterparts.next_position(fields[0])
+        if fields != current:
+            changed.append((pk, *fields))
     if left_behind:
         same[level.model] = left_behind
     yield from _updates(level, names, changed)
@@ -435,19 +435,19 @@ def _related_by_column(model: type[Model], column: str) -> type[Model] | None:
 
 
 def _updates(level: Level, names: Sequence[str], rows: Sequence[tuple[int, ...]]) -> Iterator[Move]:
-    """Yield updates of columns; rows : (primary key, values of the columns)."""
+    """Yield updates of columns. Rows : (primary key, values of the columns)."""
     columns = ", ".join(
-        f"{_quoted(_column(level.model, name))} = one.column{place}" for place, name in enumerate(names, start=2)
+        f"{_quoted(_column(level.model, name))} = one.column{index}" for index, name in enumerate(names, start=2)
     )
     yield from _updates_from(level, columns, rows, "one.column1")
 
 
 def _later_times(level: Level, stored: dict[int, int]) -> Iterator[Move]:
-    """Yield updates of the stored rows whose staged counterparts are later; stored : by staged row."""
+    """Yield updates of the stored rows whose staged counterparts are later. Stored : by staged row."""
     table, time = _quoted(level.model._meta.db_table), _quoted(level.latest)
     staged = f"(SELECT {time} FROM {table} AS staged WHERE staged.id = one.column1)"  # noqa: S608  # names of our own
-    later = f"{staged} IS NOT NULL AND ({table}.{time} IS NULL OR {table}.{time} < {staged})"
-    yield from _updates_from(level, f"{time} = {staged}", list(stored.items()), f"one.column2 AND {later}")
+    is_later = f"{staged} IS NOT NULL AND ({table}.{time} IS NULL OR {table}.{time} < {staged})"
+    yield from _updates_from(level, f"{time} = {staged}", list(stored.items()), f"one.column2 AND {is_later}")
 
 
 def _updates_from(level: Level, columns: str, rows: Sequence[tuple[int, ...]], key: str) -> Iterator[Move]:

@@ -29,7 +29,7 @@ def import_study(
     mapping: FieldMapping = NOTHING,
     **settings: Any,
 ) -> tuple[Study, StoredInstances]:
-    """Import a study file, or source texts without generations, whole or not at all; a missing study is created.
+    """Import a study file, or source texts without generations, whole or not at all. A missing study is created.
 
     mapping : field → column, see `annotation.core.files.mapping`
     Raises: BadFile listing the bad lines.
@@ -54,7 +54,7 @@ def import_labelled(
     bound: Bound = FOR_COMMANDS,
     **settings: Any,
 ) -> tuple[Study, StoredInstances]:
-    """Import labelled outputs or preference pairs, whole or not at all; a missing study is created.
+    """Import labelled outputs or preference pairs, whole or not at all. A missing study is created.
 
     form : key of `annotation.importing.formats.labelled.FIELDS`; for the other arguments see `parse_labelled`
     Raises: BadFile listing the bad lines.
@@ -75,7 +75,7 @@ def import_outputs(
     mapping: FieldMapping = NOTHING,
     **settings: Any,
 ) -> tuple[Study, StoredInstances]:
-    """Import AlpacaEval's outputs of systems, whole or not at all; a missing study is created.
+    """Import AlpacaEval's outputs of systems, whole or not at all. A missing study is created.
 
     reference : see `parse_outputs`
     Raises: BadFile listing the bad lines.

@@ -22,7 +22,7 @@ _LONGEST_CELL, _MOST_ROWS = 4000, 100  # larger tables can't be read beside two 
 
 
 def import_tables(*, data: bytes, name: str, slug: str) -> tuple[Study, int, int]:
-    """Import comparison tables, whole or not at all; return the study and how many were added and unchanged.
+    """Import comparison tables, whole or not at all. Return the study and how many were added and unchanged.
 
     Raises: BadFile listing the bad lines; UnknownStudy.
     """
@@ -60,9 +60,9 @@ def _store(
 
 
 def _fresh(target: Target, records: Iterable[lines.Record], bad: list[BadLine]) -> tuple[list[ComparisonTable], int]:
-    """Return the new tables and the number of stored ones; add the lines that contradict these or each other to `bad`."""
+    """Return the new tables and the number of stored ones. Add the lines that contradict these or each other to `bad`."""
     pairs = _pairs(target.study)
-    known = {table.table_id: table for table in target.study.tables.all()}
+    existing = {table.table_id: table for table in target.study.tables.all()}
     fresh: dict[str, ComparisonTable] = {}
     unchanged = 0
     for number, record in records:
@@ -76,7 +76,7 @@ def _fresh(target: Target, records: Iterable[lines.Record], bad: list[BadLine]) 
             bad.append(BadLine(number, refusal("repeated", field="table_id", value=repr(record["table_id"]))))
             continue
         table = _table(target.staged, pair, record, swapped)
-        stored = known.get(table.table_id)
+        stored = existing.get(table.table_id)
         if stored is None:
             fresh[table.table_id] = table
         elif all(getattr(stored, name) == getattr(table, name) for name in ("pair_id", "variant", "aspects", "rows")):
@@ -126,7 +126,7 @@ def _table(study: Study, pair: Pair, record: dict[str, Any], swapped: bool) -> C
 
 
 def _problems(record: dict[str, Any]) -> list[Reason]:
-    found = [
+    results = [
         problem if key in record else refusal("missing", field=key)
         for key, longest in (
             ("table_id", 200),
@@ -139,30 +139,30 @@ def _problems(record: dict[str, Any]) -> list[Reason]:
     ]
     index = record.get("pair_index")
     if not isinstance(index, int) or isinstance(index, bool) or index < 0:
-        found.append(refusal("not_kind", field="pair_index", kind="a whole number from 0 on", value=repr(index)))
+        results.append(refusal("not_kind", field="pair_index", kind="a whole number from 0 on", value=repr(index)))
     rows = record.get("rows")
     if not isinstance(rows, list) or not rows:
-        return [*found, refusal("not_a", field="rows", kind="a list of one or more rows")]
+        return [*results, refusal("not_a", field="rows", kind="a list of one or more rows")]
     if len(rows) > _MOST_ROWS:
-        return [*found, refusal("too_many_rows", number=len(rows), most=_MOST_ROWS)]
+        return [*results, refusal("too_many_rows", number=len(rows), most=_MOST_ROWS)]
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict) or text_problem(row.get("aspect")):
-            found.append(refusal("no_aspect", row=number))
+            results.append(refusal("no_aspect", row=number))
             continue
         for cell in _CELLS:
             named = f"row {number}: {cell}"
             if cell not in row:
-                found.append(refusal("missing", field=named))
+                results.append(refusal("missing", field=named))
             elif problem := text_problem(row[cell], named, longest=_LONGEST_CELL, may_be_blank=True):
-                found.append(problem)
+                results.append(problem)
     aspects, made_by = record.get("aspects") or [], record.get("made_by") or {}
     if not isinstance(aspects, list) or any(text_problem(aspect) for aspect in aspects):
-        found.append(refusal("not_a", field="aspects", kind="a list of texts"))
+        results.append(refusal("not_a", field="aspects", kind="a list of texts"))
     if not isinstance(made_by, dict):
-        found.append(refusal("not_a", field="made_by", kind="a JSON object"))
+        results.append(refusal("not_a", field="made_by", kind="a JSON object"))
     elif broken := unstorable_key(made_by):
-        found.append(refusal("unstorable_in", field="made_by", key=repr(broken)))
-    return found
+        results.append(refusal("unstorable_in", field="made_by", key=repr(broken)))
+    return results
 
 
 AT_ONCE = 200  # tables
@@ -184,9 +184,9 @@ def table_lines(*, study: Study, variant: str = "", more: More | None = None) ->
 
 
 def _tables(study: Study, variant: str) -> QuerySet[ComparisonTable]:
-    found = study.tables.filter(variant=variant) if variant else study.tables.all()
+    tables = study.tables.filter(variant=variant) if variant else study.tables.all()
     related = ("pair__matchup__instance", "pair__matchup__system_a", "pair__matchup__system_b")
-    ordered = found.select_related(*related).order_by(
+    ordered = tables.select_related(*related).order_by(
         "pair__matchup__instance__position",
         "pair__matchup__system_a__position",
         "pair__matchup__system_b__position",

@@ -31,7 +31,7 @@ def read_upload(
     bound: Bound | None = None,
     **settings: Any,
 ) -> tuple[Study, str]:
-    """Import a file into a study; return the study, and one line on what was added with a line for each notice.
+    """Import a file into a study. Return the study, a summary and notices.
 
     data    : as of `annotation.core.files.sent_files`: rows of Parquet are JSON Lines already
     mapping : see `annotation.core.files.mapping`
@@ -57,8 +57,8 @@ def read_upload(
         study, stored, ratings = import_mturk(
             **file, system_1=system_1, system_2=system_2, dataset=dataset, bound=bound, **settings
         )
-        what = f"{number_of(ratings.added, 'rating')} on {number_of(stored.added, 'new instance')}"
-        return study, with_notices(_summary(name, what, ratings.added), (*stored.notices, *ratings.notices))
+        contents = f"{number_of(ratings.added, 'rating')} on {number_of(stored.added, 'new instance')}"
+        return study, with_notices(_summary(name, contents, ratings.added), (*stored.notices, *ratings.notices))
     if kind == "ratings":
         study, ratings = import_ratings(**file)
         return study, with_notices(_summary(name, number_of(ratings.added, "rating"), ratings.added), ratings.notices)
@@ -68,5 +68,5 @@ def read_upload(
     raise AnnotationError(f"{kind!r} is no kind of file")
 
 
-def _summary(name: str, what: str, added: int) -> str:
-    return f"{name}: {what} added" if added else f"{name}: nothing new; everything in it is in the study already"
+def _summary(name: str, contents: str, added: int) -> str:
+    return f"{name}: {contents} added" if added else f"{name}: nothing new; everything in it is in the study already"

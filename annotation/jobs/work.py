@@ -49,7 +49,7 @@ def do_job(kind: str, job_id: int) -> str:
 
 @transaction.atomic
 def queue_job(job: Job) -> bool:
-    """Queue a job; False if it is queued or a process works on it."""
+    """Queue a job. Return False if it is queued or a process works on it."""
     kind = job._meta.label
     locked = _row(kind, job.pk).select_for_update().get()
     if is_taken(locked):
@@ -67,7 +67,7 @@ def is_taken(job: Job) -> bool:
 
 
 def stop_job(job: Job) -> bool:
-    """Have a job stop; False if it is neither queued nor running. What works on it learns of it by its next heartbeat."""
+    """Have a job stop, or False if it is neither queued nor running. What works on it learns of it by its next heartbeat."""
     rows = _row(job._meta.label, job.pk).filter(status__in=Job.UNDER_WAY)
     return bool(rows.update(status=Status.STOPPED, message=""))
 
@@ -178,7 +178,7 @@ def _take(job: Job) -> None:
 
 
 def _refresh(job: Job) -> None:
-    """Read a job's row again; what it points to stays loaded, since the event loop can't query the database."""
+    """Read a job's row again. What it points to stays loaded, since the event loop can't query the database."""
     job.refresh_from_db(fields=[field.name for field in job._meta.concrete_fields if not field.is_relation])
 
 

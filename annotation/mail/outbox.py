@@ -42,7 +42,7 @@ def write_mail(
     invitation: Invitation | None = None,
     language: str | None = None,
 ) -> Mail:
-    """Store a mail; a worker sends it within seconds of the commit."""
+    """Store a mail. A worker sends it within seconds of the commit."""
     return Mail.objects.create(
         kind=kind,
         address=address,
@@ -85,7 +85,7 @@ def send_due(composers: Mapping[str, Composer], *, at: datetime) -> int:
 
 
 def send_again(*, mail: Mail, at: datetime) -> bool:
-    """Queue a mail that failed, or is not known to have been sent; tell whether it was one."""
+    """Queue a mail that failed, or is not known to have been sent and tell whether it was one."""
     unsent = Mail.objects.filter(pk=mail.pk, state__in=(State.FAILED, State.UNSURE)).exclude(address="")
     return unsent.update(state=State.WAITING, due_at=at, created_at=at, ended_at=None, attempts=0) > 0
 
@@ -153,7 +153,7 @@ def _repeat(mail: Mail, at: datetime, error: Exception) -> None:
 
 
 def _end(mail: Mail, state: str, at: datetime, error: str, *, forget: bool = False) -> None:
-    """Store the end of a mail; its address is kept only where it may be sent again."""
+    """Store the end of a mail. Its address is kept only where it may be sent again."""
     if error:
         log.warning("mail %s (%s) ends as %s: %s", mail.key, mail.kind, state, error)
     Mail.objects.filter(pk=mail.pk).update(

@@ -58,7 +58,7 @@ class Job(models.Model):
 
     @property
     def stops_itself(self) -> bool:
-        """Tell whether it watches the worker's stop flag; others are ended at once, and begin again."""
+        """Tell whether it watches the worker's stop flag. Others are ended at once, and begin again."""
         return True
 
     @property

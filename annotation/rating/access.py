@@ -32,7 +32,7 @@ _OWN, _LOCKED = Prepared(_own), Prepared(_locked)
 
 
 def own_assignment(request: HttpRequest, key: str) -> Assignment:
-    """Return the signed-in annotator's own assignment; another's is a 404.
+    """Return the signed-in annotator's own assignment, or raise 404 for another's.
 
     Raises: OtherAccount when the form was rendered for another account, whose vote it holds.
     """
@@ -40,7 +40,7 @@ def own_assignment(request: HttpRequest, key: str) -> Assignment:
 
 
 def own_locked_hit(request: HttpRequest, key: str) -> LockedHit:
-    """Lock the signed-in annotator's own assignment within a transaction; raises as `own_assignment`."""
+    """Lock the signed-in annotator's own assignment within a transaction. Raises as `own_assignment`."""
     return LockedHit(_find(_LOCKED, request, key))
 
 
@@ -58,7 +58,7 @@ def _find(query: Prepared[Assignment], request: HttpRequest, key: str) -> Assign
 
 
 def hit_form_view(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Decorate a view that takes a form of a HIT; GET, as when a browser reopens its address, redirects to the HIT."""
+    """Decorate a view that takes a form of a HIT. GET, as when a browser reopens its address, redirects to the HIT."""
 
     @require_http_methods(["GET", "HEAD", "POST"])
     @login_required

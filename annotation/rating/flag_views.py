@@ -35,20 +35,20 @@ def flag(request: HttpRequest, assignment_key: str) -> HttpResponse:
     pair_key, row = data["pair_key"], data["row"]
     if row is None:
         values = {name: data[name] for name in ("kind", "comment", "take_back")}
-        made = flags.flag_pair(assignment=assignment, pair_key=pair_key, **values, at=now)
+        is_new = flags.flag_pair(assignment=assignment, pair_key=pair_key, **values, at=now)
     else:
-        made = flags.flag_row(assignment=assignment, pair_key=pair_key, row=row, take_back=data["take_back"], at=now)
+        is_new = flags.flag_row(assignment=assignment, pair_key=pair_key, row=row, take_back=data["take_back"], at=now)
     if not is_htmx(request):
         return redirect(f"{reverse('annotation:hit', args=[assignment.key])}#pair-{pair_key}")
-    display = Display.objects.select_related("pair", "table").get(pk=made.display_id)
-    here = reverse("annotation:hit", args=[assignment.key])
-    context: dict[str, Any] = {"here": here, "pair_key": display.pair.key}
+    display = Display.objects.select_related("pair", "table").get(pk=is_new.display_id)
+    address = reverse("annotation:hit", args=[assignment.key])
+    context: dict[str, Any] = {"here": address, "pair_key": display.pair.key}
     if row is not None:
         context["row"] = shown_rows(display)[row]
         return TemplateResponse(request, "annotation/rating/_row_flag.html", context)
     standing = display.flags.filter(row=None, taken_back_at=None)
     context |= {"place": display.position + 1, "flags": standing, "flag_kinds": PAIR_FLAGS}
-    context |= {"taken_back": made if made.taken_back_at else None}
+    context |= {"taken_back": is_new if is_new.taken_back_at else None}
     return TemplateResponse(request, "annotation/rating/_flag.html", context)
 
 

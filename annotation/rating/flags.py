@@ -16,7 +16,7 @@ from annotation.rating.store_vote import display_of
 def flag_pair(
     *, assignment: Assignment, pair_key: str, kind: str, comment: str = "", take_back: bool = False, at: datetime
 ) -> Flag:
-    """Flag a pair as broken, or take that back; flagging the same kind again replaces the comment.
+    """Flag a pair as broken, or take that back. Flagging the same kind again replaces the comment.
 
     A flag taken back is kept and marked: researchers may have read it.
     Raises: UnknownName when the pair isn't on the HIT; Unacceptable for an unknown kind, or one that was not flagged;
@@ -29,7 +29,7 @@ def flag_pair(
     if take_back:
         return _taken_back(display, kind, at)
     comment = comment.replace("\x00", "").strip()[:LONGEST_COMMENT]
-    flag, _made = Flag.objects.update_or_create(
+    flag, _created = Flag.objects.update_or_create(
         display=display, kind=kind, row=None, defaults={"comment": comment, "flagged_at": at, "taken_back_at": None}
     )
     return flag

@@ -59,7 +59,7 @@ def _report_in(data: Mapping[str, Any]) -> ClientReport:
 
 
 def parse_times(lines: Iterable[str]) -> dict[str, ClientReport]:
-    """Parse the times that a page reports when a stage is closed, `KEY:ACTIVE:WALL`; skip malformed lines."""
+    """Parse the times that a page reports when a stage is closed, `KEY:ACTIVE:WALL`. Skip malformed lines."""
     times = {}
     for line in lines:
         key, *seconds = line.split(":")
@@ -103,7 +103,7 @@ class VoteForm(_ChoiceForm):
 
 
 class SecondVoteForm(_ChoiceForm):
-    """The second choice on one pair; the service requires a reason where the choice changes."""
+    """The second choice on one pair. The service requires a reason where the choice changes."""
 
     reason = forms.CharField(required=False)
 

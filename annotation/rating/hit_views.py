@@ -75,7 +75,7 @@ def hit(request: HttpRequest, assignment_key: str) -> HttpResponse:
 
 @hit_form_view
 def vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
-    """Take the annotator's choice on one pair of their HIT; it may be changed until the first votes are closed."""
+    """Take the annotator's choice on one pair of their HIT. It may be changed until the first votes are closed."""
     votes = votes_in(request.POST)
     if votes and not is_htmx(request):
         return _save_all(request, own_assignment(request, assignment_key), votes)
@@ -94,14 +94,16 @@ def vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
     display = rating.display
     if not is_htmx(request):
         return redirect(f"{hit_address(locked.assignment)}#pair-{display.pair.key}")
-    return _answer(request, display, rating.question, lambda asked: answer_to(asked, rating, display.version))
+    return _answer(request, display, rating.question, lambda requested: answer_to(requested, rating, display.version))
 
 
 def _save_all(request: HttpRequest, assignment: Assignment, votes: Sequence[Mapping[str, str]]) -> HttpResponse:
     """Save every choice of a page without scripts, whichever pair's button was pressed, and go to that pair."""
     key = request.POST.get("pair_key", "")
-    now, again = timezone.now(), revises(request)
-    rejected, code = take_votes(assignment=assignment, stage=FIRST, votes=votes, at=now, required=key, revises=again)
+    now, is_revision = timezone.now(), revises(request)
+    rejected, code = take_votes(
+        assignment=assignment, stage=FIRST, votes=votes, at=now, required=key, revises=is_revision
+    )
     if rejected:
         return show_hit(request, assignment, *rejected, code=code)
     return redirect(f"{hit_address(assignment)}#pair-{display_of(assignment, key).pair.key}")
@@ -114,14 +116,20 @@ def _refusal_at_card(request: HttpRequest, assignment: Assignment, refusal: Anno
     """
     require_open(assignment, revisable=may_revise(request, assignment))
     display = display_of(assignment, request.POST.get("pair_key", ""))
-    known = len(assignment.hit.batch.study.questions)
-    question = next((number for number in range(known) if str(number) == request.POST.get("question")), MAIN)
+    count = len(assignment.hit.batch.study.questions)
+    question = next((number for number in range(count) if str(number) == request.POST.get("question")), MAIN)
     rejected, code = RejectedAnswer(display.pair.key, str(refusal), question=question), status_of(refusal)
     if not is_htmx(request):
         return show_hit(request, assignment, rejected, code=code)
     assignment.refresh_from_db(fields=["state", "expires_at", "locked_at"])
-    shown = next(one for one in displays_of(assignment) if one.pk == display.pk)
-    return _answer(request, shown, question, lambda asked: answers_on(shown, [asked], rejected, stage=FIRST)[0], code)
+    display_shown = next(item for item in displays_of(assignment) if item.pk == display.pk)
+    return _answer(
+        request,
+        display_shown,
+        question,
+        lambda requested: answers_on(display_shown, [requested], rejected, stage=FIRST)[0],
+        code,
+    )
 
 
 def _answer(
@@ -140,25 +148,27 @@ def _answer(
         "scriptless": bool(votes_in(request.POST)),  # the names that the form's fields have
     }
     response = TemplateResponse(request, "annotation/rating/_vote.html", context, status=code)
-    return response if code >= 400 else reswap(response, "none settle:0ms")  # its parts find their places by their ids
+    return response if code >= 400 else reswap(response, "none settle:0ms")  # its parts find their places by their ids  # type: ignore[arg-type]  # htmx takes modifiers too
 
 
 @never_cache
 @hit_form_view
 def submit(request: HttpRequest, assignment_key: str) -> HttpResponse:
-    """Submit the HIT and answer with the next one, or why there is none; when votes are missing, say which.
+    """Submit the HIT and answer with the next one, or why there is none. When votes are missing, say which.
 
     Without scripts the answer is a redirect.
     """
-    votes, again = votes_in(request.POST), revises(request)
-    if votes and (again or not is_htmx(request)):
+    votes, is_revision = votes_in(request.POST), revises(request)
+    if votes and (is_revision or not is_htmx(request)):
         unlocked = own_assignment(request, assignment_key)
         stage = REVISED if unlocked.arm else FIRST
-        rejected, code = take_votes(assignment=unlocked, stage=stage, votes=votes, at=timezone.now(), revises=again)
+        rejected, code = take_votes(
+            assignment=unlocked, stage=stage, votes=votes, at=timezone.now(), revises=is_revision
+        )
         votes = []
         if rejected:
             return show_hit(request, unlocked, *rejected, code=code)
-    if again:  # it was submitted before, and each change is saved
+    if is_revision:  # it was submitted before, and each change is saved
         changed = own_assignment(request, assignment_key)
         if changed.state == Assignment.State.SUBMITTED:
             return _go_on(request, changed, None)
@@ -186,7 +196,7 @@ def submit(request: HttpRequest, assignment_key: str) -> HttpResponse:
 
 
 def _closed(locked: LockedHit, at: datetime, times: Mapping[str, ClientReport]) -> tuple[Assignment | None, int]:
-    """Submit a HIT, and return it with the HTTP status; None where votes are missing on its page."""
+    """Submit a HIT, and return it with the HTTP status, or None where votes are missing on its page."""
     try:
         return close_hit(locked, at=at, times=times), 200
     except VotesMissing as refusal:
@@ -196,17 +206,17 @@ def _closed(locked: LockedHit, at: datetime, times: Mapping[str, ClientReport]) 
 
 
 def _go_on(request: HttpRequest, done: Assignment, following: Assignment | None) -> HttpResponse:
-    """Show what comes after a submitted HIT; without scripts, redirect to it."""
+    """Show what comes after a submitted HIT, or redirect to it without scripts."""
     if done.purpose == Assignment.Purpose.QUALIFICATION:
         return go_to(request, reverse("annotation:feedback", args=[done.key]))
     if not is_htmx(request):
         return redirect("annotation:rate")
-    found = following or next_hit(request)
-    if isinstance(found, HttpResponseRedirect):
-        return go_to(request, found.url)
-    if isinstance(found, HttpResponse):
-        return push_url(found, reverse("annotation:rate"))
-    return push_url(show_hit(request, found, last=done), reverse("annotation:hit", args=[found.key]))
+    target = following or next_hit(request)
+    if isinstance(target, HttpResponseRedirect):
+        return go_to(request, target.url)
+    if isinstance(target, HttpResponse):
+        return push_url(target, reverse("annotation:rate"))
+    return push_url(show_hit(request, target, last=done), reverse("annotation:hit", args=[target.key]))
 
 
 def show_hit(
@@ -250,9 +260,11 @@ def may_revise(request: HttpRequest, assignment: Assignment) -> bool:
 
 def opened_display(assignment: Assignment, key: str = "") -> Display | None:
     """Return the display that the second stage opens: that of the pair `key` if it was shown before, or the next one."""
-    shown = {one.pair.key: one for one in displays_of(assignment) if one.second_shown_at is not None} if key else {}
-    if key in shown:
-        return shown[key]
+    by_key = (
+        {item.pair.key: item for item in displays_of(assignment) if item.second_shown_at is not None} if key else {}
+    )
+    if key in by_key:
+        return by_key[key]
     return reveal(assignment=assignment, at=timezone.now())
 
 

@@ -34,7 +34,7 @@ HISTORY_A_PAGE = 25
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def consent(request: HttpRequest, study_key: str) -> HttpResponse:
-    """Ask for consent before the first HIT; the answer can be changed here later."""
+    """Ask for consent before the first HIT. The answer can be changed here later."""
     study = get_object_or_404(Study.objects.visible_to(request.user, Role.ANNOTATOR), key=study_key)
     annotator = annotator_for(user=account_of(request), study=study)
     if annotator.withdrawn_at:
@@ -54,7 +54,7 @@ def consent(request: HttpRequest, study_key: str) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def withdraw(request: HttpRequest, study_key: str) -> HttpResponse:
-    """Explain what withdrawing does, and do it; open to every rater, also after losing the role."""
+    """Explain what withdrawing does, and do it. Open to every rater, also after losing the role."""
     annotator = _me(request, study_key)
     context = {"study": annotator.study, "annotator": annotator}
     if request.method == "POST":
@@ -69,7 +69,7 @@ def withdraw(request: HttpRequest, study_key: str) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def qualification(request: HttpRequest, study_key: str) -> HttpResponse:
-    """Show the result of the last attempt; POST begins another where one is allowed."""
+    """Show the result of the last attempt. POST begins another where one is allowed."""
     annotator = _me(request, study_key)
     if not Study.objects.visible_to(request.user, Role.ANNOTATOR).filter(pk=annotator.study_id).exists():
         raise Http404("not an annotator of this study any more")
@@ -105,7 +105,7 @@ def progress(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def feedback(request: HttpRequest, assignment_key: str) -> HttpResponse:
-    """Show a submitted qualification HIT with the expected answers; those of other HITs are never shown."""
+    """Show a submitted qualification HIT with the expected answers. Those of other HITs are never shown."""
     assignment = own_assignment(request, assignment_key)
     is_qualification = assignment.purpose == Assignment.Purpose.QUALIFICATION
     if not is_qualification or assignment.state != Assignment.State.SUBMITTED or assignment.annotator.withdrawn_at:

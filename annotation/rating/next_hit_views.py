@@ -42,9 +42,9 @@ class _StudySearch:
     reasons: list[str] = field(default_factory=list)
 
     def try_study(self, user: User, study: Study, now: datetime) -> Assignment | HttpResponse | None:
-        """Return a HIT of this study or a redirect to what precedes it; None, with the reason kept, without one."""
-        known = study.annotator
-        annotator = Annotator(pk=known, study=study) if known else annotator_for(user=user, study=study)
+        """Return a HIT of this study or a redirect to what precedes it. Without either, return None and keep the reason."""
+        existing = study.annotator
+        annotator = Annotator(pk=existing, study=study) if existing else annotator_for(user=user, study=study)
         try:
             return claim_hit(annotator=annotator, at=now)
         except (ConsentNeeded, ClaimRefused) as refusal:
@@ -53,7 +53,7 @@ class _StudySearch:
             return self._after_refusal(annotator, refusal, now)
 
     def _after_refusal(self, annotator: Annotator, refusal: AnnotationError, now: datetime) -> HttpResponse | None:
-        """Return a redirect to consent or qualification; None, with the reason kept, where neither helps."""
+        """Return a redirect to consent or qualification. Where neither helps, return None and keep the reason."""
         if isinstance(refusal, ConsentNeeded):
             if not has_work(annotator):  # no consent question where no HIT would follow
                 self.reasons.append(no_work_reason(annotator, now))
@@ -75,11 +75,11 @@ class _StudySearch:
 
         Studies without an open batch included: a completion code stays valid when the batch ends.
         """
-        known = {annotator.pk for annotator in self.known}
+        keys = {annotator.pk for annotator in self.known}
         for annotator in Annotator.objects.filter(user=user).select_related("study").order_by("pk"):
             completion_message = completion_message_of(annotator=annotator, at=now)
             if completion_message is not None:
-                if annotator.pk not in known:
+                if annotator.pk not in keys:
                     self.known.append(annotator)
                 return completion_message
         return None
@@ -120,20 +120,20 @@ def claim_following(submitted: Assignment, now: datetime) -> Assignment | None:
 @skip_prefetch
 def rate(request: HttpRequest) -> HttpResponse:
     """Lead an annotator to their current HIT, to a question that comes first, or to the next HIT."""
-    found = next_hit(request)
-    return redirect("annotation:hit", found.key) if isinstance(found, Assignment) else found
+    response = next_hit(request)
+    return redirect("annotation:hit", response.key) if isinstance(response, Assignment) else response
 
 
 def next_hit(request: HttpRequest) -> Assignment | HttpResponse:
-    """Return an annotator's current or next HIT; without one the page that says why, or a redirect to what comes first."""
+    """Return an annotator's current or next HIT, or a page with the reason, or a redirect to what comes first."""
     user, now = account_of(request), timezone.now()
     studies = _STUDIES.all(user=user.pk)
     if not studies and not has_any_role(user, Role.ANNOTATOR):
         return render(request, "annotation/members/no_role.html", {"wanted": "annotator"}, status=403)
     search = _StudySearch()
     for study in studies:
-        if (found := search.try_study(user, study, now)) is not None:
-            return found
+        if (assignment := search.try_study(user, study, now)) is not None:
+            return assignment
     completion_message = search.completion_message(user, now)
     if search.failed and not search.declined and completion_message is None:
         return redirect("annotation:qualification", search.failed[0].study.key)  # explains the result
@@ -155,7 +155,7 @@ def next_hit(request: HttpRequest) -> Assignment | HttpResponse:
 
 
 def last_hit_link(user: int, now: datetime, latest: Assignment | None = None) -> dict[str, Any] | None:
-    """Return the address of the HIT that a rater may still change, and for how many seconds; None without one.
+    """Return the address of the HIT that a rater may still change, and for how many seconds, or None without one.
 
     latest : the HIT that they submitted last, where that is known
     """
@@ -174,7 +174,7 @@ def _reason(search: _StudySearch) -> str:
 
 
 def completion_message_of(*, annotator: Annotator, at: datetime) -> CompletionMessage | None:
-    """Return the completion message of an annotator's channel; None without a channel."""
+    """Return the completion message of an annotator's channel, or None without a channel."""
     channel = channel_of(annotator)
     if channel is None:
         return None

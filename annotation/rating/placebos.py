@@ -36,34 +36,34 @@ class _RowCount(Func):
 
 
 def choose_placebo(tables: _Tables, assignment: Assignment, display: Display) -> ComparisonTable | None:
-    """Return the table to show as a placebo beside a pair; None when all are of the pair's own HIT."""
+    """Return the table to show as a placebo beside a pair, or None when all are of the pair's own HIT."""
     sized = tables.annotate(row_count=_RowCount("rows"), length=Length(Cast("rows", TextField())))
     own = sized.filter(pair=display.pair_id).order_by("table_id").first()
-    seen = Display.objects.filter(assignment__annotator=assignment.annotator_id, table=OuterRef("pk"))
-    order: list[Any] = [Case(When(Exists(seen), then=1), default=0)]
+    displays = Display.objects.filter(assignment__annotator=assignment.annotator_id, table=OuterRef("pk"))
+    order: list[Any] = [Case(When(Exists(displays), then=1), default=0)]
     if own is not None:
         order += [Abs(F("row_count") - own.row_count), Abs(F("length") - own.length)]
     seed = derived_seed(assignment.seed, display.pair.key, "table")
     order.append(MD5(Concat(Value(str(seed)), "table_id")))
     return next(
-        (found for pool in _pools(sized, assignment, display) if (found := pool.order_by(*order).first())), None
+        (table for pool in _pools(sized, assignment, display) if (table := pool.order_by(*order).first())), None
     )
 
 
 def _pools(tables: _Tables, assignment: Assignment, display: Display) -> Iterator[_Tables]:
     instance = display.pair.matchup.instance
     same_source = _without_texts_of_hit(tables.filter(pair__matchup__instance=instance), assignment)
-    others = tables.exclude(pair__matchup__instance=instance)
-    same_set = others.filter(pair__matchup__instance__dataset=instance.dataset)
+    other_tables = tables.exclude(pair__matchup__instance=instance)
+    same_set = other_tables.filter(pair__matchup__instance__dataset=instance.dataset)
     free = ~Exists(_to_come(assignment))
     yield same_source.filter(free)
     yield same_set.filter(free)
-    seen = Display.objects.filter(assignment__annotator=assignment.annotator_id, table__isnull=False)
-    yield same_set.filter(pair__matchup__in=seen.order_by().values("table__pair__matchup"))
+    displays = Display.objects.filter(assignment__annotator=assignment.annotator_id, table__isnull=False)
+    yield same_set.filter(pair__matchup__in=displays.order_by().values("table__pair__matchup"))
     yield same_source
     yield same_set
-    yield others.filter(free)
-    yield others
+    yield other_tables.filter(free)
+    yield other_tables
 
 
 def _without_texts_of_hit(tables: _Tables, assignment: Assignment) -> _Tables:
@@ -84,8 +84,8 @@ def _to_come(assignment: Assignment) -> QuerySet[HitPair]:
     Left out: closed batches, HITs without an unfilled slot for the rater's arm, matchups that the rater has had.
     """
     rated = Assignment.objects.filter(annotator=assignment.annotator_id).exclude(state=Assignment.State.EXPIRED)
-    places = Slot.objects.filter(hit=OuterRef("hit"), arm__in=(ANY_ARM, assignment.arm))
-    unfilled = Exists(places.exclude(assignment__state=Assignment.State.SUBMITTED))
+    slots = Slot.objects.filter(hit=OuterRef("hit"), arm__in=(ANY_ARM, assignment.arm))
+    unfilled = Exists(slots.exclude(assignment__state=Assignment.State.SUBMITTED))
     placed = HitPair.objects.filter(
         unfilled | Q(hit__batch__purpose=Batch.Purpose.GOLD),
         pair=OuterRef("pair"),

@@ -56,7 +56,7 @@ class Card:
 
 @dataclass(frozen=True)
 class SecondCard:
-    """One pair in the second stage; `state` is decided, open (with its comparison table) or closed (not shown yet)."""
+    """One pair in the second stage. `state` is decided, open (with its comparison table) or closed (not shown yet)."""
 
     card: Card
     state: str
@@ -79,7 +79,7 @@ class SecondCard:
 
 @dataclass(frozen=True)
 class HitPlace:
-    """A HIT's number among those of its rater; practice HITs are numbered apart, and have a total."""
+    """A HIT's number among those of its rater. Practice HITs are numbered apart, and have a total."""
 
     number: int
     total: int | None = None
@@ -99,11 +99,11 @@ def displays_of(assignment: Assignment) -> list[Display]:
     rated = any(display.has_ratings for display in displays)
     reported = any(display.has_flags for display in displays)
     several = rated and bool(assignment.hit.batch.study.criteria)
-    further = {
-        (one, question): count for one, question, count in (_FURTHER.all(assignment=assignment.pk) if several else [])
+    more_ratings = {
+        (item, question): count for item, question, count in (_FURTHER.all(assignment=assignment.pk) if several else [])
     }
     for display in displays:
-        counts = {question: count for (of, question), count in further.items() if of == display.pk}
+        counts = {question: count for (of, question), count in more_ratings.items() if of == display.pk}
         display.versions = {MAIN: display.version, **counts}
     attach_votes(displays, _RATINGS.all(assignment=assignment.pk) if rated else [])
     flags = _FLAGS.all(assignment=assignment.pk) if reported else []
@@ -174,7 +174,7 @@ def second_stage(
 def card_of(
     display: Display, questions: Sequence[AskedQuestion], *rejected: RejectedAnswer, texts: bool = True
 ) -> Card:
-    """Build one pair's card from a display of `displays_of`; without `texts` none are rendered."""
+    """Build one pair's card from a display of `displays_of`. Without `texts` none are rendered."""
     left, right = texts_of(display) if texts else ("", "")
     return Card(
         key=display.pair.key,
@@ -188,7 +188,7 @@ def card_of(
 
 
 def hit_place(assignment: Assignment, submitted_count: int) -> HitPlace:
-    """Number the rater's HITs; hidden checks count as any other, so that no number reveals them."""
+    """Number the rater's HITs. Hidden checks count as any other, so that no number reveals them."""
     if assignment.purpose == QUALIFICATION:
         submitted = assignment.annotator.assignments.filter(state=Assignment.State.SUBMITTED)
         rated = submitted.filter(purpose=QUALIFICATION, attempt=assignment.attempt).count()
@@ -198,8 +198,8 @@ def hit_place(assignment: Assignment, submitted_count: int) -> HitPlace:
 
 def _page_context(assignment: Assignment) -> dict[str, Any]:
     annotator = assignment.annotator
-    found = _SOURCE.first(hit=assignment.hit_id, user=annotator.user_id, annotator=annotator.pk)
-    source, has_notes, submitted_count = found or ("", True, 0)
+    source_row = _SOURCE.first(hit=assignment.hit_id, user=annotator.user_id, annotator=annotator.pk)
+    source, has_notes, submitted_count = source_row or ("", True, 0)
     return {
         **base_context(assignment),
         "source": shown_text(source, **assignment.hit.batch.study.text_options),
@@ -215,9 +215,9 @@ def _source(hit: int, user: int, annotator: int) -> "QuerySet[Instance, tuple[st
     submitted = Assignment.objects.exclude(state__in=(states.CLAIMED, states.EXPIRED, states.RETURNED))
     counted = submitted.filter(annotator=annotator).exclude(purpose=QUALIFICATION).order_by().values("annotator")
     counted = counted.annotate(count=Count("pk"))
-    found = Instance.objects.filter(matchups__hits=hit).annotate(has_notes=Exists(unread_by(user))).order_by()
-    found = found.annotate(submitted_count=Coalesce(Subquery(counted.values("count")), 0))
-    return found.values_list("source", "has_notes", "submitted_count")
+    instances = Instance.objects.filter(matchups__hits=hit).annotate(has_notes=Exists(unread_by(user))).order_by()
+    instances = instances.annotate(submitted_count=Coalesce(Subquery(counted.values("count")), 0))
+    return instances.values_list("source", "has_notes", "submitted_count")
 
 
 _SOURCE = Prepared(_source)
@@ -246,7 +246,7 @@ def _second_card(
     card = card_of(display, questions, *filter(None, [rejected]), texts=is_open)
     sides = display.assignment.hit.batch.study.side_labels
     second = vote_on(display, REVISED)
-    first, chosen = card.main.choice or "", second.choice if second else None
+    first, second_choice = card.main.choice or "", second.choice if second else None
     tried = rejected if rejected and rejected.key == card.key else None
     return SecondCard(
         card=card,
@@ -254,11 +254,11 @@ def _second_card(
         first=first,
         first_label=first and choice_name(first, sides),
         first_reason=card.main.reason,
-        second=chosen,
-        second_label=choice_name(chosen, sides) if chosen else "",
+        second=second_choice,
+        second_label=choice_name(second_choice, sides) if second_choice else "",
         reason=tried.reason if tried else second.reason if second else "",
         rows=shown_rows(display) if is_open else (),
-        choice=(tried.choice if tried else chosen) or "",
+        choice=(tried.choice if tried else second_choice) or "",
         saved_at=second.rated_at if second else None,
         times=_times(second),
     )

@@ -33,7 +33,7 @@ def previewed_hit(batch: Batch, position: int) -> Hit:
 
 
 def arms_of(batch: Batch) -> Sequence[str]:
-    """Return the arms of a batch's second stage; none without one."""
+    """Return the arms of a batch's second stage, if it has one."""
     second = batch.study.is_two_stage and batch.purpose != Batch.Purpose.QUALIFICATION
     return list(batch.study.arms) if second else []
 
@@ -53,8 +53,8 @@ def page_of_settings(study: Study, *, viewer: User, at: datetime) -> dict[str, o
     hit = Hit(key=KEY, batch=Batch(study=study, purpose=Batch.Purpose.RATING, seed=0), matchup=pairs[0].matchup)
     assignment = _assignment(hit, viewer, at, arm=next(iter(arms_of(hit.batch)), ""))
     displays = [
-        Display(assignment=assignment, pair=pair, position=place, a_is_left=place % 2 == 0)
-        for place, pair in enumerate(pairs)
+        Display(assignment=assignment, pair=pair, position=index, a_is_left=index % 2 == 0)
+        for index, pair in enumerate(pairs)
     ]
     return _first_stage(assignment, displays, HitPlace(1), at)
 
@@ -68,23 +68,23 @@ def _first_pairs(study: Study) -> list[Pair]:
 def _example_pairs(study: Study) -> list[Pair]:
     source = "Here is the source: the text that both others are about."
     matchup = Matchup(instance=Instance(study=study, source=source))
-    one, other = (
+    first, second = (
         Generation(text="Here is one system’s text."),
         Generation(text="Here is the other system’s text."),
     )
     return [
-        Pair(key=f"{KEY}-{place}", matchup=matchup, generation_a=one, generation_b=other)
-        for place in range(min(study.pairs_per_hit, MOST_EXAMPLES))
+        Pair(key=f"{KEY}-{index}", matchup=matchup, generation_a=first, generation_b=second)
+        for index in range(min(study.pairs_per_hit, MOST_EXAMPLES))
     ]
 
 
 def _first_stage(
-    assignment: Assignment, displays: Sequence[Display], place: HitPlace, at: datetime
+    assignment: Assignment, displays: Sequence[Display], position: HitPlace, at: datetime
 ) -> dict[str, object]:
-    context = _page_context(assignment, place)
+    context = _page_context(assignment, position)
     return {
         **context,
-        "cards": [_card(display, [CardAnswer(asked) for asked in context["questions"]]) for display in displays],
+        "cards": [_card(display, [CardAnswer(question) for question in context["questions"]]) for display in displays],
         "status": _status(assignment, displays, at),
     }
 
@@ -133,12 +133,12 @@ def _displays(assignment: Assignment) -> list[Display]:
     return drawn
 
 
-def _page_context(assignment: Assignment, place: HitPlace) -> dict[str, Any]:
+def _page_context(assignment: Assignment, position: HitPlace) -> dict[str, Any]:
     return {
         **base_context(assignment, secrets.token_urlsafe(9)),
         "source": source_of(assignment.hit),
-        "hit_place": place,
-        "may_return": place.total is None,
+        "hit_place": position,
+        "may_return": position.total is None,
     }
 
 

@@ -25,7 +25,7 @@ SUBMITTED = Assignment.State.SUBMITTED
 
 @dataclass(frozen=True)
 class StudyProgress:
-    """One annotator's sums in one study; the qualification counts in the pay only."""
+    """One annotator's sums in one study. The qualification counts in the pay only."""
 
     annotator: Annotator
     hits: int
@@ -111,7 +111,7 @@ def history_rows(assignments: Sequence[Assignment]) -> list[HistoryRow]:
 
 def _row(assignment: Assignment) -> HistoryRow:
     displays = sorted(assignment.displays.all(), key=lambda display: display.position)
-    seconds = [one.active_seconds for display in displays for one in display.votes.values() if one.active_seconds]
+    seconds = [vote.active_seconds for display in displays for vote in display.votes.values() if vote.active_seconds]
     study = assignment.annotator.study
     return HistoryRow(
         assignment=assignment,
@@ -125,7 +125,7 @@ def _row(assignment: Assignment) -> HistoryRow:
 def _choices(display: Display, study: Study) -> SafeString:
     """Name the choice on each question."""
     sides = study.side_labels
-    return format_html_join(" · ", "{}", ((_choice(display, one.number, sides),) for one in study.questions))
+    return format_html_join(" · ", "{}", ((_choice(display, row.number, sides),) for row in study.questions))
 
 
 def _choice(display: Display, question: int, sides: tuple[str, str]) -> SafeString:
@@ -140,7 +140,7 @@ def _choice(display: Display, question: int, sides: tuple[str, str]) -> SafeStri
 
 
 def status_of_hit(assignment: Assignment) -> str:
-    """Describe a HIT's state; a hidden check reads like any other HIT."""
+    """Describe a HIT's state. A hidden check reads like any other HIT."""
     if assignment.state == SUBMITTED:
         if not is_counted(assignment):
             return _("late: stored, not counted")

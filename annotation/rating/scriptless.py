@@ -20,7 +20,7 @@ from annotation.rating.votes import save_vote, take_vote
 def take_votes_along(
     hit: LockedHit, votes: Sequence[Mapping[str, str]], at: datetime
 ) -> tuple[list[RejectedAnswer], int]:
-    """Save the first votes that waited for a submission, in its transaction; return the refused ones, and the HTTP status."""
+    """Save the first votes that waited for a submission, in its transaction. Return the refused ones, and the HTTP status."""
     rejected, code = [], 200
     for vote in votes:
         form = VoteForm(vote)
@@ -43,7 +43,7 @@ def take_votes(
     required: str = "",
     revises: bool = False,
 ) -> tuple[list[RejectedAnswer], int]:
-    """Save the choices that changed, each by itself; return the refused ones, and the HTTP status.
+    """Save the choices that changed, each by itself. Return the refused ones, and the HTTP status.
 
     required : key of a pair whose questions must all have a choice
     revises  : change a HIT that was submitted shortly before
@@ -51,10 +51,10 @@ def take_votes(
     rejected, code = [], 200
     if stage == Rating.Stage.REVISED:
         votes = [vote for vote in votes if not _question(vote)]  # the others are closed
-    shown = {display.pair.key: display for display in displays_of(assignment)} if votes else {}
+    by_key = {display.pair.key: display for display in displays_of(assignment)} if votes else {}
     changed = []
     for vote in votes:
-        display = shown.get(vote["pair_key"])
+        display = by_key.get(vote["pair_key"])
         saved = vote_on(display, stage, _question(vote)) if display else None
         if vote["pair_key"] == required or _differs(vote, saved):
             changed.append((vote, saved))

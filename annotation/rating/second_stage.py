@@ -24,7 +24,7 @@ _NO_REPORT = ClientReport()
 
 @dataclass(frozen=True)
 class ShownRow:
-    """One row of a comparison table on the rater's sides; `number` is its index in the stored table, from 0."""
+    """One row of a comparison table on the rater's sides. `number` is its index in the stored table, from 0."""
 
     number: int
     aspect: str
@@ -35,7 +35,7 @@ class ShownRow:
 
 
 def current_display(assignment: Assignment) -> Display | None:
-    """Return the first display without a second vote; None when all have one, or in the first stage."""
+    """Return the first display without a second vote, or None when all have one, or in the first stage."""
     if assignment.locked_at is None:
         return None
     decided = Rating.objects.for_question(MAIN).filter(display__assignment=assignment, stage=Rating.Stage.REVISED)
@@ -74,12 +74,12 @@ def _drawn(tables: QuerySet[ComparisonTable], assignment: Assignment, display: D
     count = tables.count()
     if not count:
         return None
-    place = Random(derived_seed(assignment.seed, display.pair.key, "table")).randrange(count)
-    return tables.order_by("table_id")[place]
+    index = Random(derived_seed(assignment.seed, display.pair.key, "table")).randrange(count)
+    return tables.order_by("table_id")[index]
 
 
 def shown_rows(display: Display) -> Sequence[ShownRow]:
-    """Return the rows of the table shown beside a pair, on the rater's sides; empty when none was shown."""
+    """Return the rows of the table shown beside a pair, on the rater's sides, or an empty string when none was shown."""
     if display.table is None or display.second_shown_at is None:
         return []
     flagged = set(display.flags.filter(table=display.table_id, taken_back_at=None).values_list("row", flat=True))
@@ -106,7 +106,7 @@ def save_second_vote(
     report: ClientReport = _NO_REPORT,
     revises: bool = False,
 ) -> Rating:
-    """Save the second vote on a pair: the same choice keeps the first one; another revises it and needs a reason.
+    """Save the second vote on a pair: the same choice keeps the first one. Another revises it and needs a reason.
 
     revises : change a HIT that was submitted shortly before, see `annotation.allocation.revision`
 
@@ -136,13 +136,13 @@ def _refuse_reason(assignment: Assignment, display: Display, choice: str, reason
     first = Rating.objects.for_question(MAIN).get(display=display, stage=Rating.Stage.FIRST)
     if display.study_answer(choice) == first.answer:
         return
-    least = assignment.hit.batch.study.reason_min_length
-    if len(reason) < least:
+    minimum = assignment.hit.batch.study.reason_min_length
+    if len(reason) < minimum:
         raise Unacceptable(
             ngettext(
                 "Please say why you changed your choice, in %(least)d character or more.",
                 "Please say why you changed your choice, in %(least)d characters or more.",
-                least,
+                minimum,
             )
-            % {"least": least}
+            % {"least": minimum}
         )

@@ -26,7 +26,7 @@ from annotation.rating.votes import lock_first_votes, places_without_vote
 @never_cache
 @hit_form_view
 def lock(request: HttpRequest, assignment_key: str) -> HttpResponse:
-    """Lock the first votes and begin the second stage; when votes are missing, say which."""
+    """Lock the first votes and begin the second stage. When votes are missing, say which."""
     assignment = own_assignment(request, assignment_key)
     if assignment.locked_at is None and (votes := votes_in(request.POST)):
         rejected, code = take_votes(assignment=assignment, stage=Rating.Stage.FIRST, votes=votes, at=timezone.now())
@@ -69,5 +69,5 @@ def second_vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
 
 def _next_page(assignment: Assignment) -> HttpResponse:
     upcoming = reveal(assignment=assignment, at=timezone.now())
-    place = f"pair-{upcoming.pair.key}" if upcoming else "hit-status"
-    return redirect(f"{hit_address(assignment)}#{place}")
+    anchor = f"pair-{upcoming.pair.key}" if upcoming else "hit-status"
+    return redirect(f"{hit_address(assignment)}#{anchor}")

@@ -24,7 +24,7 @@ _CLOCKS_APART = timedelta(minutes=5)
 
 @dataclass(frozen=True)
 class ClientReport:
-    """What a page's script reports with a choice; a form without JavaScript sends none of it.
+    """A choice's report by the page's script. A form without JavaScript sends none.
 
     page           : identifies the loaded page, which tells tabs apart
     version        : number of changes of this pair's votes that the page knew of
@@ -47,26 +47,26 @@ class ClientReport:
     translated: bool | None = None
 
     def moment(self, *, earliest: datetime, received_at: datetime) -> datetime | None:
-        """When the choice was made; None for an impossible time."""
+        """When the choice was made, or None for an impossible time."""
         if self.chosen_at is None or not earliest - _CLOCKS_APART <= self.chosen_at <= received_at + _CLOCKS_APART:
             return None
         return self.chosen_at
 
     def seconds(self, *, earliest: datetime, received_at: datetime) -> tuple[float | None, float | None]:
-        """Active and wall seconds, each at most the time that has passed; None where not reported."""
+        """Active and wall seconds, each at most the time that has passed, or None where not reported."""
         passed = max((received_at - earliest).total_seconds(), 0.0)
         wall = _within(self.wall_seconds, passed)
         return _within(self.active_seconds, passed if wall is None else wall), wall
 
 
-def _within(seconds: float | None, most: float) -> float | None:
+def _within(seconds: float | None, limit: float) -> float | None:
     # NaN fails the comparison, and gives None too.
-    return min(seconds, most) if seconds is not None and 0 <= seconds < math.inf else None
+    return min(seconds, limit) if seconds is not None and 0 <= seconds < math.inf else None
 
 
 @dataclass(frozen=True)
 class VotedDisplay:
-    """A display with the key and the times of a stage's vote on the main question; `answered` when the stage lacks nothing."""
+    """A display with the key and the times of a stage's vote on the main question. `answered` when the stage lacks nothing."""
 
     position: int
     key: str
@@ -240,7 +240,7 @@ def _refuse_stale(rating: Rating, changes: int, report: ClientReport) -> None:
 def _times(
     assignment: Assignment, rating: Rating | None, report: ClientReport, earliest: datetime, at: datetime
 ) -> tuple[float | None, float | None]:
-    """Return the active and wall seconds of a choice; if not reported, wall time runs from the previous choice."""
+    """Return the active and wall seconds of a choice. If not reported, wall time runs from the previous choice."""
     active, wall = report.seconds(earliest=earliest, received_at=at)
     if wall is None:
         before = (rating and rating.wall_seconds) or 0.0
@@ -278,7 +278,7 @@ def record_times(
     times: Mapping[str, ClientReport],
     at: datetime,
 ) -> None:
-    """Raise the times of a stage's votes to those reported; the history keeps the times of each choice."""
+    """Raise the times of a stage's votes to those reported. The history keeps the times of each choice."""
     for display in displays if times else []:
         rating = Rating(active_seconds=display.active, wall_seconds=display.wall)
         earliest = earliest_start(assignment, display, stage)

@@ -1,4 +1,4 @@
-"""What a vote changes on the page of its HIT: the question that it answers, and what is still open."""
+"""The parts of a HIT's page that a vote changes: the answered question and the open pairs."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -52,18 +52,18 @@ class AskedQuestion:
 
     @property
     def in_ids(self) -> str:
-        """What ids of the page end in."""
+        """The suffix of the page's ids."""
         return f"-{self.number}" if self.number else ""
 
     @property
     def in_names(self) -> str:
-        """What names of a form's fields end in; a pair's key has no dot, so that both can be told apart."""
+        """The suffix of field names. It follows a dot, which no pair's key has."""
         return f".{self.number}" if self.number else ""
 
 
 @dataclass(frozen=True)
 class RejectedAnswer:
-    """A refused answer on one pair, and why; its form keeps `choice` and `reason`."""
+    """A refused answer on one pair, and why. Its form keeps `choice` and `reason`."""
 
     key: str
     problem: str
@@ -110,27 +110,27 @@ def _asked(questions: tuple[Question, ...], left: str, right: str, _language: st
 
 def key_rows(questions: Sequence[AskedQuestion]) -> list[tuple[Sequence[str], str]]:
     """Return the keys that answer questions, each with its choice, for the list of shortcuts."""
-    plain = [asked for asked in questions if not asked.is_graded]
-    offered = {choice: name for asked in plain for choice, name in asked.choices.items()}
+    plain = [question for question in questions if not question.is_graded]
+    offered = {choice: name for requested in plain for choice, name in requested.choices.items()}
     rows: list[tuple[Sequence[str], str]] = [
         (keys, offered[choice]) for choice, keys in _PLAIN_KEYS.items() if choice in offered
     ]
-    graded = [asked for asked in questions if asked.is_graded]
+    graded = [question for question in questions if question.is_graded]
     if len(questions) == 1:
-        names = [name for asked in graded for name in asked.choices.values()]
-        return rows + [((str(place),), name) for place, name in enumerate(names, start=1)]
+        names = [name for requested in graded for name in requested.choices.values()]
+        return rows + [((str(index),), name) for index, name in enumerate(names, start=1)]
     if graded:
-        most = max(len(asked.choices) for asked in graded)
-        rows.append(([str(place) for place in range(1, most + 1)], _("The choice with this number")))
+        longest = max(len(requested.choices) for requested in graded)
+        rows.append(([str(index) for index in range(1, longest + 1)], _("The choice with this number")))
     return rows
 
 
-def answer_to(asked: AskedQuestion, rating: Rating | None, version: int, **more: Any) -> CardAnswer:
+def answer_to(question: AskedQuestion, rating: Rating | None, version: int, **more: Any) -> CardAnswer:
     """Return a question with a rater's answer to it."""
     if rating is None:
-        return CardAnswer(asked, version=version, **more)
+        return CardAnswer(question, version=version, **more)
     return CardAnswer(
-        asked,
+        question,
         choice=rating.choice,
         saved_at=rating.rated_at,
         version=version,
@@ -143,13 +143,13 @@ def answers_on(
     display: Display, questions: Sequence[AskedQuestion], *rejected: RejectedAnswer, stage: str
 ) -> list[CardAnswer]:
     """Return the questions on a display of `displays_of`, with the answers of a stage."""
-    refused = {one.question: one for one in rejected if one.key == display.pair.key}
+    refused = {item.question: item for item in rejected if item.key == display.pair.key}
     answers = []
-    for asked in questions:
-        found = refused.get(asked.number)
-        refusal = {"problem": found.problem, "typed": found.reason} if found else {}
-        rating = display.votes.get((stage, asked.number))
-        answers.append(answer_to(asked, rating, display.versions.get(asked.number, 0), **refusal))
+    for question in questions:
+        refused_answer = refused.get(question.number)
+        refusal = {"problem": refused_answer.problem, "typed": refused_answer.reason} if refused_answer else {}
+        rating = display.votes.get((stage, question.number))
+        answers.append(answer_to(question, rating, display.versions.get(question.number, 0), **refusal))
     return answers
 
 
@@ -168,7 +168,7 @@ class OpenPair:
 
 @dataclass(frozen=True)
 class HitProgress:
-    """Progress of a HIT; `open` holds the pairs on which something of the present stage is missing."""
+    """Progress of a HIT. `open` holds the pairs on which something of the present stage is missing."""
 
     rated: int
     total: int
@@ -184,22 +184,25 @@ def status(assignment: Assignment, now: datetime, displays: Sequence[Display] | 
     """Say what is missing of the present stage: in no query if given `displays`, else in one, or two for many questions."""
     second = assignment.locked_at is not None
     stage = REVISED if second else FIRST
-    asked = asked_in(assignment.hit.batch.study, stage)
+    questions_asked = asked_in(assignment.hit.batch.study, stage)
     if displays is not None:
         total = len(displays)
-        open_ = [_open_pair(one.position, one.pair.key, _given_on(one, stage), **asked) for one in displays]
-    elif asked == {"questions": 1, "least": 0}:
-        places = _PLACES.all(assignment=assignment.pk, stage=stage, **asked)
-        total = len(places)
-        open_ = [None if done else OpenPair(position + 1, f"pair-{key}") for position, key, done in places]
+        open_ = [
+            _open_pair(display.position, display.pair.key, _given_on(display, stage), **questions_asked)
+            for display in displays
+        ]
+    elif questions_asked == {"questions": 1, "least": 0}:
+        pairs = _PLACES.all(assignment=assignment.pk, stage=stage, **questions_asked)
+        total = len(pairs)
+        open_ = [None if done else OpenPair(position + 1, f"pair-{key}") for position, key, done in pairs]
     else:
         keys = _KEYS.all(assignment=assignment.pk)
-        given: dict[int, dict[int, int]] = {display: {} for display, _position, _key in keys}
+        answered: dict[int, dict[int, int]] = {display: {} for display, _position, _key in keys}
         for display, question, length in _GIVEN.all(assignment=assignment.pk, stage=stage):
-            given[display][question] = length
+            answered[display][question] = length
         total = len(keys)
-        open_ = [_open_pair(position, key, given[display], **asked) for display, position, key in keys]
-    missing = [one for one in open_ if one is not None]
+        open_ = [_open_pair(position, key, answered[display], **questions_asked) for display, position, key in keys]
+    missing = [item for item in open_ if item is not None]
     expires = assignment.expires_at
     return HitProgress(
         rated=total - len(missing),
@@ -218,33 +221,33 @@ def _given_on(display: Display, stage: str) -> dict[int, int]:
     return {question: len(rating.reason) for (of, question), rating in display.votes.items() if of == stage}
 
 
-def _open_pair(position: int, key: str, given: Mapping[int, int], questions: int, least: int) -> OpenPair | None:
-    """Describe what is missing on a pair; None where nothing is."""
-    numbers = [number for number in range(questions) if number not in given]
-    needs_reason = given.get(MAIN, 0) < least
+def _open_pair(position: int, key: str, answered: Mapping[int, int], questions: int, minimum: int) -> OpenPair | None:
+    """Describe what is missing on a pair, or None where nothing is."""
+    numbers = [number for number in range(questions) if number not in answered]
+    needs_reason = answered.get(MAIN, 0) < minimum
     if not numbers and not needs_reason:
         return None
     target = f"reason-{key}" if needs_reason else f"vote-{key}-{numbers[0]}"
     if MAIN in numbers:
         target = f"pair-{key}"
-    return OpenPair(position + 1, target, _missing(numbers, needs_reason, least) if given else "")
+    return OpenPair(position + 1, target, _missing(numbers, needs_reason, minimum) if answered else "")
 
 
-def _missing(numbers: Sequence[int], needs_reason: bool, least: int) -> str:
+def _missing(numbers: Sequence[int], needs_reason: bool, minimum: int) -> str:
     parts = []
     if numbers:
         listed = ", ".join(str(number + 1) for number in numbers)
         parts.append(ngettext("question %(places)s", "questions %(places)s", len(numbers)) % {"places": listed})
     if needs_reason:
         parts.append(
-            ngettext("reason of %(least)d character or more", "reason of %(least)d characters or more", least)
-            % {"least": least}
+            ngettext("reason of %(least)d character or more", "reason of %(least)d characters or more", minimum)
+            % {"least": minimum}
         )
     return _(" and ").join(parts)
 
 
-def _places(assignment: int, stage: str, questions: int, least: int) -> "QuerySet[Display, tuple[int, str, bool]]":
-    answered = ExpressionWrapper(is_answered(stage, questions, least), BooleanField())
+def _places(assignment: int, stage: str, questions: int, minimum: int) -> "QuerySet[Display, tuple[int, str, bool]]":
+    answered = ExpressionWrapper(is_answered(stage, questions, minimum), BooleanField())
     rows = Display.objects.filter(assignment=assignment).annotate(answered=answered).order_by("position")
     return rows.values_list("position", "pair__key", "answered")
 
@@ -263,12 +266,12 @@ _PLACES, _KEYS, _GIVEN = Prepared(_places), Prepared(_keys), Prepared(_given)
 
 
 def hit_address(assignment: Assignment) -> str:
-    """Return the address of a HIT's page; a submitted HIT has one only while it may be changed."""
+    """Return the address of a HIT's page. A submitted HIT has one only while it may be changed."""
     return reverse("annotation:hit", args=[assignment.key]) + (AGAIN if assignment.submitted_at else "")
 
 
 def base_context(assignment: Assignment, page: str = "") -> dict[str, Any]:
-    """Return the context of every part of the page; `page` identifies the loaded page, by default a new one."""
+    """Return the context of every part of the page. `page` identifies the loaded page, by default a new one."""
     study = assignment.hit.batch.study
     questions = asked_questions(study)
     address = hit_address(assignment)
@@ -298,10 +301,14 @@ def base_context(assignment: Assignment, page: str = "") -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def _tools(questions: tuple[Question, ...], left: str, right: str, language: str | None, **shown: bool) -> SafeString:
+def _tools(questions: tuple[Question, ...], left: str, right: str, language: str | None, **options: bool) -> SafeString:
     """Render the switches and the list of shortcuts, which are the same on all HITs of a study."""
-    asked = _asked(questions, left, right, language)
-    context = {"questions": asked, "key_rows": key_rows(asked[:1] if shown["locked"] else asked), **shown}
+    questions_asked = _asked(questions, left, right, language)
+    context = {
+        "questions": questions_asked,
+        "key_rows": key_rows(questions_asked[:1] if options["locked"] else questions_asked),
+        **options,
+    }
     return render_to_string("annotation/rating/_tools.html", context)
 
 

@@ -52,7 +52,7 @@ def take_vote(
     reason: str | None = None,
     revises: bool = False,
 ) -> Rating:
-    """Save the annotator's choice on one pair of their HIT; it can be changed until the first votes are locked.
+    """Save the annotator's choice on one pair of their HIT. It can be changed until the first votes are locked.
 
     A vote extends the lease. One after the lease expired is saved and marked late.
     reason : for the choice on the main question, where the study asks for one; None keeps the one given before. It may
@@ -88,15 +88,15 @@ def take_vote(
 
 def _require_reason(study: Study, reason: str) -> None:
     """Refuse a reason that a submission would not have been taken with."""
-    least = asked_in(study, FIRST)["least"]
-    if len(cleaned_reason(reason)) < least:
+    minimum = asked_in(study, FIRST)["least"]
+    if len(cleaned_reason(reason)) < minimum:
         raise Unacceptable(
             ngettext(
                 "Please say why, in %(least)d character or more.",
                 "Please say why, in %(least)d characters or more.",
-                least,
+                minimum,
             )
-            % {"least": least}
+            % {"least": minimum}
         )
 
 
@@ -104,7 +104,7 @@ def _require_reason(study: Study, reason: str) -> None:
 def lock_first_votes(
     *, assignment: Assignment, at: datetime, times: Mapping[str, ClientReport] = _NO_TIMES
 ) -> Assignment:
-    """Lock the first votes of a two-stage HIT before any table is shown; idempotent.
+    """Lock the first votes of a two-stage HIT before any table is shown. Idempotent.
 
     times : by pair key, the times up to now, some of which was spent after the vote
     Raises: VotesMissing naming the pairs by their place on the page; AssignmentClosed; Unacceptable when the HIT has
@@ -180,7 +180,7 @@ def is_counted(assignment: Assignment) -> bool:
 
 
 def _pay(assignment: Assignment) -> Decimal | None:
-    """Return the pay due for a HIT at its submission; None where the study sets no pay."""
+    """Return the pay due for a HIT at its submission, or None where the study sets no pay."""
     study = assignment.hit.batch.study
     if assignment.purpose == Assignment.Purpose.QUALIFICATION:
         return None
@@ -220,17 +220,17 @@ def asked_in(study: Study, stage: str) -> dict[str, int]:
     return {"questions": len(study.questions), "least": study.first_reason_min_length if needed else 0}
 
 
-def is_answered(stage: str, questions: int, least: int) -> Q:
+def is_answered(stage: str, questions: int, minimum: int) -> Q:
     """Return the condition on displays that all is there which a stage asks for (see `asked_in`)."""
     answers = Rating.objects.filter(display=OuterRef("pk"), stage=stage).order_by()
     counted = Subquery(answers.values("display").annotate(count=Count("pk")).values("count"))
     main = Rating.objects.for_question(MAIN).filter(display=OuterRef("pk"), stage=stage)
-    reasoned = main.annotate(length=Length("reason")).filter(length__gte=least)
+    reasoned = main.annotate(length=Length("reason")).filter(length__gte=minimum)
     return Q(Exists(reasoned)) & Q(GreaterThanOrEqual(Coalesce(counted, 0), questions))
 
 
-def _of_stage(assignment: int, stage: str, questions: int, least: int) -> "QuerySet[Display, Any]":
-    answered = ExpressionWrapper(is_answered(stage, questions, least), BooleanField())
+def _of_stage(assignment: int, stage: str, questions: int, minimum: int) -> "QuerySet[Display, Any]":
+    answered = ExpressionWrapper(is_answered(stage, questions, minimum), BooleanField())
     displays = with_main_vote(Display.objects.filter(assignment=assignment).annotate(answered=answered), stage)
     return displays.order_by("position").values_list(*VOTED)
 
@@ -239,9 +239,9 @@ _DISPLAYS = Prepared(_of_stage)
 
 
 def _rated_displays(assignment: Assignment, stage: str) -> list[VotedDisplay]:
-    """Return the displays of a stage in which every pair is rated; raises: VotesMissing."""
+    """Return the displays of a stage in which every pair is rated. Raises: VotesMissing."""
     displays = _displays(assignment, stage)
     if missing := _places_open(displays):
-        listed = ", ".join(str(place) for place in missing)
+        listed = ", ".join(str(index) for index in missing)
         raise VotesMissing(_("Please rate every pair first; still open: %(places)s.") % {"places": listed}, missing)
     return displays

@@ -1,4 +1,4 @@
-"""Views of a study's channels: list, make, change, open and shut them, and run their adapters' actions.
+"""Views of a study's channels.
 
 An adapter's panel is part of the channel's page, with `study`, `channel` and `may_manage` added to its context. Its
 forms post to that page, with a button `name="act"` whose value is the action; the adapter's answer is shown as a message.

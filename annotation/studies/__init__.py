@@ -1,4 +1,4 @@
-"""Studies: settings, configurations, archive, log, and ratings as arrays for `analysis`.
+"""Studies: settings, archive, log, and ratings as arrays for `analysis`.
 
 May use hits, models, questions and core.
 """

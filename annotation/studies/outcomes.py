@@ -220,12 +220,12 @@ def human_answers_on_each(
     *,
     stage: str = "first",
     question: int = MAIN,
-    whose: Whose = EVERYONE,
+    raters: Whose = EVERYONE,
     timed: bool = True,
 ) -> list[Answers]:
     """Return `human_answers` on several selections of a study. `timed` as for `read_votes`."""
     hits = Hit.objects.filter(batch__study=study)
-    return _answers(study, hits, selections, batches, stage=stage, question=question, whose=whose, timed=timed)
+    return _answers(study, hits, selections, batches, stage=stage, question=question, raters=raters, timed=timed)
 
 
 def _answers(
@@ -236,7 +236,7 @@ def _answers(
     *,
     stage: str,
     question: int,
-    whose: Whose = EVERYONE,
+    raters: Whose = EVERYONE,
     timed: bool = True,
 ) -> list[Answers]:
     batch_ids = [batch.pk for batch in (study.batches.for_rating() if batches is None else batches)]
@@ -244,7 +244,7 @@ def _answers(
         hits = hits.filter(batch__in=batch_ids)
     asked_question = study.questions[question]
     votes = read_votes(
-        study, hits.order_by(), batch_ids, stage=stage, question=asked_question, whose=whose, timed=timed
+        study, hits.order_by(), batch_ids, stage=stage, question=asked_question, raters=raters, timed=timed
     )
     counted, left_out = rows_on_each(selections, votes.pair, votes.left_out)
     rated = [_rated(votes, rows.selected()) for rows in counted]

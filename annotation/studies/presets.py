@@ -114,7 +114,7 @@ _ALL = (
         MappingProxyType({"most_hits_per_rater": 10}),
     ),
 )
-TEMPLATES: Mapping[str, StudyTemplate] = MappingProxyType({one.name: one for one in _ALL})
+TEMPLATES: Mapping[str, StudyTemplate] = MappingProxyType({item.name: item for item in _ALL})
 
 
 def find_template(name: str) -> StudyTemplate:

@@ -123,7 +123,7 @@ def read_votes(
     *,
     stage: str,
     question: Question,
-    whose: Whose = EVERYONE,
+    raters: Whose = EVERYONE,
     timed: bool = True,
 ) -> HumanVotes:
     """Read the answers on some HITs of a study, of counted assignments only (see `AssignmentQuerySet.counted`).
@@ -133,7 +133,7 @@ def read_votes(
     """
     hit_ids, batch = number_columns(hits.order_by("pk"), "pk", "batch_id").astype(np.int64)
     has_most = 2 * len(hit_ids) > Hit.objects.count()  # reading all rows takes less time than joining those of the HITs
-    assignments = _assignments(study, hits, hit_ids, np.isin(batch, list(batches)), whose, has_most=has_most)
+    assignments = _assignments(study, hits, hit_ids, np.isin(batch, list(batches)), raters, has_most=has_most)
     stored = Rating.objects.for_question(question.number).filter(stage=stage)
     if not has_most:
         stored = stored.filter(display__assignment__hit__in=hits)
@@ -202,7 +202,7 @@ def _seconds_on_pairs(
 
 
 def _assignments(
-    study: Study, hits: QuerySet[Hit], hit_ids: IntArray, is_chosen: BoolArray, whose: Whose, *, has_most: bool
+    study: Study, hits: QuerySet[Hit], hit_ids: IntArray, is_chosen: BoolArray, raters: Whose, *, has_most: bool
 ) -> _Assignments:
     """Read the assignments on some HITs (ascending primary keys). `is_chosen` marks those whose answers count."""
     people = list(study.annotators.order_by("pk").values_list("pk", "code", "withdrawn_at", "excluded"))
@@ -214,7 +214,7 @@ def _assignments(
         ~Q(purpose=Assignment.Purpose.RATING),
         ~Q(state=Assignment.State.SUBMITTED),
         Q(slot=None),
-        Q(pk__isnull=False) if whose.arms is None else _in_arms(whose.arms),
+        Q(pk__isnull=False) if raters.arms is None else _in_arms(raters.arms),
     )
     stored = Assignment.objects.all() if has_most else Assignment.objects.filter(hit__in=hits)
     columns = number_columns(stored.order_by(), "pk", "annotator_id", packed("hit_id", (flags, 32)))
@@ -228,10 +228,10 @@ def _assignments(
     )
     person = places(keys, annotator)
     excluded, check, not_submitted, surplus, is_wanted = (flag & (1 << bit) > 0 for bit in range(5))
-    excluded = (excluded | is_excluded[person]) & (not whose.with_excluded)
+    excluded = (excluded | is_excluded[person]) & (not raters.with_excluded)
     reasons = np.stack([has_withdrawn[person], check, excluded, not_submitted, surplus])
-    if whose.people is not None:
-        is_wanted &= np.array([person_row[1] in whose.people for person_row in people], dtype=bool)[person]
+    if raters.people is not None:
+        is_wanted &= np.array([person_row[1] in raters.people for person_row in people], dtype=bool)[person]
     return _Assignments(
         key,
         hit,

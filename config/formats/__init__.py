@@ -1,1 +1,1 @@
-"""How dates are written in each language, where Tandem wants it otherwise than Django."""
+"""Formats of dates by language that differ from Django's."""

@@ -34,17 +34,17 @@ def versions_of(study: Study) -> "QuerySet[AspectSet]":
 
 
 def latest_aspects(*, group: ResearchGroup, task: str) -> AspectSet | None:
-    """Return a group's latest version of a task's aspects; `None` where the task's own five are used."""
+    """Return a group's latest version of a task's aspects, or `None` where the task's own five are used."""
     return AspectSet.objects.filter(group=group, task=task).order_by("version").last()
 
 
 def current_aspects(study: Study) -> tuple[list[str], str]:
     """Return the aspects used for a study's texts, and their name: of the latest version, or of the task."""
     task = task_of(study.task_kind)
-    found = latest_aspects(group=study.group, task=task)
-    if found is None:
+    latest = latest_aspects(group=study.group, task=task)
+    if latest is None:
         return list(find_task(task).aspects), f"{task} (built in)"
-    return list(found.aspects), str(found)
+    return list(latest.aspects), str(latest)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class PairSample:
 
 
 def sample_of(study: Study, *, pairs: int, seed: int) -> PairSample:
-    """Draw pairs of a study by a seed; a larger sample contains the smaller ones.
+    """Draw pairs of a study by a seed. A larger sample contains the smaller ones.
 
     Raises: BadSettings for an invalid number, or a study without pairs.
     """
@@ -73,8 +73,8 @@ def sample_of(study: Study, *, pairs: int, seed: int) -> PairSample:
     drawn = sorted(names, key=lambda pk: _hash(f"aspects\x00{seed}\x00{names[pk]}"))[:pairs]
     if not drawn:
         raise BadSettings("The study has no pairs to distil aspects from.")
-    found = _texts_of(drawn)
-    texts = list(dict.fromkeys(material for pk in drawn for material in found[pk]))
+    sample = _texts_of(drawn)
+    texts = list(dict.fromkeys(material for pk in drawn for material in sample[pk]))
     filled = [material for material in texts if material.text.strip()]
     identities = _hash("\n".join(sorted(names[pk] for pk in drawn)))
     return PairSample(filled, len(drawn), identities, len(texts) - len(filled))
@@ -82,11 +82,11 @@ def sample_of(study: Study, *, pairs: int, seed: int) -> PairSample:
 
 def _texts_of(pairs: Sequence[int]) -> dict[int, list[Material]]:
     fields = ("pk", "matchup__instance__source", "generation_a__text", "generation_b__text")
-    found: dict[int, list[Material]] = {}
+    result: dict[int, list[Material]] = {}
     for part in chunked(pairs):
-        for pk, source, one, other in Pair.objects.filter(pk__in=part).order_by().values_list(*fields):
-            found[pk] = [Material(source, one), Material(source, other)]
-    return found
+        for pk, source, first_id, second_id in Pair.objects.filter(pk__in=part).order_by().values_list(*fields):
+            result[pk] = [Material(source, first_id), Material(source, second_id)]
+    return result
 
 
 def _hash(text: str) -> str:
@@ -109,45 +109,47 @@ def estimate_distilling(
     return estimate_procedure(procedure, endpoint=endpoint, requests=AdhocRequests(endpoint, params=params))
 
 
-def clean_aspects(given: Sequence[str]) -> list[str]:
+def clean_aspects(aspects_given: Sequence[str]) -> list[str]:
     """Return aspects as they are stored: each on one line, stripped, without empty ones.
 
     Raises: BadSettings
     """
-    aspects = [line for line in (" ".join(storable(aspect).split()) for aspect in given) if line]
+    aspects = [line for line in (" ".join(storable(aspect).split()) for aspect in aspects_given) if line]
     if not 1 <= len(aspects) <= MOST_ASPECTS:
         raise BadSettings(f"Give 1 to {MOST_ASPECTS} aspects, one a line; these are {len(aspects)}.")
-    seen: set[str] = set()
+    keys: set[str] = set()
     for aspect in aspects:
         if len(aspect) > LONGEST_ASPECT:
             raise BadSettings(
                 f"An aspect has at most {LONGEST_ASPECT} characters; this one has {len(aspect)}: {aspect[:40]}…"
             )
-        if alike(aspect) in seen:
+        if alike(aspect) in keys:
             raise BadSettings(f"This aspect is there twice: {aspect}")
-        seen.add(alike(aspect))
+        keys.add(alike(aspect))
     return aspects
 
 
-def edit_aspects(study: Study, *, aspects: Sequence[str], by: str, seen: int | None = None) -> tuple[AspectSet, bool]:
-    """Store a list of aspects as the next version for a study's group and task; return it and whether it is new.
+def edit_aspects(
+    study: Study, *, aspects: Sequence[str], by: str, version_seen: int | None = None
+) -> tuple[AspectSet, bool]:
+    """Store a list of aspects as the next version for a study's group and task. Return it and whether it is new.
 
     by   : the account's name, or another origin
     seen : the version that was edited, 0 for the task's own; refused if another was added since
     Raises: BadSettings
     """
-    wanted = clean_aspects(aspects)
+    cleaned = clean_aspects(aspects)
     with transaction.atomic():
         ResearchGroup.objects.select_for_update().get(pk=study.group_id)
         latest = latest_aspects(group=study.group, task=task_of(study.task_kind))
         before, name = current_aspects(study)
-        if seen is not None and seen != (latest.version if latest else 0):
+        if version_seen is not None and version_seen != (latest.version if latest else 0):
             raise BadSettings(
                 f"The aspects were changed in the meantime: {name} is the current version. Read it, then save again."
             )
-        if latest is not None and wanted == before:
+        if latest is not None and cleaned == before:
             return latest, False
-        return add_version(study, wanted, {"how": EDITED, "from": name, "by": by}), True
+        return add_version(study, cleaned, {"how": EDITED, "from": name, "by": by}), True
 
 
 def store_distilled(study: Study, *, aspects: Sequence[str], made_by: Mapping[str, Any]) -> tuple[AspectSet, bool]:
@@ -155,14 +157,14 @@ def store_distilled(study: Study, *, aspects: Sequence[str], made_by: Mapping[st
 
     Raises: BadSettings
     """
-    wanted = clean_aspects(aspects)
+    cleaned = clean_aspects(aspects)
     with transaction.atomic():
         ResearchGroup.objects.select_for_update().get(pk=study.group_id)
         latest = latest_aspects(group=study.group, task=task_of(study.task_kind))
-        before = latest.made_by if latest and latest.aspects == wanted else None
+        before = latest.made_by if latest and latest.aspects == cleaned else None
         if latest and before and all(before.get(name) == made_by.get(name) for name in ORIGIN_FIELDS):
             return latest, False
-        return add_version(study, wanted, made_by), True
+        return add_version(study, cleaned, made_by), True
 
 
 def add_version(study: Study, aspects: Sequence[str], made_by: Mapping[str, Any]) -> AspectSet:

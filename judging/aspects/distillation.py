@@ -18,7 +18,7 @@ Distilled = tuple[AspectSet, bool, ProcedureUsage]
 
 
 def work_on(job: Distillation, *, stop: StopFlag, on_progress: OnProgress = ignore_progress) -> Distilled:
-    """Distil the aspects of a study as its job says; returns as `distil`. Resuming repeats no answered call.
+    """Distil the aspects of a study as its job says, as `distil`. Resuming repeats no answered call.
 
     Raises: as `distil`; JobBusy while another process works on it
     """
@@ -46,7 +46,7 @@ def distil(
     by: str = "",
     **running: Any,
 ) -> Distilled:
-    """Distil the aspects of a sample of a study's pairs; return the version, whether it is new, and the usage.
+    """Distil the aspects of a sample of a study's pairs and return the version, whether it is new, and the usage.
 
     params  : sent with each call
     running : further arguments of `run_procedure`

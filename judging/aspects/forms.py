@@ -10,7 +10,7 @@ from judging.methods.options import MOST_ASPECTS
 
 
 class AspectsForm(forms.Form):
-    """A list of aspects, one a line; `seen` is the version that was edited."""
+    """A list of aspects, one a line. `seen` is the version that was edited."""
 
     aspects = forms.CharField(
         max_length=MOST_ASPECTS * (LONGEST_ASPECT + 10),

@@ -49,7 +49,7 @@ def start_distilling(
 
 @transaction.atomic
 def queue_distilling(study: Study, **settings: Any) -> bool:
-    """Queue the distilling of a study's aspects; False if it is queued or at work. `settings`: as for `start_distilling`.
+    """Queue the distilling of a study's aspects, or False if it is queued or at work. `settings`: as for `start_distilling`.
 
     Raises: as `start_distilling`
     """

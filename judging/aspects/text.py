@@ -22,27 +22,29 @@ def as_dict(version: AspectSet) -> dict[str, Any]:
 
 def origin_of(version: AspectSet) -> str:
     """Say in a line where a version comes from."""
-    made = version.made_by
-    if made.get("how") == "edited":
-        return f"edited from {made['from']} by {made['by']}"
-    if made.get("how") == "distilled":
-        lost = f", {made['lost']} lost" if made["lost"] else ""
-        filled = f", {made['filled']} filled in by frequency" if made["filled"] else ""
+    origin = version.made_by
+    if origin.get("how") == "edited":
+        return f"edited from {origin['from']} by {origin['by']}"
+    if origin.get("how") == "distilled":
+        lost = f", {origin['lost']} lost" if origin["lost"] else ""
+        filled = f", {origin['filled']} filled in by frequency" if origin["filled"] else ""
         return (
-            f"distilled by {made['model']} at {made['endpoint']} from {made['pairs']} pairs of {made['study']} "
-            f"(seed {made['seed']}; {made['texts']} texts{lost}{filled})"
+            f"distilled by {origin['model']} at {origin['endpoint']} from {origin['pairs']} pairs of {origin['study']} "
+            f"(seed {origin['seed']}; {origin['texts']} texts{lost}{filled})"
         )
     return "of unknown origin"
 
 
-def estimate_lines(found: CallsEstimate, cap: Decimal | None = None) -> list[str]:
-    """Format a forecast; one above the cap says so."""
-    kinds = ", ".join(f"{kind.calls:,} {kind.kind}" for kind in found.kinds if kind.calls)
-    said = [f"calls: about {found.calls:,}{f' ({kinds})' if kinds else ''}; answers already there: {found.cached:,}"]
-    if not found.calls:
-        return said
+def estimate_lines(estimate: CallsEstimate, cap: Decimal | None = None) -> list[str]:
+    """Format a forecast. One above the cap says so."""
+    kinds = ", ".join(f"{kind.calls:,} {kind.kind}" for kind in estimate.kinds if kind.calls)
+    sentences = [
+        f"calls: about {estimate.calls:,}{f' ({kinds})' if kinds else ''}; answers already there: {estimate.cached:,}"
+    ]
+    if not estimate.calls:
+        return sentences
     return [
-        *said,
-        f"tokens: about {found.prompt_tokens:,} sent and {found.completion_tokens:,} written (by the number of characters)",
-        cost_line(found.cost, found.currency, total=found.cost, cap=cap),
+        *sentences,
+        f"tokens: about {estimate.prompt_tokens:,} sent and {estimate.completion_tokens:,} written (by the number of characters)",
+        cost_line(estimate.cost, estimate.currency, total=estimate.cost, cap=cap),
     ]

@@ -44,17 +44,17 @@ def edit(request: HttpRequest, study: Study) -> HttpResponse:
 
 @study_view(*READERS, methods=POST)
 def estimate(request: HttpRequest, study: Study) -> HttpResponse:
-    """Estimate the distillation, and offer to start it; no call is made."""
-    form, found = DistilForm(request.POST), None
+    """Estimate the distillation, and offer to start it. No call is made."""
+    form, estimated = DistilForm(request.POST), None
     if form.is_valid():
-        chosen = {name: form.cleaned_data[name] for name in ("endpoint", "pairs", "seed", "params")}
+        settings = {name: form.cleaned_data[name] for name in ("endpoint", "pairs", "seed", "params")}
         with errors_on(form):
-            found = estimate_distilling(study, **chosen)
-    status = 200 if found else 422
+            estimated = estimate_distilling(study, **settings)
+    status = 200 if estimated else 422
     if is_htmx(request):
-        context = {"study": study, "distil_form": form, "estimate": found}
+        context = {"study": study, "distil_form": form, "estimate": estimated}
         return TemplateResponse(request, "judging/aspects/aspects.html#distil", context, status=status)
-    return _page(request, study, distil_form=form, found=found, status=status)
+    return _page(request, study, distil_form=form, estimated=estimated, status=status)
 
 
 @study_view(*READERS, methods=POST)
@@ -75,7 +75,7 @@ def _page(
     *,
     form: AspectsForm | None = None,
     distil_form: DistilForm | None = None,
-    found: CallsEstimate | None = None,
+    estimated: CallsEstimate | None = None,
     status: int = 200,
 ) -> HttpResponse:
     versions = versions_of(study)
@@ -91,7 +91,7 @@ def _page(
         "work": Distillation.objects.filter(study=study).select_related("endpoint").first(),
         "form": form or AspectsForm(initial=initial),
         "distil_form": distil_form or DistilForm(),
-        "estimate": found,
+        "estimate": estimated,
     }
     return TemplateResponse(request, "judging/aspects/aspects.html", context, status=status)
 

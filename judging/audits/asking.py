@@ -33,7 +33,7 @@ def ask(
     on_progress: OnProgress = ignore_progress,
     make_client: MakeClient = retrying_client,
 ) -> ProcedureUsage:
-    """Ask for the missing answers of an audit; return what that took.
+    """Ask for the missing answers of an audit and return what that took.
 
     Raises: BadSettings for a cap that can't be enforced; JobBusy if another process asks; RunStopped if it can't continue;
     Interrupted if `stop` was set; CapReached

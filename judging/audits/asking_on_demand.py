@@ -11,20 +11,20 @@ from judging.runs.execution import ExecutionResult, execute
 
 def ask_missing(
     run: JudgeRun,
-    asked: Collection[Asked],
+    questions: Collection[Asked],
     *,
     stop: StopFlag,
     limit: int | None = None,
     make_client: MakeClient = retrying_client,
 ) -> tuple[Found, ExecutionResult | None]:
-    """Return a run's judgments of these presentations, and how asking for the missing ones ended; None where there were none.
+    """Return a run's judgments of these presentations, and how asking for the missing ones ended, or None where there were none.
 
     limit : presentations to ask this time
     """
-    missing = sorted(set(asked) - answers_to(run, asked).keys())
+    missing = sorted(set(questions) - answers_to(run, questions).keys())
     ended = None
     if missing:
         add_presentations(run, missing)
         paused = JudgeRun.Status.PAUSED
         ended = execute(run.pk, stop=stop, when_stopped=paused, make_client=make_client, limit=limit)
-    return answers_to(run, asked), ended
+    return answers_to(run, questions), ended

@@ -45,18 +45,18 @@ def asker(judge: Judge) -> Judge:
     return Judge(name=f"{judge.name[:LONGEST]}-rank", order=Judge.OrderPolicy.BOTH, **settings)
 
 
-def estimate_on_demand(study: Study, judge: Judge, most: int, *, question: int = MAIN) -> RunEstimate:
-    """Estimate so many presentations of any pairs, in proportion to all pairs of the study; no call is made."""
+def estimate_on_demand(study: Study, judge: Judge, limit: int, *, question: int = MAIN) -> RunEstimate:
+    """Estimate so many presentations of any pairs, in proportion to all pairs of the study. No call is made."""
     like = asker(judge)
     stored = Judge.objects.select_related("endpoint", "prompt_file").filter(name=like.name).first()
     every = estimate(study=study, judge=stored or like, only=PairFilter(off_hits=True), questions=[question])
-    share = most / max(1, every.presentations)
+    share = limit / max(1, every.presentations)
     counts = ("calls", "cached", "prompt_tokens", "completion_tokens")
     return replace(
         every,
-        presentations=most,
-        pending=most,
-        sampled=min(every.sampled, most - 1),  # never exact: it is a bound
+        presentations=limit,
+        pending=limit,
+        sampled=min(every.sampled, limit - 1),  # never exact: it is a bound
         kinds=(),
         cost=None if every.cost is None else every.cost * Decimal(share),
         **{name: round(share * getattr(every, name)) for name in counts},
@@ -72,7 +72,7 @@ def start_on_demand(
     in_flight: int | None = None,
     max_cost: Decimal | None = None,
 ) -> JudgeRun:
-    """Return the run of a judge's `asker`, new or as it is; presentations that ended in an error are opened.
+    """Return the run of a judge's `asker`, new or as it is. Presentations that ended in an error are opened.
 
     Those that an earlier ranking was stopped before are removed: this one may not need them.
 
@@ -83,9 +83,9 @@ def start_on_demand(
         raise BadSettings(f"{judge.name} is a jury, which asks nothing: rank with one of its members")
     like = asker(judge)
     fields = (*SHARED, "name", "order", "prompt_file", "params")
-    asked, _ = add_judge(**{name: getattr(like, name) for name in fields})
-    check(study, asked, [question])
-    run = locked_run(study, asked, [question], only=ON_DEMAND, status=JudgeRun.Status.PAUSED)
+    copied, _ = add_judge(**{name: getattr(like, name) for name in fields})
+    check(study, copied, [question])
+    run = locked_run(study, copied, [question], only=ON_DEMAND, status=JudgeRun.Status.PAUSED)
     run.in_flight = in_flight or run.in_flight
     run.max_cost = run.max_cost if max_cost is None else max_cost
     check_cap(run.max_cost, *run.judge.endpoints)
@@ -104,12 +104,12 @@ def asking_alone(**settings: Any) -> Iterator[JudgeRun]:
     with transaction.atomic():
         run = start_on_demand(**settings)  # locked
         check_free(run)
-        held = {"executor": this_process(), "renewed_at": timezone.now()}
-        RunHolder.objects.update_or_create(run=run, defaults=held)
+        lease = {"executor": this_process(), "renewed_at": timezone.now()}
+        RunHolder.objects.update_or_create(run=run, defaults=lease)
     try:
         yield run
     finally:
-        RunHolder.objects.filter(run=run, executor=held["executor"]).delete()
+        RunHolder.objects.filter(run=run, executor=lease["executor"]).delete()
 
 
 def check_free(run: JudgeRun) -> None:
@@ -127,24 +127,24 @@ def check_free(run: JudgeRun) -> None:
 
 
 @transaction.atomic
-def add_presentations(run: JudgeRun, asked: Iterable[Asked]) -> None:
+def add_presentations(run: JudgeRun, questions: Iterable[Asked]) -> None:
     """Add the missing ones of these presentations to a run, and open it for workers."""
     (question,) = run.questions
     RunHolder.objects.filter(run=run).update(renewed_at=timezone.now())
-    rows = [(run.pk, pair, order, 0, False, question, *NEW_CELL_VALUES.values()) for pair, order in asked]
+    rows = [(run.pk, pair, order, 0, False, question, *NEW_CELL_VALUES.values()) for pair, order in questions]
     insert_rows(Judgment, NEW_CELL_FIELDS, rows)
     JudgeRun.objects.filter(pk=run.pk).exclude(status=JudgeRun.Status.RUNNING).update(
         status=JudgeRun.Status.QUEUED, message=""
     )
 
 
-def answers_to(run: JudgeRun, asked: Iterable[Asked]) -> Found:
+def answers_to(run: JudgeRun, questions: Iterable[Asked]) -> Found:
     """Return a run's judgments of these presentations that were asked."""
-    wanted = set(asked)
+    remaining = set(questions)
     cells = run.judgments.for_question(run.questions[0]).exclude(status=Judgment.Status.PENDING)
     return {
-        (one.pair_id, one.order): one
-        for part in chunked(sorted({pair for pair, _ in wanted}))
-        for one in cells.filter(pair__in=part).only("pair_id", "order", "status", "verdict", "p_b")
-        if (one.pair_id, one.order) in wanted
+        (cell.pair_id, cell.order): cell
+        for part in chunked(sorted({pair for pair, _ in remaining}))
+        for cell in cells.filter(pair__in=part).only("pair_id", "order", "status", "verdict", "p_b")
+        if (cell.pair_id, cell.order) in remaining
     }

@@ -30,7 +30,7 @@ SHARED = (  # that a judge's audit shares with it, and on which instances it was
 
 @dataclass(frozen=True)
 class Audit:
-    """What is to be audited.
+    """The settings of an audit.
 
     judge     : one that asks all of this is asked itself, any other through one like it that does
     repeats   : of each question; None: as the judge, or 10 where it does not ask all of this
@@ -81,7 +81,7 @@ def pairs_audited(audit: Audit) -> PairFilter:
     if audit.instances is None or audit.instances >= len(ids):
         return every
     return replace(
-        every, instances=tuple(sorted(ids, key=lambda one: place_in_draw(audit.seed, one))[: audit.instances])
+        every, instances=tuple(sorted(ids, key=lambda id_: place_in_draw(audit.seed, id_))[: audit.instances])
     )
 
 
@@ -105,7 +105,7 @@ def auditor(audit: Audit) -> Judge:
     if asks_all and audit.wording is None and audit.repeats in (None, judge.repeats):
         return judge
     repeats = audit.repeats or (judge.repeats if asks_all else REPEATS)
-    made = Judge(
+    auditor_ = Judge(
         **{name: getattr(judge, name) for name in SHARED},
         name=_name(judge, audit, repeats),
         order=Judge.OrderPolicy.BOTH,
@@ -114,18 +114,18 @@ def auditor(audit: Audit) -> Judge:
         prompt_file=audit.wording or judge.prompt_file,
         params=with_temperature(method, judge.params, repeats),
     )
-    check_judge(made)
-    return made
+    check_judge(auditor_)
+    return auditor_
 
 
 def _name(judge: Judge, audit: Audit, repeats: int) -> str:
-    said = "" if audit.wording is None else f"-{audit.wording.name}-v{audit.wording.version}"
-    name = f"{judge.name}{said}-{'audit' if audit.negated else 'plain'}{repeats}"
+    suffix = "" if audit.wording is None else f"-{audit.wording.name}-v{audit.wording.version}"
+    name = f"{judge.name}{suffix}-{'audit' if audit.negated else 'plain'}{repeats}"
     return name if len(name) <= LONGEST_NAME else f"{name[:67]}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
 
 
 def estimate_audit(audit: Audit, *, limit: int | None = None, way: str = JudgeRun.Way.CALLS) -> RunEstimate:
-    """Estimate an audit; no call is made and no judge stored.
+    """Estimate an audit. No call is made and no judge stored.
 
     Raises: as `auditor` and `pairs_audited`
     """
@@ -151,8 +151,8 @@ def start_audit(
     """
     judge = auditor(audit)
     if not judge.pk:
-        given = {name: getattr(judge, name) for name in (*SHARED, "name", "order", "negated", "repeats", "params")}
-        judge, _ = add_judge(**given, prompt_file=judge.prompt_file)
+        fields = {name: getattr(judge, name) for name in (*SHARED, "name", "order", "negated", "repeats", "params")}
+        judge, _ = add_judge(**fields, prompt_file=judge.prompt_file)
     settings: dict[str, Any] = {**audit.on, "in_flight": in_flight, "max_cost": max_cost, "way": way}
     if queued:
         return queue_run(judge=judge, **settings, limit=limit)

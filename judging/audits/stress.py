@@ -1,4 +1,4 @@
-"""What a stress test asks: the pairs, which text of each is changed and how, and the judge that is asked."""
+"""Stress tests: pairs, changes of their texts, and the judge."""
 
 import hashlib
 import json
@@ -38,7 +38,7 @@ PairRow = tuple[Any, ...]  # primary key, IDENTITY_FIELDS, TEXT_FIELDS
 
 @dataclass(frozen=True)
 class StressTest:
-    """What is to be tested.
+    """The settings of a stress test.
 
     changes  : names of `CHANGES`
     dataset  : only its pairs; all when empty
@@ -104,14 +104,14 @@ def endpoint_of(judge: Judge) -> Endpoint:
 
 
 def draw_pairs(audit: JudgeAudit) -> list[PairRow]:
-    """Return the pairs of an audit, in the order in which they were drawn; none of an instance that the judge was tuned on.
+    """Return the pairs of an audit in drawn order, except those of instances that the judge was tuned on.
 
     Raises: BadSettings if there is none; UnknownName for a data set
     """
     used = set(tuned_pairs(audit.study, audit.judge).tolist())
-    found = pairs_of(audit.study, None, PairFilter(dataset=audit.dataset)).order_by("pk")
+    pairs = pairs_of(audit.study, None, PairFilter(dataset=audit.dataset)).order_by("pk")
     names = (*IDENTITY_FIELDS, *TEXT_FIELDS)
-    free = (row for row in found.values_list("pk", *names) if row[0] not in used)
+    free = (row for row in pairs.values_list("pk", *names) if row[0] not in used)
     rows = sorted(free, key=lambda row: _digest(audit.seed, "draw", identity(row)))
     if not rows:
         raise BadSettings(f"{audit.dataset or audit.study} has no pairs to ask judge {audit.judge} about")
@@ -132,12 +132,12 @@ def planned_answers(audit: JudgeAudit, rows: Iterable[PairRow]) -> Iterator[Audi
         name, texts = identity(row), dict(zip("ab", row[-2:], strict=True))
         order = order_of(audit, name)
         shown_first = "a" if order == AB else "b"
-        about: dict[str, Any] = {"audit": audit, "pair_id": row[0]}
-        yield AuditAnswer(**about, change=PLAIN, order=order, side=shown_first)
+        fields: dict[str, Any] = {"audit": audit, "pair_id": row[0]}
+        yield AuditAnswer(**fields, change=PLAIN, order=order, side=shown_first)
         for change in audit.changes:
             if change == POSITION:  # the text that is shown first now
                 yield AuditAnswer(
-                    **about, change=change, order=BA if order == AB else AB, side="b" if order == AB else "a"
+                    **fields, change=change, order=BA if order == AB else AB, side="b" if order == AB else "a"
                 )
                 continue
             rng = np.random.default_rng(int.from_bytes(_digest(audit.seed, change, name)[:8]))
@@ -147,32 +147,32 @@ def planned_answers(audit: JudgeAudit, rows: Iterable[PairRow]) -> Iterator[Audi
             else:
                 text = texts["b" if side == "a" else "a"] if change == IDENTICAL else ""
             if text is not None:
-                yield AuditAnswer(**about, change=change, order=order, side=side, text=text)
+                yield AuditAnswer(**fields, change=change, order=order, side=side, text=text)
 
 
 def order_of(audit: JudgeAudit, name: str) -> str:
-    """Return the order in which an audit shows a pair; drawn for a judge that is asked in both."""
+    """Return the order in which an audit shows a pair, drawn for a judge that is asked in both."""
     orders = orders_for(audit.judge, name)
     return orders[_digest(audit.seed, "order", name)[0] % len(orders)]
 
 
 @transaction.atomic
 def start_stress(test: StressTest, *, in_flight: int = 8, max_cost: Decimal | None = None) -> JudgeAudit:
-    """Return the audit of a test with its answers to be given, new or as it is; those that ended in an error are opened.
+    """Return the audit of a test with its answers to be given, new or as it is. Those that ended in an error are opened.
 
     One of all pairs gets those that the study has got since.
     max_cost : of the whole audit, its cost so far included, in the endpoint's currency
     Raises: as `StressTest.as_audit` and `draw_pairs`; BadSettings for bounds that can't be kept
     """
-    wanted = test.as_audit()
+    new_audit = test.as_audit()
     Study.objects.select_for_update().get(pk=test.study.pk)
-    audit = stored_like(wanted)
+    audit = stored_like(new_audit)
     if audit is None:
-        wanted.save()
-        audit = wanted
+        new_audit.save()
+        audit = new_audit
     set_bounds(audit, in_flight=in_flight, max_cost=max_cost)
     audit.answers.filter(status=Status.ERROR).update(status=Status.PENDING, failure="", judged_at=None)
-    if audit is wanted or audit.pairs is None:
+    if audit is new_audit or audit.pairs is None:
         plan(audit, draw_pairs(audit))
     return audit
 
@@ -186,22 +186,24 @@ def stored_like(audit: JudgeAudit) -> JudgeAudit | None:
 
 
 def plan(audit: JudgeAudit, rows: Iterable[PairRow]) -> None:
-    """Store the answers to be given on drawn pairs; those that are there stay."""
+    """Store the answers to be given on drawn pairs. Those that are there stay."""
     AuditAnswer.objects.bulk_create(planned_answers(audit, rows), batch_size=500, ignore_conflicts=True)
 
 
 def cells_of(audit: JudgeAudit, answers: Sequence[AuditAnswer]) -> Iterator[Cell]:
     """Yield the cells of some answers: what is shown, and which sample of the endpoint's answers is taken."""
-    asked = audit.study.questions[audit.question]
+    question = audit.study.questions[audit.question]
     rows: dict[int, tuple[Any, ...]] = {}
-    for part in chunked(sorted({one.pair_id for one in answers})):
+    for part in chunked(sorted({answer.pair_id for answer in answers})):
         rows |= {pk: tuple(row) for pk, *row in Pair.objects.filter(pk__in=part).values_list("pk", *PAIR_FIELDS)}
-    for one in answers:
-        *about, text_a, text_b = rows[one.pair_id]
-        if one.change in PERTURBATIONS or one.change == IDENTICAL:
-            text_a, text_b = (one.text, text_b) if one.side == "a" else (text_a, one.text)
-        presentation: Presentation = present(audit.judge, (*about, text_a, text_b), asked=asked, order=one.order)
-        yield Cell(one.pk or 0, one.order, AGAIN_REPEAT if one.change == AGAIN else 0, presentation)
+    for planned in answers:
+        *fields, text_a, text_b = rows[planned.pair_id]
+        if planned.change in PERTURBATIONS or planned.change == IDENTICAL:
+            text_a, text_b = (planned.text, text_b) if planned.side == "a" else (text_a, planned.text)
+        presentation: Presentation = present(
+            audit.judge, (*fields, text_a, text_b), question=question, order=planned.order
+        )
+        yield Cell(planned.pk or 0, planned.order, AGAIN_REPEAT if planned.change == AGAIN else 0, presentation)
 
 
 def _digest(*parts: object) -> bytes:

@@ -19,7 +19,7 @@ DETERMINISTIC_PARAMS: Mapping[str, Any] = {"temperature": 0}
 
 
 class AdhocRequests(Requests):
-    """Makes requests without a judge; their cache keys depend on endpoint, parameters and seed.
+    """Makes requests without a judge. Their cache keys depend on endpoint, parameters and seed.
 
     params : sent with each call, like a judge's; null leaves a default out
     Raises: BadSettings for a reserved parameter

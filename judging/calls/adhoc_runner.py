@@ -32,7 +32,7 @@ IN_FLIGHT = 8
 
 @dataclass
 class ProcedureUsage:
-    """What a procedure took.
+    """The usage of a procedure.
 
     calls  : answers that were paid for; `cached`: answers from the cache
     total  : tokens and money of the calls; `None` where a part is unknown
@@ -52,7 +52,7 @@ class ProcedureUsage:
 
 @dataclass(frozen=True)
 class ProcedureResult(Generic[T]):
-    """What a procedure returned, and what it took."""
+    """The result and usage of a procedure."""
 
     result: T
     usage: ProcedureUsage
@@ -98,7 +98,7 @@ def run_procedure(
 
 
 class CountingPool(ProcedurePool):
-    """Counts the answers from the cache, each once; those from `since` on as paid for."""
+    """Counts the answers from the cache, each once, and those from `since` on as paid for."""
 
     def __init__(self, requests: Requests, *, since: datetime | None) -> None:
         super().__init__(requests)
@@ -179,7 +179,7 @@ class AdhocSession(Session):
             endpoint=self.endpoint,
             tables=self.pool.requests.tables,
             limits=leases.limits_of(
-                self.endpoint, self.pool.requests.tables, sharers=lambda one: 1 + self.count_sharers(one)
+                self.endpoint, self.pool.requests.tables, sharers=lambda item: 1 + self.count_sharers(item)
             ),
         )
 
@@ -203,7 +203,7 @@ class ProcedureSession(AdhocSession):
         return self.pool.add_cases([self.case])
 
     def store(self, writes: PendingWrites) -> Exception | None:
-        """Store answers; a procedure that ended without a result can't continue."""
+        """Store answers. A procedure that ended without a result can't continue."""
         super().store(writes)
         if self.case is None:
             return None

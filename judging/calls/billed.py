@@ -54,7 +54,7 @@ class BilledSession(AdhocSession, Generic[Row]):
         """Store what is held back, if anything is."""
 
     def bill(self, row: Row, at: datetime) -> None:
-        """Add what was taken since the last time to the locked row, which the caller saves; `at`: until when it is counted.
+        """Add what was taken since the last time to the locked row, which the caller saves. `at`: until when it is counted.
 
         Raises: StatusChanged if another process holds the row
         """
@@ -65,6 +65,6 @@ class BilledSession(AdhocSession, Generic[Row]):
         row.cached += self.usage.cached - before.cached
         for name in USAGE_FIELDS:
             so_far, now = getattr(row, name), getattr(self.usage.total, name)
-            known = so_far is not None and now is not None
-            setattr(row, name, so_far + now - (getattr(before.total, name) or 0) if known else None)
+            is_known = so_far is not None and now is not None
+            setattr(row, name, so_far + now - (getattr(before.total, name) or 0) if is_known else None)
         row.counted_until = at

@@ -18,7 +18,7 @@ COMPLETION_TOKENS = 300  # of an answer, before any is known
 
 
 def longest_allowed(params: Mapping[str, Any]) -> int:
-    """Return the limit on the tokens of an answer in a request's body, or in a judge's parameters; 0 without one."""
+    """Return the limit on the tokens of an answer in a request's body, or in a judge's parameters, or 0 without one."""
     limits = (params.get(name) for name in LENGTH_FIELDS)
     return max((limit for limit in limits if isinstance(limit, int) and not isinstance(limit, bool)), default=0)
 
@@ -57,8 +57,8 @@ class CallSizes:
         used = stored.filter(prompt_tokens__isnull=False, completion_tokens__gt=0)
         longest = used.aggregate(longest=Max("completion_tokens"))["longest"]
         priced = stored.filter(cost__isnull=False, list_price__gt=0).annotate(factor=F("cost") / F("list_price"))
-        for one in priced.order_by("-factor").only("cost", "list_price")[:1]:
-            self.learn_price(one.cost or Decimal(0), one.list_price)
+        for priced_row in priced.order_by("-factor").only("cost", "list_price")[:1]:
+            self.learn_price(priced_row.cost or Decimal(0), priced_row.list_price)
         if longest is not None:
             self.set_longest(longest)
             self._note_beyond(longest, run.judge.params)
@@ -69,7 +69,7 @@ class CallSizes:
 
     @property
     def longest(self) -> int | None:
-        """Tokens of the longest answer so far; `None` before there is one."""
+        """Tokens of the longest answer so far, or `None` before there is one."""
         return self._completion if self.known else None
 
     def set_longest(self, completion_tokens: int) -> None:
@@ -83,7 +83,7 @@ class CallSizes:
 
 
 class Budget:
-    """What this process may spend: the money that its last heartbeat reserved, beyond what was stored by then.
+    """The money that this process may spend, reserved by its last heartbeat beyond stored costs.
 
     tables : the endpoint of the calls that make tables, where it is another one
     batch : at the price of the provider's Batch API
@@ -107,17 +107,17 @@ class Budget:
 
     @property
     def spent(self) -> Decimal:
-        """What the run has spent, as far as this process knows."""
+        """The run's costs known to this process."""
         return self._counted + self._stored
 
     @property
     def needed(self) -> Decimal:
-        """What the call may cost that is held back; 0 without one, and while others may free some money."""
+        """The possible cost of the held back call, or 0 without one and while others may free money."""
         return Decimal(0) if self._open else self._held_back
 
     @property
     def outstanding(self) -> Decimal:
-        """What calls whose answers are not stored yet may cost."""
+        """The possible cost of calls whose answers aren't stored yet."""
         return sum(self._open.values(), Decimal(0))
 
     def set(self, heartbeat: HeartbeatReply) -> None:
@@ -135,7 +135,7 @@ class Budget:
         return self.tables if self.tables and request.kind in MAKING else self.endpoint
 
     def reserve(self, request: Request) -> bool:
-        """Reserve money for a call; `False` if too little is left.
+        """Reserve money for a call. Return `False` if too little is left.
 
         If neither the request limits its answer nor the run has an answer yet, the first call is sent alone, where its prompt
         and a single token fit: the next ones are estimated from it.
@@ -143,23 +143,23 @@ class Budget:
         if self.granted is None:
             return True
         endpoint, (prompt, answer) = self.endpoint_for(request), self.sizes.guess(request)
-        taken = self.outstanding + self._stored
+        spent = self.outstanding + self._stored
         is_unknown = not (self.sizes.known or longest_allowed(request.body))
         if is_unknown and self._open:
             return False
-        cost, least = (
+        cost, lowest = (
             (cost_of(endpoint, prompt, tokens, batch=self.batch) or Decimal(0)) * self.sizes.price_factor
-            for tokens in (answer, 1 if is_unknown and not taken else answer)
+            for tokens in (answer, 1 if is_unknown and not spent else answer)
         )
-        if taken + least > self.granted:
-            self.is_short, self._held_back = True, least
+        if spent + lowest > self.granted:
+            self.is_short, self._held_back = True, lowest
             return False
         self._held_back = Decimal(0)
         self._open[request.key] = cost
         return True
 
     def settle(self, key: str, cost: Decimal | None) -> None:
-        """Replace a call's reservation by its cost; a call without an answer costs nothing."""
+        """Replace a call's reservation by its cost. A call without an answer costs nothing."""
         if key in self._open:
             self._open[key] = cost or Decimal(0)
 

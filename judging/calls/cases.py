@@ -26,22 +26,22 @@ NOTHING_SHOWN = Presentation("", "", "", "", "", "")
 
 @dataclass(slots=True)
 class Usage:
-    """Tokens and money; `None` if a part is unknown."""
+    """Tokens and money, or `None` if a part is unknown."""
 
     prompt_tokens: int | None = 0
     completion_tokens: int | None = 0
     cost: Decimal | None = Decimal(0)
 
-    def add(self, other: "Usage") -> None:
+    def add(self, usage: "Usage") -> None:
         """Add another call's usage."""
-        self.prompt_tokens = add_counts(self.prompt_tokens, other.prompt_tokens)
-        self.completion_tokens = add_counts(self.completion_tokens, other.completion_tokens)
-        self.cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        self.prompt_tokens = add_counts(self.prompt_tokens, usage.prompt_tokens)
+        self.completion_tokens = add_counts(self.completion_tokens, usage.completion_tokens)
+        self.cost = None if self.cost is None or usage.cost is None else self.cost + usage.cost
 
 
-def add_counts(one: int | None, other: int | None) -> int | None:
+def add_counts(first: int | None, second: int | None) -> int | None:
     """Add two counts, either of which may be unknown."""
-    return None if one is None or other is None else one + other
+    return None if first is None or second is None else first + second
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class StoredAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a procedure is carried out for: a judgment to be made, with its presentation, or something else.
+    """The target of a procedure: a judgment with its presentation, or something else.
 
     usage   : of earlier attempts at this cell, in `fetched` answers
     paid    : completions of these attempts: taken from the cache now, they still count as the cell's own
@@ -111,7 +111,7 @@ class CallState:
 
 
 class Case:
-    """A cell, its procedure, and the calls of the present round; `reading` is the result.
+    """A cell, its procedure, and the calls of the present round. `reading` is the result.
 
     fetched, cached : answers that the cell paid for, usable or not, and answers that cost it nothing
     asked           : calls of all rounds so far
@@ -192,17 +192,17 @@ class Case:
             self.end(state.last_resort)
 
     def _advance(self) -> None:
-        if self.ended or not all(one.done for one in self.call_states):
+        if self.ended or not all(state.done for state in self.call_states):
             return
         if unanswered(self.call_states, self._answered):
             self.end(self._last_failure or Reading(Judgment.Status.ERROR))
         else:
-            self._resume([one.value for one in self.call_states])
+            self._resume([state.value for state in self.call_states])
 
     def end(self, reading: Reading) -> None:
-        """Set the result; answers that are still in flight are not used."""
-        made = next((state.call.made for state in self.call_states if state.call.made is not None), None)
-        self.reading = replace(reading, made=made)
+        """Set the result. Answers that are still in flight are not used."""
+        record = next((state.call.made for state in self.call_states if state.call.made is not None), None)
+        self.reading = replace(reading, made=record)
         self._procedure.close()
 
     def _read(self, state: CallState, stored: StoredAnswer) -> None:

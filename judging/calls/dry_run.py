@@ -66,10 +66,10 @@ class DryPool(ProcedurePool):
         self._guessing: set[Case] = set()  # those that were given a filler for an answer
 
     def dry_run(self, cases: Iterable[Case]) -> dict[str, DryCall]:
-        """Carry out the procedures of cases, as far as fillers can be read; return `found`."""
-        wanted = self.advance(self.add_cases(list(cases)))
-        while wanted:
-            wanted = self.advance([case for request in wanted for case in self._fill_in(request)])
+        """Carry out the procedures of cases, as far as fillers can be read. Return `found`."""
+        requests = self.advance(self.add_cases(list(cases)))
+        while requests:
+            requests = self.advance([case for request in requests for case in self._fill_in(request)])
         self.take_writes()
         self.ended = []
         self._guessing.clear()
@@ -95,14 +95,14 @@ class DryPool(ProcedurePool):
 def measure_call(kind: str, body: Mapping[str, Any], *, guessed: bool = False) -> DryCall:
     """Count the characters of a request: messages, and tools or a schema sent along."""
     text = "".join(str(message.get("content") or "") for message in body["messages"])
-    further = {name: body[name] for name in ("tools", "response_format") if name in body}
-    text += json.dumps(further) if further else ""
+    more_parts = {name: body[name] for name in ("tools", "response_format") if name in body}
+    text += json.dumps(more_parts) if more_parts else ""
     plain = sum(map(str.isascii, text)) if not text.isascii() else len(text)
     return DryCall(kind, plain, len(text) - plain, guessed=guessed)
 
 
 def filler_for(call: Call, lengths: Mapping[str, int]) -> Reply | None:
-    """Return a made-up reply that the call can read; `None` if it can read none."""
+    """Return a made-up reply that the call can read, or `None` if it can read none."""
     lines = max(1, round(lengths.get(call.kind, DEFAULT_LENGTH) / (len(FILLER) + 4)))
     made_up = "\n".join(f"{number}. {FILLER}" for number in range(1, lines + 1))
     candidates = [*([call.example] if call.example else []), made_up, f"{made_up}\nScore: 3", "3", "A", "Preferred: A"]
@@ -128,7 +128,7 @@ class CallKindEstimate:
 
 @dataclass(frozen=True, kw_only=True)
 class CallsEstimate:
-    """What calls would take, without retries.
+    """The expected usage of calls, without retries.
 
     calls, cached : calls to make, and answers in the cache
     cost          : in `currency`; `None` where the endpoint has no prices
@@ -160,7 +160,7 @@ def expected_tokens(question: DryCall) -> float:
 
 @dataclass(frozen=True)
 class LearnedSizes:
-    """Sizes learned from stored answers of the same method at the same endpoint; by default none.
+    """Sizes learned from stored answers of the same method at the same endpoint, by default none.
 
     ratio   : actual prompt tokens per token estimated from characters
     answers : mean tokens of an answer by kind; `lengths`: mean characters
@@ -172,24 +172,24 @@ class LearnedSizes:
     lengths: Mapping[str, int] = field(default_factory=dict)
 
     def answer_tokens(self, kind: str) -> float:
-        """Return the expected tokens of an answer; a kind may begin with a more general one: `aspects-extract`."""
+        """Return the expected tokens of an answer. A kind may begin with a more general one: `aspects-extract`."""
         return self.answers.get(kind, DEFAULT_ANSWER_TOKENS.get(kind.partition("-")[0], FALLBACK_ANSWER_TOKENS))
 
 
 def estimates_by_kind(
-    found: Collection[DryCall], sizes: LearnedSizes | None = None, *, scale: float = 1.0
+    dry_calls: Collection[DryCall], sizes: LearnedSizes | None = None, *, scale: float = 1.0
 ) -> tuple[CallKindEstimate, ...]:
     """Sum the calls of a dry run by kind, and scale them to the whole."""
     sizes = sizes or LearnedSizes()
     calls: Counter[str] = Counter()
     cached: Counter[str] = Counter()
     sent: dict[str, float] = defaultdict(float)
-    for one in found:
-        if one.cached:
-            cached[one.kind] += 1
+    for call in dry_calls:
+        if call.cached:
+            cached[call.kind] += 1
         else:
-            calls[one.kind] += 1
-            sent[one.kind] += expected_tokens(one) * sizes.ratio
+            calls[call.kind] += 1
+            sent[call.kind] += expected_tokens(call) * sizes.ratio
     return tuple(
         CallKindEstimate(
             kind=kind,
@@ -198,5 +198,5 @@ def estimates_by_kind(
             prompt_tokens=round(sent[kind] * scale),
             completion_tokens=round(calls[kind] * scale * sizes.answer_tokens(kind)),
         )
-        for kind in dict.fromkeys(one.kind for one in found)
+        for kind in dict.fromkeys(item.kind for item in dry_calls)
     )

@@ -35,7 +35,7 @@ LATENCY_WEIGHT = 0.1  # of the last answer in the moving average
 
 
 def carry_out(session: Session, endpoint: Endpoint, make_client: MakeClient, *, tables: Endpoint | None = None) -> None:
-    """Carry out a session's procedures by calls to an endpoint; `tables`: another one for the calls that make tables.
+    """Carry out a session's procedures by calls to an endpoint. `tables`: another one for the calls that make tables.
 
     Raises: RunStopped if the work can't continue.
     """
@@ -55,7 +55,7 @@ class Engine(Transport):
         super().__init__(session, endpoint, tables)
         self.client = make_client(endpoint)
         self.tables_client = make_client(tables) if tables else self.client
-        self.clients = list({id(one): one for one in (self.client, self.tables_client)}.values())
+        self.clients = list({id(item): item for item in (self.client, self.tables_client)}.values())
         self.limiter = RateLimiter(session.in_flight, clock=self.client.clock)
         self._ready: deque[Request] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -97,8 +97,8 @@ class Engine(Transport):
             if self.error is not None:
                 raise self.error
             began = time.monotonic()
-            wanted = self._calls_to_prepare()
-            result = await self._step(wanted)
+            count = self._calls_to_prepare()
+            result = await self._step(count)
             if self._stopped_as:
                 await self._drain()
                 continue
@@ -108,7 +108,7 @@ class Engine(Transport):
             if not self.limiter.concurrency.maximum and self._ready and not (self._tasks or self._answers):
                 self._ready.clear()
                 await sync_to_async(self.session.release_cases)()
-            nothing_to_take = wanted and not result.taken
+            nothing_to_take = count and not result.taken
             if nothing_to_take or not self._calls_to_prepare():
                 await self._wait(began)
 
@@ -135,12 +135,12 @@ class Engine(Transport):
         needed = self.limiter.free_places + len(self._answers) if self._answers else self.limiter.concurrency.allowed
         return max(0, needed - len(self._ready))
 
-    async def _step(self, wanted: int) -> StepResult:
+    async def _step(self, count: int) -> StepResult:
         """Run a step of the session, and apply its result."""
         answers, self._answers = self._answers, []
         result = await sync_to_async(self.session.step)(
             answers,
-            wanted=wanted,
+            count=count,
             under_way=self.limiter.in_flight,
             outstanding=self.budget.outstanding,
             needed=self.budget.needed,
@@ -177,7 +177,7 @@ class Engine(Transport):
         """Start as many calls as limits and budget allow."""
         most_open = 2 * self.limiter.concurrency.maximum  # including those that wait for a retry
         spacing = min(MAX_SPACING, SPACING * self._mean_latency / max(1, self.limiter.concurrency.allowed))
-        for place in range(
+        for choice in range(
             min(self.limiter.free_places - self._starting, most_open - len(self._tasks), len(self._ready))
         ):
             if not self.budget.reserve(self._ready[0]):
@@ -185,7 +185,7 @@ class Engine(Transport):
                 return
             self._budget_is_fresh = False
             self._starting += 1
-            task = asyncio.create_task(self._ask(self._ready.popleft(), after=place * spacing))
+            task = asyncio.create_task(self._ask(self._ready.popleft(), after=choice * spacing))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -244,5 +244,5 @@ class Engine(Transport):
             async with asyncio.timeout(leases.HEARTBEAT_SECONDS):
                 await self._wake.wait()
         self._wake.clear()
-        if (rest := began + PAUSE - time.monotonic()) > 0:
-            await asyncio.sleep(rest)
+        if (remaining := began + PAUSE - time.monotonic()) > 0:
+            await asyncio.sleep(remaining)

@@ -35,7 +35,7 @@ class FailedCall:
 
 
 class FailureRate:
-    """Failures among the last calls; a rejection of a request alone never counts, as it says nothing about others."""
+    """Failures among the last calls. A rejection of a request alone never counts, as it says nothing about others."""
 
     def __init__(self) -> None:
         self._last: deque[str] = deque(maxlen=LAST_CALLS)  # kinds of failures; empty for answers
@@ -45,7 +45,7 @@ class FailureRate:
         self._last.append("")
 
     def note_failure(self, failed: FailedCall) -> RunStopped | None:
-        """Count a failed call; return why the work can't continue, if it can't."""
+        """Count a failed call and return why the work can't continue, if it can't."""
         if failed.rejected:
             return None
         self._last.append(failed.kind)

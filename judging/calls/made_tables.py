@@ -21,7 +21,7 @@ Made = tuple[int, str, Mapping[str, Any]]  # a judgment's primary key and order,
 
 @dataclass(frozen=True)
 class TablePublication:
-    """Where a run's tables are published: the study and variant, and what the tables say about their making."""
+    """The study and variant to which a run's tables are published, with notes on their making."""
 
     study: int
     variant: str
@@ -29,7 +29,7 @@ class TablePublication:
 
 
 def publication_of(run: JudgeRun, prompt_version: str) -> TablePublication | None:
-    """Return where a run's tables are published; `None` if they aren't."""
+    """Return where a run's tables are published, or `None` if they aren't."""
     if not run.tables_as:
         return None
     endpoint = run.judge.table_endpoint or run.judge.endpoint
@@ -44,11 +44,11 @@ def publication_of(run: JudgeRun, prompt_version: str) -> TablePublication | Non
     return TablePublication(run.study_id, run.tables_as, made_by)
 
 
-def store_makings(made: Sequence[Made], publication: TablePublication | None) -> None:
+def store_makings(makings: Sequence[Made], publication: TablePublication | None) -> None:
     """Store how tables were made, in study order, replacing earlier records of the same judgments."""
     rows = [
         TableMaking(judgment_id=pk, record=record if order == AB else swap_sides(cast(Record, record)))
-        for pk, order, record in made
+        for pk, order, record in makings
         if is_record(record)
     ]
     if not rows:
@@ -63,7 +63,7 @@ def store_makings(made: Sequence[Made], publication: TablePublication | None) ->
 
 @transaction.atomic
 def publish_tables(run: JudgeRun) -> int:
-    """Publish the tables that a run has made before for the main question; returns how many are published in all.
+    """Publish the tables that a run has made for the main question. Return how many are published in all.
 
     Raises: BadSettings if the variant has tables of another judge.
     """
@@ -85,9 +85,9 @@ def refuse_other_makers(publication: TablePublication) -> None:
 
     Raises: BadSettings
     """
-    known = ComparisonTable.objects.filter(study=publication.study, variant=publication.variant).order_by()
+    tables = ComparisonTable.objects.filter(study=publication.study, variant=publication.variant).order_by()
     makers = set(
-        known.values_list("made_by__judge", flat=True).distinct()
+        tables.values_list("made_by__judge", flat=True).distinct()
     )  # None: imported from a file that doesn't name a judge
     if makers - {publication.made_by["judge"]}:
         raise BadSettings(
@@ -97,7 +97,7 @@ def refuse_other_makers(publication: TablePublication) -> None:
 
 
 def _publish(judgments: Iterable[int], publication: TablePublication) -> None:
-    """Create a study's table from the winner of each making for the main question; one per pair, however often it was judged."""
+    """Create a study's table from the winner of each making for the main question. One per pair, however often it was judged."""
     makings = TableMaking.objects.filter(
         judgment__in=list(judgments), judgment__question=MAIN, judgment__repeat=0
     ).select_related("judgment")
@@ -106,18 +106,18 @@ def _publish(judgments: Iterable[int], publication: TablePublication) -> None:
     ids = {pk: table_id_of(publication.variant, identity_of(*fields)) for pk, *fields in pairs}
     tables = [_table(by_pair[pair], pair, table_id, publication) for pair, table_id in ids.items()]
     ComparisonTable.objects.bulk_create(tables, ignore_conflicts=True)
-    known = dict(
+    existing = dict(
         ComparisonTable.objects.filter(study=publication.study, table_id__in=ids.values()).values_list("pair_id", "pk")
     )
     for making in makings:
-        making.table_id = known.get(making.judgment.pair_id)
+        making.table_id = existing.get(making.judgment.pair_id)
     TableMaking.objects.bulk_update(makings, ["table"])
 
 
 def _table(making: TableMaking, pair: int, table_id: str, publication: TablePublication) -> ComparisonTable:
     record: Record = making.record
-    told = {name: record[name] for name in ("scheme", "coins", "calls")}
-    samples = {"samples": len(record["samples"]), "lost": sum("lost" in one for one in record["samples"])}
+    origin = {name: record[name] for name in ("scheme", "coins", "calls")}
+    samples = {"samples": len(record["samples"]), "lost": sum("lost" in sample for sample in record["samples"])}
     aspects = {"aspects": record["aspects"]["how"], "budget": record["budget"]}
     return ComparisonTable(
         study_id=publication.study,
@@ -126,20 +126,20 @@ def _table(making: TableMaking, pair: int, table_id: str, publication: TablePubl
         variant=publication.variant,
         aspects=record["aspects"]["chosen"],
         rows=winning_rows(record),
-        made_by={**publication.made_by, **told, **samples, **aspects},
+        made_by={**publication.made_by, **origin, **samples, **aspects},
     )
 
 
 def tables_shown(judge: Judge, pairs: Iterable[int]) -> dict[int, list[TableRow]]:
-    """Return the stored tables that a judge is shown, by pair; of several of a variant, the first by its id."""
+    """Return the stored tables that a judge is shown, by pair: the first by its id of several of a variant."""
     if not judge.table_variant:
         return {}
-    found: dict[int, list[TableRow]] = {}
+    result: dict[int, list[TableRow]] = {}
     for part in chunked(sorted(set(pairs))):
         stored = ComparisonTable.objects.filter(pair__in=part, variant=judge.table_variant, study__importer="")
         stored = stored.order_by("-table_id")
-        found.update(stored.values_list("pair_id", "rows"))
-    return found
+        result.update(stored.values_list("pair_id", "rows"))
+    return result
 
 
 def table_id_of(variant: str, identity: str) -> str:

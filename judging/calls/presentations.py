@@ -39,7 +39,7 @@ def identity_of(*fields: object) -> str:
 
 
 def orders_for(judge: Judge, identity: str) -> list[str]:
-    """Return the orders in which a judge is shown a pair; a random one is drawn by the judge's seed."""
+    """Return the orders in which a judge is shown a pair. A random one is drawn by the judge's seed."""
     if judge.order == Judge.OrderPolicy.BOTH:
         return [AB, BA]
     if judge.order == Judge.OrderPolicy.RANDOM:
@@ -49,25 +49,25 @@ def orders_for(judge: Judge, identity: str) -> list[str]:
 
 
 def task_for(judge: Judge, task_kind: str, question: int = MAIN) -> str:
-    """Return the task whose wording a judge uses on studies of a kind; a further question is asked in a wording of its own."""
+    """Return the task whose wording a judge uses on studies of a kind. A further question is asked in a wording of its own."""
     if question != MAIN:
         return CRITERION
     return judge.task or task_of(task_kind)
 
 
-def wording_of(asked: Question) -> str:
+def wording_of(question: Question) -> str:
     """Return a question as judges read it, with its description."""
-    return f"{asked.text} (What is meant: {asked.description})" if asked.description else asked.text
+    return f"{question.text} (What is meant: {question.description})" if question.description else question.text
 
 
-def prompt_version(method: Method, setting: Setting, shown: Presentation) -> str:
-    """Return the version of a prompt; that of a further question says which words it had, and so does a system prompt."""
-    version = method.version_of(shown, setting)
+def prompt_version(method: Method, setting: Setting, presentation: Presentation) -> str:
+    """Return the version of a prompt. That of a further question says which words it had, and so does a system prompt."""
+    version = method.version_of(presentation, setting)
     if not version:
         return version
-    words = [one.question for one in shown.together or (shown,) if one.task == CRITERION]
-    further = {"system": setting.system_prompt, "question": "\x00".join(words)}
-    return version + "".join(f"+{name}-{_short_hash(text)}" for name, text in further.items() if text)
+    words = [item.question for item in presentation.together or (presentation,) if item.task == CRITERION]
+    more_parts = {"system": setting.system_prompt, "question": "\x00".join(words)}
+    return version + "".join(f"+{name}-{_short_hash(text)}" for name, text in more_parts.items() if text)
 
 
 def _short_hash(text: str) -> str:
@@ -75,25 +75,25 @@ def _short_hash(text: str) -> str:
 
 
 def asked_about(
-    judge: Judge, task_kind: str, asked: Question, together: Sequence[Question] = (), *, negated: bool = False
+    judge: Judge, task_kind: str, question: Question, together: Sequence[Question] = (), *, negated: bool = False
 ) -> Presentation:
     """Return what a question asks, as of a pair without texts.
 
     together : the questions of the run, which a judge with the option `together` is asked in one call
     """
-    each = tuple(Asked(task_for(judge, task_kind, one.number), wording_of(one)) for one in together)
+    each = tuple(Asked(task_for(judge, task_kind, item.number), wording_of(item)) for item in together)
     if len(each) < 2 or not judge.params.get("together"):
         each = ()
     return Presentation(
-        task=task_for(judge, task_kind, asked.number),
-        question=wording_of(asked),
+        task=task_for(judge, task_kind, question.number),
+        question=wording_of(question),
         source="",
         first="",
         second="",
         identity="",
         negated=negated,
         together=each,
-        place=[one.number for one in together].index(asked.number) if each else 0,
+        place=[item.number for item in together].index(question.number) if each else 0,
     )
 
 
@@ -101,7 +101,7 @@ def present(
     judge: Judge,
     pair: Sequence[Any],
     *,
-    asked: Question,
+    question: Question,
     order: str,
     repeat: int = 0,
     negated: bool = False,
@@ -121,10 +121,10 @@ def present(
         name += f" repeat {repeat}"
     if negated:
         name += " negated"
-    if asked.number != MAIN:
-        name += f" question {asked.key}"
+    if question.number != MAIN:
+        name += f" question {question.key}"
     return replace(
-        asked_about(judge, task_kind, asked, together, negated=negated),
+        asked_about(judge, task_kind, question, together, negated=negated),
         source=source,
         first=text_a if order == AB else text_b,
         second=text_b if order == AB else text_a,

@@ -17,7 +17,7 @@ Asked = tuple[Case, CallState, Request]
 
 
 class ProcedurePool:
-    """The cases of one process; what changes is collected in `writes`.
+    """The cases of one process. What changes is collected in `writes`.
 
     under_way : cases that have started and not ended
     ended     : cases that have a result, unless that is among the writes
@@ -48,7 +48,7 @@ class ProcedurePool:
         return cases
 
     def answer(self, stored: StoredAnswer) -> list[Case]:
-        """Apply an answer to the cells that wait for it, and bill the first of them; returns their cases."""
+        """Apply an answer to the cells that wait for it, and bill the first of them. Return their cases."""
         stored.request, waiting = self._asking.pop(stored.key, (stored.request, []))
         self._unwritten[stored.key] = stored
         self.writes.answers.append(stored)
@@ -102,38 +102,38 @@ class ProcedurePool:
         return [case for case, _ in waiting]
 
     def advance(self, cases: Iterable[Case]) -> list[Request]:
-        """Advance cases as far as cached answers allow; return the requests to send, each once."""
-        wanted: list[Request] = []
+        """Advance cases as far as cached answers allow and return the requests to send, each once."""
+        requests: list[Request] = []
         running = list({id(case): case for case in cases}.values())
         while running:
             for case in running:
                 self._record(case)
-            asked = [(case, state, self._request(case, state)) for case in running for state in case.open_calls()]
+            open_calls = [(case, state, self._request(case, state)) for case in running for state in case.open_calls()]
             if self.replaying:
-                asked = self._as_answered(asked)
-            found = self.look_up([request for _, _, request in asked if request.key not in self._asking])
+                open_calls = self._as_answered(open_calls)
+            answers_stored = self.look_up([request for _, _, request in open_calls if request.key not in self._asking])
             advanced: dict[int, Case] = {}
-            for case, state, request in asked:
-                if (stored := found.get(request.key)) is not None:
+            for case, state, request in open_calls:
+                if (stored := answers_stored.get(request.key)) is not None:
                     case.take(state, stored, paid=False)
                     advanced[id(case)] = case
                 elif state.last_resort is not None:
                     case.give_up(state)
                     advanced[id(case)] = case
                 elif self._wait_for(case, state, request):
-                    wanted.append(request)
+                    requests.append(request)
             running = list(advanced.values())
-        return wanted
+        return requests
 
     def look_up(self, requests: Iterable[Request]) -> dict[str, StoredAnswer]:
         """Return the known answers by cache key."""
-        wanted = {request.key: request for request in requests}
-        found = {key: self._unwritten[key] for key in wanted if key in self._unwritten}
-        found = {key: stored for key, stored in found.items() if not stored.refused}
-        found |= {key: self.refusals[key] for key in wanted if key in self.refusals}
-        missing = [request for key, request in wanted.items() if key not in found]
-        found.update((stored.key, stored) for stored in self.cached(missing))
-        return found
+        by_key = {request.key: request for request in requests}
+        results = {key: self._unwritten[key] for key in by_key if key in self._unwritten}
+        results = {key: stored for key, stored in results.items() if not stored.refused}
+        results |= {key: self.refusals[key] for key in by_key if key in self.refusals}
+        missing = [request for key, request in by_key.items() if key not in results]
+        results.update((stored.key, stored) for stored in self.cached(missing))
+        return results
 
     def cached(self, requests: Sequence[Request]) -> Iterator[StoredAnswer]:
         """Yield the answers in the cache."""
@@ -145,7 +145,7 @@ class ProcedurePool:
         return self._asking[key][1]
 
     def take_writes(self) -> PendingWrites:
-        """Return the pending writes and start over; to be called once the last ones were written."""
+        """Return the pending writes and start over. To be called once the last ones were written."""
         writes, self.writes = self.writes, PendingWrites()
         for result in writes.results:
             writes.bills.pop(result.pk, None)
@@ -157,13 +157,13 @@ class ProcedurePool:
         self._asking.clear()
         self.under_way = 0
 
-    def _as_answered(self, asked: list[Asked]) -> list[Asked]:
+    def _as_answered(self, questions: list[Asked]) -> list[Asked]:
         """Leave out the schema of calls that have no answer with it."""
-        known = self.look_up([request for _, state, request in asked if state.call.plain is not None])
-        for _, state, request in asked:
-            if state.call.plain is not None and request.key not in known:
+        stored = self.look_up([request for _, state, request in questions if state.call.plain is not None])
+        for _, state, request in questions:
+            if state.call.plain is not None and request.key not in stored:
                 state.fall_back()
-        return [(case, state, self._request(case, state)) for case, state, _ in asked]
+        return [(case, state, self._request(case, state)) for case, state, _ in questions]
 
     def _request(self, case: Case, state: CallState) -> Request:
         if state.call.plain is not None and not self.takes_schema:
@@ -171,7 +171,7 @@ class ProcedurePool:
         return self.requests.request(state.call, repeat=case.cell.repeat, attempt=state.attempt)
 
     def _wait_for(self, case: Case, state: CallState, request: Request) -> bool:
-        """Add a case to those that wait for an answer; tell whether it is the first."""
+        """Add a case to those that wait for an answer and tell whether it is the first."""
         state.waiting = True
         is_new = request.key not in self._asking
         _, waiting = self._asking.setdefault(request.key, (request, []))
@@ -191,7 +191,7 @@ class ProcedurePool:
 
 
 class JudgmentPool(ProcedurePool):
-    """The procedures of a judge's cells; their results are among the writes."""
+    """The procedures of a judge's cells. Their results are among the writes."""
 
     def __init__(self, method: AskingMethod, setting: Setting, requests: Requests, *, replaying: bool = False) -> None:
         super().__init__(requests, replaying=replaying)
@@ -199,11 +199,11 @@ class JudgmentPool(ProcedurePool):
         self.setting = setting
 
     def start(self, cells: Iterable[Cell]) -> list[Case]:
-        """Start the procedures of cells; those that were begun before keep the refusals that they have paid for."""
+        """Start the procedures of cells. Those that were begun before keep the refusals that they have paid for."""
         cells = list(cells)
         if begun := [cell.pk for cell in cells if cell.paid]:
-            held = Completion.objects.filter(cache_key=None, judgments__in=begun).distinct()
-            self.refusals.update((stored.key, stored) for stored in stored_answers(held))
+            completions = Completion.objects.filter(cache_key=None, judgments__in=begun).distinct()
+            self.refusals.update((stored.key, stored) for stored in stored_answers(completions))
         return self.add_cases([Case(cell, self.method.ask(cell.shown, self.setting)) for cell in cells])
 
     def end_case(self, case: Case, reading: Reading) -> None:

@@ -54,7 +54,7 @@ class Requests:
         self.params = {name: value for name, value in judge.params.items() if name not in method.options}
 
     def request(self, call: Call, *, repeat: int, attempt: int) -> Request:
-        """Return the request for a call; a further attempt has another seed."""
+        """Return the request for a call. A further attempt has another seed."""
         sample = sample_of(call, repeat=repeat, attempt=attempt)
         seed = sample_seed("" if call.reusable else self.seed, sample)
         body = self.body(call, seed)
@@ -67,12 +67,12 @@ class Requests:
         return self.tables.base_url if self.tables and kind in MAKING else self.base_url
 
     def body(self, call: Call, seed: int) -> dict[str, Any]:
-        """Return the body of a chat completion request; parameters set to null are left out."""
+        """Return the body of a chat completion request. Parameters set to null are left out."""
         params = {**self.defaults, **call.params, "seed": seed, **self.params}
-        kept = {name: value for name, value in params.items() if value is not None}
+        values = {name: value for name, value in params.items() if value is not None}
         first = [{"role": "system", "content": self.system_prompt}] if self.system_prompt else []
         model = self.tables.model if self.tables and call.kind in MAKING else self.model
-        return {"model": model, "messages": [*first, *call.messages], **kept}
+        return {"model": model, "messages": [*first, *call.messages], **values}
 
 
 def setting_of(judge: Judge) -> Setting:

@@ -17,7 +17,7 @@ LONGEST_ANSWER = 200_000  # characters
 
 @dataclass(frozen=True)
 class Reading:
-    """How a cell ended. The outcome (of a judgment an `Outcome`, in screen order) is present for parsed cells only.
+    """The end of a cell. Only parsed cells have an outcome (an `Outcome` in screen order for judgments).
 
     made       : the record of a table that was made, in screen order, whatever the outcome
     token_mass : see `Outcome`; of an unparsed cell, the mass that is too small
@@ -41,7 +41,7 @@ def parsed(outcome: Any) -> Reading:
 
 
 def read_reply(call: Call, reply: Reply) -> Any:
-    """Read a reply by its call's reader; one that is far too long or malformed is unparsed.
+    """Read a reply by its call's reader. One that is far too long or malformed is unparsed.
 
     Raises: UnparsedVerdict
     """
@@ -68,10 +68,10 @@ def unparsed(reply: Reply | None, reason: str) -> Reading:
 
 
 def marked_refusal(reply: Reply) -> str:
-    """Return a refusal that the API marks outside of the text; empty without one."""
+    """Return a refusal that the API marks outside of the text, or an empty string without one."""
     message = message_in(reply.response)
-    for told in (message, *parts_in(message)):
-        if isinstance(refusal := told.get("refusal"), str) and refusal.strip():
+    for part in (message, *parts_in(message)):
+        if isinstance(refusal := part.get("refusal"), str) and refusal.strip():
             return refusal[:300]
     return "stopped by the endpoint's content filter" if reply.finish_reason == "content_filter" else ""
 
@@ -99,5 +99,5 @@ def parts_in(message: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def worded_refusal(reply: Reply) -> str:
-    """Return the start of a reply that declines in words; to be called only for unparsed replies."""
+    """Return the start of a reply that declines in words. To be called only for unparsed replies."""
     return reply.text[:300] if is_refusal(reply.text) else ""

@@ -75,7 +75,7 @@ class Session(ABC):
         self,
         answers: Sequence[StoredAnswer | FailedCall] = (),
         *,
-        wanted: int = 0,
+        count: int = 0,
         under_way: int = 0,
         outstanding: Decimal = Decimal(0),
         needed: Decimal = Decimal(0),
@@ -90,8 +90,8 @@ class Session(ABC):
         result = StepResult()
         advanced = self._take(answers, result)
         result.follow_up += self.pool.advance(advanced)
-        if wanted > len(result.follow_up) and not self.exhausted and self.pool.under_way < MAX_OPEN:
-            cases = self.start_cases(max(self._start_size, min(wanted, self.max_start_to_ask)))
+        if count > len(result.follow_up) and not self.exhausted and self.pool.under_way < MAX_OPEN:
+            cases = self.start_cases(max(self._start_size, min(count, self.max_start_to_ask)))
             result.taken, result.first = len(cases), self.pool.advance(cases)
             # Many at a time while the cache answers them, else only a little ahead of the calls.
             self._start_size = MIN_START if result.first else min(MAX_START, 2 * self._start_size)
@@ -142,7 +142,7 @@ class Session(ABC):
 
     @abstractmethod
     def store(self, writes: PendingWrites) -> Exception | None:
-        """Store answers and results in one transaction; return why the work can't continue, if it can't."""
+        """Store answers and results in one transaction. Return why the work can't continue, if it can't."""
 
     @abstractmethod
     def send_heartbeat(self, *, in_flight: int, outstanding: Decimal, needed: Decimal) -> HeartbeatReply:

@@ -60,7 +60,7 @@ class Result:
 
 @dataclass(slots=True)
 class PendingWrites:
-    """What one transaction writes.
+    """The rows written by one transaction.
 
     answers : new ones
     results : of cells that ended
@@ -79,7 +79,7 @@ class PendingWrites:
 
 @dataclass(frozen=True)
 class Stamp:
-    """What all results of a run have in common.
+    """The common fields of a run's results.
 
     worker : only its cells are written to, while it has the lease of this primary key; `None`: any
     tables : where tables that are made are published; `None`: they aren't
@@ -138,8 +138,8 @@ def write_results(results: Sequence[Result], stamp: Stamp) -> None:
     ids = [] if stamp.worker is None else [stamp.worker]
     rows = ([*result_row(result, stamp, now), result.pk, *ids] for result in results)
     update_rows(Judgment, RESULT, rows, where=where)
-    made = [(result.pk, result.order, result.reading.made) for result in results if result.reading.made is not None]
-    store_makings(made, stamp.tables)
+    makings = [(result.pk, result.order, result.reading.made) for result in results if result.reading.made is not None]
+    store_makings(makings, stamp.tables)
 
 
 def cached_rows(keys: Iterable[str], *fields: str) -> Iterator[tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""What the transports to an endpoint share: what its answers and failures are to the session, and what they cost."""
+"""Shared parts of the transports: answers, failures and their costs."""
 
 from annotation.core.reasons import reason
 from judging.calls.budget import Budget, CallSizes
@@ -62,7 +62,7 @@ class Transport:
         )
 
     def take_failure(self, request: Request, error: CallFailed) -> FailedCall | None:
-        """Return a failed call as the session gets it, with what the endpoint charged for it; `None`: its cell stays open."""
+        """Return a failed call as the session gets it, with what the endpoint charged for it. `None`: its cell stays open."""
         if isinstance(error, AccessDenied):
             self.halt(RunStopped(reason("access_denied", error=error.reason)))
         charged = None if error.charged is None else self.take_answer(request, error.charged)
@@ -71,13 +71,13 @@ class Transport:
         if charged is None and isinstance(error, AccessDenied):
             return None
         rejected = isinstance(error, RejectedCall) and error.request_only
-        again = not isinstance(error, RejectedCall)
+        is_temporary = not isinstance(error, RejectedCall)
         cause = error.cause if isinstance(error, RejectedCall) else NO_ANSWER
-        return FailedCall(request.key, reason_of(error, request), rejected, charged, again, cause, error.kind)
+        return FailedCall(request.key, reason_of(error, request), rejected, charged, is_temporary, cause, error.kind)
 
     def cap_reached(self) -> CapReached:
         """Return the error for a cap that allows no further call."""
-        cap, spent = (money(one, self.progress.currency) for one in (self.budget.cap, self.budget.spent))
+        cap, spent = (money(item, self.progress.currency) for item in (self.budget.cap, self.budget.spent))
         return CapReached(reason("cap_reached", cap=cap, spent=spent))
 
 

@@ -1,4 +1,4 @@
-"""Shared parts of judging: errors, constants, form fields, prices, bulk SQL.
+"""Shared parts of judging: errors, form fields, prices, bulk SQL.
 
 May use models.
 """

@@ -1,4 +1,4 @@
-"""Endpoints of language models: settings, credentials, the client, rate limits, retries, tests of what they support.
+"""Endpoints of language models: settings, client, limits, retries, tests.
 
 May use core, jobs, outcomes and models.
 """

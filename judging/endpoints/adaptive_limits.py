@@ -10,7 +10,7 @@ INCREASE = 8  # by this fraction of the limit, and at least by one call
 
 
 class TokenBucket:
-    """A limit per minute, which only a single large request can exceed within 60 seconds; `None`: no limit."""
+    """A limit per minute, which only a single large request can exceed within 60 seconds. `None`: no limit."""
 
     def __init__(self, per_minute: float | None = None) -> None:
         self.per_minute: float | None = None
@@ -19,7 +19,7 @@ class TokenBucket:
         self.set_limit(per_minute)
 
     def set_limit(self, per_minute: float | None) -> None:
-        """Change the limit; with its first limit a bucket starts full."""
+        """Change the limit. With its first limit a bucket starts full."""
         if per_minute is None:
             self.per_minute = None
             return
@@ -46,7 +46,7 @@ class TokenBucket:
         return missing / self.rate if missing > 1e-9 else 0.0
 
     def take(self, now: float, amount: float = 1.0) -> None:
-        """Take an amount that is sent; the level may become negative."""
+        """Take an amount that is sent. The level may become negative."""
         if self.per_minute is not None:
             self._refill(now)
             self.level -= amount
@@ -68,7 +68,7 @@ class AdaptiveConcurrency:
         self._throttled = 0
 
     def set_maximum(self, maximum: int) -> None:
-        """Change the bound; a limit that was at the bound follows it."""
+        """Change the bound. A limit that was at the bound follows it."""
         was_at_bound = self.limit >= self.maximum
         self.maximum = maximum
         self.limit = float(maximum) if was_at_bound else min(self.limit, float(maximum))
@@ -79,7 +79,7 @@ class AdaptiveConcurrency:
         return min(self.maximum, max(1, int(self.limit)))
 
     def record(self, epoch: int, *, throttled: bool) -> bool:
-        """Record how a call of an epoch ended; tell whether that lowered the limit."""
+        """Record how a call of an epoch ended and tell whether that lowered the limit."""
         if epoch != self.epoch:
             return False
         self._answers += 1
@@ -98,7 +98,7 @@ class AdaptiveConcurrency:
 
 @dataclass(frozen=True)
 class ProbePolicy:
-    """How long a breaker waits before each probe, and how many it sends. Times are in seconds."""
+    """Times (in seconds) and number of a breaker's probes."""
 
     first_pause: float = 1.0
     longest_pause: float = 30.0
@@ -131,13 +131,13 @@ class CircuitBreaker:
         return self.is_open and self.probes >= self.probe_policy.probes and not self.probing
 
     def wait(self, now: float) -> float | None:
-        """Return the seconds until a call may be sent; `None` while a probe is in flight."""
+        """Return the seconds until a call may be sent, or `None` while a probe is in flight."""
         if not self.is_open:
             return 0.0
         return None if self.probing else max(0.0, self.until - now)
 
     def record_call(self) -> bool:
-        """Record that a call is sent; tell whether it is a probe."""
+        """Record that a call is sent and tell whether it is a probe."""
         if self.is_open:
             self.probing = True
             self.probes += 1
@@ -150,7 +150,7 @@ class CircuitBreaker:
         self._failed.clear()
 
     def record_failure(self, call: object, now: float, *, probe: bool, at_least: float = 0.0) -> None:
-        """Record a failed call; `at_least` is how long the endpoint asks to wait."""
+        """Record a failed call. `at_least` is how long the endpoint asks to wait."""
         if self.is_open:
             if probe:
                 self.probing = False

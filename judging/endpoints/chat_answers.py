@@ -23,7 +23,7 @@ Scrub = Callable[[str], str]
 
 @dataclass(frozen=True)
 class ChatAnswer:
-    """The answer to one call; `None` for what the endpoint didn't report.
+    """The answer to one call, or `None` for what the endpoint didn't report.
 
     cached_tokens : those of the prompt that it took from its cache of prefixes
     billed : the call's price by the endpoint, in US dollars
@@ -45,7 +45,7 @@ def storable(text: str) -> str:
 
 
 def read_answer(content: str, *, latency_ms: float | None = None, scrub: Scrub | None = storable) -> ChatAnswer:
-    """Parse a chat completion; `scrub` is applied to every string in it.
+    """Parse a chat completion. `scrub` is applied to every string in it.
 
     Raises: the CallFailed that an error in it stands for; TransientFailure for anything else without an answer, such as
     a proxy's page or a truncated body. `charged` holds what has to be paid all the same.
@@ -88,7 +88,7 @@ def _first_answer(response: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def text_of(content: object) -> str | None:
-    """Return a message's content as text, with the text parts of a list joined; `None` for anything else.
+    """Return a message's content as text, with the text parts of a list joined, or `None` for anything else.
 
     Parts of other types, such as reasoning, stay in the raw completion only.
     """
@@ -107,7 +107,7 @@ def _text_of_part(part: str | dict[str, Any]) -> str:
 
 
 def error_in(body: Mapping[str, Any]) -> CallFailed | None:
-    """Return the failure for an error in a body with status 200, as for the HTTP status; `None` without an error."""
+    """Return the failure for an error in a body with status 200, as for the HTTP status, or `None` without an error."""
     error: Any = body.get("error")
     if not error and body.get("object") == "error":
         error = body
@@ -118,8 +118,8 @@ def error_in(body: Mapping[str, Any]) -> CallFailed | None:
     label = "an error" if status is None else f"HTTP {status}"
     message = details.message or json.dumps(error, ensure_ascii=False)
     code = error.get("code") if isinstance(error, dict) else None
-    shown = f" ({code})"[:80] if code not in (None, "", status, str(status)) else ""
-    reason = with_raw(f"{label} in the body of an answer: {one_line(message, 300)}{shown}", details)
+    suffix = f" ({code})"[:80] if code not in (None, "", status, str(status)) else ""
+    reason = with_raw(f"{label} in the body of an answer: {one_line(message, 300)}{suffix}", details)
     status = 500 if status is None else status
     return failure_of(status, reason, kind=label, error=details, wait=wait_of(status, {}, details))
 
@@ -142,7 +142,7 @@ def _charged(response: dict[str, Any], latency_ms: float | None) -> ChatAnswer |
 
 
 def not_a_completion(content: str) -> CallFailed:
-    """Return the failure for a body that is no chat completion; an event stream would come again."""
+    """Return the failure for a body that is no chat completion. An event stream would come again."""
     if content.lstrip().startswith(("data:", "event:")):
         return a_stream()
     return TransientFailure(f"not a chat completion: {one_line(content, 200)}", kind="no completion")
@@ -155,7 +155,7 @@ def a_stream() -> RejectedCall:
 
 
 def parse_json(content: str) -> Any:
-    """Parse JSON; NaN, Infinity and numbers too large for a float become `None`, since databases reject them."""
+    """Parse JSON. NaN, Infinity and numbers too large for a float become `None`, since databases reject them."""
     return json.loads(content, parse_constant=lambda _name: None, parse_float=finite_float)
 
 

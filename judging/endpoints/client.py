@@ -52,7 +52,7 @@ class ChatClient(Protocol):
     """Sends requests to a model."""
 
     async def complete(self, body: Mapping[str, Any]) -> ChatAnswer:
-        """Send a request body unchanged; raises CallFailed."""
+        """Send a request body unchanged. Raises CallFailed."""
 
     async def close(self) -> None:
         """Give the connections back."""
@@ -99,19 +99,19 @@ class OpenAIClient:
         return read_answer(content, latency_ms=(time.monotonic() - started) * 1000, scrub=self.scrubber(content))
 
     async def upload(self, content: bytes) -> str:
-        """Upload a batch's file of requests; returns the provider's id of the file."""
+        """Upload a batch's file of requests and return the provider's id of the file."""
         files = self._api.files.with_raw_response
         upload = files.create(file=(UPLOAD_NAME, content), purpose="batch", timeout=timeouts(FILE_SECONDS))
         return id_in(self._read(await self._receive(upload, FILE_SECONDS)))
 
     async def download(self, file: str) -> str:
-        """Return a file of answers; its texts still have to be scrubbed."""
+        """Return a file of answers. Its texts still have to be scrubbed."""
         files = self._api.files.with_raw_response
         download = files.content(checked_provider_id(file), timeout=timeouts(FILE_SECONDS))
         return await self._receive(download, FILE_SECONDS)
 
     async def create_batch(self, file: str, metadata: Mapping[str, str]) -> Any:
-        """Create a batch from an uploaded file; returns the provider's record of it."""
+        """Create a batch from an uploaded file and return the provider's record of it."""
         created = self._api.batches.with_raw_response.create(
             input_file_id=file, endpoint="/v1/chat/completions", completion_window="24h", metadata=dict(metadata)
         )
@@ -171,7 +171,7 @@ class OpenAIClient:
         return self.secrets.scrub(text)
 
     def scrubber(self, content: str) -> Scrub | None:
-        """Return the scrubber for an answer's texts; `None` if nothing in it can need scrubbing."""
+        """Return the scrubber for an answer's texts, or `None` if nothing in it can need scrubbing."""
         return None if self.secrets.is_clean(content) else self.scrub
 
     def connection_failure(self, error: BaseException, seconds: float) -> TransientFailure:
@@ -256,7 +256,7 @@ class Secrets:
         return text
 
     def is_clean(self, content: str) -> bool:
-        """Tell whether nothing in a JSON document can need scrubbing; cheaper than scrubbing each string."""
+        """Tell whether nothing in a JSON document can need scrubbing, which is cheaper than scrubbing each string."""
         if "\\u" in content or "\x00" in content:
             return False
         return not any(loose.search(content) for _, loose in self.echoes)

@@ -24,7 +24,7 @@ def retrying_client(endpoint: Endpoint) -> RetryingClient:
 
 @contextmanager
 def checked(*endpoints: Endpoint | None) -> Iterator[None]:
-    """Check endpoints' hosts and keys again before the calls within; addresses, for site admins only, go to the log.
+    """Check endpoints' hosts and keys again before the calls within. Addresses, for site admins only, go to the log.
 
     Raises: RunStopped if one of them may not be called
     """

@@ -110,14 +110,14 @@ def headers_of(endpoint: Endpoint) -> tuple[dict[str, str], list[str]]:
     for name, value in headers.items():
         if value.startswith(FROM_VARIABLE):
             variable = value.removeprefix(FROM_VARIABLE)
-            found = settings.ENDPOINT_KEY(variable)
-            if found is None:
+            key = settings.ENDPOINT_KEY(variable)
+            if key is None:
                 raise BadSettings(
                     f"endpoint {endpoint.name} takes the header {name} from {variable}, which is not set here"
                 )
-            if not HEADER_VALUE.fullmatch(found):
+            if not HEADER_VALUE.fullmatch(key):
                 raise BadSettings(f"the variable {variable} holds what can't be sent as the header {name}")
-            value = str(found)
+            value = str(key)
             secrets.append(value)
         sent[name] = value
     return sent, secrets

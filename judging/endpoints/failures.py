@@ -1,4 +1,4 @@
-"""Classifying an endpoint's errors: transient, rejected or denied, by HTTP status, code, type and message. No network."""
+"""Classes of an endpoint's errors: transient, rejected or denied."""
 
 import json
 import re
@@ -79,8 +79,8 @@ def details_of(error: object) -> ErrorDetails:
     if not isinstance(error, dict):
         return ErrorDetails(message=str(error or ""))
     inner = error.get("innererror")
-    further = [entry for entry in _list(error.get("details")) if isinstance(entry, dict)]
-    names = [*map(error.get, ("code", "type", "status")), *(entry.get("reason") for entry in further)]
+    entries = [entry for entry in _list(error.get("details")) if isinstance(entry, dict)]
+    names = [*map(error.get, ("code", "type", "status")), *(entry.get("reason") for entry in entries)]
     names.append(inner.get("code") if isinstance(inner, dict) else None)
     metadata = error.get("metadata")
     raw = metadata.get("raw") if isinstance(metadata, dict) else None
@@ -88,12 +88,12 @@ def details_of(error: object) -> ErrorDetails:
         tuple(str(name) for name in names if isinstance(name, str | int) and name not in ("", True, False)),
         str(error.get("message") or error.get("detail") or ""),
         "" if raw is None else raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False),
-        next((str(entry["retryDelay"]) for entry in further if "retryDelay" in entry), ""),
+        next((str(entry["retryDelay"]) for entry in entries if "retryDelay" in entry), ""),
     )
 
 
 def error_of(body: object) -> ErrorDetails:
-    """Return the details in a body of an HTTP error; Gemini wraps it in a list."""
+    """Return the details in a body of an HTTP error. Gemini wraps it in a list."""
     body = body[0] if isinstance(body, list) and body else body
     if not isinstance(body, dict):
         return ErrorDetails(message=str(body or ""))

@@ -19,7 +19,7 @@ FEATURES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class FeatureSupport:
-    """Whether an endpoint supports one feature; `works` is `None` if unknown."""
+    """True if an endpoint supports one feature. `works` is `None` if unknown."""
 
     name: str
     label: str
@@ -28,7 +28,7 @@ class FeatureSupport:
 
 
 def supported_by(endpoint: Endpoint) -> list[FeatureSupport]:
-    """List the features found by the endpoint's last test; empty if it was never tested."""
+    """List the features found by the endpoint's last test, or an empty string if it was never tested."""
     if endpoint.tested_at is None:
         return []
     why = endpoint.supports.get("why") or {}

@@ -21,15 +21,15 @@ class HeadersField(forms.CharField):
 
     def prepare_value(self, value: Any) -> Any:
         """Format headers as lines."""
-        return "\n".join(f"{name}: {one}" for name, one in value.items()) if isinstance(value, dict) else value
+        return "\n".join(f"{name}: {item}" for name, item in value.items()) if isinstance(value, dict) else value
 
     def clean(self, value: Any) -> dict[str, str]:
-        """Parse the lines; a request sends an object. Errors don't repeat a line, since it may hold a secret."""
+        """Parse the lines. A request sends an object. Errors don't repeat a line, since it may hold a secret."""
         if isinstance(value, dict):
             if not all(isinstance(text, str) and len(text) <= self.longest for text in value.values()):
                 raise forms.ValidationError(f"A header is a text of at most {self.longest} characters.")
             return value
-        found: dict[str, str] = {}
+        result: dict[str, str] = {}
         for number, line in enumerate(super().clean(value).splitlines(), start=1):
             if not line.strip():
                 continue
@@ -38,10 +38,10 @@ class HeadersField(forms.CharField):
                 raise forms.ValidationError(
                     "Line %(number)d is not of the form Name: value.", params={"number": number}
                 )
-            if name in found:
+            if name in result:
                 raise forms.ValidationError("The header %(name)s is there twice.", params={"name": name})
-            found[name] = text
-        return found
+            result[name] = text
+        return result
 
 
 class PriceField(forms.DecimalField):
@@ -102,9 +102,9 @@ class LimitsForm(forms.Form):
         return str(self.cleaned_data["currency"]).upper()
 
     def clean_cached_discount(self) -> float:
-        """Return the share; all of the price where none is given."""
-        found: float | None = self.cleaned_data["cached_discount"]
-        return 1.0 if found is None else found
+        """Return the share, by default all of the price."""
+        discount: float | None = self.cleaned_data["cached_discount"]
+        return 1.0 if discount is None else discount
 
     def named_in(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the clean values of the fields that are named: others keep what is stored."""

@@ -1,4 +1,4 @@
-"""Which hosts may be called: protection against server-side request forgery (SSRF)."""
+"""Protection against server-side request forgery (SSRF): hosts that may be called."""
 
 import ipaddress
 import re
@@ -43,10 +43,10 @@ def resolve(host: str, port: int) -> list[Address]:
     if (address := literal(host)) is not None:
         return [address]
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise UnresolvedHost(f"the host {host} can't be resolved: {error}") from error
-    return sorted({ipaddress.ip_address(str(row[4][0]).partition("%")[0]) for row in found}, key=str)
+    return sorted({ipaddress.ip_address(str(row[4][0]).partition("%")[0]) for row in addresses}, key=str)
 
 
 def literal(host: str) -> Address | None:
@@ -72,7 +72,7 @@ def check_endpoint(base_url: str, *, allowlist: Collection[str], resolver: Resol
 
 
 def proxy_of(base_url: str) -> str | None:
-    """Return the proxy through which an endpoint is called, if any; hosts that ENDPOINT_ALLOWLIST names need none."""
+    """Return the proxy through which an endpoint is called, if any. Hosts that ENDPOINT_ALLOWLIST names need none."""
     host = plain(split_url(base_url).hostname or "")
     in_domain = any(name == "*" or f".{host}".endswith(f".{plain(name).lstrip('.')}") for name in settings.NO_PROXY)
     if in_domain or host in map(plain, settings.ENDPOINT_ALLOWLIST):
@@ -132,7 +132,7 @@ def split_url(base_url: str) -> SplitResult:
 
 
 def is_public(address: Address) -> bool:
-    """Tell whether an address is public; an IPv4 address embedded in an IPv6 one is checked itself."""
+    """Tell whether an address is public. An IPv4 address embedded in an IPv6 one is checked itself."""
     if inner := embedded(address):
         return is_public(inner)
     if isinstance(address, ipaddress.IPv6Address) and address.is_site_local:

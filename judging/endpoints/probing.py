@@ -40,7 +40,7 @@ SHORT_SCHEMA = {
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one probe; `works` is `None` if unknown."""
+    """The result of one probe. `works` is `None` if unknown."""
 
     works: bool | None
     note: str = ""
@@ -61,7 +61,7 @@ class Probe:
     latencies: list[float] = field(default_factory=list)
 
     async def ask(self, text: str, **params: Any) -> ChatAnswer:
-        """Make a call; a transient failure is retried once.
+        """Make a call. A transient failure is retried once.
 
         Raises: CallFailed
         """
@@ -80,16 +80,16 @@ class Probe:
 
 
 def probe_endpoint(endpoint: Endpoint) -> Endpoint:
-    """Test an endpoint with a few calls and store `supports` and `tested_at`; errors are stored, not raised."""
+    """Test an endpoint with a few calls, and store `supports` and `tested_at`. Errors are stored, not raised."""
     try:
         check_host(endpoint.base_url)
         check_key_env(endpoint.key_env)
-        found = async_to_sync(run_probes)(endpoint)
+        features = async_to_sync(run_probes)(endpoint)
     except JudgingError as error:
-        found = no_features(str(error))
+        features = no_features(str(error))
     with transaction.atomic():
         stored = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
-        stored.supports = found
+        stored.supports = features
         stored.tested_at = timezone.now()
         stored.save(update_fields=["supports", "tested_at"])
     return stored
@@ -97,10 +97,10 @@ def probe_endpoint(endpoint: Endpoint) -> Endpoint:
 
 def no_features(reason: str) -> dict[str, Any]:
     """Return what is stored if the endpoint gives no answer."""
-    untold = "not tried: it answers no question"
+    not_tried = "not tried: it answers no question"
     return dict.fromkeys(FEATURES) | {
         "chat": False,
-        "why": dict.fromkeys(FEATURES, untold) | {"chat": reason},
+        "why": dict.fromkeys(FEATURES, not_tried) | {"chat": reason},
         "latency_ms": None,
         "max_latency_ms": None,
         "rejects": [],
@@ -124,7 +124,7 @@ async def run_probes(endpoint: Endpoint) -> dict[str, Any]:
         await client.close()
     latencies = sorted(probe.latencies)
     return {name: findings[name].works for name in FEATURES} | {
-        "why": {name: one.note for name, one in findings.items() if one.note},
+        "why": {name: row.note for name, row in findings.items() if row.note},
         "rejects": probe.rejects,
         "length": probe.length,
         "latency_ms": round(latencies[len(latencies) // 2], 1),
@@ -133,7 +133,7 @@ async def run_probes(endpoint: Endpoint) -> dict[str, Any]:
 
 
 async def finding(probing: Awaitable[Finding]) -> Finding:
-    """Await a probe; a rejected request means that the feature is not supported."""
+    """Await a probe. A rejected request means that the feature is not supported."""
     try:
         return await probing
     except RejectedCall as error:
@@ -143,7 +143,7 @@ async def finding(probing: Awaitable[Finding]) -> Finding:
 
 
 async def chats(probe: Probe) -> Finding:
-    """Ask a question as judges do; if its parameters are rejected, find out which."""
+    """Ask a question as judges do. If its parameters are rejected, find out which."""
     try:
         await probe.ask(WORD)
     except RejectedCall as rejected:
@@ -163,18 +163,18 @@ async def chats(probe: Probe) -> Finding:
 
 
 async def find_rejected(probe: Probe) -> None:
-    """Ask without parameters, and then with each one alone; set what the further calls send.
+    """Ask without parameters, and then with each one alone. Set what the further calls send.
 
     Raises: CallFailed if it is rejected without any, too, or gives no answer
     """
     probe.default_params = {}
     await probe.ask(WORD)
-    taken = {name: value for name, value in DEFAULT_PARAMS.items() if await takes(probe, name, value)}
-    probe.rejects = [name for name in DEFAULT_PARAMS if name not in taken]
+    accepted = {name: value for name, value in DEFAULT_PARAMS.items() if await takes(probe, name, value)}
+    probe.rejects = [name for name in DEFAULT_PARAMS if name not in accepted]
     if "max_tokens" in probe.rejects:
         probe.length = "max_completion_tokens" if await takes(probe, "max_completion_tokens", MAX_TOKENS) else ""
-        taken |= {probe.length: MAX_TOKENS} if probe.length else {}
-    probe.default_params = taken
+        accepted |= {probe.length: MAX_TOKENS} if probe.length else {}
+    probe.default_params = accepted
 
 
 async def takes(probe: Probe, name: str, value: int) -> bool:
@@ -212,8 +212,8 @@ async def gives_logprobs(probe: Probe) -> Finding:
 
 async def keeps_to_schema(probe: Probe) -> Finding:
     """Ask for an answer by a JSON schema."""
-    wanted = {"type": "json_schema", "json_schema": {"name": "colour", "strict": True, "schema": SCHEMA}}
-    answer = await probe.ask(COLOUR, response_format=wanted)
+    response_format = {"type": "json_schema", "json_schema": {"name": "colour", "strict": True, "schema": SCHEMA}}
+    answer = await probe.ask(COLOUR, response_format=response_format)
     return matches_schema(answer.text)
 
 
@@ -230,8 +230,11 @@ def matches_schema(text: object) -> Finding:
 
 async def keeps_to_lengths(probe: Probe) -> Finding:
     """Ask for a sentence by a JSON schema in which it has no room."""
-    wanted = {"type": "json_schema", "json_schema": {"name": "sentence", "strict": True, "schema": SHORT_SCHEMA}}
-    text = (await probe.ask(SENTENCE, response_format=wanted)).text
+    response_format = {
+        "type": "json_schema",
+        "json_schema": {"name": "sentence", "strict": True, "schema": SHORT_SCHEMA},
+    }
+    text = (await probe.ask(SENTENCE, response_format=response_format)).text
     try:
         value = json.loads(str(text))
     except ValueError:
@@ -269,8 +272,8 @@ async def honours_seed(probe: Probe) -> Finding:
 async def gives_several(probe: Probe) -> Finding:
     """Ask for two answers at once."""
     answer = await probe.ask(WORD, n=2)
-    given = len(answer.response["choices"])
-    return Finding(given == 2, "" if given == 2 else f"{given} answer where 2 were asked for")
+    count = len(answer.response["choices"])
+    return Finding(count == 2, "" if count == 2 else f"{count} answer where 2 were asked for")
 
 
 async def takes_batches(probe: Probe) -> Finding:

@@ -26,9 +26,9 @@ class Clock:
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
-        due = self.now() + seconds
+        wake_at = self.now() + seconds
         await self._sleep(seconds)
-        self._skipped += max(0.0, due - self.now())
+        self._skipped += max(0.0, wake_at - self.now())
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class RateLimiter:
 
     @property
     def free_places(self) -> int:
-        """How many more calls could be admitted at once."""
+        """The number of calls that could be admitted now."""
         return self.concurrency.allowed - self.in_flight - self.waiting
 
     def set_maximum(self, maximum: int) -> None:
@@ -66,9 +66,9 @@ class RateLimiter:
         self.concurrency.set_maximum(maximum)
         self._changed.set()
 
-    def hold(self, held: bool) -> None:
+    def hold(self, is_held: bool) -> None:
         """Admit no calls, or admit them again."""
-        self._held = held
+        self._held = is_held
         self._changed.set()
 
     def set_limits(self, requests_per_minute: float | None, tokens_per_minute: float | None) -> None:
@@ -103,9 +103,9 @@ class RateLimiter:
         finally:
             self.waiting -= 1
 
-    def release(self, places: int = 1) -> None:
+    def release(self, count: int = 1) -> None:
         """Release places."""
-        self.in_flight -= places
+        self.in_flight -= count
         self._changed.set()
 
     def record_success(self, permit: Permit) -> None:

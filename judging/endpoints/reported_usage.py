@@ -16,7 +16,7 @@ TICKS = Decimal(10_000_000_000)  # of a US dollar, in which xAI writes prices
 
 @dataclass(frozen=True)
 class ReportedUsage:
-    """Tokens and price of one call; `None` for anything that is not reported.
+    """Tokens and price of one call, or `None` for anything that is not reported.
 
     prompt_tokens : those from the cache included; 0 is a count of nothing, since no prompt is empty
     completion_tokens : everything that was written, reasoning included
@@ -31,15 +31,17 @@ class ReportedUsage:
 
 
 def read_usage(usage: object, *, is_empty: bool) -> ReportedUsage:
-    """Read the field `usage` of a completion; `is_empty`: its answer has no text, so that 0 written tokens are possible."""
+    """Read the field `usage` of a completion. `is_empty`: its answer has no text, so that 0 written tokens are possible."""
     if not isinstance(usage, dict):
         return ReportedUsage(None, None, 0, None)
     completion, reasoning = token_count(usage.get("completion_tokens")), reasoning_tokens_in(usage)
     cached, total = cached_tokens_in(usage), token_count(usage.get("total_tokens"))
     prompt = token_count(usage.get("prompt_tokens")) or None
-    beside = cached + (token_count(usage.get("cache_creation_input_tokens")) or 0)
-    if prompt is not None and (cached > prompt or (beside and total == prompt + (completion or 0) + beside)):
-        prompt += beside
+    cache_tokens = cached + (token_count(usage.get("cache_creation_input_tokens")) or 0)
+    if prompt is not None and (
+        cached > prompt or (cache_tokens and total == prompt + (completion or 0) + cache_tokens)
+    ):
+        prompt += cache_tokens
     written = completion
     if reasoning > (completion or 0):
         written = (completion or 0) + reasoning
@@ -78,7 +80,7 @@ def billed_in(usage: Mapping[str, Any]) -> Decimal | None:
 
 
 def amount(value: object) -> Decimal | None:
-    """Return a number that is not negative; `None` for anything else."""
+    """Return a number that is not negative, or `None` for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -89,7 +91,7 @@ def amount(value: object) -> Decimal | None:
 
 
 def token_count(value: object) -> int | None:
-    """Return a token count, also if it was sent as a string or a float; `None` for anything else."""
+    """Return a token count, also if it was sent as a string or a float, or `None` for anything else."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 11:
         value = int(value)
     if isinstance(value, float) and value.is_integer():

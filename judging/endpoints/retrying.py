@@ -17,7 +17,7 @@ from judging.endpoints.rate_limiter import Clock, RateLimiter, Sleep
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How often to retry, and after which pauses in seconds."""
+    """The number of retries, and their pauses in seconds."""
 
     attempts: int = 10
     first_pause: float = 1.0
@@ -66,7 +66,7 @@ class RetryingClient:
     async def complete(
         self, body: Mapping[str, Any], *, limiter: RateLimiter | None = None, tokens: float = 0.0
     ) -> ChatAnswer:
-        """Return the first answer; the caller has to release its place in the rate limiter once the answer is stored.
+        """Return the first answer. The caller has to release its place in the rate limiter once the answer is stored.
 
         Raises: CallFailed after the last attempt, or after one that was charged for; its place is then free again.
         """
@@ -116,10 +116,10 @@ class RetryingClient:
         return answer
 
     def _pause(self, state: RetryCallState) -> float:
-        wanted = wanted_pause(state)
-        if wanted is None:
+        pause = wanted_pause(state)
+        if pause is None:
             return self.policy.pause(state.attempt_number - 1, self.rng)
-        return wanted + self.policy.first_pause * self.rng.random() / 4
+        return pause + self.policy.first_pause * self.rng.random() / 4
 
     async def close(self) -> None:
         """Close the client."""

@@ -25,27 +25,27 @@ CHANGEABLE = (
 
 @transaction.atomic
 def add_endpoint(*, name: str, base_url: str, model: str, key_env: str = "", **more: Any) -> tuple[Endpoint, bool]:
-    """Store an endpoint, unless the same one exists; return it and whether it is new.
+    """Store an endpoint, unless the same one exists. Return it and whether it is new.
 
     more : any of `CHANGEABLE`; others keep the model's defaults, or the stored endpoint's values
     Raises: EndpointRefused; BadSettings for other settings under a used name, or a secret in place of a variable's name.
     """
     check_key_env(key_env)
-    wanted = {"base_url": base_url.rstrip("/"), "model": model, "key_env": key_env}
+    identity = {"base_url": base_url.rstrip("/"), "model": model, "key_env": key_env}
     check_settings(more)
     try:
-        check_host(wanted["base_url"])
+        check_host(identity["base_url"])
     except UnresolvedHost as error:
         # It may be set up without network access; every run checks the host again.
         log.warning("%s; it will be checked again before each run", error)
     existing = Endpoint.objects.select_for_update().filter(name=name).first()
     if existing is not None:
-        require_same(f"endpoint {name}", existing, wanted)
+        require_same(f"endpoint {name}", existing, identity)
         require_unchanged(existing, more)
         return existing, False
     if problem := short_name_problem(Endpoint, "name", name):
         raise BadSettings(problem)
-    endpoint = Endpoint(name=name, **wanted, **more)
+    endpoint = Endpoint(name=name, **identity, **more)
     validate(endpoint)
     endpoint.save()
     return endpoint, True
@@ -56,9 +56,9 @@ def require_unchanged(existing: Endpoint, limits: Mapping[str, Any]) -> None:
 
     Raises: BadSettings listing the differences.
     """
-    if found := differences(existing, limits, hidden=["headers"]):
+    if changed := differences(existing, limits, hidden=["headers"]):
         raise BadSettings(
-            f"endpoint {existing} exists with other settings: {'; '.join(found)}; to change these, update it"
+            f"endpoint {existing} exists with other settings: {'; '.join(changed)}; to change these, update it"
         )
 
 
@@ -81,7 +81,7 @@ def edit_endpoint(*, endpoint: Endpoint, **changes: Any) -> Endpoint:
 def update_endpoint(
     *, name: str, base_url: str | None = None, model: str | None = None, key_env: str | None = None, **changes: Any
 ) -> Endpoint:
-    """Change the endpoint of this name; a base URL, model or key variable that is given too must be the stored one.
+    """Change the endpoint of this name. A base URL, model or key variable that is given too must be the stored one.
 
     Raises: UnknownJudge; BadSettings
     """
@@ -94,7 +94,7 @@ def update_endpoint(
 
 
 def check_settings(changes: Mapping[str, Any]) -> None:
-    """Refuse settings that may not change, and secrets in headers; the forms check the values.
+    """Refuse settings that may not change, and secrets in headers. The forms check the values.
 
     Raises: BadSettings
     """
@@ -104,7 +104,7 @@ def check_settings(changes: Mapping[str, Any]) -> None:
 
 
 def check_host(base_url: object) -> None:
-    """Refuse a base URL that the settings don't allow; resolves the host each time, unless only the proxy can.
+    """Refuse a base URL that the settings don't allow. Resolves the host each time, unless only the proxy can.
 
     Raises: EndpointRefused
     """
@@ -122,6 +122,6 @@ def find_endpoint(name: str) -> Endpoint:
     """
     endpoint = Endpoint.objects.filter(name=name).first()
     if endpoint is None:
-        known = ", ".join(Endpoint.objects.values_list("name", flat=True)) or "none yet"
-        raise UnknownJudge(f"there is no endpoint {name}; there are: {known}")
+        names = ", ".join(Endpoint.objects.values_list("name", flat=True)) or "none yet"
+        raise UnknownJudge(f"there is no endpoint {name}; there are: {names}")
     return endpoint

@@ -14,7 +14,7 @@ from judging.models import Endpoint
 
 @task()
 def probe(endpoint_id: int) -> bool:
-    """Test an endpoint and store what it supports; returns whether it answers at all."""
+    """Test an endpoint and store what it supports. Return whether it answers at all."""
     # Web processes import this module to enqueue, and must not load the HTTP client of endpoints.
     from judging.endpoints.probing import probe_endpoint
 
@@ -26,7 +26,7 @@ MAX_TEST_TIME = timedelta(minutes=15)  # an older test has died with its worker
 
 @transaction.atomic
 def queue_test(*, endpoint: Endpoint) -> bool:
-    """Queue a test of an endpoint; False if one is queued or running."""
+    """Queue a test of an endpoint. Return False if one is queued or running."""
     Endpoint.objects.select_for_update().get(pk=endpoint.pk)
     if is_being_tested(endpoint):
         return False

@@ -76,10 +76,10 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
             proxy=self.proxy,
             timeout=aiohttp.ClientTimeout(total=timeout["read"], connect=timeout["connect"]),
         )
-        most = MAX_FILE if request.url.path.endswith(FILE_PATH) else MAX_ANSWER
+        limit = MAX_FILE if request.url.path.endswith(FILE_PATH) else MAX_ANSWER
         try:
             async with sent as answer:
-                content = await read_bounded(answer.content, most)
+                content = await read_bounded(answer.content, limit)
         except aiohttp.ConnectionTimeoutError:
             raise TransientFailure(f"no connection within {timeout['connect']:g} s", kind="no connection") from None
         headers = [(name, value) for name, value in answer.headers.items() if name.lower() not in DROPPED_HEADERS]
@@ -127,7 +127,7 @@ def parsed_url(url: str) -> httpx2.URL:
     return httpx2.URL(url)
 
 
-async def read_bounded(body: aiohttp.StreamReader, most: int) -> bytes:
+async def read_bounded(body: aiohttp.StreamReader, limit: int) -> bytes:
     """Read an answer to its end.
 
     Raises: RejectedCall if it has more than `most` bytes.
@@ -135,6 +135,6 @@ async def read_bounded(body: aiohttp.StreamReader, most: int) -> bytes:
     content = bytearray()
     while chunk := await body.readany():
         content += chunk
-        if len(content) > most:
-            raise RejectedCall(f"the answer is longer than {most // 2**20:,} MB")
+        if len(content) > limit:
+            raise RejectedCall(f"the answer is longer than {limit // 2**20:,} MB")
     return bytes(content)

@@ -24,15 +24,15 @@ LISTED = ("name", "model", "price_prompt", "price_completion", "currency", "test
 @login_required
 @require_safe
 def endpoints(request: HttpRequest) -> HttpResponse:
-    """List the endpoints: names, models, prices and what they support; addresses for site admins only."""
+    """List the endpoints: names, models, prices and what they support. Addresses for site admins only."""
     if not has_any_role(request.user, *READERS):
         raise PermissionDenied
     rows = [
         {
-            **{name: getattr(one, name) for name in LISTED},
-            "supports": [thing.label for thing in supported_by(one) if thing.works],
+            **{name: getattr(object_, name) for name in LISTED},
+            "supports": [thing.label for thing in supported_by(object_) if thing.works],
         }
-        for one in Endpoint.objects.all()
+        for object_ in Endpoint.objects.all()
     ]
     return TemplateResponse(request, "judging/endpoints/endpoints.html", {"endpoints": rows})
 
@@ -60,18 +60,18 @@ def new_endpoint(request: HttpRequest) -> HttpResponse:
 def endpoint(request: HttpRequest, endpoint_name: str) -> HttpResponse:
     """Show an endpoint and the results of its last test, and change its prices, limits and headers."""
     only_site_admins(request)
-    found = get_object_or_404(Endpoint, name=endpoint_name)
+    endpoint_row = get_object_or_404(Endpoint, name=endpoint_name)
     if request.method != "POST":
         if is_htmx(request):
-            return _tested(request, found)
-        return _page(request, found, LimitsForm.of(found))
+            return _tested(request, endpoint_row)
+        return _page(request, endpoint_row, LimitsForm.of(endpoint_row))
     form = LimitsForm(request.POST)
     if form.is_valid():
         with errors_on(form):
-            edit_endpoint(endpoint=found, **form.cleaned_data)
-            messages.success(request, f"Endpoint {found.name} is changed.")
-            return redirect("judging:endpoint", found.name)
-    return _page(request, found, form, status=422)
+            edit_endpoint(endpoint=endpoint_row, **form.cleaned_data)
+            messages.success(request, f"Endpoint {endpoint_row.name} is changed.")
+            return redirect("judging:endpoint", endpoint_row.name)
+    return _page(request, endpoint_row, form, status=422)
 
 
 @require_POST
@@ -79,11 +79,11 @@ def endpoint(request: HttpRequest, endpoint_name: str) -> HttpResponse:
 def test_endpoint(request: HttpRequest, endpoint_name: str) -> HttpResponse:
     """Queue a test of an endpoint."""
     only_site_admins(request)
-    found = get_object_or_404(Endpoint, name=endpoint_name)
-    queue_test(endpoint=found)
+    endpoint_row = get_object_or_404(Endpoint, name=endpoint_name)
+    queue_test(endpoint=endpoint_row)
     if is_htmx(request):
-        return _tested(request, found)
-    return redirect("judging:endpoint", found.name)
+        return _tested(request, endpoint_row)
+    return redirect("judging:endpoint", endpoint_row.name)
 
 
 def only_site_admins(request: HttpRequest) -> None:
@@ -92,14 +92,14 @@ def only_site_admins(request: HttpRequest) -> None:
         raise PermissionDenied
 
 
-def _page(request: HttpRequest, found: Endpoint, form: LimitsForm, *, status: int = 200) -> HttpResponse:
-    context = {**_test_of(found), "form": form, "judges": found.judges.order_by("name")}
+def _page(request: HttpRequest, endpoint_row: Endpoint, form: LimitsForm, *, status: int = 200) -> HttpResponse:
+    context = {**_test_of(endpoint_row), "form": form, "judges": endpoint_row.judges.order_by("name")}
     return TemplateResponse(request, "judging/endpoints/endpoint.html", context, status=status)
 
 
-def _tested(request: HttpRequest, found: Endpoint) -> HttpResponse:
-    return TemplateResponse(request, "judging/endpoints/endpoint.html#tested", _test_of(found))
+def _tested(request: HttpRequest, endpoint_row: Endpoint) -> HttpResponse:
+    return TemplateResponse(request, "judging/endpoints/endpoint.html#tested", _test_of(endpoint_row))
 
 
-def _test_of(found: Endpoint) -> dict[str, object]:
-    return {"endpoint": found, "supported": supported_by(found), "pending": is_being_tested(found)}
+def _test_of(endpoint_row: Endpoint) -> dict[str, object]:
+    return {"endpoint": endpoint_row, "supported": supported_by(endpoint_row), "pending": is_being_tested(endpoint_row)}

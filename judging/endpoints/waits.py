@@ -21,7 +21,7 @@ EPOCH = 1e9  # larger numbers are seconds since 1970, and still larger ones mill
 
 
 def wait_of(status: int, headers: Mapping[str, str], error: ErrorDetails) -> float | None:
-    """Return the seconds to wait before another call; `None` where the endpoint doesn't say.
+    """Return the seconds to wait before another call, or `None` where the endpoint doesn't say.
 
     Headers on limits come with other errors too, and tell nothing about these.
     """
@@ -37,7 +37,7 @@ def wait_of(status: int, headers: Mapping[str, str], error: ErrorDetails) -> flo
 
 
 def seconds_in(value: str) -> float | None:
-    """Return seconds from now: a number, a duration such as 7m12s, a time since 1970, or a date; `None` for anything else."""
+    """Return seconds from now for a number, a duration such as 7m12s, a Unix time or a date, else `None`."""
     if DURATION.fullmatch(value):
         return sum(float(number) * UNITS[unit] for number, unit in re.findall(PART, value))
     try:
@@ -68,12 +68,12 @@ def _milliseconds(value: str) -> float | None:
 
 
 def _in_message(message: str) -> float | None:
-    found = IN_MESSAGE.search(message)
-    return seconds_in(found["duration"] or found["seconds"]) if found else None
+    match = IN_MESSAGE.search(message)
+    return seconds_in(match["duration"] or match["seconds"]) if match else None
 
 
 def _until_reset(headers: Mapping[str, str]) -> float | None:
-    """Return when the exhausted limits are reset; of all limits if the headers don't say which are."""
+    """Return when the exhausted limits, or all if the headers don't say which, are reset."""
     resets = {
         name: seconds
         for name, value in headers.items()

@@ -38,7 +38,7 @@ def sample(
     on_progress: OnProgress = ignore_progress,
     make_client: MakeClient = retrying_client,
 ) -> SamplingTotals:
-    """Sample the texts of a run's system for all selected instances without any; return the totals. Repeating resumes it.
+    """Sample a run's texts for all selected instances without any. Return the totals. Repeating resumes it.
 
     totals : updated while sampling, so that they are known however it ends
     Raises: BadSettings for a cap that can't be enforced; JobBusy if another process samples them; RunStopped if it can't
@@ -84,14 +84,14 @@ class SamplingSession(BilledSession[GenerationRun]):
 
     def start_cases(self, limit: int) -> list[Case]:
         """Start the calls of the next instances."""
-        wanted = -(-limit // self.row.samples)
-        found = list(islice(self.instances, wanted))
-        self.exhausted = len(found) < wanted
-        self._ids.update((pk, instance_id) for pk, instance_id, _ in found)
-        return self.pool.add_cases([case_of(self.row, pk, source) for pk, _, source in found])
+        count = -(-limit // self.row.samples)
+        instances = list(islice(self.instances, count))
+        self.exhausted = len(instances) < count
+        self._ids.update((pk, instance_id) for pk, instance_id, _ in instances)
+        return self.pool.add_cases([case_of(self.row, pk, source) for pk, _, source in instances])
 
     def store(self, writes: PendingWrites) -> Exception | None:
-        """Store answers, and regularly the texts; an answer that is no text is stored like a refusal, and asked for again."""
+        """Store answers, and regularly the texts. An answer that is no text is stored like a refusal, and asked for again."""
         for stored in writes.answers:
             stored.refused = stored.refused or not is_text(self.row, stored.reply)
             self._useless = [*self._useless, stored.reply.text[-200:]] if stored.refused else []
@@ -121,5 +121,5 @@ class SamplingSession(BilledSession[GenerationRun]):
     def count_sharers(self, endpoint: Endpoint) -> int:
         """Count judge runs' workers and other sampling sessions."""
         fresh = timezone.now() - LEASE
-        others = GenerationRun.objects.filter(endpoint=endpoint, heartbeat_at__gte=fresh).exclude(pk=self.row.pk)
-        return super().count_sharers(endpoint) + others.count()
+        other_runs = GenerationRun.objects.filter(endpoint=endpoint, heartbeat_at__gte=fresh).exclude(pk=self.row.pk)
+        return super().count_sharers(endpoint) + other_runs.count()

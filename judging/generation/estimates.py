@@ -23,7 +23,7 @@ ON_A_PAGE = 1000  # instances in a page's dry run
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationEstimate(CallsEstimate):
-    """What a session would take, if every call succeeds at the first attempt.
+    """The expected usage of a session without retries.
 
     instances     : counts of the selected ones
     looked_at     : instances in the dry run, from which the figures are scaled to all open ones
@@ -47,7 +47,7 @@ class GenerationEstimate(CallsEstimate):
 
 
 def estimate_generating(
-    run: GenerationRun, selection: InstanceSelection, *, most: int | None = None
+    run: GenerationRun, selection: InstanceSelection, *, limit: int | None = None
 ) -> GenerationEstimate:
     """Estimate a run, which need not be stored, by a dry run.
 
@@ -55,19 +55,19 @@ def estimate_generating(
     """
     counts = count_instances(run.study, run.name, selection)
     pool, looked_at = DryPool(SampleRequests(run)), 0
-    instances = islice(open_instances(run.study, run.name, selection), most)
+    instances = islice(open_instances(run.study, run.name, selection), limit)
     while chunk := list(islice(instances, CHUNK)):
         looked_at += len(chunk)
         pool.dry_run(case_of(run, pk, source) for pk, _, source in chunk)
     scale = counts.open / looked_at if looked_at else 0.0
     answer, learned = answer_tokens(run)
-    found = estimates_by_kind(pool.found.values(), LearnedSizes(answers={KIND: answer}), scale=scale)
-    sums = sums_of(found)
+    estimates = estimates_by_kind(pool.found.values(), LearnedSizes(answers={KIND: answer}), scale=scale)
+    sums = sums_of(estimates)
     return GenerationEstimate(
         instances=counts,
         samples=run.samples,
         **sums,
-        kinds=found,
+        kinds=estimates,
         cost=cost_of(run.endpoint, sums["prompt_tokens"], sums["completion_tokens"]),
         currency=run.endpoint.currency,
         looked_at=looked_at,
@@ -81,8 +81,8 @@ def answer_tokens(run: GenerationRun) -> tuple[int, bool]:
     runs = GenerationRun.objects.filter(base_url=run.base_url, model=run.model, calls__gt=0).exclude(
         completion_tokens=None
     )
-    known = runs.filter(study=run.study, name=run.name).first() or runs.order_by("-pk").first()
-    if known is not None and known.completion_tokens is not None:
-        return max(1, round(known.completion_tokens / known.calls)), True
+    earlier = runs.filter(study=run.study, name=run.name).first() or runs.order_by("-pk").first()
+    if earlier is not None and earlier.completion_tokens is not None:
+        return max(1, round(earlier.completion_tokens / earlier.calls)), True
     limits = [run.params[name] for name in LENGTH_FIELDS if isinstance(run.params.get(name), int)]
     return min([FALLBACK_ANSWER_TOKENS, *limits]), False

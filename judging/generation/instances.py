@@ -15,7 +15,7 @@ CHUNK = 200
 
 @dataclass(frozen=True)
 class InstanceSelection:
-    """All instances, those of a data set, or some by id; `limit`: at most so many this time."""
+    """All instances, those of a data set, or some by id. `limit`: at most so many this time."""
 
     dataset: str = ""
     instances: tuple[str, ...] = ()
@@ -44,38 +44,38 @@ def check_selection(study: Study, selection: InstanceSelection) -> None:
         raise UnknownName(
             f"study {study.slug} has no data set {selection.dataset}; it has: {', '.join(names[:20]) or 'none yet'}"
         )
-    wanted = list(dict.fromkeys(selection.instances))
-    known: set[str] = set()
-    for part in chunked(wanted):
-        known.update(study.instances.filter(instance_id__in=part).order_by().values_list("instance_id", flat=True))
-    if unknown := [one for one in wanted if one not in known]:
+    requested = list(dict.fromkeys(selection.instances))
+    existing: set[str] = set()
+    for part in chunked(requested):
+        existing.update(study.instances.filter(instance_id__in=part).order_by().values_list("instance_id", flat=True))
+    if unknown := [item for item in requested if item not in existing]:
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
         raise UnknownName(f"study {study.slug} has no instance {', '.join(unknown[:5])}{more}")
 
 
 def count_instances(study: Study, name: str, selection: InstanceSelection) -> InstanceCounts:
     """Count the selected instances by state."""
-    chosen = there = empty = 0
+    selected = existing = empty = 0
     for part in _parts_of(_chosen(study, selection), selection):
-        chosen += part.count()
-        there += part.filter(_has(name)).count()
+        selected += part.count()
+        existing += part.filter(_has(name)).count()
         empty += part.exclude(_has(name)).filter(source="").count()
-    still = chosen - there - empty
-    return InstanceCounts(chosen, there, empty, still if selection.limit is None else min(still, selection.limit))
+    still = selected - existing - empty
+    return InstanceCounts(selected, existing, empty, still if selection.limit is None else min(still, selection.limit))
 
 
 def open_instances(study: Study, name: str, selection: InstanceSelection) -> Iterator[tuple[int, str, str]]:
     """Yield primary key, id and source of the instances without texts of the system, in the study's order."""
-    left = selection.limit
-    wanted = frozenset(selection.instances)
+    remaining = selection.limit
+    requested = frozenset(selection.instances)
     last = -1
     rows = _chosen(study, selection).exclude(_has(name)).exclude(source="").order_by("position")
-    while left is None or left > 0:
+    while remaining is None or remaining > 0:
         chunk = list(rows.filter(position__gt=last).values_list("position", "pk", "instance_id", "source")[:CHUNK])
         for position, pk, instance_id, source in chunk:
             last = position
-            if (not wanted or instance_id in wanted) and (left is None or left > 0):
-                left = None if left is None else left - 1
+            if (not requested or instance_id in requested) and (remaining is None or remaining > 0):
+                remaining = None if remaining is None else remaining - 1
                 yield pk, instance_id, source
         if len(chunk) < CHUNK:
             return

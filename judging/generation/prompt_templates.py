@@ -66,12 +66,12 @@ def _load(version: str) -> Wording:
 
 
 def own_template(text: str, name: str = "own") -> Wording:
-    """Return a researcher's own template; its version is its hash.
+    """Return a researcher's own template. Its version is its hash.
 
     Raises: BadSettings if it can't be filled.
     """
-    kept = clean_template(text.replace("\r\n", "\n"), name)
-    return Wording(f"{name[:80]} sha256:{sha256(kept.encode()).hexdigest()[:12]}", kept)
+    template_text = clean_template(text.replace("\r\n", "\n"), name)
+    return Wording(f"{name[:80]} sha256:{sha256(template_text.encode()).hexdigest()[:12]}", template_text)
 
 
 def clean_template(text: str, name: str) -> str:
@@ -79,15 +79,15 @@ def clean_template(text: str, name: str) -> str:
 
     Raises: BadSettings
     """
-    kept = text.strip()
-    if problem := text_problem(kept, f"template {name}", longest=LONGEST):
+    template_text = text.strip()
+    if problem := text_problem(template_text, f"template {name}", longest=LONGEST):
         raise BadSettings(problem.text)
-    template = Template(kept)
+    template = Template(template_text)
     if not template.is_valid():
         raise BadSettings(f"template {name} holds a lone dollar sign; write $$ for one")
-    found = set(template.get_identifiers())
-    if SOURCE not in found:
+    identifiers = set(template.get_identifiers())
+    if SOURCE not in identifiers:
         raise BadSettings(f"template {name} lacks $source, which stands for the source text")
-    if odd := sorted(found - {SOURCE}):
+    if odd := sorted(identifiers - {SOURCE}):
         raise BadSettings(f"template {name} may only hold $source, not ${', $'.join(odd)}; write $$ for a dollar sign")
-    return kept
+    return template_text

@@ -1,4 +1,4 @@
-"""How the texts of a system were sampled, as far as systems that differ by their temperature are compared."""
+"""The sampling of a system's texts, for comparisons between temperatures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ class SampledAt:
     @classmethod
     def of(cls, run: Mapping[str, Any]) -> "SampledAt":
         """Read it from the fields of a generation run."""
-        others = {name: value for name, value in run["params"].items() if name not in ("temperature", "seed")}
-        settings = (run["base_url"], run["model"], run["template"], run["system_prompt"], repr(sorted(others.items())))
+        params = {name: value for name, value in run["params"].items() if name not in ("temperature", "seed")}
+        settings = (run["base_url"], run["model"], run["template"], run["system_prompt"], repr(sorted(params.items())))
         return cls(run["name"], run["model"], run["temperature"], settings)
 
 

@@ -22,7 +22,7 @@ DECLINES = re.compile(
 
 @dataclass(frozen=True)
 class SampledText:
-    """One sampled text; `cut`: it ended at the length limit."""
+    """One sampled text. `cut`: it ended at the length limit."""
 
     text: str
     cut: bool

@@ -49,7 +49,7 @@ SETTING_FIELDS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Sampling:
-    """Sampling settings; `None` leaves a value to the endpoint.
+    """Sampling settings, or `None` leaves a value to the endpoint.
 
     params : further parameters, sent with each call; null leaves one out, the seed too
     keep_refusals : store refusals in words as texts
@@ -94,7 +94,7 @@ class Sampling:
 
     @property
     def sent(self) -> dict[str, Any]:
-        """The parameters of each call; those that are `None` are left out."""
+        """The parameters of each call. Those that are `None` are left out."""
         own = {name: getattr(self, name) for name in OWN_OPTIONS if getattr(self, name) is not None}
         return {**own, **self.params}
 
@@ -110,7 +110,7 @@ def _sendable(value: Any) -> bool:
 
 
 class SampleRequests(Requests):
-    """Makes the requests of a run; each draw has its own seed and cache key."""
+    """Makes the requests of a run. Each draw has its own seed and cache key."""
 
     def __init__(self, run: GenerationRun) -> None:
         self.base_url = run.base_url
@@ -147,24 +147,24 @@ def is_text(run: GenerationRun, reply: Reply) -> bool:
 
 
 def build_run(study: Study, name: str, sampling: Sampling, *, by: str = "") -> GenerationRun:
-    """Return the run with these settings, the stored one if it exists; stores nothing.
+    """Return the run with these settings, the stored one if it exists. Stores nothing.
 
     Raises: BadSettings for invalid settings, or if the study has other texts of a system of this name.
     """
     sampling.check()
     if problem := text_problem(name, "the system's name", longest=LONGEST_SYSTEM):
         raise BadSettings(problem.text)
-    wanted = _made(study, name, sampling, by)
-    known = GenerationRun.objects.filter(study=study, name=name).first()
-    if known is not None and known.settings_key == wanted.settings_key:
-        return known
+    run = _made(study, name, sampling, by)
+    existing = GenerationRun.objects.filter(study=study, name=name).first()
+    if existing is not None and existing.settings_key == run.settings_key:
+        return existing
     if Generation.objects.filter(system__study=study, system__name=name).exists():
-        raise BadSettings(_name_taken(known, wanted))
-    if known is not None:
-        wanted.pk = known.pk  # it has no texts: replace its settings
-        for kept in ("calls", "cached", "prompt_tokens", "completion_tokens", "cost", "longest", "created_at"):
-            setattr(wanted, kept, getattr(known, kept))
-    return wanted
+        raise BadSettings(_name_taken(existing, run))
+    if existing is not None:
+        run.pk = existing.pk  # it has no texts: replace its settings
+        for field in ("calls", "cached", "prompt_tokens", "completion_tokens", "cost", "longest", "created_at"):
+            setattr(run, field, getattr(existing, field))
+    return run
 
 
 @transaction.atomic
@@ -198,7 +198,7 @@ def start_generating(
 
 @transaction.atomic
 def queue_generating(study: Study, name: str, sampling: Sampling, *, selection: InstanceSelection, **more: Any) -> bool:
-    """Queue the sampling of a system's texts; False if that is queued or running. `more`: as for `start_generating`.
+    """Queue the sampling of a system's texts, or False if that is queued or running. `more`: as for `start_generating`.
 
     Raises: as `start_generating`; BadSettings if there is nothing to sample
     """
@@ -229,31 +229,31 @@ def _made(study: Study, name: str, sampling: Sampling, by: str) -> GenerationRun
         currency=sampling.endpoint.currency,
         software_version=VERSION,
     )
-    told = json.dumps([getattr(run, part) for part in SETTING_FIELDS], sort_keys=True)
-    run.settings_key = sha256(told.encode()).hexdigest()
+    settings_text = json.dumps([getattr(run, part) for part in SETTING_FIELDS], sort_keys=True)
+    run.settings_key = sha256(settings_text.encode()).hexdigest()
     return run
 
 
-def _name_taken(known: GenerationRun | None, wanted: GenerationRun) -> str:
+def _name_taken(existing: GenerationRun | None, run: GenerationRun) -> str:
     """Say why a system's name can't be used."""
-    if known is None:
-        return f"system {wanted.name} has texts that were not sampled here: choose another system name"
+    if existing is None:
+        return f"system {run.name} has texts that were not sampled here: choose another system name"
     short = {"template": "template_version"}
-    told = []
+    differences = []
     for part, called in SETTING_FIELDS.items():
-        before, after = getattr(known, part), getattr(wanted, part)
+        before, after = getattr(existing, part), getattr(run, part)
         if before == after:
             continue
         if part == "params":
             names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
-            told += [f"{one} {_written(before.get(one))}, not {_written(after.get(one))}" for one in names]
+            differences += [f"{name} {_written(before.get(name))}, not {_written(after.get(name))}" for name in names]
         elif part == "system_prompt":
-            told.append(f"another {called}")
+            differences.append(f"another {called}")
         else:
-            shown = short.get(part, part)
-            told.append(f"{called} {getattr(known, shown)}, not {getattr(wanted, shown)}")
+            label = short.get(part, part)
+            differences.append(f"{called} {getattr(existing, label)}, not {getattr(run, label)}")
     return (
-        f"system {wanted.name} has texts that were sampled with other settings ({'; '.join(told)}): "
+        f"system {run.name} has texts that were sampled with other settings ({'; '.join(differences)}): "
         "choose another system name, one for each model and setting"
     )
 
@@ -262,8 +262,8 @@ def _written(value: Any) -> str:
     return "left out" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def left_out_lines(run: GenerationRun, most: int = 20) -> Sequence[str]:
+def left_out_lines(run: GenerationRun, limit: int = 20) -> Sequence[str]:
     """List the instances that the last session left out, with the reasons."""
-    lines = [f"{one['instance']}: {one['why']}" for one in run.left_out[:most]]
+    lines = [f"{item['instance']}: {item['why']}" for item in run.left_out[:limit]]
     more = run.left_out_count - len(lines)
     return [*lines, f"and {more:,} more"] if more > 0 else lines

@@ -50,7 +50,7 @@ class SamplingTotals:
 
 @dataclass(frozen=True)
 class SampledInstance:
-    """An instance whose calls have all ended; `why`: the reason why it can't be stored, empty if it can."""
+    """An instance whose calls have all ended. `why`: the reason why it can't be stored, empty if it can."""
 
     pk: int
     texts: Sequence[SampledText]
@@ -80,25 +80,25 @@ def store_texts(
     bill: Callable[[GenerationRun], None],
     longest: int | None = None,
 ) -> None:
-    """Store the texts of complete instances, given by id, and the usage; record the others as left out."""
-    whole = {one.pk: one for one in ended.values() if not one.why}
-    lost = {instance_id: one.why for instance_id, one in ended.items() if one.why}
+    """Store the texts of complete instances, given by id, and the usage. Record the others as left out."""
+    complete = {item.pk: item for item in ended.values() if not item.why}
+    lost = {instance_id: item.why for instance_id, item in ended.items() if item.why}
     with transaction.atomic():
         row = GenerationRun.objects.select_for_update().get(pk=run.pk)
         if row.settings_key != run.settings_key:
             raise RunStopped(reason("system_changed", system=run.name))
-        texts = {pk: [drawn.text for drawn in one.texts] for pk, one in whole.items()}
+        texts = {pk: [drawn.text for drawn in item.texts] for pk, item in complete.items()}
         stored = store_generations(study=run.study, system=run.name, texts=texts, name=run.name) if texts else set()
-        cut = sum(drawn.cut for pk in stored for drawn in whole[pk].texts)
+        cut = sum(drawn.cut for pk in stored for drawn in complete[pk].texts)
         bill(row)
         row.longest = max(filter(None, (row.longest, longest)), default=None)
         row.cut += cut
         free_places = max(0, NAMED - len(row.left_out))
-        row.left_out += [{"instance": one, "why": why} for one, why in list(lost.items())[:free_places]]
+        row.left_out += [{"instance": item, "why": why} for item, why in list(lost.items())[:free_places]]
         row.left_out_count += len(lost)
         row.save()
     totals.stored += len(stored)
     totals.texts += len(stored) * run.samples
-    totals.there += len(whole) - len(stored)
+    totals.there += len(complete) - len(stored)
     totals.cut += cut
     totals.left_out |= lost

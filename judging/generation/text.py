@@ -12,8 +12,8 @@ from judging.models import GenerationRun
 def summary(run: GenerationRun, counts: InstanceCounts, totals: SamplingTotals) -> str:
     """Format the outcome as one line."""
     parts = [f"{totals.stored:,} instances got {run.samples} texts each"]
-    if there := counts.there + totals.there:
-        parts.append(f"{there:,} unchanged")
+    if existing := counts.there + totals.there:
+        parts.append(f"{existing:,} unchanged")
     if totals.left_out:
         parts.append(f"{len(totals.left_out):,} left out")
     if counts.without_source:
@@ -30,20 +30,20 @@ def run_summary(run: GenerationRun, instances: int) -> str:
     return f"{instances:,} instances have its texts; calls {run.calls:,}{cost}"
 
 
-def estimate_lines(found: GenerationEstimate, cap: Decimal | None) -> list[str]:
-    """Format an estimate; one above the cap says so."""
-    counts = found.instances
+def estimate_lines(estimate: GenerationEstimate, cap: Decimal | None) -> list[str]:
+    """Format an estimate. One above the cap says so."""
+    counts = estimate.instances
     lines = [
         f"instances: {counts.chosen:,} chosen, {counts.there:,} have such texts, {counts.without_source:,} have no "
         f"source; {counts.open:,} to ask about",
-        f"calls: {found.calls:,}; answers already there: {found.cached:,}",
+        f"calls: {estimate.calls:,}; answers already there: {estimate.cached:,}",
     ]
-    if not found.calls:
+    if not estimate.calls:
         return lines
-    how = "as texts so far" if found.learned else "a guess"
+    how = "as texts so far" if estimate.learned else "a guess"
     return [
         *lines,
-        f"tokens: about {found.prompt_tokens:,} sent (by the number of characters) and {found.completion_tokens:,} "
-        f"written ({found.answer_tokens:,} a text, {how})",
-        cost_line(found.cost, found.currency, total=found.cost, cap=cap),
+        f"tokens: about {estimate.prompt_tokens:,} sent (by the number of characters) and {estimate.completion_tokens:,} "
+        f"written ({estimate.answer_tokens:,} a text, {how})",
+        cost_line(estimate.cost, estimate.currency, total=estimate.cost, cap=cap),
     ]

@@ -43,20 +43,20 @@ def generate(request: HttpRequest, study: Study) -> HttpResponse:
 
 @study_view(*READERS, methods=POST)
 def estimate(request: HttpRequest, study: Study) -> HttpResponse:
-    """Estimate the sampling, and offer to start it; no call is made and nothing is stored."""
-    form, found = GenerateForm(request.POST, study=study), None
+    """Estimate the sampling, and offer to start it. No call is made and nothing is stored."""
+    form, estimated = GenerateForm(request.POST, study=study), None
     if form.is_valid():
-        chosen = form.cleaned_data
+        cleaned = form.cleaned_data
         with errors_on(form, (AnnotationError,)):
-            check_cap(chosen["max_cost"], chosen["sampling"].endpoint)
-            check_selection(study, chosen["selection"])
-            run = build_run(study, chosen["system"], chosen["sampling"])
-            found = estimate_generating(run, chosen["selection"], most=ON_A_PAGE)
-    status = 200 if found else 422
+            check_cap(cleaned["max_cost"], cleaned["sampling"].endpoint)
+            check_selection(study, cleaned["selection"])
+            run = build_run(study, cleaned["system"], cleaned["sampling"])
+            estimated = estimate_generating(run, cleaned["selection"], limit=ON_A_PAGE)
+    status = 200 if estimated else 422
     if is_htmx(request):
-        context = {"study": study, "form": form, "estimate": found}
+        context = {"study": study, "form": form, "estimate": estimated}
         return TemplateResponse(request, "judging/generation/generate.html#start", context, status=status)
-    return _page(request, study, form, found, status=status)
+    return _page(request, study, form, estimated, status=status)
 
 
 @study_view(*READERS, methods=POST)
@@ -65,9 +65,9 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
     form = GenerateForm(request.POST, study=study)
     if form.is_valid():
         system, sampling = form.cleaned_data["system"], form.cleaned_data["sampling"]
-        chosen = {name: form.cleaned_data[name] for name in ("selection", "in_flight", "max_cost")}
+        settings = {name: form.cleaned_data[name] for name in ("selection", "in_flight", "max_cost")}
         with errors_on(form, (AnnotationError,)):
-            if not queue_generating(study, system, sampling, by=account_of(request).username, **chosen):
+            if not queue_generating(study, system, sampling, by=account_of(request).username, **settings):
                 messages.info(request, "A worker is working on it already.")
             return redirect("judging:generate", study.slug)
     return _page(request, study, form, status=422)
@@ -95,14 +95,14 @@ def _page(
     request: HttpRequest,
     study: Study,
     form: GenerateForm,
-    found: GenerationEstimate | None = None,
+    estimated: GenerationEstimate | None = None,
     *,
     status: int = 200,
 ) -> HttpResponse:
     context: dict[str, Any] = {
         "study": study,
         "form": form,
-        "estimate": found,
+        "estimate": estimated,
         "templates": [find_template(name) for name in TEMPLATES],
         **_systems(study),
     }

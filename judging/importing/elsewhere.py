@@ -36,7 +36,7 @@ def import_elsewhere(
     mapping: FieldMapping = NOTHING,
     **settings: Any,
 ) -> tuple[Study, str]:
-    """Import a file of comparisons, whole or not at all; return the study, and one line on what was added with a line for each notice.
+    """Import a file of comparisons, whole or not at all. Return the study, and one line on what was added with a line for each notice.
 
     kind    : of READERS; options: its reader's
     mapping : see `annotation.core.files.mapping`
@@ -57,7 +57,7 @@ def import_elsewhere(
     added = {"instance": stored.added, "rating": ratings.added, "judgment": judged}
     if not any(added.values()):
         return study, f"{name}: nothing new; everything in it is in study {study.slug} already"
-    parts = ", ".join(number_of(count, what) for what, count in added.items() if count)
+    parts = ", ".join(number_of(count, subject) for subject, count in added.items() if count)
     return study, with_notices(f"{name}: {parts} added (study {study.slug})", (*stored.notices, *ratings.notices))
 
 
@@ -73,22 +73,22 @@ def import_upload(
 
 def _judgments(comparisons: Iterable[Comparison]) -> Iterator[dict[str, Any]]:
     """Yield the judgments among comparisons as rows of an export."""
-    for one in comparisons:
-        if not one.by_judge:
+    for comparison in comparisons:
+        if not comparison.by_judge:
             continue
-        a = one.system_a or one.systems[0]
-        turned = a != one.systems[0]
-        p_b = one.p_second if not turned or one.p_second is None else 1 - one.p_second
+        a = comparison.system_a or comparison.systems[0]
+        turned = a != comparison.systems[0]
+        p_b = comparison.p_second if not turned or comparison.p_second is None else 1 - comparison.p_second
         yield {
-            "instance_id": one.instance_id,
-            "pair_index": one.index,
+            "instance_id": comparison.instance_id,
+            "pair_index": comparison.index,
             "system_a": a,
-            "system_b": one.systems[0] if turned else one.systems[1],
-            "judge": one.rater,
+            "system_b": comparison.systems[0] if turned else comparison.systems[1],
+            "judge": comparison.rater,
             "order": "ba" if turned else "ab",
-            "repeat": one.repeat,
-            "status": "unparsed" if one.verdict is None else "parsed",
-            "verdict": None if one.verdict is None else -one.verdict if turned else one.verdict,
+            "repeat": comparison.repeat,
+            "status": "unparsed" if comparison.verdict is None else "parsed",
+            "verdict": None if comparison.verdict is None else -comparison.verdict if turned else comparison.verdict,
             "p_b": p_b,
-            "rated_at": one.rated_at.isoformat() if one.rated_at else None,
+            "rated_at": comparison.rated_at.isoformat() if comparison.rated_at else None,
         }

@@ -80,14 +80,14 @@ def judge_name(label: str) -> str:
 
 
 class JudgmentFields(RecordFields):
-    """The fields of one judgment; white space around a text does not count."""
+    """The fields of one judgment. White space around a text does not count."""
 
     def __init__(self, line: int, record: dict[str, Any]) -> None:
         super().__init__(record)
         self.line = line
 
     def text(self, field: str, *, longest: int | None = LONGEST) -> str:
-        """Return a text, or that of a number; empty where there is none."""
+        """Return a text, or that of a number, or an empty string where there is none."""
         value = self.record.get(field)
         if value is None:
             return ""
@@ -97,11 +97,11 @@ class JudgmentFields(RecordFields):
             return ""
         return trim(str(value))
 
-    def whole(self, field: str, *, most: int = MOST_TOKENS, is_needed: bool = False) -> int | None:
+    def whole(self, field: str, *, maximum: int = MOST_TOKENS, is_needed: bool = False) -> int | None:
         """Return a whole number from 0 to `most`, or None where there is none."""
         if is_needed and not self.needed(field):
             return None
-        return super().whole(field, most=most)
+        return super().whole(field, maximum=maximum)
 
     def judge(self, label: str) -> str:
         """Return the file's label of the judge, if a slug can be made from it."""

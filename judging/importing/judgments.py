@@ -55,8 +55,8 @@ def parse_judgments(data: bytes, name: str, judge: str = "", mapping: FieldMappi
         lines.refuse(name, [BadLine(1, refusal("judges_named"))])
     needed: tuple[str, ...] = columns.NEEDED if is_long else TABLE if is_table else VOTES if is_votes else PLAIN
     long = (*columns.JUDGMENT_COLUMNS, columns.QUESTION)
-    known: tuple[str, ...] = long if is_long else TABLE if is_table else PLAIN + OPTIONAL
-    known = (*VOTES, "id", "judge") if is_votes else known
+    fields: tuple[str, ...] = long if is_long else TABLE if is_table else PLAIN + OPTIONAL
+    fields = (*VOTES, "id", "judge") if is_votes else fields
     lines.refuse(
         name, [BadLine(1, refusal("missing_column", column=column)) for column in needed if column not in header]
     )
@@ -68,21 +68,21 @@ def parse_judgments(data: bytes, name: str, judge: str = "", mapping: FieldMappi
             continue
         cells = (LongFields if is_long else JudgmentFields)(number, record)
         if is_table:
-            made = _table_rows(cells)
+            derived = _table_rows(cells)
         elif is_votes:
-            made = [_vote(cells, judge)]
+            derived = [_vote(cells, judge)]
         else:
-            made = [cells.row() if isinstance(cells, LongFields) else _plain(cells)]
+            derived = [cells.row() if isinstance(cells, LongFields) else _plain(cells)]
         bad.extend(BadLine(number, problem) for problem in cells.problems)
-        rows.extend(made if not cells.problems else [])
+        rows.extend(derived if not cells.problems else [])
     if not rows and not bad:
         bad.append(BadLine(1, refusal("no_rows", what="judgments")))
     rows = latest(rows) if is_long else rows
-    return JudgmentFile(rows, bad, [column for column in header if column not in known])
+    return JudgmentFile(rows, bad, [column for column in header if column not in fields])
 
 
 def _records(data: bytes, mapping: FieldMapping) -> tuple[list[str], Iterator[Record], list[BadLine]]:
-    """Read CSV or JSON; the header of JSON, and of what is mapped, is every field that occurs."""
+    """Read CSV or JSON. The header of JSON, and of what is mapped, is every field that occurs."""
     if not (mapping or lines.is_json(data)):
         header, records, bad = lines.read_csv(data)
         if set(header) >= set(columns.NEEDED):  # exports prefix formulas with an apostrophe
@@ -133,7 +133,7 @@ def _vote(cells: JudgmentFields, judge: str) -> JudgmentRow:
 
 def _table_rows(cells: JudgmentFields) -> list[JudgmentRow]:
     """Return a row's two presentations: the first output shown first, and swapped."""
-    place = PairReference(subset=cells.needed("subset"), idx=cells.whole("idx", is_needed=True), pair=0)
+    reference = PairReference(subset=cells.needed("subset"), idx=cells.whole("idx", is_needed=True), pair=0)
     judge = cells.judge(f"{cells.needed('llm')}-{cells.needed('strategy')}")
     gold = WINNERS.get(cells.one_of("label", ("1", "2")))
     verdicts = {
@@ -141,6 +141,6 @@ def _table_rows(cells: JudgmentFields) -> list[JudgmentRow]:
         Judgment.Order.BA: cells.one_of("winner_swap", WINNERS),
     }
     return [
-        JudgmentRow(cells.line, place, judge, str(order), WINNERS.get(winner), gold)
+        JudgmentRow(cells.line, reference, judge, str(order), WINNERS.get(winner), gold)
         for order, winner in verdicts.items()
     ]

@@ -21,7 +21,7 @@ class LongFields(JudgmentFields):
     """The fields of one exported row."""
 
     def row(self) -> JudgmentRow:
-        """Parse the row; columns about the exporting installation are ignored."""
+        """Parse the row. Columns about the exporting installation are ignored."""
         row = JudgmentRow(
             number=self.line,
             place=PairReference(
@@ -42,10 +42,10 @@ class LongFields(JudgmentFields):
             repeat=self.whole("repeat") or 0,
             negated=self.one_of("negated", ("", "false", "true")) == "true",
             reason=self.verbatim("reason"),
-            p_b=self.number("p_b", least=0, most=1, kind="a number from 0 to 1"),
+            p_b=self.number("p_b", minimum=0, maximum=1, kind="a number from 0 to 1"),
             score_a=self.number("score_a"),
             score_b=self.number("score_b"),
-            token_mass=self.number("token_mass", least=0, most=1, kind="a number from 0 to 1"),
+            token_mass=self.number("token_mass", minimum=0, maximum=1, kind="a number from 0 to 1"),
             cost=self.money("cost"),
             prompt_version=self.text("prompt_version", longest=_LONGEST_VERSION),
             judged_at=self.moment("rated_at"),
@@ -71,21 +71,21 @@ class LongFields(JudgmentFields):
 
     def money(self, field: str) -> Decimal | None:
         """Read an amount, to the eight decimals that are stored."""
-        number = self.number(field, least=0, most=_MOST_COST, kind=f"an amount from 0 to {_MOST_COST:,}")
+        number = self.number(field, minimum=0, maximum=_MOST_COST, kind=f"an amount from 0 to {_MOST_COST:,}")
         return None if number is None else Decimal(str(number)).quantize(Decimal("1e-8"))
 
 
 def latest(rows: Iterable[JudgmentRow]) -> list[JudgmentRow]:
     """Keep the latest outcome of each presentation, as findings do."""
-    kept: dict[tuple[object, ...], JudgmentRow] = {}
-    again: list[JudgmentRow] = []
+    latest_rows: dict[tuple[object, ...], JudgmentRow] = {}
+    repeated: list[JudgmentRow] = []
     for row in rows:
         key = (row.judge, row.place, row.order, row.repeat, row.negated, row.question)
-        before = kept.get(key)
+        before = latest_rows.get(key)
         if before and before.judged_at and row.judged_at and before.judged_at != row.judged_at:
-            kept[key] = row if row.judged_at > before.judged_at else before
+            latest_rows[key] = row if row.judged_at > before.judged_at else before
         elif before:
-            again.append(row)  # a duplicate, to be refused
+            repeated.append(row)  # a duplicate, to be refused
         else:
-            kept[key] = row
-    return [*kept.values(), *again]
+            latest_rows[key] = row
+    return [*latest_rows.values(), *repeated]

@@ -66,78 +66,90 @@ class Resolver:
     def resolve(self, rows: Sequence[JudgmentRow]) -> tuple[list[ResolvedRow], list[BadLine]]:
         """Return the rows with their pairs, and the lines whose pair is unknown or a duplicate."""
         self._read_subsets({row.place.subset for row in rows if row.place.subset})
-        wanted = {self._instance(row.place)[0] for row in rows}
-        self._read_candidates(sorted(instance for instance in wanted if instance))
-        found: list[ResolvedRow] = []
+        instances = {self._instance(row.place)[0] for row in rows}
+        self._read_candidates(sorted(instance for instance in instances if instance))
+        results: list[ResolvedRow] = []
         bad: dict[BadLine, None] = {}  # each once: two rows of one line may have the same problem
         first_seen: dict[tuple[object, ...], int] = {}
         for row in rows:
             if len(bad) >= MOST_BAD_LINES:
                 break
-            one = self._found(row)
-            if isinstance(one, Reason):
-                bad[BadLine(row.number, one)] = None
-            elif one.key in first_seen:
-                said = refusal(
-                    "judged_before", place=str(row.place), order=row.order, judge=row.judge, line=first_seen[one.key]
+            candidate = self._found(row)
+            if isinstance(candidate, Reason):
+                bad[BadLine(row.number, candidate)] = None
+            elif candidate.key in first_seen:
+                reason = refusal(
+                    "judged_before",
+                    place=str(row.place),
+                    order=row.order,
+                    judge=row.judge,
+                    line=first_seen[candidate.key],
                 )
-                bad[BadLine(row.number, said)] = None
+                bad[BadLine(row.number, reason)] = None
             else:
-                first_seen[one.key] = row.number
-                found.append(one)
-        return found, list(bad)
+                first_seen[candidate.key] = row.number
+                results.append(candidate)
+        return results, list(bad)
 
     def _found(self, row: JudgmentRow) -> "ResolvedRow | Reason":
         """Return the row with its pair and question, or the problem."""
-        place = row.place
+        reference = row.place
         if row.question and row.question not in self.questions:
             return refusal("question_not_asked", question=repr(row.question), questions=", ".join(self.questions))
-        instance, problem = self._instance(place)
+        instance, problem = self._instance(reference)
         if problem:
             return problem
-        candidate = self._candidate(place, self.candidates.get(instance, []), instance)
+        candidate = self._candidate(reference, self.candidates.get(instance, []), instance)
         if isinstance(candidate, Reason):
             return candidate
-        swapped = bool(place.system_a) and place.system_a == candidate.system_b
+        swapped = bool(reference.system_a) and reference.system_a == candidate.system_b
         verdict = None if row.verdict is None else int(row.verdict)
         if row.gold is not None and candidate.gold is not None and int(row.gold) != candidate.gold:
-            return refusal("other_label", place=str(place), here=_SAID[candidate.gold], in_file=_SAID[int(row.gold)])
+            return refusal(
+                "other_label", place=str(reference), here=_SAID[candidate.gold], in_file=_SAID[int(row.gold)]
+            )
         if swapped:
             verdict = None if verdict is None else -verdict
         order = _SWAPPED[Judgment.Order(row.order)] if swapped else row.order
         question = self.questions[row.question] if row.question else MAIN
         return ResolvedRow(row, candidate.pair_id, question, order, verdict, swapped)
 
-    def _candidate(self, place: PairReference, candidates: list[_Candidate], instance: str) -> "_Candidate | Reason":
+    def _candidate(
+        self, reference: PairReference, candidates: list[_Candidate], instance: str
+    ) -> "_Candidate | Reason":
         if not candidates:
             return refusal("no_pairs", instance=repr(instance))
-        if place.system_a:
-            named = [one for one in candidates if {one.system_a, one.system_b} == {place.system_a, place.system_b}]
+        if reference.system_a:
+            named = [
+                candidate
+                for candidate in candidates
+                if {candidate.system_a, candidate.system_b} == {reference.system_a, reference.system_b}
+            ]
             if not named:
                 return refusal(
-                    "not_compared", system_a=place.system_a, system_b=place.system_b, instance=repr(instance)
+                    "not_compared", system_a=reference.system_a, system_b=reference.system_b, instance=repr(instance)
                 )
             candidates = named
-        elif len({(one.system_a, one.system_b) for one in candidates}) > 1:
+        elif len({(candidate.system_a, candidate.system_b) for candidate in candidates}) > 1:
             return refusal("systems_not_named", instance=repr(instance))
-        if place.pair is None and len(candidates) > 1:
+        if reference.pair is None and len(candidates) > 1:
             return refusal("pair_not_named", instance=repr(instance), number=len(candidates))
-        chosen = [one for one in candidates if place.pair in (None, one.index)]
-        if not chosen:
-            return refusal("no_pair_of_number", instance=repr(instance), pair=place.pair, number=len(candidates))
-        return chosen[0]
+        selected = [candidate for candidate in candidates if reference.pair in (None, candidate.index)]
+        if not selected:
+            return refusal("no_pair_of_number", instance=repr(instance), pair=reference.pair, number=len(candidates))
+        return selected[0]
 
-    def _instance(self, place: PairReference) -> tuple[str, Reason | None]:
+    def _instance(self, reference: PairReference) -> tuple[str, Reason | None]:
         """Return the id of the instance, and the problem if there is none."""
-        if place.idx is None:
-            return place.instance, None
-        subset = self.subsets[place.subset]
+        if reference.idx is None:
+            return reference.instance, None
+        subset = self.subsets[reference.subset]
         if isinstance(subset, Reason):
             return "", subset
-        if place.idx >= len(subset.instances):
-            known = {"dataset": subset.dataset, "number": len(subset.instances)}
-            return "", refusal("no_instance_of_number", place=str(place), **known)
-        return subset.instances[place.idx], None
+        if reference.idx >= len(subset.instances):
+            values = {"dataset": subset.dataset, "number": len(subset.instances)}
+            return "", refusal("no_instance_of_number", place=str(reference), **values)
+        return subset.instances[reference.idx], None
 
     def _read_subsets(self, names: Iterable[str]) -> None:
         """Find the data set of each subset in a file: the one whose name is the end of the subset's path."""
@@ -149,15 +161,15 @@ class Resolver:
             datasets.setdefault(dataset, _Subset(dataset)).instances.append(instance_id)
         for name in names:
             path = f"/{_path(name)}"
-            meant = [one for one in datasets.values() if path.endswith(f"/{_path(one.dataset)}")]
-            longest = max((len(_path(one.dataset)) for one in meant), default=0)
-            meant = [one for one in meant if len(_path(one.dataset)) == longest]
-            if len(meant) == 1:
-                self.subsets[name] = meant[0]
+            matching = [dataset for dataset in datasets.values() if path.endswith(f"/{_path(dataset.dataset)}")]
+            longest = max((len(_path(item.dataset)) for item in matching), default=0)
+            matching = [item for item in matching if len(_path(item.dataset)) == longest]
+            if len(matching) == 1:
+                self.subsets[name] = matching[0]
             else:
-                listed = ", ".join(one.dataset for one in meant or datasets.values()) or "none yet"
-                which = "several data sets" if meant else "no data set"
-                self.subsets[name] = refusal("unknown_subset", which=which, subset=name, datasets=listed)
+                listed = ", ".join(item.dataset for item in matching or datasets.values()) or "none yet"
+                problem = "several data sets" if matching else "no data set"
+                self.subsets[name] = refusal("unknown_subset", which=problem, subset=name, datasets=listed)
 
     def _read_candidates(self, instance_ids: Sequence[str]) -> None:
         for start in range(0, len(instance_ids), _CHUNK):

@@ -56,7 +56,7 @@ class ImportedJudgments:
 def import_judgments(
     *, data: bytes, name: str, slug: str, judge: str = "", mapping: FieldMapping = NOTHING
 ) -> tuple[Study, ImportedJudgments]:
-    """Import a file of judgments on a study's pairs, whole or not at all; `judge` gave votes that name none.
+    """Import a file of judgments on a study's pairs, whole or not at all. `judge` gave votes that name none.
 
     Judgments that are already stored must agree. Each judge of the file gets a run on the study for each question that it
     answers, which is done.
@@ -69,15 +69,15 @@ def import_judgments(
 
 
 def stage_judgments(target: Target, file: JudgmentFile, data: bytes, name: str, **options: Any) -> ImportedJudgments:
-    """Add the judgments of a file to the target of an import; `options` are recorded with it.
+    """Add the judgments of a file to the target of an import. `options` are recorded with it.
 
     Raises: BadFile listing every line that can't be imported.
     """
-    found, unknown = Resolver(target).resolve(file.rows)
-    judges, taken = _judges(file.rows)
+    resolved, unknown = Resolver(target).resolve(file.rows)
+    judges, names = _judges(file.rows)
     stored_runs = _stored_runs(target.study, judges)
-    fresh, contradictions = _fresh(stored_runs, judges, found)
-    refuse(name, [*file.bad, *unknown, *taken, *contradictions])  # report all problems at once
+    fresh, contradictions = _fresh(stored_runs, judges, resolved)
+    refuse(name, [*file.bad, *unknown, *names, *contradictions])  # report all problems at once
     if fresh:
         _store(target, judges, stored_runs, fresh)
     stored = ImportedJudgments(
@@ -94,7 +94,7 @@ def stage_judgments(target: Target, file: JudgmentFile, data: bytes, name: str, 
 def import_upload(
     *, data: bytes, name: str, slug: str, mapping: FieldMapping = NOTHING, **_of_other_kinds: Any
 ) -> tuple[Study, str]:
-    """Import an uploaded file, whose rows name their judges; return the study and one line on what was added."""
+    """Import an uploaded file, whose rows name their judges. Return the study and one line on what was added."""
     study, stored = import_judgments(data=data, name=name, slug=slug, mapping=mapping)
     if not stored.added:
         return study, f"{name}: nothing new; everything in it is in study {study.slug} already"
@@ -106,46 +106,50 @@ def _judges(rows: Sequence[JudgmentRow]) -> tuple[dict[str, Judge], list[BadLine
     """Return each judge in the file by its label, unsaved if new, and the first line of each refused judge."""
     labels = list(dict.fromkeys(row.judge for row in rows))
     judges = Judge.objects.filter(name__in=[judge_name(label) for label in labels])
-    known = {judge.name: judge for judge in judges}
+    existing = {judge.name: judge for judge in judges}
     refused: dict[str, Reason] = {}
     by_name: dict[str, str] = {}
     families = _families(rows)
     for label in labels:
-        other = by_name.setdefault(judge_name(label), label)
-        if other != label:
-            refused[label] = refusal("judges_of_one_name", other=repr(other), judge=repr(label), name=judge_name(label))
+        other_label = by_name.setdefault(judge_name(label), label)
+        if other_label != label:
+            refused[label] = refusal(
+                "judges_of_one_name", other=repr(other_label), judge=repr(label), name=judge_name(label)
+            )
         elif len(families[label]) > 1:
             refused[label] = refusal(
-                "several_families", judge=repr(label), families=", ".join(one or "none" for one in families[label])
+                "several_families",
+                judge=repr(label),
+                families=", ".join(family or "none" for family in families[label]),
             )
-        elif problem := _taken(known.get(judge_name(label)), label, *families[label]):
+        elif problem := _taken(existing.get(judge_name(label)), label, *families[label]):
             refused[label] = problem
     names = {judge_name(label): label for label in labels}
-    for name, other in lookalikes(names, known).items():
-        refused[names[name]] = refusal("judge_lookalike", judge=name, other=other)
+    for name, other_label in lookalikes(names, existing).items():
+        refused[names[name]] = refusal("judge_lookalike", judge=name, other=other_label)
     for label in labels:
         name = judge_name(label)
-        if name not in known and (similar := short_name_problem(Judge, "name", name)):
+        if name not in existing and (similar := short_name_problem(Judge, "name", name)):
             refused[label] = refusal("judge_near_other", problem=similar)
     first = {row.judge: row.number for row in reversed(rows)}
     bad = [BadLine(first[label], problem) for label, problem in refused.items()]
-    found = {
-        label: known.get(judge_name(label)) or _judge(label, *families[label])
+    judges_by_label = {
+        label: existing.get(judge_name(label)) or _judge(label, *families[label])
         for label in labels
         if label not in refused
     }
-    return found, bad
+    return judges_by_label, bad
 
 
 def _families(rows: Sequence[JudgmentRow]) -> dict[str, list[str]]:
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for row in rows:
-        found.setdefault(row.judge, set()).add(row.family)
-    return {label: sorted(families) for label, families in found.items()}
+        result.setdefault(row.judge, set()).add(row.family)
+    return {label: sorted(families) for label, families in result.items()}
 
 
 def _taken(judge: Judge | None, label: str, family: str) -> Reason | None:
-    """Return why the verdicts can't be added to a stored judge; None if they can."""
+    """Return why the verdicts can't be added to a stored judge, or None if they can."""
     if judge is None:
         return None
     if judge.method != Imported.name:
@@ -182,40 +186,40 @@ def _stored_runs(study: Study, judges: Mapping[str, Judge]) -> Runs:
 
 
 def _fresh(
-    runs: Runs, judges: Mapping[str, Judge], found: Sequence[ResolvedRow]
+    runs: Runs, judges: Mapping[str, Judge], resolved: Sequence[ResolvedRow]
 ) -> tuple[list[ResolvedRow], list[BadLine]]:
     """Return the rows of new judgments, and the lines that contradict stored ones."""
     stored = {
-        (run_id, pair_id, order, repeat, negated): said
-        for run_id, pair_id, order, repeat, negated, *said in Judgment.objects.filter(
+        (run_id, pair_id, order, repeat, negated): statement
+        for run_id, pair_id, order, repeat, negated, *statement in Judgment.objects.filter(
             run__in=list(runs.values())
         ).values_list("run_id", "pair_id", "order", "repeat", "negated", "status", "verdict", "rationale")
     }
     fresh, bad = [], []
-    for one in (one for one in found if one.row.judge in judges):
-        run = runs.get((one.row.judge, one.question))
-        key = (one.pair_id, one.order, one.row.repeat, one.row.negated)
-        there = stored.get((run.pk, *key)) if run else None
-        if there is None:
-            fresh.append(one)
-        elif there != [_status(one), one.verdict, one.row.rationale]:
-            bad.append(BadLine(one.row.number, _contradiction(one, there)))
+    for row in (item for item in resolved if item.row.judge in judges):
+        run = runs.get((row.row.judge, row.question))
+        key = (row.pair_id, row.order, row.row.repeat, row.row.negated)
+        stored_row = stored.get((run.pk, *key)) if run else None
+        if stored_row is None:
+            fresh.append(row)
+        elif stored_row != [_status(row), row.verdict, row.row.rationale]:
+            bad.append(BadLine(row.row.number, _contradiction(row, stored_row)))
     return fresh, bad
 
 
 def _store(target: Target, judges: Mapping[str, Judge], stored_runs: Runs, fresh: Sequence[ResolvedRow]) -> None:
     """Store judgments, with the judges and runs that are missing."""
-    asked = sorted({(one.row.judge, one.question) for one in fresh})
+    questions = sorted({(item.row.judge, item.question) for item in fresh})
     now = timezone.now()
     with transaction.atomic():
-        for judge in {label: judges[label] for label, _ in asked}.values():
+        for judge in {label: judges[label] for label, _ in questions}.values():
             if judge._state.adding:
                 judge.save()
-        runs = {(label, question): _run(target.staged, judges[label], question, now) for label, question in asked}
-    target.create(_judgment(one, runs[one.row.judge, one.question], now) for one in fresh)
+        runs = {(label, question): _run(target.staged, judges[label], question, now) for label, question in questions}
+    target.create(_judgment(item, runs[item.row.judge, item.question], now) for item in fresh)
 
     def complete() -> None:
-        for run in (stored_runs[key] for key in asked if key in stored_runs):
+        for run in (stored_runs[key] for key in questions if key in stored_runs):
             run.status, run.software_version, run.finished_at = JudgeRun.Status.DONE, VERSION, now
             run.started_at = run.started_at or now
             run.save(update_fields=["status", "software_version", "finished_at", "started_at"])
@@ -234,28 +238,28 @@ def drop_unused_judges() -> None:
     Judge.objects.filter(method=Imported.name, runs=None).delete()
 
 
-def _status(one: ResolvedRow) -> str:
-    return one.row.status or (Judgment.Status.UNPARSED if one.verdict is None else Judgment.Status.PARSED)
+def _status(row: ResolvedRow) -> str:
+    return row.row.status or (Judgment.Status.UNPARSED if row.verdict is None else Judgment.Status.PARSED)
 
 
-def _judgment(one: ResolvedRow, run: JudgeRun, at: datetime) -> Judgment:
-    row = one.row
-    p_b = 1 - row.p_b if one.swapped and row.p_b is not None else row.p_b
-    scores = (row.score_b, row.score_a) if one.swapped else (row.score_a, row.score_b)
+def _judgment(resolved: ResolvedRow, run: JudgeRun, at: datetime) -> Judgment:
+    row = resolved.row
+    p_b = 1 - row.p_b if resolved.swapped and row.p_b is not None else row.p_b
+    scores = (row.score_b, row.score_a) if resolved.swapped else (row.score_a, row.score_b)
     return Judgment(
         run=run,
-        pair_id=one.pair_id,
-        order=one.order,
+        pair_id=resolved.pair_id,
+        order=resolved.order,
         repeat=row.repeat,
         negated=row.negated,
-        question=one.question,
-        status=_status(one),
-        verdict=one.verdict,
+        question=resolved.question,
+        status=_status(resolved),
+        verdict=resolved.verdict,
         p_b=p_b,
         score_a=scores[0],
         score_b=scores[1],
         token_mass=row.token_mass,
-        failure=row.reason if row.status else NO_VERDICT if one.verdict is None else "",
+        failure=row.reason if row.status else NO_VERDICT if resolved.verdict is None else "",
         rationale=row.rationale,
         calls=row.calls,
         prompt_tokens=row.prompt_tokens,
@@ -267,10 +271,12 @@ def _judgment(one: ResolvedRow, run: JudgeRun, at: datetime) -> Judgment:
     )
 
 
-def _contradiction(one: ResolvedRow, there: Sequence[object]) -> Reason:
-    status, verdict, _ = there
+def _contradiction(row: ResolvedRow, stored_row: Sequence[object]) -> Reason:
+    status, verdict, _ = stored_row
     words = {-1: "a", 0: "tie", 1: "b", None: str(status)}
-    given = words[one.verdict] if one.verdict is not None else str(Judgment.Status.UNPARSED.value)
-    said = words.get(verdict, str(status))  # type: ignore[call-overload]
-    what = f"verdict {said}, not {given}" if said != given else "another rationale"
-    return refusal("judged_otherwise", judge=one.row.judge, what=what, place=str(one.row.place), order=one.row.order)
+    new_word = words[row.verdict] if row.verdict is not None else str(Judgment.Status.UNPARSED.value)
+    stored_word = words.get(verdict, str(status))  # type: ignore[call-overload]
+    difference = f"verdict {stored_word}, not {new_word}" if stored_word != new_word else "another rationale"
+    return refusal(
+        "judged_otherwise", judge=row.row.judge, what=difference, place=str(row.row.place), order=row.row.order
+    )

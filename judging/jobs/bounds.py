@@ -1,4 +1,4 @@
-"""The bounds of jobs that ask models, calls in flight and the cap; resuming a job within another cap."""
+"""The bounds of jobs that ask models, calls in flight and the cap. Resuming a job within another cap."""
 
 from decimal import Decimal
 
@@ -13,7 +13,7 @@ from judging.models.jobs import AskingJob, BilledJob
 
 
 def set_bounds(job: AskingJob, *, in_flight: int, max_cost: Decimal | None) -> None:
-    """Store the bounds of a stored job; `max_cost`: of all of it, its cost so far included, in the endpoints' currency.
+    """Store the bounds of a stored job. `max_cost`: of all of it, its cost so far included, in the endpoints' currency.
 
     Raises: as `check_bounds`
     """
@@ -24,7 +24,7 @@ def set_bounds(job: AskingJob, *, in_flight: int, max_cost: Decimal | None) -> N
 
 @transaction.atomic
 def resume_job(job: Job, max_cost: Decimal | None) -> bool:
-    """Queue a job that is unfinished; False if it has ended, is queued or at work.
+    """Queue a job that is unfinished, or False if it has ended, is queued or at work.
 
     max_cost : the cap from now on of a job that asks models
     Raises: BadSettings for a cap that can't be enforced

@@ -1,4 +1,4 @@
-"""The lease of each worker process on a run, renewed by heartbeats; workers share the run's cells, calls and money."""
+"""The lease of each worker process on a run, renewed by heartbeats. Workers share the run's cells, calls and money."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -96,7 +96,7 @@ def send_heartbeat(
     with transaction.atomic():
         run = JudgeRun.objects.select_for_update(of=("self",)).select_related(*ENDPOINTS).get(pk=worker.run_id)
         reap_dead_workers(run)
-        workers = {one.pk: one for one in run.workers.order_by("pk")}
+        workers = {worker.pk: worker for worker in run.workers.order_by("pk")}
         this_worker = workers.pop(worker.pk, None)
         lost = this_worker is None and run.status in ACTIVE
         if lost:  # as after a laptop was suspended; by a new key, since what it knew of its cells may be stale
@@ -104,14 +104,14 @@ def send_heartbeat(
             worker.pk = this_worker.pk
         if this_worker is None:
             return HeartbeatReply(run.status)
-        others = list(workers.values())
-        place = sum(one.pk < this_worker.pk for one in others)
-        share = run.in_flight // (len(others) + 1) + (place < run.in_flight % (len(others) + 1))
-        this_worker.in_flight = max(0, min(share, run.in_flight - sum(one.in_flight for one in others)))
+        live_workers = list(workers.values())
+        rank = sum(item.pk < this_worker.pk for item in live_workers)
+        share = run.in_flight // (len(live_workers) + 1) + (rank < run.in_flight % (len(live_workers) + 1))
+        this_worker.in_flight = max(0, min(share, run.in_flight - sum(item.in_flight for item in live_workers)))
         heartbeat = HeartbeatReply(
             run.status,
             this_worker.in_flight,
-            len(others),
+            len(live_workers),
             lost=lost,
             endpoint=run.judge.endpoint,
             tables=run.judge.table_endpoint,
@@ -119,7 +119,7 @@ def send_heartbeat(
         # Calls in flight above the new share count until they have ended.
         this_worker.in_flight = max(this_worker.in_flight, in_flight)
         if run.max_cost is not None:
-            heartbeat = with_reserved_money(heartbeat, run, this_worker, others, outstanding, needed)
+            heartbeat = with_reserved_money(heartbeat, run, this_worker, live_workers, outstanding, needed)
         this_worker.heartbeat_at = timezone.now()
         this_worker.save(update_fields=["heartbeat_at", "in_flight", "reserved"])
     return replace(heartbeat, limits=limits_of(heartbeat.endpoint, heartbeat.tables))
@@ -131,12 +131,12 @@ def limits_of(*endpoints: Endpoint | None, sharers: Callable[[Endpoint], int] | 
     sharers : counts those that share an endpoint (default: the workers of runs)
     """
     shares: tuple[list[float], list[float]] = ([], [])
-    for one in endpoints:
-        if one is None or (one.requests_per_minute, one.tokens_per_minute) == (None, None):
+    for endpoint in endpoints:
+        if endpoint is None or (endpoint.requests_per_minute, endpoint.tokens_per_minute) == (None, None):
             continue
-        workers = max(1, (sharers or count_workers)(one))
-        for limit, found in zip((one.requests_per_minute, one.tokens_per_minute), shares, strict=True):
-            found += [] if limit is None else [limit / workers]
+        workers = max(1, (sharers or count_workers)(endpoint))
+        for limit, share in zip((endpoint.requests_per_minute, endpoint.tokens_per_minute), shares, strict=True):
+            share += [] if limit is None else [limit / workers]
     return min(shares[0], default=None), min(shares[1], default=None)
 
 
@@ -144,7 +144,7 @@ def with_reserved_money(
     heartbeat: HeartbeatReply,
     run: JudgeRun,
     this_worker: RunWorker,
-    others: list[RunWorker],
+    workers: list[RunWorker],
     outstanding: Decimal,
     needed: Decimal,
 ) -> HeartbeatReply:
@@ -153,12 +153,12 @@ def with_reserved_money(
     Where half is too little for its next call, it gets all or nothing: shares that suffice for no call would never be spent.
     """
     spent = run.judgments.aggregate(spent=Sum("cost"))["spent"] or Decimal(0)
-    left = max(Decimal(0), (run.max_cost or Decimal(0)) - spent - sum(one.reserved for one in others))
-    granted = left / 2 if others else left
+    remaining = max(Decimal(0), (run.max_cost or Decimal(0)) - spent - sum(item.reserved for item in workers))
+    granted = remaining / 2 if workers else remaining
     if granted < needed:
-        granted = left if left >= needed else NOTHING
+        granted = remaining if remaining >= needed else NOTHING
     this_worker.reserved = max(granted, outstanding).quantize(Decimal("0.00000001"), ROUND_DOWN)
-    alone = not any(one.reserved for one in others)
+    alone = not any(item.reserved for item in workers)
     return replace(heartbeat, reserved=granted, cap=run.max_cost, spent=spent, alone=alone)
 
 
@@ -176,7 +176,7 @@ def reap_dead_workers(run: JudgeRun) -> None:
 
 
 def lock_worker(pk: int) -> bool:
-    """Lock a worker's row until the end of the transaction; tell whether it has one, and with it its cells."""
+    """Lock a worker's row until the end of the transaction and tell whether it has one, and with it its cells."""
     # Without the model's order, whose join would lock the run for all of its workers.
     return RunWorker.objects.select_for_update().order_by("pk").filter(pk=pk).values_list("pk").first() is not None
 
@@ -191,7 +191,7 @@ def remove_worker(worker: RunWorker) -> None:
 
 @transaction.atomic
 def leave(worker: RunWorker, *, status: str, message: Reason = NO_REASON, only_if_last: bool = False) -> str:
-    """Remove a worker and set the run's status, unless the run is no longer active; return the status.
+    """Remove a worker and set the run's status, unless the run is no longer active. Return the status.
 
     only_if_last : leave the status as it is while there are other workers
     """
@@ -208,7 +208,7 @@ def leave(worker: RunWorker, *, status: str, message: Reason = NO_REASON, only_i
 
 
 def finish(run: JudgeRun, worker: RunWorker) -> bool:
-    """End a run unless cells are open; locks the run, since `start_run` may be adding cells.
+    """End a run unless cells are open. Locks the run, since `start_run` may be adding cells.
 
     It is done, or has failed if it got nothing but errors; one that grows on demand may get others yet.
     """
@@ -225,7 +225,7 @@ def finish(run: JudgeRun, worker: RunWorker) -> bool:
 
 
 def most_frequent_error(cells: QuerySet[Judgment]) -> Reason:
-    """Return why cells that are all errors got no answer; `NO_REASON` without cells."""
+    """Return why cells that are all errors got no answer. `NO_REASON` without cells."""
     kinds = cells.values_list("failure_code").annotate(count=Count("pk"), example=Min("failure"))
     row = kinds.order_by("-count", "failure_code").first()
     if row is None:

@@ -75,7 +75,7 @@ class RunWork:
         self.progress.done = self.progress.total - open_cells
 
     def report(self, statuses: Iterable[str], *, cached: int = 0) -> None:
-        """Report cells that this process filled, given by their statuses; `cached`: answers from the cache among theirs."""
+        """Report cells that this process filled, given by their statuses. `cached`: answers from the cache among theirs."""
         ended = Counter(statuses)
         self.progress.ended += ended
         self.progress.done += ended.total()

@@ -60,7 +60,7 @@ def asking(out: Any, *, also: type[Exception] = CapReached) -> Iterator[Asking]:
 
 @contextmanager
 def stopping_on_signals(stop: StopFlag) -> Iterator[None]:
-    """Let the first Ctrl-C (or SIGTERM) stop between calls; a second one ends the process at once."""
+    """Let the first Ctrl-C (or SIGTERM) stop between calls. A second one ends the process at once."""
 
     def ask(number: int, frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_DFL)

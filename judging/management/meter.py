@@ -32,7 +32,7 @@ class Meter:
             self.write()
 
     def close(self, progress: Progress | None = None) -> None:
-        """Write the final progress; by default the latest."""
+        """Write the final progress, by default the latest."""
         self.progress = progress or self.progress
         self.write()
         if self.moving:
@@ -70,8 +70,8 @@ def line_of(progress: Progress, rate: float, *, bar: bool = False) -> str:
 
 def duration(seconds: float) -> str:
     """Format a duration in its two largest units."""
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, seconds_left = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
         return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return f"{minutes} min {seconds_left} s" if minutes else f"{seconds_left} s"

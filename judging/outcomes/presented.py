@@ -26,7 +26,7 @@ COUNTED_AS = {
     Judgment.Status.ERROR: "errors",
     PENDING: "pending",
 }
-STATUSES = (PENDING, PARSED, *(one for one in COUNTED_AS if one not in (PENDING, PARSED)))
+STATUSES = (PENDING, PARSED, *(a for a in COUNTED_AS if a not in (PENDING, PARSED)))
 OPEN, PARSED_CODE = 0, 1  # places in `STATUSES`
 Places = tuple[IntArray, IntArray, IntArray]
 NO_VERDICT_CODE, ERROR_CODE = STATUSES.index(Judgment.Status.UNPARSED), STATUSES.index(Judgment.Status.ERROR)

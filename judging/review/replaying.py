@@ -97,7 +97,7 @@ def shown_in(judgment: Judgment) -> Presentation:
     return present(
         judgment.run.judge,
         Pair.objects.values_list(*PAIR_FIELDS).get(pk=judgment.pair_id),
-        asked=questions[judgment.question],
+        question=questions[judgment.question],
         order=judgment.order,
         repeat=judgment.repeat,
         negated=judgment.negated,

@@ -1,4 +1,4 @@
-"""Runs: which pairs a judge rates, estimates, workers that fill the cells, provider batches, figures of a run.
+"""Runs: pairs, estimates, workers that fill cells, provider batches, figures.
 
 May use aspects, generation, review, wordings and the rooms below them.
 """

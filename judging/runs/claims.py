@@ -28,7 +28,7 @@ def free_cells(run: JudgeRun) -> QuerySet[Judgment]:
 
 @transaction.atomic
 def claim(run: JudgeRun, worker: RunWorker, *, limit: int) -> list[int]:
-    """Claim the next free cells for a worker, skipping those that another worker has locked; none for one that was removed.
+    """Claim the next free cells for a worker, skipping those that another worker has locked, or none for one that was removed.
 
     The worker's row is locked, so that its removal waits for the claim, and releases these cells too.
     """
@@ -61,19 +61,21 @@ def load(run: JudgeRun, ids: Sequence[int]) -> list[Cell]:
     cells = []
     for row in rows:
         pk, pair, question, order, repeat, negated, calls, cached, *spent = row[: len(OWN)]
-        shown = present(
+        presentation = present(
             run.judge,
             row[len(OWN) :],
-            asked=questions[question],
+            question=questions[question],
             order=order,
             repeat=repeat,
             negated=negated,
             table=tables.get(pair),
             together=[questions[number] for number in run.questions],
         )
-        held = paid.get(pk, frozenset())
-        fetched = calls - cached if calls else len(held)  # calls is 0 for cells that an earlier version left unfinished
-        cells.append(Cell(pk, order, repeat, shown, Usage(*spent) if held else Usage(), fetched, held, cached))
+        drawn = paid.get(pk, frozenset())
+        fetched = (
+            calls - cached if calls else len(drawn)
+        )  # calls is 0 for cells that an earlier version left unfinished
+        cells.append(Cell(pk, order, repeat, presentation, Usage(*spent) if drawn else Usage(), fetched, drawn, cached))
     return cells
 
 
@@ -85,8 +87,8 @@ def _questions(run: JudgeRun) -> tuple[Question, ...]:
 
 def paid_for(ids: Iterable[int]) -> dict[int, frozenset[int]]:
     """Return the answers that open cells have already paid for, by cell."""
-    held: dict[int, set[int]] = defaultdict(set)
+    draws: dict[int, set[int]] = defaultdict(set)
     links = Judgment.completions.through.objects.filter(judgment__in=list(ids))
     for judgment, completion in links.values_list("judgment", "completion"):
-        held[judgment].add(completion)
-    return {judgment: frozenset(completions) for judgment, completions in held.items()}
+        draws[judgment].add(completion)
+    return {judgment: frozenset(completions) for judgment, completions in draws.items()}

@@ -45,7 +45,7 @@ LEARN_FROM = 300  # stored answers, at most
 
 @dataclass(frozen=True, kw_only=True)
 class RunEstimate(CallsEstimate):
-    """What a run would take, without retries.
+    """The expected usage of a run, without retries.
 
     presentations : of the whole run; `pending`: those without a result so far, within the limit
     sampled       : presentations in the dry run, from which the others are estimated
@@ -84,10 +84,12 @@ class SharedCalls:
     def __init__(self) -> None:
         self._keys: set[str] = set()
 
-    def new(self, found: Mapping[str, DryCall]) -> list[DryCall]:
+    def new(self, calls: Mapping[str, DryCall]) -> list[DryCall]:
         """Return the calls that no earlier judge makes, and remember them."""
-        new = [one for key, one in found.items() if (one.guessed and one.kind == "verdict") or key not in self._keys]
-        self._keys.update(found)
+        new = [
+            item for key, item in calls.items() if (item.guessed and item.kind == "verdict") or key not in self._keys
+        ]
+        self._keys.update(calls)
         return new
 
 
@@ -126,9 +128,9 @@ def estimate(
         return RunEstimate(presentations=presentations, pending=pending, sampled=pending)
     if judge.endpoint is None:
         raise BadSettings(f"judge {judge} has no endpoint")
-    asked = [study.questions[number] for number in numbers]
+    questions_asked = [study.questions[number] for number in numbers]
     share = (sample or SAMPLE) / max(1, presentations)
-    cells = sample_of_cells(judge, run, pairs, asked, share=share)[: pending or None]
+    cells = sample_of_cells(judge, run, pairs, questions_asked, share=share)[: pending or None]
     return estimate_of_cells(
         judge,
         cells,
@@ -161,9 +163,9 @@ def estimate_of_cells(
         raise BadSettings(f"judge {judge} has no endpoint")
     lessons, setting = learn(judge, endpoint), setting_of(judge)
     pool = DryPool(requests, lengths=lessons.lengths)
-    found = pool.dry_run(Case(Cell(0, repeat=repeat), method.ask(shown, setting)) for repeat, shown in cells)
+    calls = pool.dry_run(Case(Cell(0, repeat=repeat), method.ask(displayed, setting)) for repeat, displayed in cells)
     scale = pending / len(cells) if cells else 0.0
-    kinds = estimates_by_kind(list(found.values()) if shared is None else shared.new(found), lessons, scale=scale)
+    kinds = estimates_by_kind(list(calls.values()) if shared is None else shared.new(calls), lessons, scale=scale)
     return RunEstimate(
         presentations=presentations,
         pending=pending,
@@ -182,14 +184,14 @@ def cost_of_kinds(judge: Judge, kinds: Sequence[CallKindEstimate], *, batch: boo
     costs = []
     for endpoint in judge.endpoints:
         of_tables = endpoint == judge.table_endpoint
-        asked = [one for one in kinds if not judge.table_endpoint or (one.kind in MAKING) == of_tables]
-        sums = sums_of(asked)
+        kinds_counted = [kind for kind in kinds if not judge.table_endpoint or (kind.kind in MAKING) == of_tables]
+        sums = sums_of(kinds_counted)
         costs.append(cost_of(endpoint, sums["prompt_tokens"], sums["completion_tokens"], batch=batch))
     return total_cost(costs)
 
 
 def settled_cells(run: JudgeRun) -> QuerySet[Judgment]:
-    """Return a run's cells that will not be asked again; those that ended in an error will, unless it is final."""
+    """Return a run's cells that will not be asked again. Those that ended in an error will, unless it is final."""
     cells = run.judgments.exclude(status=Judgment.Status.PENDING)
     return cells.exclude(~Q(cause__in=FINAL_CAUSES), status=Judgment.Status.ERROR)
 
@@ -217,8 +219,13 @@ def sample_of_cells(
             orders_for(judge, identity_of(*fields)), repeats_and_questions(judge, list(by_number))
         ):
             if (pk, order, repeat, negated, number) not in done:
-                one: dict[str, Any] = {"asked": by_number[number], "order": order, "repeat": repeat, "negated": negated}
-                cells.append((repeat, present(judge, fields, **one, table=tables.get(pk), together=questions)))
+                cell: dict[str, Any] = {
+                    "asked": by_number[number],
+                    "order": order,
+                    "repeat": repeat,
+                    "negated": negated,
+                }
+                cells.append((repeat, present(judge, fields, **cell, table=tables.get(pk), together=questions)))
     return cells
 
 

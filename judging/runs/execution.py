@@ -29,7 +29,7 @@ BASELINE_CHUNK = 500
 
 @dataclass(frozen=True)
 class ExecutionResult:
-    """How this worker's execution of a run ended, and its usage.
+    """The end of this worker's execution of a run, and its usage.
 
     as_asked      : stopped after the requested number of cells
     signal        : stopped because this process got a stop signal
@@ -112,7 +112,7 @@ def work(job: RunWork, when_stopped: str, make_client: MakeClient) -> ExecutionR
 
 
 def fill_cells(job: RunWork, make_client: MakeClient) -> bool:
-    """Fill the open cells, also those added later or released by dead workers; False if stopped before the end."""
+    """Fill the open cells, also those added later or released by dead workers. Return False if stopped before the end."""
     method = find_method(job.run.judge.method)
     if isinstance(method, AskingMethod):
         reparse_run(job.run, method)

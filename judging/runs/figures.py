@@ -24,7 +24,7 @@ from judging.outcomes.judgments import RunCells, cells_of
 
 @dataclass(frozen=True)
 class Orders:
-    """Pairs that were judged in both orders, by outcome; `agreement` is the share with the same verdict."""
+    """Pairs that were judged in both orders, by outcome. `agreement` is the share with the same verdict."""
 
     agreement: Proportion
     same: int
@@ -35,7 +35,7 @@ class Orders:
 
 @dataclass(frozen=True)
 class LengthBin:
-    """Verdicts on pairs whose longer text is longer by more than `low` and at most `high` percent; `None`: no limit."""
+    """Verdicts on pairs whose longer text is longer by more than `low` and at most `high` percent. `None`: no limit."""
 
     low: int
     high: int | None
@@ -50,7 +50,7 @@ class LengthBin:
 
 @dataclass(frozen=True)
 class RunFigures:
-    """The figures of one run on one question; `None` for what was not asked.
+    """The figures of one run on one question, or `None` for what was not asked.
 
     Position and length use the first repeat of the plain question, as findings do.
     """
@@ -91,7 +91,7 @@ def _length_bins(sums: FloatArray) -> tuple[LengthBin, ...]:
 
 
 def _orders(cells: RunCells, counted: BoolArray) -> Orders | None:
-    """Compare the two orders of each pair; `None` if no pair was asked in both."""
+    """Compare the two orders of each pair, or `None` if no pair was asked in both."""
     table, instance = _side_by_side(cells, counted, [cells.pair], (~cells.first_is_a).astype(np.int64), 2)
     asked_twice = np.bincount(np.unique(cells.pair[counted], return_inverse=True)[1], minlength=len(table)) > 1
     if not asked_twice.any():
@@ -104,35 +104,35 @@ def _orders(cells: RunCells, counted: BoolArray) -> Orders | None:
 
 
 def _self_agreement(cells: RunCells) -> Proportion | None:
-    """Compare the repeats of each plain presentation; `None` if none was repeated."""
+    """Compare the repeats of each plain presentation, or `None` if none was repeated."""
     plain = ~cells.negated
     repeats = int(cells.repeat[plain].max(initial=0)) + 1
     if repeats < 2:
         return None
     table, instance = _side_by_side(cells, plain, [cells.pair, cells.first_is_a], cells.repeat, repeats)
     sums = self_agreement_sums(table)
-    given = int((~np.isnan(table)).sum())
-    return proportion(sums, instance, left_out=given - int(sums[:, 1].sum()))
+    count = int((~np.isnan(table)).sum())
+    return proportion(sums, instance, left_out=count - int(sums[:, 1].sum()))
 
 
 def _negation(cells: RunCells) -> Proportion | None:
-    """Compare the plain and the negated question on each presentation; `None` if none was negated."""
+    """Compare the plain and the negated question on each presentation, or `None` if none was negated."""
     if not cells.negated.any():
         return None
     everything = np.ones(len(cells.pair), dtype=bool)
     keys = [cells.pair, cells.first_is_a, cells.repeat]
     table, instance = _side_by_side(cells, everything, keys, cells.negated.astype(np.int64), 2)
     sums = negation_sums(table[:, 0], table[:, 1])
-    given = int((~np.isnan(table)).any(axis=1).sum())
-    return proportion(sums, instance, left_out=given - int(sums[:, 1].sum()))
+    count = int((~np.isnan(table)).any(axis=1).sum())
+    return proportion(sums, instance, left_out=count - int(sums[:, 1].sum()))
 
 
 def _side_by_side(
-    cells: RunCells, chosen: BoolArray, keys: list[np.ndarray], column: IntArray, width: int
+    cells: RunCells, is_selected: BoolArray, keys: list[np.ndarray], column: IntArray, width: int
 ) -> tuple[FloatArray, IntArray]:
-    """Pivot the chosen verdicts into one row per unit (same `keys`); returns the units' instances too."""
-    wanted = np.stack([key[chosen].astype(np.int64) for key in keys], axis=1)
-    units, at, row = np.unique(wanted, axis=0, return_index=True, return_inverse=True)
+    """Pivot the chosen verdicts into one row per unit (same `keys`) and return the units' instances too."""
+    rows = np.stack([key[is_selected].astype(np.int64) for key in keys], axis=1)
+    units, at, row = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     table = np.full((len(units), width), np.nan)
-    table[row.reshape(-1), column[chosen]] = cells.verdict[chosen]
-    return table, cells.instance[chosen][at]
+    table[row.reshape(-1), column[is_selected]] = cells.verdict[is_selected]
+    return table, cells.instance[is_selected][at]

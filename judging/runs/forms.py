@@ -38,7 +38,7 @@ from judging.wordings.prompt_text import LONGEST
 
 
 def runnable_methods() -> list[str]:
-    """List the methods that can be run; `imported` only holds verdicts made elsewhere."""
+    """List the methods that can be run. `imported` only holds verdicts made elsewhere."""
     return [name for name in method_names() if isinstance(find_method(name), AskingMethod | Baseline)]
 
 
@@ -167,12 +167,12 @@ class JudgeForm(JudgeSettings):
 
     @property
     def first(self) -> list[forms.BoundField]:
-        """What a judge needs."""
+        """The fields that a judge needs."""
         return [self[name] for name in self.FIRST]
 
     @property
     def further(self) -> list[forms.BoundField]:
-        """What has a default."""
+        """The fields with a default."""
         return [self[name] for name in self.fields if name not in self.FIRST]
 
     @property
@@ -272,7 +272,7 @@ class PairsForm(NarrowingForm):
         datasets = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct()
         fields["dataset"].choices = or_all(datasets)
         names = study.systems.order_by("position").values_list("name", flat=True)
-        self.pairs_of_systems = {f"{one} – {other}": (one, other) for one, other in combinations(names, 2)}
+        self.pairs_of_systems = {f"{item} – {second}": (item, second) for item, second in combinations(names, 2)}
         fields["systems"].choices = or_all(self.pairs_of_systems)
 
     def clean(self) -> dict[str, Any]:
@@ -284,12 +284,12 @@ class PairsForm(NarrowingForm):
         off_hits = data.pop("off_hits", False)
         if off_hits and data.get("batch"):
             self.add_error("off_hits", "The pairs of a batch are all on its HITs: choose either.")
-        given = {name: data.pop(name, "") for name in self.NARROWING}
+        narrowing = {name: data.pop(name, "") for name in self.NARROWING}
         data["only"] = PairFilter(
-            dataset=given["dataset"],
-            systems=self.pairs_of_systems.get(given["systems"], ()),
-            tags=tuple(filter(None, (tag.strip() for tag in given["tags"].split(",")))),
-            instances=tuple(given["instances"]),
+            dataset=narrowing["dataset"],
+            systems=self.pairs_of_systems.get(narrowing["systems"], ()),
+            tags=tuple(filter(None, (tag.strip() for tag in narrowing["tags"].split(",")))),
+            instances=tuple(narrowing["instances"]),
             off_hits=off_hits,
         )
         return data
@@ -330,7 +330,7 @@ class RunForm(PairsForm):
             self.order_fields(("judge", "questions", "batch", "way", "batch_size"))
 
     def clean(self) -> dict[str, Any]:
-        """Turn the keys of the questions into numbers; where one is asked only, it is that one."""
+        """Turn the keys of the questions into numbers, by default that of the only question."""
         data = super().clean()
         keys = data.get("questions", [self.asked[MAIN].key])
         data["questions"] = [question.number for question in self.asked if question.key in keys]
@@ -342,7 +342,7 @@ class RunForm(PairsForm):
 
 
 class JudgmentFilterForm(forms.Form):
-    """Which judgments of a run to list."""
+    """A filter of a run's judgments."""
 
     outcome = forms.ChoiceField(
         required=False,
@@ -382,22 +382,22 @@ class JudgmentFilterForm(forms.Form):
             del fields["question"]
 
     def filters(self) -> dict[str, Any]:
-        """Return the filter of the rows; invalid values are ignored."""
+        """Return the filter of the rows. Invalid values are ignored."""
         self.is_valid()
-        chosen: dict[str, Any] = self.cleaned_data
-        outcome = chosen.get("outcome")
+        cleaned: dict[str, Any] = self.cleaned_data
+        outcome = cleaned.get("outcome")
         by_verdict = outcome in ("a", "tie", "b")
-        found = {
+        values = {
             "verdict": ("a", "tie", "b").index(outcome) - 1 if by_verdict else None,
             "status": None if by_verdict else outcome,
-            "order": chosen.get("order"),
-            "pair__matchup__instance__dataset": chosen.get("dataset"),
-            "question": self.numbers.get(chosen.get("question") or ""),
+            "order": cleaned.get("order"),
+            "pair__matchup__instance__dataset": cleaned.get("dataset"),
+            "question": self.numbers.get(cleaned.get("question") or ""),
         }
-        asked: dict[str, dict[str, Any]] = {
+        filters_of_choice: dict[str, dict[str, Any]] = {
             "plain": {"repeat": 0, "negated": False},
             "repeat": {"repeat__gt": 0},
             "negated": {"negated": True},
         }
-        given = {name: value for name, value in found.items() if value not in (None, "")}
-        return {**given, **asked.get(chosen.get("asked") or "", {})}
+        filled = {name: value for name, value in values.items() if value not in (None, "")}
+        return {**filled, **filters_of_choice.get(cleaned.get("asked") or "", {})}

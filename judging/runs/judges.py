@@ -44,7 +44,7 @@ def add_judge(
     texts_first: bool = True,
     tuned: Mapping[str, Any] | None = None,
 ) -> tuple[Judge, bool]:
-    """Store a judge, unless the same one exists; return it and whether it is new. Without a seed, one is drawn.
+    """Store a judge, unless the same one exists. Return it and whether it is new. Without a seed, one is drawn.
 
     table_endpoint : that an SC² judge asks for its tables, in place of `endpoint`, which gives the verdict
     table_variant : of the stored tables that an SC² judge is shown, in place of tables of its own
@@ -57,15 +57,15 @@ def add_judge(
     existing = Judge.objects.select_for_update(of=("self",)).filter(name=name).first()
     if existing is None and (problem := short_name_problem(Judge, "name", name)):
         raise BadSettings(problem)
-    given = Judge(
+    new_judge = Judge(
         method=method,
         endpoint=endpoint,
         table_endpoint=table_endpoint,
         table_variant=table_variant,
         params=dict(params or {}),
     )
-    fitted = fitted_params(given, existing)
-    wanted: dict[str, Any] = {
+    fitted = fitted_params(new_judge, existing)
+    fields: dict[str, Any] = {
         "method": method,
         "endpoint": endpoint,
         "table_endpoint": table_endpoint,
@@ -81,11 +81,11 @@ def add_judge(
         "params": with_temperature(find_method(method), fitted, repeats),
     }
     if seed is not None:
-        wanted["seed"] = seed
-    judge = Judge(name=name, texts_first=texts_first, tuned=dict(tuned or {}), **{"seed": new_seed(), **wanted})
+        fields["seed"] = seed
+    judge = Judge(name=name, texts_first=texts_first, tuned=dict(tuned or {}), **{"seed": new_seed(), **fields})
     check_judge(judge)
     if existing is not None:
-        require_same(f"judge {name}", existing, wanted)
+        require_same(f"judge {name}", existing, fields)
         return existing, False
     validate(judge)
     judge.save()
@@ -94,7 +94,7 @@ def add_judge(
 
 @dataclass(frozen=True)
 class Fit:
-    """What an endpoint's test found about the parameters of calls.
+    """Parameters of calls fitted to an endpoint's test.
 
     rejects : those that it rejects; `length`: its name for the limit on tokens
     bounds  : it keeps to the longest texts in a JSON schema
@@ -106,7 +106,7 @@ class Fit:
 
 
 def fitted_params(judge: Judge, existing: Judge | None) -> dict[str, Any]:
-    """Return the parameters of a new judge, fitted to what its endpoints' tests found; those of one that is there, as they are."""
+    """Return the parameters of a new judge, fitted to what its endpoints' tests found. Those of one that is there, as they are."""
     fit = found_at(judge.endpoint, judge.table_endpoint) if existing is None else fit_of(existing, judge.params)
     params = fit_params(find_method(judge.method), judge.params, fit)
     if fit.bounds and not judge.table_variant and CELL in find_method(judge.method).options:
@@ -116,10 +116,10 @@ def fitted_params(judge: Judge, existing: Judge | None) -> dict[str, Any]:
 
 def found_at(endpoint: Endpoint | None, table_endpoint: Endpoint | None) -> Fit:
     """Return what the last tests found of a judge's endpoint, and of the one that makes its tables, if that is another one."""
-    asked = [one.supports for one in (endpoint, table_endpoint) if one is not None]
-    rejects = {name for one in asked for name in one.get("rejects", ())}
-    length = next(filter(None, (one.get("length", "") for one in asked)), "")
-    return Fit(rejects, length, bounds=bool(asked and asked[-1].get("schema_lengths")))
+    supports = [item.supports for item in (endpoint, table_endpoint) if item is not None]
+    rejects = {name for item in supports for name in item.get("rejects", ())}
+    length = next(filter(None, (item.get("length", "") for item in supports)), "")
+    return Fit(rejects, length, bounds=bool(supports and supports[-1].get("schema_lengths")))
 
 
 def fit_of(judge: Judge, params: Mapping[str, Any]) -> Fit:
@@ -145,14 +145,14 @@ def fit_params(method: Method, params: Mapping[str, Any], fit: Fit) -> dict[str,
 
 def with_temperature(method: Method, params: Mapping[str, Any], repeats: int) -> dict[str, Any]:
     """Return a judge's parameters, with a temperature above 0 for repeats if the method's default is 0."""
-    kept = dict(params)
+    values = dict(params)
     if repeats > 1 and isinstance(method, AskingMethod) and method.default_params.get("temperature") == 0:
-        kept.setdefault("temperature", REPEATED_TEMPERATURE)
-    return kept
+        values.setdefault("temperature", REPEATED_TEMPERATURE)
+    return values
 
 
 def check_fit(*, method: str, endpoint: Endpoint | None, params: Mapping[str, Any], **more: Any) -> None:
-    """Refuse settings that don't fit together; `more` are further fields of a judge.
+    """Refuse settings that don't fit together. `more` are further fields of a judge.
 
     Raises: UnknownJudge, BadSettings
     """
@@ -232,12 +232,12 @@ def check_jury(judge: Judge) -> None:
     if foreign := set(judge.params) - set(find_method(judge.method).options):
         raise BadSettings(f"a jury asks nothing: it takes no parameters, got {', '.join(sorted(foreign))}")
     find_method(judge.method).check("free", setting_of(judge))
-    known = dict(Judge.objects.filter(name__in=judge.members).values_list("name", "method"))
-    if strangers := [name for name in judge.members if name not in known]:
+    methods = dict(Judge.objects.filter(name__in=judge.members).values_list("name", "method"))
+    if strangers := [name for name in judge.members if name not in methods]:
         raise UnknownJudge(
             f"jury {judge.name}: there is no judge {', '.join(strangers)}: add it first, or leave it out"
         )
-    if juries := [name for name, method in known.items() if method == Judge.JURY]:
+    if juries := [name for name, method in methods.items() if method == Judge.JURY]:
         raise BadSettings(
             f"jury {judge.name}: {', '.join(juries)} is a jury itself, whose votes would count twice; name its members instead"
         )
@@ -279,6 +279,6 @@ def find_judge(name: str) -> Judge:
     """
     judge = Judge.objects.select_related("endpoint", "table_endpoint", "prompt_file").filter(name=name).first()
     if judge is None:
-        known = ", ".join(Judge.objects.values_list("name", flat=True)) or "none yet"
-        raise UnknownJudge(f"there is no judge {name}; there are: {known}")
+        names = ", ".join(Judge.objects.values_list("name", flat=True)) or "none yet"
+        raise UnknownJudge(f"there is no judge {name}; there are: {names}")
     return judge

@@ -21,7 +21,11 @@ def add_jury(*, study: Study, name: str, members: Sequence[str], rule: str) -> J
     Raises: as `judges.add_judge` and `seat_jury`; then nothing is stored
     """
     jury, _ = add_judge(name=name, method=Judge.JURY, params={"members": list(members), "rule": rule})
-    answered = [one.number for one in study.questions if all(_pairs(study, member, one.number) for member in members)]
+    answered = [
+        question.number
+        for question in study.questions
+        if all(_pairs(study, member, question.number) for member in members)
+    ]
     return seat_jury(study=study, jury=jury, questions=answered or [MAIN])
 
 
@@ -54,20 +58,20 @@ def check_members(study: Study, jury: Judge, questions: Sequence[int]) -> None:
 
     Raises: BadSettings saying which member, which question, and what to do
     """
-    known = set(Judge.objects.filter(name__in=jury.members).values_list("name", flat=True))
-    if gone := [name for name in jury.members if name not in known]:
+    existing = set(Judge.objects.filter(name__in=jury.members).values_list("name", flat=True))
+    if gone := [name for name in jury.members if name not in existing]:
         raise BadSettings(
             f"jury {jury.name}: member {', '.join(gone)} has been deleted: add the judge again, or a jury without it"
         )
     for number in questions:
-        asked = f"question {study.questions[number].key}" if len(study.questions) > 1 else "anything"
+        subject = f"question {study.questions[number].key}" if len(study.questions) > 1 else "anything"
         pairs = {name: _pairs(study, name, number) for name in jury.members}
         if idle := [name for name, judged in pairs.items() if not judged]:
             raise BadSettings(
-                f"jury {jury.name}: {', '.join(idle)} was not asked {asked} in study {study.slug}: run it there first, "
+                f"jury {jury.name}: {', '.join(idle)} was not asked {subject} in study {study.slug}: run it there first, "
                 "or add a jury without it"
             )
-        if not any(pairs[one] & pairs[other] for one, other in combinations(pairs, 2)):
+        if not any(pairs[item] & pairs[second] for item, second in combinations(pairs, 2)):
             raise BadSettings(
                 f"jury {jury.name}: its members were asked about different pairs of study {study.slug}, no two of them about "
                 "the same one: run them on the same pairs first"

@@ -8,7 +8,7 @@ RECOMMENDED = "direct"
 
 @dataclass(frozen=True)
 class OfferedMethod:
-    """A method on offer; `calls` are those for a pair in one order with the default options, shared ones counted in full."""
+    """A method on offer. `calls` are those for a pair in one order with the default options, shared ones counted in full."""
 
     name: str
     calls: int
@@ -54,9 +54,9 @@ METHOD_GROUPS: Mapping[str, Sequence[OfferedMethod]] = {
 
 def method_choices() -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the choices of a form, in groups, each with its calls for a pair."""
-    return [(group, [(one.name, _named(one)) for one in offered]) for group, offered in METHOD_GROUPS.items()]
+    return [(group, [(item.name, _named(item)) for item in offered]) for group, offered in METHOD_GROUPS.items()]
 
 
-def _named(one: OfferedMethod) -> str:
-    recommended = " (recommended)" if one.name == RECOMMENDED else ""
-    return f"{one.name}{recommended} · calls for a pair: {one.calls}"
+def _named(offered: OfferedMethod) -> str:
+    recommended = " (recommended)" if offered.name == RECOMMENDED else ""
+    return f"{offered.name}{recommended} · calls for a pair: {offered.calls}"

@@ -18,7 +18,7 @@ MOST_INSTANCES = 20_000  # selected by id or tag; for more, make a batch
 
 @dataclass(frozen=True)
 class PairFilter:
-    """A filter on a study's pairs; empty fields don't filter.
+    """A filter on a study's pairs. Empty fields don't filter.
 
     systems   : the two compared, in either order
     tags      : instances with any of these
@@ -38,12 +38,12 @@ class PairFilter:
     def stored(self) -> dict[str, Any]:
         """Its normalised form, as a run stores it."""
         named = {name: sorted(set(getattr(self, name))) for name in ("systems", "tags", "instances")}
-        given = {"dataset": self.dataset, **named, "off_hits": self.off_hits, "on_demand": self.on_demand}
-        return {name: value for name, value in given.items() if value}
+        values = {"dataset": self.dataset, **named, "off_hits": self.off_hits, "on_demand": self.on_demand}
+        return {name: value for name, value in values.items() if value}
 
     @property
     def key(self) -> str:
-        """A hash of it, unique among a judge's runs; empty if it filters nothing."""
+        """A hash of it, unique among a judge's runs, or an empty string if it filters nothing."""
         stored = self.stored
         return hashlib.sha256(json.dumps(stored, sort_keys=True).encode()).hexdigest() if stored else ""
 
@@ -95,19 +95,19 @@ def _between(study: Study, systems: tuple[str, ...]) -> Q:
 
 def _tagged(study: Study, tags: tuple[str, ...]) -> list[int]:
     by_instance = {pk: tags_of(metadata) for pk, metadata in study.instances.values_list("pk", "metadata")}
-    _require("tag", tags, {tag for found in by_instance.values() for tag in found})
-    tagged = [pk for pk, found in by_instance.items() if not set(tags).isdisjoint(found)]
+    _require("tag", tags, {tag for result in by_instance.values() for tag in result})
+    tagged = [pk for pk, result in by_instance.items() if not set(tags).isdisjoint(result)]
     _refuse_many(len(tagged))
     return tagged
 
 
 def _named(study: Study, instances: tuple[str, ...]) -> list[int]:
     _refuse_many(len(instances))
-    known = dict(Instance.objects.filter(study=study).order_by().values_list("instance_id", "pk"))
-    if unknown := [name for name in instances if name not in known]:
+    keys = dict(Instance.objects.filter(study=study).order_by().values_list("instance_id", "pk"))
+    if unknown := [name for name in instances if name not in keys]:
         more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
         raise UnknownName(f"study {study.slug} has no instance {unknown[0]}{more}")
-    return [known[name] for name in instances]
+    return [keys[name] for name in instances]
 
 
 def _refuse_many(count: int) -> None:
@@ -118,9 +118,9 @@ def _refuse_many(count: int) -> None:
         )
 
 
-def _require(what: str, wanted: Iterable[str], known: Iterable[str]) -> None:
-    names = sorted(known)
-    for name in wanted:
+def _require(subject: str, names_wanted: Iterable[str], existing: Iterable[str]) -> None:
+    names = sorted(existing)
+    for name in names_wanted:
         if name not in names:
             listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
-            raise UnknownName(f"the study has no {what} {name}; it has: {listed or 'none'}")
+            raise UnknownName(f"the study has no {subject} {name}; it has: {listed or 'none'}")

@@ -80,8 +80,8 @@ def queue_retry(*, run: JudgeRun, by: User | None = None) -> Reopened:
 def _check(run: JudgeRun) -> None:
     if run.status in leases.ACTIVE:
         raise RunBusy(f"{run} is {run.get_status_display().lower()}: wait until it has ended")
-    if left := run.judgments.filter(status=PENDING).count():
-        raise RunBusy(f"{run} has {left} open presentations: resume it first")
+    if open_cells := run.judgments.filter(status=PENDING).count():
+        raise RunBusy(f"{run} has {open_cells} open presentations: resume it first")
     check_cap(run.max_cost, *run.judge.endpoints)
 
 
@@ -90,16 +90,16 @@ def _unanswered_cells(run: JudgeRun, method: AskingMethod) -> list[int]:
 
     Cells of another prompt version are left out, unless they got no answer at all.
     """
-    asked = Q(calls=0) | _asked_as_today(run, method, setting_of(run.judge))
-    cells = run.judgments.filter(asked, status=UNPARSED)
+    is_unanswered = Q(calls=0) | _asked_as_today(run, method, setting_of(run.judge))
+    cells = run.judgments.filter(is_unanswered, status=UNPARSED)
     return [case.cell.pk for _, cases in replayed(run, method, cells) for case in cases if _lacks_an_answer(case)]
 
 
 def _asked_as_today(run: JudgeRun, method: AskingMethod, setting: Setting) -> Q:
     """Return the filter of the cells whose question was asked with today's prompt."""
-    asked, settings = [run.study.questions[number] for number in run.questions], (setting, setting.without_schema())
-    shown = [asked_about(run.judge, run.study.task_kind, one, asked) for one in asked]
-    versions = [prompt_version(method, one, about) for about in shown for one in settings]
+    questions, settings = [run.study.questions[number] for number in run.questions], (setting, setting.without_schema())
+    presentations = [asked_about(run.judge, run.study.task_kind, item, questions) for item in questions]
+    versions = [prompt_version(method, setting, description) for description in presentations for setting in settings]
     return Q(prompt_version__in=versions)
 
 
@@ -111,7 +111,7 @@ def _lacks_an_answer(case: Case) -> bool:
 
 
 def _open(run: JudgeRun, ids: list[int]) -> int:
-    """Open unparsed cells; their answers stay linked and counted."""
+    """Open unparsed cells. Their answers stay linked and counted."""
     values = {"status": PENDING, "failure": "", "judged_at": None}
     unparsed = run.judgments.filter(status=UNPARSED)
     return sum(unparsed.filter(pk__in=part).update(**values) for part in chunked(ids))

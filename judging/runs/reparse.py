@@ -22,7 +22,7 @@ REPARSED = (*READING, "prompt_version", "parser_version", "judged_at")
 
 
 def reparse_run(run: JudgeRun, method: AskingMethod) -> int:
-    """Parse a run's answers again where an older parser did; returns how many cells were updated.
+    """Parse a run's answers again where an older parser did and return how many cells were updated.
 
     Their cost and number of calls stay as they are.
     """
@@ -70,7 +70,7 @@ def save(results: Sequence[Result], stamp: Stamp) -> None:
     """Store the new readings."""
     now = timezone.now()
     rows = ([*result_values(result), result.prompt_version, stamp.parser_version, now, result.pk] for result in results)
-    made = [(result.pk, result.order, result.reading.made) for result in results if result.reading.made is not None]
+    makings = [(result.pk, result.order, result.reading.made) for result in results if result.reading.made is not None]
     with transaction.atomic():
         update_rows(Judgment, REPARSED, rows)
-        store_makings(made, stamp.tables)
+        store_makings(makings, stamp.tables)

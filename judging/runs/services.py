@@ -99,7 +99,7 @@ def start_run(
 
 @transaction.atomic
 def queue_run(*, limit: int | None = None, **settings: Any) -> JudgeRun:
-    """Start a run with these settings of `start_run`, and queue it for a worker; `limit`: cells to fill this time."""
+    """Start a run with these settings of `start_run`, and queue it for a worker. `limit`: cells to fill this time."""
     run = start_run(**settings)
     if run.status == JudgeRun.Status.QUEUED:
         transaction.on_commit(lambda: enqueue_run(run.pk, limit))
@@ -163,8 +163,8 @@ def locked_run(
     status: str = JudgeRun.Status.QUEUED,
 ) -> JudgeRun:
     """Return a judge's run on these pairs, locked: as it is, or a new one without cells in a status."""
-    about = {"study": study, "judge": judge, "batch": batch, "filter_key": only.key, "questions": list(questions)}
-    run, _ = JudgeRun.objects.get_or_create(**about, defaults={"pair_filter": only.stored, "status": status})
+    identity = {"study": study, "judge": judge, "batch": batch, "filter_key": only.key, "questions": list(questions)}
+    run, _ = JudgeRun.objects.get_or_create(**identity, defaults={"pair_filter": only.stored, "status": status})
     return lock_run(run)
 
 
@@ -186,12 +186,14 @@ def stored_questions(study: Study, questions: Iterable[int]) -> list[int]:
 
     Raises: BadSettings if there are none, or the study doesn't ask them.
     """
-    found, asked = sorted(set(questions)), study.questions
-    if not found:
+    numbers, questions_of_study = sorted(set(questions)), study.questions
+    if not numbers:
         raise BadSettings("a run answers at least one question")
-    if strange := [number for number in found if not 0 <= number < len(asked)]:
-        raise BadSettings(f"study {study.slug} asks {len(asked)} questions, numbered from 0; it has no {strange[0]}")
-    return found
+    if strange := [number for number in numbers if not 0 <= number < len(questions_of_study)]:
+        raise BadSettings(
+            f"study {study.slug} asks {len(questions_of_study)} questions, numbered from 0; it has no {strange[0]}"
+        )
+    return numbers
 
 
 def check(study: Study, judge: Judge, questions: Iterable[int] = ONLY_MAIN) -> None:
@@ -209,7 +211,7 @@ def check(study: Study, judge: Judge, questions: Iterable[int] = ONLY_MAIN) -> N
 
 
 def open_failed(run: JudgeRun, *, final: bool = False) -> int:
-    """Open the cells that ended in an error, which keep the answers they paid for; returns how many.
+    """Open the cells that ended in an error, which keep the answers they paid for. Return how many.
 
     final : also those whose request was rejected for its length, or by a content filter, which are refused
     """
@@ -252,14 +254,14 @@ def _pairs_on(study: Study, batch: Batch | None, *, off_hits: bool) -> QuerySet[
     return pairs
 
 
-def add_cells(run: JudgeRun, found: QuerySet[Pair] | None = None) -> None:
+def add_cells(run: JudgeRun, pairs_to_add: QuerySet[Pair] | None = None) -> None:
     """Add a run's missing cells on its pairs, or those `found`: orders × repeats × questions, each twice with the negated one."""
-    found = pairs_of(run.study, run.batch, filter_of(run.pair_filter)) if found is None else found
-    pairs = found.exclude(pk__in=run.judgments.order_by().values("pair_id"))
+    pairs_to_add = pairs_of(run.study, run.batch, filter_of(run.pair_filter)) if pairs_to_add is None else pairs_to_add
+    pairs = pairs_to_add.exclude(pk__in=run.judgments.order_by().values("pair_id"))
     ids = list(pairs.order_by("pk").values_list("pk", flat=True))
     for start in range(0, len(ids), CHUNK):
-        found = Pair.objects.filter(pk__in=ids[start : start + CHUNK]).order_by("pk")
-        insert_rows(Judgment, NEW_CELL_FIELDS, missing_cells(run, found.values_list("pk", *IDENTITY_FIELDS)))
+        pairs_to_add = Pair.objects.filter(pk__in=ids[start : start + CHUNK]).order_by("pk")
+        insert_rows(Judgment, NEW_CELL_FIELDS, missing_cells(run, pairs_to_add.values_list("pk", *IDENTITY_FIELDS)))
 
 
 def missing_cells(run: JudgeRun, pairs: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
@@ -269,8 +271,8 @@ def missing_cells(run: JudgeRun, pairs: Iterable[tuple[Any, ...]]) -> Iterator[t
     """
     cells = repeats_and_questions(run.judge, run.questions)
     for pk, *fields in pairs:
-        for order, asked in product(orders_for(run.judge, identity_of(*fields)), cells):
-            yield (run.pk, pk, order, *asked, *NEW_CELL_VALUES.values())
+        for order, cell in product(orders_for(run.judge, identity_of(*fields)), cells):
+            yield (run.pk, pk, order, *cell, *NEW_CELL_VALUES.values())
 
 
 def repeats_and_questions(judge: Judge, questions: Sequence[int]) -> list[tuple[int, bool, int]]:
@@ -285,6 +287,6 @@ def find_batch(study: Study, name: str) -> Batch:
     """
     batch = study.batches.filter(name=name).first()
     if batch is None:
-        known = ", ".join(study.batches.values_list("name", flat=True)) or "none yet"
-        raise UnknownName(f"study {study.slug} has no batch {name}; it has: {known}")
+        names = ", ".join(study.batches.values_list("name", flat=True)) or "none yet"
+        raise UnknownName(f"study {study.slug} has no batch {name}; it has: {names}")
     return batch

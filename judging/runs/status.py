@@ -105,27 +105,27 @@ def _counts(values: Sequence[int]) -> Counts:
 
 
 def counts_of_run(run: JudgeRun) -> dict[int, Counts]:
-    """Return the counts of a run by question; a jury's are of its verdicts on pairs."""
+    """Return the counts of a run by question. A jury's are of its verdicts on pairs."""
     if not run.judge.is_jury:
         return counts_by_question(run.judgments.all())
     return {number: _of_jury(run, number) for number in run.questions}
 
 
 def _of_jury(run: JudgeRun, question: int) -> Counts:
-    said = Counter(jury_answers(run.study, run.judge, question=question).values())
-    a, tie, b = (said[Status.PARSED, verdict] for verdict in (-1, 0, 1))
-    unparsed, errors = said[Status.UNPARSED, None], said[Status.ERROR, None]
+    counts = Counter(jury_answers(run.study, run.judge, question=question).values())
+    a, tie, b = (counts[Status.PARSED, verdict] for verdict in (-1, 0, 1))
+    unparsed, errors = counts[Status.UNPARSED, None], counts[Status.ERROR, None]
     return Counts(a, tie, b, unparsed, refused=0, errors=errors, pending=0, first=0, fetched=0, from_cache=0)
 
 
 def together(counts: Iterable[Counts]) -> Counts:
     """Add up counts."""
-    rows = [astuple(one) for one in counts]
+    rows = [astuple(count) for count in counts]
     return Counts(*(sum(column) for column in zip([0] * len(COUNTED), *rows, strict=True)))
 
 
 def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
-    """Return outcomes and usage of some runs of one endpoint for JSON; unknown costs and tokens are `None`.
+    """Return outcomes and usage of some runs of one endpoint for JSON. Unknown costs and tokens are `None`.
 
     failures      : presentations without an answer, by cause
     cost          : of all calls; `None` if one has no known price: `cost_known` is the known part
@@ -137,8 +137,10 @@ def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
     counts = together(by_question.values())
     endpoint = runs[0].judge.endpoint
     usage = usage_of(judgments, endpoint.currency if endpoint else "")
-    provenance = [(run, found) for run in runs if (found := provenance_of_run(run, MAKING)) is not None]
-    origin_warnings = [warning for run, found in provenance for warning in warnings_of(str(run.judge), found)]
+    provenance = [
+        (run, provenance_found) for run in runs if (provenance_found := provenance_of_run(run, MAKING)) is not None
+    ]
+    origin_warnings = [warning for run, result in provenance for warning in warnings_of(str(run.judge), result)]
     return {
         "method": runs[0].judge.method,
         "status": [run.status for run in runs],
@@ -148,16 +150,20 @@ def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
         **tokens_and_money(usage, counts.parsed),
         "failures": [asdict(cause) for cause in failures_by_cause(*runs)],
         "calls_by_kind": [kind_as_dict(kind) for run in runs for kind in calls_by_kind(run)],
-        "provenance": [{"run": run.pk, **found.as_json(), **_reported(run)} for run, found in provenance],
+        "provenance": [{"run": run.pk, **result.as_json(), **_reported(run)} for run, result in provenance],
     }
 
 
 def _reported(run: JudgeRun) -> dict[str, Any]:
     """Return the costs that the endpoint reported, where it did, for JSON."""
-    found = reported_costs(run)
-    if not found.answers:
+    costs_found = reported_costs(run)
+    if not costs_found.answers:
         return {}
-    costs = {"answers": found.answers, "cost": float(found.cost), "list_price": float(found.list_price)}
+    costs = {
+        "answers": costs_found.answers,
+        "cost": float(costs_found.cost),
+        "list_price": float(costs_found.list_price),
+    }
     return {"reported_costs": costs}
 
 
@@ -167,15 +173,15 @@ def reports_by_procedure(runs: Sequence[JudgeRun]) -> list[dict[str, Any]]:
     for run in runs:
         currency = run.judge.endpoint.currency if run.judge.endpoint else ""
         groups.setdefault((run.judge.method, currency), []).append(run)
-    found = []
+    results = []
     for (method, currency), members in sorted(groups.items()):
         judgments = Judgment.objects.filter(run__in=members)
         by_question = _counts_of_runs(members)
         counts = together(by_question.values())
         money = tokens_and_money(usage_of(judgments, currency), counts.parsed)
         outcomes = _outcomes(by_question, counts, members[0].study)
-        found.append({"method": method, "judges": len({run.judge_id for run in members}), **outcomes, **money})
-    return found
+        results.append({"method": method, "judges": len({run.judge_id for run in members}), **outcomes, **money})
+    return results
 
 
 def _counts_of_runs(runs: Sequence[JudgeRun]) -> dict[int, Counts]:
@@ -183,25 +189,25 @@ def _counts_of_runs(runs: Sequence[JudgeRun]) -> dict[int, Counts]:
     if not runs[0].judge.is_jury:
         return counts_by_question(Judgment.objects.filter(run__in=runs))
     each = [counts_of_run(run) for run in runs]
-    return {number: together(one[number] for one in each if number in one) for number in sorted(set().union(*each))}
+    return {number: together(item[number] for item in each if number in item) for number in sorted(set().union(*each))}
 
 
 def _outcomes(by_question: Mapping[int, Counts], counts: Counts, study: Study) -> dict[str, Any]:
-    """Return counts for JSON; where a study asks several questions, the verdicts are counted for each by itself."""
-    asked, found = study.questions, counts.as_dict()
-    if len(asked) == 1:
-        return found
+    """Return counts for JSON. Where a study asks several questions, the verdicts are counted for each by itself."""
+    questions, outcomes = study.questions, counts.as_dict()
+    if len(questions) == 1:
+        return outcomes
     of_verdicts = ("a", "tie", "b", "first")
     return {
-        **{name: count for name, count in found.items() if name not in of_verdicts},
-        "questions": [{"question": asked[number].key, **one.as_dict()} for number, one in by_question.items()],
+        **{name: count for name, count in outcomes.items() if name not in of_verdicts},
+        "questions": [{"question": questions[number].key, **item.as_dict()} for number, item in by_question.items()],
     }
 
 
 def tokens_and_money(usage: RunUsage, verdicts: int) -> dict[str, Any]:
     """Return tokens and cost, in all and per verdict."""
-    known = usage.prompt_tokens is not None and usage.completion_tokens is not None
-    tokens = (usage.prompt_tokens or 0) + (usage.completion_tokens or 0) if known or not usage.calls else None
+    is_known = usage.prompt_tokens is not None and usage.completion_tokens is not None
+    tokens = (usage.prompt_tokens or 0) + (usage.completion_tokens or 0) if is_known or not usage.calls else None
     cost = None if usage.unpriced else usage.priced
     return {
         "prompt_tokens": usage.prompt_tokens if usage.calls else 0,
@@ -218,9 +224,9 @@ def tokens_and_money(usage: RunUsage, verdicts: int) -> dict[str, Any]:
 
 def kind_as_dict(kind: CallKindUsage) -> dict[str, Any]:
     """Return the answers of one kind for JSON."""
-    found = asdict(kind)
-    unknown = found.pop("unpriced") or kind.cost is None
-    return {**found, "cost": None if unknown else float(kind.cost or 0)}
+    values = asdict(kind)
+    unknown = values.pop("unpriced") or kind.cost is None
+    return {**values, "cost": None if unknown else float(kind.cost or 0)}
 
 
 def pairs_without_source(run: JudgeRun) -> int:

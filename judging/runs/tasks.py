@@ -31,13 +31,13 @@ def execute_run(run_id: int, limit: int | None = None) -> str:
         enqueue_extra_worker(run_id)
     ended = execute(run_id, stop=WORKER_STOP, limit=limit, wait_for_batches=False)
     if ended.batch_pending and run_id not in waiting_runs():  # poll its provider's batches then
-        later = timezone.now() + timedelta(seconds=BATCH_CHECK_SECONDS)
-        execute_run.using(run_after=later).enqueue(run_id, ended.cells_left)
+        run_after = timezone.now() + timedelta(seconds=BATCH_CHECK_SECONDS)
+        execute_run.using(run_after=run_after).enqueue(run_id, ended.cells_left)
     return ended.status
 
 
 def enqueue_run(run_id: int, limit: int | None = None) -> None:
-    """Queue a run; `limit`: cells to fill this time."""
+    """Queue a run. `limit`: cells to fill this time."""
     if limit is None:
         execute_run.enqueue(run_id)
     else:
@@ -61,7 +61,7 @@ def waiting_runs(*also: TaskResultStatus) -> set[int]:
 
 
 def queue_unattended_runs() -> int:
-    """Queue the active runs that have neither a live worker nor a task; returns how many.
+    """Queue the active runs that have neither a live worker nor a task and return how many.
 
     Doing so twice is harmless: the second task's worker joins the first or finds the run done.
     """
@@ -75,7 +75,7 @@ def queue_unattended_runs() -> int:
 
 
 def is_orphaned(task: QueuedTask) -> bool:
-    """Tell whether the worker of a run's task is gone; one that has just taken the task may not have joined yet.
+    """Tell whether the worker of a run's task is gone. One that has just taken the task may not have joined yet.
 
     Others may have done the run since: its task is queued again too, to end.
     """

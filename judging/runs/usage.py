@@ -1,4 +1,4 @@
-"""Calls, tokens and cost of runs, aggregated in the database; and their pace."""
+"""Calls, tokens, cost and pace of runs, aggregated in the database."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ MOST_KINDS = 12
 
 @dataclass(frozen=True)
 class RunUsage:
-    """What a run's cells took in calls made for them; answers from the cache are `cached` only.
+    """The usage of a run's cells in calls made for them. Answers from the cache are `cached` only.
 
     Tokens are `None` if no endpoint reported them; unpriced : cells with calls of unknown cost, not part of `priced`
     """
@@ -33,12 +33,12 @@ class RunUsage:
 
     @property
     def cost(self) -> Decimal | None:
-        """The known part of the cost; `None` if nothing is known."""
+        """The known part of the cost, or `None` if nothing is known."""
         return None if self.unpriced and not self.priced else self.priced
 
     @property
     def per_verdict(self) -> Decimal | None:
-        """The cost of a verdict; `None` without verdicts, or if part of the cost is unknown."""
+        """The cost of a verdict, or `None` without verdicts, or if part of the cost is unknown."""
         return None if self.unpriced or not self.verdicts else self.priced / self.verdicts
 
 
@@ -72,7 +72,7 @@ def usage_of(judgments: QuerySet[Judgment], currency: str) -> RunUsage:
 
 @dataclass(frozen=True)
 class RunPace:
-    """How fast a run has been in the last minute.
+    """The pace of a run in the last minute.
 
     per_second   : presentations answered; `None` before the first
     seconds_left : until all are answered; `None` without a pace
@@ -122,7 +122,7 @@ def calls_by_kind(run: JudgeRun) -> list[CallKindUsage]:
 
 @dataclass(frozen=True)
 class CauseCount:
-    """The presentations of some runs that failed for one cause; `is_final`: only a retry asks them again."""
+    """The presentations of some runs that failed for one cause. `is_final`: only a retry asks them again."""
 
     cause: str
     label: str
@@ -145,7 +145,7 @@ def failures_by_cause(*runs: JudgeRun) -> list[CauseCount]:
 
 @dataclass(frozen=True)
 class ReportedCosts:
-    """Costs that the endpoint reported with answers, beside what its prices say of them; empty prices count nothing."""
+    """Costs that the endpoint reported with answers, beside what its prices say of them. Empty prices count nothing."""
 
     answers: int
     cost: Decimal

@@ -68,8 +68,8 @@ def new_judge(request: HttpRequest, study: Study) -> HttpResponse:
         return _judges_page(request, study, judge_form=form, status=422)
     judge, is_new = add_judge(**form.cleaned_data)
     messages.success(request, f"Judge {judge} {'added' if is_new else 'is there already, with these settings'}.")
-    chosen = urlencode({"judge": judge.name})
-    return redirect(f"{reverse('judging:judges', args=[study.slug])}?{chosen}#start")
+    query = urlencode({"judge": judge.name})
+    return redirect(f"{reverse('judging:judges', args=[study.slug])}?{query}#start")
 
 
 @study_view(*READERS, methods=POST)
@@ -84,18 +84,18 @@ def new_jury(request: HttpRequest, study: Study) -> HttpResponse:
 
 @study_view(*READERS, methods=POST)
 def estimate(request: HttpRequest, study: Study) -> HttpResponse:
-    """Estimate a run and offer to start it; no call is made."""
+    """Estimate a run and offer to start it. No call is made."""
     form = RunForm(request.POST, study=study, judges=judges_seen_by(request.user))
-    found = None
+    estimated = None
     if form.is_valid():
-        chosen = {name: form.cleaned_data[name] for name in ("judge", "batch", "only", "questions", "limit", "way")}
+        settings = {name: form.cleaned_data[name] for name in ("judge", "batch", "only", "questions", "limit", "way")}
         with errors_on(form):
-            found = estimate_run(study=study, **chosen)
-    status = 200 if found else 422
-    context = {"study": study, "run_form": form, "estimate": found}
+            estimated = estimate_run(study=study, **settings)
+    status = 200 if estimated else 422
+    context = {"study": study, "run_form": form, "estimate": estimated}
     if is_htmx(request):
         return TemplateResponse(request, "judging/runs/judges.html#start", context, status=status)
-    return _judges_page(request, study, run_form=form, estimate=found, status=status)
+    return _judges_page(request, study, run_form=form, estimate=estimated, status=status)
 
 
 @study_view(*READERS, methods=POST)
@@ -119,18 +119,18 @@ def _judges_page(
     status: int = 200,
 ) -> HttpResponse:
     read_folder()  # offers new files too
-    seen = judges_seen_by(request.user).select_related("endpoint", "table_endpoint", "prompt_file")
+    visible = judges_seen_by(request.user).select_related("endpoint", "table_endpoint", "prompt_file")
     stored = study.judge_runs.select_related("judge__endpoint", "judge__table_endpoint", "judge__prompt_file", "batch")
     runs = [run for run in stored if not run.judge.is_candidate]  # these stand with their tuning
-    unused = seen.filter(~Exists(JudgeRun.objects.filter(judge=OuterRef("pk"))))
-    run_form = run_form or RunForm(study=study, judges=seen, initial={"judge": request.GET.get("judge")})
+    unused = visible.filter(~Exists(JudgeRun.objects.filter(judge=OuterRef("pk"))))
+    run_form = run_form or RunForm(study=study, judges=visible, initial={"judge": request.GET.get("judge")})
     context = {
         "study": study,
         "runs": _rows(study, runs),
         "unused": unused[:MOST_UNUSED],
-        "methods": {group: [_method(one) for one in offered] for group, offered in METHOD_GROUPS.items()},
-        "judge_form": judge_form or JudgeForm(study=study, judges=seen),
-        "jury_form": jury_form or JuryForm(study=study, judges=seen),
+        "methods": {group: [_method(item) for item in offered] for group, offered in METHOD_GROUPS.items()},
+        "judge_form": judge_form or JudgeForm(study=study, judges=visible),
+        "jury_form": jury_form or JuryForm(study=study, judges=visible),
         "run_form": run_form,
         "may_start": bool(runs) or len(run_form["judge"]) > 1,  # a choice besides none
         "estimate": estimate,
@@ -143,20 +143,22 @@ def _rows(study: Study, runs: Sequence[JudgeRun]) -> list[tuple[Any, ...]]:
 
     Runs have a row for each of their questions; the first one has the usage. A study's only question is not named.
     """
-    counts, spent, asked = count_runs(study), usage_by_run(study), named_questions(study)
-    counts |= {(run.pk, number): one for run in runs if run.judge.is_jury for number, one in counts_of_run(run).items()}
+    counts, spent, questions = count_runs(study), usage_by_run(study), named_questions(study)
+    counts |= {
+        (run.pk, number): count for run in runs if run.judge.is_jury for number, count in counts_of_run(run).items()
+    }
     return [
-        (run, asked.get(number), counts.get((run.pk, number)), None if place else spent.get(run.pk))
+        (run, questions.get(number), counts.get((run.pk, number)), None if index else spent.get(run.pk))
         for run in runs
-        for place, number in enumerate(run.questions)
+        for index, number in enumerate(run.questions)
     ]
 
 
 def _method(offered: OfferedMethod) -> dict[str, Any]:
     """Describe a method: when to choose it, its calls, the first line of its docstring, and its options."""
     method = find_method(offered.name)
-    about = (type(method).__doc__ or "").strip().partition("\n")[0]
-    return {"offered": offered, "about": about, "options": dict(method.options)}
+    description = (type(method).__doc__ or "").strip().partition("\n")[0]
+    return {"offered": offered, "about": description, "options": dict(method.options)}
 
 
 EXAMPLES, A_PAGE = 5, 50
@@ -176,21 +178,24 @@ UNDER_WAY = (JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)
 @study_view(*READERS)
 def run(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
     """Show one run with live progress, the figures on its judge, and examples of failures."""
-    found = _find(study, run_id)
-    progress = _progress(study, found)
+    judge_run = _find(study, run_id)
+    progress = _progress(study, judge_run)
     if is_htmx(request):
         if not progress["active"]:
             return HttpResponseClientRefresh()  # the figures below are those of the start
         return TemplateResponse(request, "judging/runs/run.html#progress", progress)
     context = {
         **progress,
-        "figures": [(named_questions(study).get(one), figures_of(found, question=one)) for one in found.questions],
-        "kinds": calls_by_kind(found),
-        "provenance": provenance_of_run(found, MAKING),
-        "reported": reported_costs(found),
-        "examples": _examples(found),
-        "latest": _cells(found).filter(status=Judgment.Status.PARSED).order_by("-judged_at", "-pk")[:EXAMPLES],
-        "without_source": pairs_without_source(found),
+        "figures": [
+            (named_questions(study).get(question), figures_of(judge_run, question=question))
+            for question in judge_run.questions
+        ],
+        "kinds": calls_by_kind(judge_run),
+        "provenance": provenance_of_run(judge_run, MAKING),
+        "reported": reported_costs(judge_run),
+        "examples": _examples(judge_run),
+        "latest": _cells(judge_run).filter(status=Judgment.Status.PARSED).order_by("-judged_at", "-pk")[:EXAMPLES],
+        "without_source": pairs_without_source(judge_run),
     }
     return TemplateResponse(request, "judging/runs/run.html", context)
 
@@ -198,7 +203,7 @@ def run(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
 @study_view(*READERS, methods=POST)
 def steer(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
     """Pause, resume, cancel or restart a run, by the button pressed."""
-    found = _find(study, run_id)
+    judge_run = _find(study, run_id)
     action = request.POST.get("action", "")
     if action not in ACTIONS:
         return TemplateResponse(
@@ -208,7 +213,7 @@ def steer(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
             status=422,
         )
     by = {"by": request.user} if action == "retry" else {}
-    ACTIONS[action](run=found, **by)
+    ACTIONS[action](run=judge_run, **by)
     notices = {
         "pause": "The run is paused: calls under way end, no new one begins.",
         "resume": "The run continues as soon as a worker takes it.",
@@ -217,25 +222,25 @@ def steer(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
         "cancel": "The run is cancelled; what was answered is kept.",
     }
     messages.success(request, notices[action])
-    return redirect("judging:run", study.slug, found.pk)
+    return redirect("judging:run", study.slug, judge_run.pk)
 
 
 @study_view(*READERS)
 def run_judgments(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
     """List a run's judgments, filtered by outcome, order, question or data set."""
-    found = _find(study, run_id)
-    if found.judge.is_jury:  # has none of its own: its verdicts stand beside people's
-        return redirect(f"{reverse('judging:compare', args=[study.slug])}?first={found.judge.name}&second={PEOPLE}")
+    judge_run = _find(study, run_id)
+    if judge_run.judge.is_jury:  # has none of its own: its verdicts stand beside people's
+        return redirect(f"{reverse('judging:compare', args=[study.slug])}?first={judge_run.judge.name}&second={PEOPLE}")
     datasets = sorted(study.instances.order_by().values_list("dataset", flat=True).distinct())
     form = JudgmentFilterForm(request.GET, study=study, datasets=datasets)
-    chosen = form.filters()
-    rows = _cells(found).filter(**chosen).order_by("pk")
-    if "status" not in chosen:
+    filters = form.filters()
+    rows = _cells(judge_run).filter(**filters).order_by("pk")
+    if "status" not in filters:
         rows = rows.exclude(status=Judgment.Status.PENDING)
     page = Paginator(rows, A_PAGE).get_page(request.GET.get("page"))
     query = request.GET.copy()
     query.pop("page", None)
-    context = {"study": study, "run": found, "form": form, "page": page, "query": query.urlencode()}
+    context = {"study": study, "run": judge_run, "form": form, "page": page, "query": query.urlencode()}
     return TemplateResponse(request, "judging/runs/run_judgments.html", context)
 
 
@@ -246,17 +251,17 @@ def _find(study: Study, run_id: int) -> JudgeRun:
     return get_object_or_404(runs, pk=run_id)
 
 
-def _progress(study: Study, found: JudgeRun) -> dict[str, Any]:
-    """Return a run's progress; the longer that takes, the less often the page polls."""
+def _progress(study: Study, run: JudgeRun) -> dict[str, Any]:
+    """Return a run's progress. The longer that takes, the less often the page polls."""
     began, now = perf_counter(), timezone.now()
-    by_question, asked = counts_of_run(found), named_questions(study)
+    by_question, questions = counts_of_run(run), named_questions(study)
     counts = together(by_question.values())
-    endpoint = found.judge.endpoint
-    at_work = [worker for worker in found.workers.all() if leases.is_alive(worker)]
-    active = found.status in UNDER_WAY
+    endpoint = run.judge.endpoint
+    at_work = [worker for worker in run.workers.all() if leases.is_alive(worker)]
+    active = run.status in UNDER_WAY
     progress = {
         "study": study,
-        "run": found,
+        "run": run,
         "counts": counts,
         "counts_caption": (
             "Outcomes by question: A + tie + B + unparsed + refused + errors = asked"
@@ -265,35 +270,35 @@ def _progress(study: Study, found: JudgeRun) -> dict[str, Any]:
             f"refused {counts.refused} + errors {counts.errors} = {counts.asked} asked"
         ),
         "by_question": [
-            (asked.get(number), one, f"&question={asked[number].key}" if asked else "")
-            for number, one in (by_question or {MAIN: counts}).items()
+            (questions.get(number), item, f"&question={questions[number].key}" if questions else "")
+            for number, item in (by_question or {MAIN: counts}).items()
         ],
-        "spent": usage_of(found.judgments.all(), endpoint.currency if endpoint else ""),
-        "pace": pace_of(found, pending=counts.pending, now=now) if active else None,
-        "failures": failures_by_kind(found) if counts.errors else [],
-        "causes": failures_by_cause(found) if counts.errors or counts.refused else [],
+        "spent": usage_of(run.judgments.all(), endpoint.currency if endpoint else ""),
+        "pace": pace_of(run, pending=counts.pending, now=now) if active else None,
+        "failures": failures_by_kind(run) if counts.errors else [],
+        "causes": failures_by_cause(run) if counts.errors or counts.refused else [],
         "workers": at_work,
         "in_flight": sum(worker.in_flight for worker in at_work),
-        "limited": bool(longest_allowed(found.judge.params)),
+        "limited": bool(longest_allowed(run.judge.params)),
         "active": active,
-        "lost": found.status == JudgeRun.Status.RUNNING and not at_work,
+        "lost": run.status == JudgeRun.Status.RUNNING and not at_work,
     }
     took = perf_counter() - began
     return {**progress, "every": max(FASTEST, min(SLOWEST, round(took * SHARE_OF_TIME)))}
 
 
-def _cells(found: JudgeRun) -> QuerySet[Judgment]:
+def _cells(run: JudgeRun) -> QuerySet[Judgment]:
     related = ("pair__matchup__instance", "pair__matchup__system_a", "pair__matchup__system_b")
     # Source texts are shown on a judgment's own page only.
-    return found.judgments.select_related(*related).defer("pair__matchup__instance__source")
+    return run.judgments.select_related(*related).defer("pair__matchup__instance__source")
 
 
-def _examples(found: JudgeRun) -> list[tuple[str, list[Judgment]]]:
+def _examples(run: JudgeRun) -> list[tuple[str, list[Judgment]]]:
     """Return the first judgments of each status without a verdict, with their answers."""
     stored = Completion.objects.exclude(LEFT_OUT).only("text", "finish_reason", "sample", "kind")
     texts = Prefetch("completions", stored.order_by("kind", "sample"))
     kinds = (Judgment.Status.UNPARSED, Judgment.Status.REFUSED, Judgment.Status.ERROR)
     return [
-        (kind.label, list(_cells(found).filter(status=kind).order_by("pk").prefetch_related(texts)[:EXAMPLES]))
+        (kind.label, list(_cells(run).filter(status=kind).order_by("pk").prefetch_related(texts)[:EXAMPLES]))
         for kind in kinds
     ]

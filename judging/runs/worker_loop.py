@@ -42,7 +42,7 @@ class RunWorkerSession(Session):
             sizes.learn_from_run(self.run)
 
     def send_heartbeat(self, *, in_flight: int, outstanding: Decimal, needed: Decimal) -> HeartbeatReply:
-        """Renew the lease; what other workers have filled is counted too."""
+        """Renew the lease. What other workers have filled is counted too."""
         heartbeat = leases.send_heartbeat(self.job.worker, in_flight=in_flight, outstanding=outstanding, needed=needed)
         if heartbeat.lost:
             self.stamp = replace(self.stamp, worker=self.job.worker.pk)
@@ -53,9 +53,9 @@ class RunWorkerSession(Session):
     def release_cases(self) -> None:
         """Release the open cells."""
         super().release_cases()
-        given = Judgment.objects.filter(worker=self.job.worker, status=Judgment.Status.PENDING).update(worker=None)
+        released = Judgment.objects.filter(worker=self.job.worker, status=Judgment.Status.PENDING).update(worker=None)
         if self.job.cells_left is not None:
-            self.job.cells_left += given
+            self.job.cells_left += released
         self.exhausted = False
 
     def start_cases(self, limit: int) -> list[Case]:
@@ -76,5 +76,5 @@ class RunWorkerSession(Session):
             return
         write(writes, self.stamp)
         self.job.report(
-            (one.reading.status for one in writes.results), cached=sum(one.cached for one in writes.results)
+            (result.reading.status for result in writes.results), cached=sum(result.cached for result in writes.results)
         )

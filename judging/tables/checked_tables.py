@@ -63,7 +63,7 @@ class VariantFigures:
 
     @property
     def any_odd(self) -> bool:
-        """Whether there are suspicious cells."""
+        """True if there are suspicious cells."""
         return any(self.odd.values())
 
 
@@ -82,18 +82,18 @@ class _VariantSums:
 
     def add(self, instance: int, check: TableCheckResult) -> None:
         """Add one table."""
-        found = check.summary
+        summary = check.summary
         self.instance.append(instance)
-        self.supported.append(((found.supported or 0.0) * found.n, found.n))
-        self.coverage.append((found.coverage or 0.0, found.coverage is not None))
-        self.overlap.append(((found.overlap_mean or 0.0) * found.overlaps, found.overlaps))
-        self.missing += found.cells - found.n
+        self.supported.append(((summary.supported or 0.0) * summary.n, summary.n))
+        self.coverage.append((summary.coverage or 0.0, summary.coverage is not None))
+        self.overlap.append(((summary.overlap_mean or 0.0) * summary.overlaps, summary.overlaps))
+        self.missing += summary.cells - summary.n
         for name in self.odd:
-            self.odd[name] += getattr(found, name)
+            self.odd[name] += getattr(summary, name)
 
 
 def rows_of(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return a table's rows with all cells as text; imported ones may be lists or null."""
+    """Return a table's rows with all cells as text. Imported ones may be lists or null."""
     return [{name: _text(row.get(name)) for name in ("aspect", *CELLS)} for row in rows]
 
 
@@ -158,42 +158,44 @@ def figures_by_variant(study: Study) -> list[VariantFigures]:
         .annotate(raised=Count("pk"), on=Count("table", distinct=True))
         .values_list("table__variant", "raised", "on")
     }
-    shown = dict(shown_beside_own_pair(study).order_by().values_list("table__variant").annotate(Count("pk")))
+    displayed_counts = dict(shown_beside_own_pair(study).order_by().values_list("table__variant").annotate(Count("pk")))
     return [
-        _figures(name, counts[name], *checked[name], by_model[name], shown.get(name, 0), flags.get(name, (0, 0)))
+        _figures(
+            name, counts[name], *checked[name], by_model[name], displayed_counts.get(name, 0), flags.get(name, (0, 0))
+        )
         for name in sorted(counts)
     ]
 
 
 def _sample(study: Study, tables: QuerySet[ComparisonTable], variants: int) -> list[int]:
     """Draw the tables to check with the study's seed: the same pairs for variants with the same pairs."""
-    most = max(MIN_TABLES, min(TABLES_PER_VARIANT, MAX_TABLES // max(variants, 1)))
+    limit = max(MIN_TABLES, min(TABLES_PER_VARIANT, MAX_TABLES // max(variants, 1)))
     by_variant: dict[str, list[int]] = defaultdict(list)
     for pk, variant in tables.order_by("pair", "pk").values_list("pk", "variant"):
         by_variant[variant].append(pk)
     drawn: list[int] = []
     for keys in by_variant.values():
         rng = np.random.default_rng([study.seed])
-        drawn += keys if len(keys) <= most else [int(pk) for pk in rng.choice(keys, most, replace=False)]
+        drawn += keys if len(keys) <= limit else [int(pk) for pk in rng.choice(keys, limit, replace=False)]
     return drawn
 
 
 def _checked(sample: Sequence[int]) -> dict[str, tuple[_VariantSums, list[Mapping[str, Any]]]]:
-    found: dict[str, tuple[_VariantSums, list[Mapping[str, Any]]]] = defaultdict(lambda: (_VariantSums(), []))
+    result: dict[str, tuple[_VariantSums, list[Mapping[str, Any]]]] = defaultdict(lambda: (_VariantSums(), []))
     tables = ComparisonTable.objects.filter(pk__in=sample).select_related(*TEXTS)
     # Sorted by pair: its texts are tokenised once for all variants. No figure needs the source.
     for table in tables.defer("pair__matchup__instance__source").order_by("pair", "pk"):
-        sums, makers = found[table.variant]
+        sums, makers = result[table.variant]
         texts = table.pair.generation_a.text, table.pair.generation_b.text
         sums.add(table.pair.matchup.instance_id, check_table(rows_of(table.rows), *texts))
         makers.append(table.made_by)
-    return found
+    return result
 
 
 def model_figures(study: Study, *, model: str, variant: str = "") -> dict[str, ModelFigure]:
     """Return the check by one model, by variant."""
-    figures = {name: one for name, several in _by_model(study).items() for one in several if one.model == model}
-    return {name: found for name, found in figures.items() if not variant or name == variant}
+    figures = {name: item for name, several in _by_model(study).items() for item in several if item.model == model}
+    return {name: figure for name, figure in figures.items() if not variant or name == variant}
 
 
 def _by_model(study: Study) -> dict[str, list[ModelFigure]]:
@@ -207,25 +209,25 @@ def _by_model(study: Study) -> dict[str, list[ModelFigure]]:
         )
     )
     by_key: dict[tuple[str, str], list[Any]] = defaultdict(list)
-    for variant, model, *rest in rows:
-        by_key[variant, model].append(rest)
-    found: dict[str, list[ModelFigure]] = defaultdict(list)
+    for variant, model, *counts in rows:
+        by_key[variant, model].append(counts)
+    result: dict[str, list[ModelFigure]] = defaultdict(list)
     for (variant, model), several in by_key.items():
         instances = [instance for instance, _support, _coverage in several]
-        found[variant].append(
+        result[variant].append(
             ModelFigure(
                 model,
                 entailment=_mean_of_tables([support for _instance, support, _coverage in several], instances),
                 coverage=_mean_of_tables([coverage for _instance, _support, coverage in several], instances),
             )
         )
-    return found
+    return result
 
 
 def _mean_of_tables(values: Sequence[float | None], instances: Sequence[int]) -> Proportion:
     """Return the mean over tables, without those where it is undefined."""
-    known = [(value or 0.0, float(value is not None)) for value in values]
-    return mean_proportion(known, instances, left_out=values.count(None))
+    existing = [(value or 0.0, float(value is not None)) for value in values]
+    return mean_proportion(existing, instances, left_out=values.count(None))
 
 
 def _figures(
@@ -238,7 +240,7 @@ def _figures(
     flags: tuple[int, int],
 ) -> VariantFigures:
     same, varying = common_values(makers)
-    undefined = len(sums.coverage) - int(sum(known for _, known in sums.coverage))
+    undefined = len(sums.coverage) - int(sum(existing for _, existing in sums.coverage))
     return VariantFigures(
         variant=name,
         tables=counts[0],
@@ -259,10 +261,16 @@ def _figures(
 
 def common_values(makers: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str], list[str]]:
     """Return the entries that several dictionaries have in common, as text, and the names of the others."""
-    known = [{name: _written(value) for name, value in one.items() if value is not None} for one in makers]
-    names = list(dict.fromkeys(name for one in known for name in one))
-    told = {name: {one.get(name) for one in known} for name in names}
-    same = {name: value for name, values in told.items() if len(values) == 1 for value in values if value is not None}
+    existing = [{name: _written(value) for name, value in maker.items() if value is not None} for maker in makers]
+    names = list(dict.fromkeys(name for item in existing for name in item))
+    values_by_name = {name: {item.get(name) for item in existing} for name in names}
+    same = {
+        name: value
+        for name, values in values_by_name.items()
+        if len(values) == 1
+        for value in values
+        if value is not None
+    }
     return same, [name for name in names if name not in same]
 
 

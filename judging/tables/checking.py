@@ -14,7 +14,7 @@ LEVEL = {"level": 0.95}
 
 @dataclass(frozen=True)
 class Checked:
-    """What was checked, the figures of all tables by variant, and the same as a document."""
+    """Checked tables, the figures of all tables by variant, and the same as a document."""
 
     done: EntailmentProgress
     figures: dict[str, ModelFigure]
@@ -35,9 +35,9 @@ def checked_by_entailment(study: Study, *, endpoint: Endpoint, variant: str, **r
         "variants": {
             name: {
                 part: vars(figure) | LEVEL
-                for part, figure in (("entailment", found.entailment), ("coverage", found.coverage))
+                for part, figure in (("entailment", row.entailment), ("coverage", row.coverage))
             }
-            for name, found in figures.items()
+            for name, row in figures.items()
         },
     }
     return Checked(done, figures, document)

@@ -15,7 +15,7 @@ from judging.tables.entailment_calls import asking, name_of, open_tables
 
 @dataclass(frozen=True)
 class EntailmentProgress:
-    """What became of the tables.
+    """Counts of tables by the result of their check.
 
     made, kept : tables checked now, and before
     unread     : tables without a check, since an answer about them can't be read
@@ -36,11 +36,11 @@ def check_entailment(
     running : further arguments of `run_procedure`
     Raises: as `run_procedure`; BadSettings if another endpoint has checked tables under this model's name
     """
-    tables, kept = open_tables(study, endpoint=endpoint, variant=variant)
+    tables, checked = open_tables(study, endpoint=endpoint, variant=variant)
     requests = AdhocRequests(endpoint, params=params)
     outcome = run_procedure(asking(tables), endpoint=endpoint, requests=requests, **running)
     answers = iter(outcome.result)
-    results = [(one.table, one.found([next(answers) for _call in one.calls()])) for one in tables]
+    results = [(table.table, table.found([next(answers) for _call in table.calls()])) for table in tables]
     now = timezone.now()
     checks = [
         TableCheck(table=table, endpoint=endpoint, model=name_of(endpoint), found=result, made_at=now)
@@ -48,4 +48,4 @@ def check_entailment(
         if result is not None
     ]
     TableCheck.objects.bulk_create(checks, ignore_conflicts=True)  # another process may have stored them
-    return EntailmentProgress(len(checks), kept, len(results) - len(checks), outcome.usage)
+    return EntailmentProgress(len(checks), checked, len(results) - len(checks), outcome.usage)

@@ -1,4 +1,4 @@
-"""What an entailment judge is asked of comparison tables, how its answers are read, and what that takes.
+"""Entailment checks of comparison tables: calls, reading of answers, estimates.
 
 source : Predicting Text Preference Via Structured Comparative Reasoning, appendix, fig. 5, whose models are internal
 """
@@ -48,10 +48,10 @@ class OpenTable:
         notes = [f"({NAMES[cell]}) {self.rows[number][cell]}" for number, cell in self.cells]
         texts = {"first": pair.generation_a.text, "second": pair.generation_b.text, "notes": numbered(notes)}
         table = "\n".join(" | ".join(_line(row[name]) for name in ("aspect", *CELLS)) for row in self.rows)
-        asked = [(ENTAILMENT, texts, len(self.cells))] if self.cells else []
+        calls_to_make = [(ENTAILMENT, texts, len(self.cells))] if self.cells else []
         if self.sentences:
-            shown = {"table": f"aspect | only A | both | only B\n{table}", "notes": numbered(self.sentences)}
-            asked.append((COVERAGE, shown, len(self.sentences)))
+            texts_shown = {"table": f"aspect | only A | both | only B\n{table}", "notes": numbered(self.sentences)}
+            calls_to_make.append((COVERAGE, texts_shown, len(self.sentences)))
         return [
             Call(
                 name.partition(".")[0],
@@ -61,11 +61,11 @@ class OpenTable:
                 optional=True,
                 example=numbered(["0.5"] * lines),
             )
-            for name, texts, lines in asked
+            for name, texts, lines in calls_to_make
         ]
 
     def found(self, answers: Iterable[list[float] | None]) -> dict[str, Any] | None:
-        """Return the result as it is stored; `None` where an answer can't be read."""
+        """Return the result as it is stored, or `None` where an answer can't be read."""
         parts = list(answers)
         if None in parts:
             return None
@@ -95,20 +95,20 @@ def read_lines(reply: Reply, *, lines: int) -> list[float]:
 
     Raises: UnparsedVerdict unless each number is there, with one score from 0 to 1
     """
-    told = {
+    answers = {
         (int(match["number"]), _score(match["score"]))
         for line in answer_lines(reply.text)
         if (match := LINE.match(line)) and len(match["number"]) < len(str(lines)) + 1
     }
-    scores = [score for _, score in sorted(told)]
-    if sorted(number for number, _ in told) != list(range(1, lines + 1)) or max(scores) > 1:
+    scores = [score for _, score in sorted(answers)]
+    if sorted(number for number, _ in answers) != list(range(1, lines + 1)) or max(scores) > 1:
         raise UnparsedVerdict(f"not one score from 0 to 1 for each of {lines} lines: {reply.text[-200:]}")
     return scores
 
 
-def _score(said: str) -> float:
-    word = WORDS.get(said.lower())
-    return float(said) if word is None else word
+def _score(text: str) -> float:
+    word = WORDS.get(text.lower())
+    return float(text) if word is None else word
 
 
 def name_of(endpoint: Endpoint) -> str:
@@ -120,7 +120,7 @@ def estimate_entailment(
     study: Study, *, endpoint: Endpoint, variant: str = "", params: Mapping[str, Any] | None = None
 ) -> CallsEstimate:
     """Return what `check_entailment` would take."""
-    tables, _kept = open_tables(study, endpoint=endpoint, variant=variant)
+    tables, _checked = open_tables(study, endpoint=endpoint, variant=variant)
     return estimate_procedure(asking(tables), endpoint=endpoint, requests=AdhocRequests(endpoint, params=params))
 
 
@@ -132,19 +132,19 @@ def open_tables(study: Study, *, endpoint: Endpoint, variant: str) -> tuple[list
     tables = ComparisonTable.objects.filter(study=study, **({"variant": variant} if variant else {}))
     earlier = TableCheck.objects.filter(table__in=tables.values("pk"), model=name_of(endpoint))
     refuse_other_endpoint(earlier, endpoint)
-    found = []
+    results = []
     for table in with_texts(tables.exclude(pk__in=earlier.values("table"))).order_by("pk"):
         rows = rows_of(table.rows)
-        said: list[tuple[int, Cell]] = [
+        statements: list[tuple[int, Cell]] = [
             (number, cell) for number, row in enumerate(rows) for cell in CELLS if not is_blank(row[cell])
         ]
         texts = (table.pair.generation_a.text, table.pair.generation_b.text)
-        found.append(OpenTable(table, rows, said, [one for text in texts for one in sentences(text)]))
-    return found, earlier.count()
+        results.append(OpenTable(table, rows, statements, [sentence for text in texts for sentence in sentences(text)]))
+    return results, earlier.count()
 
 
 def asking(tables: Sequence[OpenTable]) -> Generator[Sequence[Call], list[Any], Answers]:
-    """Ask about all tables at once; an answer that can't be read is `None`."""
+    """Ask about all tables at once. An answer that can't be read is `None`."""
     calls = [call for table in tables for call in table.calls()]
     answers: Answers = (yield calls) if calls else []
     return answers

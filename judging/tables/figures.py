@@ -1,4 +1,4 @@
-"""What is known of how tables were made: figures of a run, and the makings for the file of a study's tables."""
+"""Figures of the making of tables, by run and for the file of a study's tables."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

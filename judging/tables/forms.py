@@ -27,8 +27,8 @@ class TableFilterForm(forms.Form):
     def __init__(self, *args: Any, study: Study, variants: list[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         matchups = ("pair__matchup__system_a__name", "pair__matchup__system_b__name")
-        found = study.tables.order_by().values_list("pair__matchup__instance__dataset", *matchups).distinct()
-        configurations = sorted(found)
+        rows = study.tables.order_by().values_list("pair__matchup__instance__dataset", *matchups).distinct()
+        configurations = sorted(rows)
         self.study = study
         self.by_name = {f"{a} / {b}": (a, b) for _dataset, a, b in configurations}
         fields: dict[str, Any] = self.fields
@@ -37,22 +37,22 @@ class TableFilterForm(forms.Form):
         fields["systems"].choices = or_all(self.by_name)
 
     def narrow(self, tables: QuerySet[ComparisonTable]) -> QuerySet[ComparisonTable]:
-        """Filter the tables; invalid values are ignored."""
+        """Filter the tables. Invalid values are ignored."""
         self.is_valid()
-        chosen: dict[str, Any] = self.cleaned_data
-        if variant := chosen.get("variant"):
+        cleaned: dict[str, Any] = self.cleaned_data
+        if variant := cleaned.get("variant"):
             tables = tables.filter(variant=variant)
-        if dataset := chosen.get("dataset"):
+        if dataset := cleaned.get("dataset"):
             tables = tables.filter(pair__matchup__instance__dataset=dataset)
-        if names := self.by_name.get(chosen.get("systems") or ""):
+        if names := self.by_name.get(cleaned.get("systems") or ""):
             tables = tables.filter(pair__matchup__system_a__name=names[0], pair__matchup__system_b__name=names[1])
-        if chosen.get("flagged"):
+        if cleaned.get("flagged"):
             tables = tables.filter(Exists(standing_flags(self.study).filter(table=OuterRef("pk"))))
         return tables
 
 
 class MakeTablesForm(PairsForm):
-    """How tables are made, and of which pairs."""
+    """The settings and pairs of a making of tables."""
 
     endpoint = endpoint_field(empty_label=None)
     samples = forms.IntegerField(
@@ -109,8 +109,8 @@ class MakeTablesForm(PairsForm):
         elif not budget and not samples and not self.errors:
             self.add_error("samples", "How many tables are to be drawn for each pair?")
         aspects = data.pop("aspects", OFFLINE)
-        known, name = current_aspects(self.study)
-        offline = tuple(known) if aspects == OFFLINE else ONLINE
+        current, name = current_aspects(self.study)
+        offline = tuple(current) if aspects == OFFLINE else ONLINE
         settings = TableSettings(
             samples=samples or 1,
             budget=budget,

@@ -26,7 +26,7 @@ OWN = frozenset({"samples", "budget", "scheme", "aspects"})
 
 @dataclass(frozen=True)
 class TableSettings:
-    """How tables are made.
+    """The settings of a making of tables.
 
     samples : tables drawn per pair; replaced by `budget` if that is set
     aspects : `online`, `offline`, or a list of texts
@@ -77,11 +77,11 @@ def build_tables_judge(*, endpoint: Endpoint, settings: TableSettings, seed: int
     """
     _check(settings)
     name = name or judge_name(endpoint, settings, seed)
-    known = Judge.objects.select_related("endpoint", "prompt_file").filter(name=name).first()
+    existing = Judge.objects.select_related("endpoint", "prompt_file").filter(name=name).first()
     judge = Judge(name=name, method=METHOD, endpoint=endpoint, params=settings.options, seed=seed)
-    judge.params = fitted_params(judge, known)
+    judge.params = fitted_params(judge, existing)
     check_judge(judge)
-    return known or judge
+    return existing or judge
 
 
 def _check(settings: TableSettings) -> None:
@@ -99,8 +99,8 @@ def default_variant(settings: TableSettings, aspects_name: str) -> str:
 
 def judge_name(endpoint: Endpoint, settings: TableSettings, seed: int) -> str:
     """Name a judge by its settings, with a hash of all of them."""
-    told = json.dumps([settings.options, seed], sort_keys=True)
-    return f"sc2-{settings.variant}-{endpoint.name}"[:70] + f"-{hashlib.sha256(told.encode()).hexdigest()[:6]}"
+    settings_text = json.dumps([settings.options, seed], sort_keys=True)
+    return f"sc2-{settings.variant}-{endpoint.name}"[:70] + f"-{hashlib.sha256(settings_text.encode()).hexdigest()[:6]}"
 
 
 @transaction.atomic
@@ -134,11 +134,11 @@ def start_tables(
     same = JudgeRun.objects.filter(study=study, judge=judge, batch=batch, filter_key=only.key, questions=[MAIN])
     if before := same.exclude(tables_as__in=["", variant]).values_list("tables_as", flat=True).first():
         raise BadSettings(f"these very tables are there as variant {before} already; another seed makes others")
-    asked: dict[str, Any] = {"batch": batch, "only": only, "in_flight": in_flight, "max_cost": max_cost}
+    run_settings: dict[str, Any] = {"batch": batch, "only": only, "in_flight": in_flight, "max_cost": max_cost}
     if queued:
-        run = queue_run(study=study, judge=judge, tables_as=variant, limit=limit, **asked)
+        run = queue_run(study=study, judge=judge, tables_as=variant, limit=limit, **run_settings)
     else:
-        run = start_run(study=study, judge=judge, tables_as=variant, **asked)
+        run = start_run(study=study, judge=judge, tables_as=variant, **run_settings)
     publication = publication_of(run, "")
     if publication is not None:
         refuse_other_makers(publication)

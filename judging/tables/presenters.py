@@ -33,7 +33,7 @@ class ShownCell:
 
     @property
     def supported(self) -> bool | None:
-        """Whether enough of its words are in the text that it is about."""
+        """True if enough of its words are in the text that it is about."""
         return None if self.check.support is None else self.check.support >= SUPPORTED
 
 
@@ -57,7 +57,7 @@ class Column:
 
 @dataclass(frozen=True)
 class ShownTable:
-    """A table as it is shown; turned: B on the left."""
+    """A table as it is shown. Turned: B on the left."""
 
     rows: Sequence[ShownTableRow]
     labels: Sequence[str]
@@ -70,17 +70,17 @@ class ShownTable:
         first = self.rows[0].cells if self.rows else []
         return [
             Column(
-                one.label,
-                one.side,
-                [(row.aspect, row.cells[place].text) for row in self.rows if not row.cells[place].check.missing],
+                item.label,
+                item.side,
+                [(row.aspect, row.cells[index].text) for row in self.rows if not row.cells[index].check.missing],
             )
-            for place, one in enumerate(first)
+            for index, item in enumerate(first)
         ]
 
 
 @dataclass(frozen=True)
 class ShownMatch:
-    """A match of two tables, by numbers from 1; a bye has no second one."""
+    """A match of two tables, by numbers from 1. A bye has no second one."""
 
     first: int
     second: int | None
@@ -137,9 +137,9 @@ class ShownMaking:
 
     @property
     def standings(self) -> list[ShownSample]:
-        """Tables by matches won, most first; empty without matches."""
-        held = [sample for sample in self.samples if sample.wins is not None]
-        return sorted(held, key=lambda sample: (-(sample.wins or 0), sample.number))
+        """Tables by matches won, most first, or an empty string without matches."""
+        ranked = [sample for sample in self.samples if sample.wins is not None]
+        return sorted(ranked, key=lambda sample: (-(sample.wins or 0), sample.number))
 
 
 def show_table(table: ComparisonTable, *, turned: bool) -> ShownTable:
@@ -162,7 +162,7 @@ def show_rows(
     """Return the rows of a table in study order, or turned, with their checks against the pair's texts."""
     labels: dict[Cell, str] = {"only_a": "Only A", "both": "Both", "only_b": "Only B"}
     order = [TURNED[cell] for cell in CELLS] if turned else list(CELLS)
-    found = check_pair(stored, pair)
+    check = check_pair(stored, pair)
     rows = [
         ShownTableRow(
             row["aspect"],
@@ -171,7 +171,7 @@ def show_rows(
                     labels[cell],
                     SIDES[cell],
                     row[cell],
-                    found.rows[number][cell],
+                    check.rows[number][cell],
                     SIDES[TURNED[cell]].upper(),
                     _scores(checks, number, cell),
                 )
@@ -181,12 +181,12 @@ def show_rows(
         )
         for number, row in enumerate(rows_of(stored))
     ]
-    return ShownTable(rows, [labels[cell] for cell in order], found.summary, turned)
+    return ShownTable(rows, [labels[cell] for cell in order], check.summary, turned)
 
 
 def _scores(checks: Sequence[TableCheck], number: int, cell: Cell) -> list[tuple[str, float]]:
-    found = [(check.model, check.found["cells"][number][cell]) for check in checks]
-    return [(model, score) for model, score in found if score is not None]
+    results = [(check.model, check.found["cells"][number][cell]) for check in checks]
+    return [(model, score) for model, score in results if score is not None]
 
 
 def show_making(making: TableMaking, pair: Pair, *, turned: bool) -> ShownMaking:
@@ -195,19 +195,19 @@ def show_making(making: TableMaking, pair: Pair, *, turned: bool) -> ShownMaking
     wins = record["wins"]
     samples = [
         ShownSample(
-            number=place + 1,
-            wins=wins[place],
-            won=place == record["winner"],
+            number=index + 1,
+            wins=wins[index],
+            won=index == record["winner"],
             lost=sample.get("lost", ""),
             table=show_rows(sample["rows"], pair, turned=turned) if "rows" in sample else None,
         )
-        for place, sample in enumerate(record["samples"])
+        for index, sample in enumerate(record["samples"])
     ]
     aspects = record["aspects"]
-    lists = [(place + 1, one, place == aspects.get("picked")) for place, one in enumerate(aspects.get("lists", []))]
+    lists = [(index + 1, list_, index == aspects.get("picked")) for index, list_ in enumerate(aspects.get("lists", []))]
     calls = sorted(record["calls"].items(), key=lambda call: KINDS.index(call[0]) if call[0] in KINDS else len(KINDS))
-    held = groupby(record["bracket"], key=lambda match: match["round"])
-    rounds = [(number, list(map(_match, matches))) for number, matches in held]
+    by_round = groupby(record["bracket"], key=lambda match: match["round"])
+    rounds = [(number, list(map(_match, matches))) for number, matches in by_round]
     return ShownMaking(making, record, rounds, samples, lists, calls)
 
 

@@ -23,10 +23,10 @@ def refuse_other_endpoint(earlier: QuerySet[TableCheck], endpoint: Endpoint) -> 
 
     Raises: BadSettings
     """
-    other = earlier.exclude(endpoint=endpoint).select_related("endpoint").first()
-    if other is not None:
+    other_check = earlier.exclude(endpoint=endpoint).select_related("endpoint").first()
+    if other_check is not None:
         raise BadSettings(
-            f"tables of this study were checked with {other.model} at endpoint {other.endpoint.name}; at "
+            f"tables of this study were checked with {other_check.model} at endpoint {other_check.endpoint.name}; at "
             f"{endpoint.name} it may be another model. Use that endpoint, or a name that says which model it is"
         )
 

@@ -44,7 +44,7 @@ IN_ORDER = (
 def tables(request: HttpRequest, study: Study) -> HttpResponse:
     """List a study's comparison tables with their checks, and the figures of each variant."""
     figures = figures_by_variant(study)
-    form = TableFilterForm(request.GET, study=study, variants=[one.variant for one in figures])
+    form = TableFilterForm(request.GET, study=study, variants=[figure.variant for figure in figures])
     rows = form.narrow(with_texts(study.tables.all())).order_by(*IN_ORDER)
     page = Paginator(rows, A_PAGE).get_page(request.GET.get("page"))
     query = request.GET.copy()
@@ -55,10 +55,10 @@ def tables(request: HttpRequest, study: Study) -> HttpResponse:
         "study": study,
         "figures": figures,
         "most_checked": TABLES_PER_VARIANT,
-        "models": sorted({one.model for each in figures for one in each.by_model}),
+        "models": sorted({item.model for each in figures for item in each.by_model}),
         "form": form,
         "page": page,
-        "rows": [(one, check_pair(one.rows, one.pair).summary, flags.get(one.pk, 0)) for one in listed],
+        "rows": [(item, check_pair(item.rows, item.pair).summary, flags.get(item.pk, 0)) for item in listed],
         "query": query.urlencode(),
         "runs": _runs(study),
     }
@@ -68,21 +68,21 @@ def tables(request: HttpRequest, study: Study) -> HttpResponse:
 @study_view(*READERS)
 def table(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Show one table with its texts, checks, raters' flags, and its making if a judge made it."""
-    found = get_object_or_404(with_texts(study.tables.all()), pk=pk)
-    makings = TableMaking.objects.filter(table=found).order_by("judgment")
+    row = get_object_or_404(with_texts(study.tables.all()), pk=pk)
+    makings = TableMaking.objects.filter(table=row).order_by("judgment")
     making = makings.select_related("judgment__run__judge").first()
     turned = request.GET.get("turned") == "1"
     context = {
         "study": study,
-        "table": found,
-        "pair": found.pair,
+        "table": row,
+        "pair": row.pair,
         "turned": turned,
-        "made_by": common_values([found.made_by])[0],
-        "shown": show_table(found, turned=turned),
-        "made": show_making(making, found.pair, turned=turned) if making else None,
+        "made_by": common_values([row.made_by])[0],
+        "shown": show_table(row, turned=turned),
+        "made": show_making(making, row.pair, turned=turned) if making else None,
         "others": _judgments(makings.exclude(pk=making.pk)) if making else [],
-        "siblings": study.tables.filter(pair=found.pair).exclude(pk=found.pk).order_by("variant", "table_id"),
-        "checks": found.checks.select_related("endpoint").order_by("model"),
+        "siblings": study.tables.filter(pair=row.pair).exclude(pk=row.pk).order_by("variant", "table_id"),
+        "checks": row.checks.select_related("endpoint").order_by("model"),
     }
     return TemplateResponse(request, "judging/tables/table.html", context)
 
@@ -94,17 +94,17 @@ def judgment_table(request: HttpRequest, study: Study, judgment_id: int) -> Http
         *("table", "judgment__run__judge", "judgment__pair__matchup__instance", "judgment__pair__generation_a"),
         *("judgment__pair__generation_b", "judgment__pair__matchup__system_a", "judgment__pair__matchup__system_b"),
     )
-    found = get_object_or_404(makings, judgment__run__study=study, judgment=judgment_id)
+    row = get_object_or_404(makings, judgment__run__study=study, judgment=judgment_id)
     turned = request.GET.get("turned") == "1"
-    made = show_making(found, found.judgment.pair, turned=turned)
+    making = show_making(row, row.judgment.pair, turned=turned)
     context = {
         "study": study,
-        "judgment": found.judgment,
-        "handed_on": found.table,
-        "pair": found.judgment.pair,
+        "judgment": row.judgment,
+        "handed_on": row.table,
+        "pair": row.judgment.pair,
         "turned": turned,
-        "shown": made.winner.table,
-        "made": made,
+        "shown": making.winner.table,
+        "made": making,
     }
     return TemplateResponse(request, "judging/tables/table.html", context)
 
@@ -121,48 +121,48 @@ def tables_file(request: HttpRequest, study: Study) -> Any:
 
 def _pieces(lines: Iterator[str]) -> Iterator[str]:
     """Join lines into larger chunks."""
-    held: list[str] = []
+    words: list[str] = []
     for line in lines:
-        held.append(line)
-        if len(held) >= LINES_AT_ONCE:
-            yield "".join(held)
-            held = []
-    yield "".join(held)
+        words.append(line)
+        if len(words) >= LINES_AT_ONCE:
+            yield "".join(words)
+            words = []
+    yield "".join(words)
 
 
 def _flags(study: Study, listed: list[ComparisonTable]) -> dict[int, int]:
-    counts = standing_flags(study).filter(table__in=[one.pk for one in listed]).order_by()
+    counts = standing_flags(study).filter(table__in=[item.pk for item in listed]).order_by()
     return dict(counts.values_list("table").annotate(Count("pk")))
 
 
 def _runs(study: Study) -> QuerySet[JudgeRun]:
     """Return the runs that made tables for the main question, with the numbers of made and published tables."""
     main = Q(judgments__question=MAIN)
-    made = study.judge_runs.annotate(
+    runs = study.judge_runs.annotate(
         made=Count("judgments__making", filter=main), handed_on=Count("judgments__making__table", filter=main)
     )
-    return made.filter(made__gt=0).select_related("judge", "batch").order_by("created_at", "pk")
+    return runs.filter(made__gt=0).select_related("judge", "batch").order_by("created_at", "pk")
 
 
 def _judgments(makings: QuerySet[TableMaking]) -> list[Judgment]:
     related = Prefetch("judgment", Judgment.objects.select_related("run__judge"))
-    return [one.judgment for one in makings.only("judgment").prefetch_related(related)[:MOST_OTHERS]]
+    return [item.judgment for item in makings.only("judgment").prefetch_related(related)[:MOST_OTHERS]]
 
 
 @study_view(*READERS, methods=FORM)
 def make(request: HttpRequest, study: Study) -> HttpResponse:
-    """Show the form, and for a submitted one the estimate; no call is made."""
+    """Show the form, and for a submitted one the estimate. No call is made."""
     if request.method != "POST":
         return _making_page(request, study, MakeTablesForm(study=study))
     form = MakeTablesForm(request.POST, study=study)
-    found = None
+    estimated = None
     if form.is_valid():
-        chosen = form.cleaned_data
+        cleaned = form.cleaned_data
         with errors_on(form):
-            judge = build_tables_judge(endpoint=chosen["endpoint"], settings=chosen["settings"])
-            where = {name: chosen[name] for name in ("batch", "only", "limit")}
-            found = estimate(study=study, judge=judge, **where)
-    return _making_page(request, study, form, found)
+            judge = build_tables_judge(endpoint=cleaned["endpoint"], settings=cleaned["settings"])
+            where = {name: cleaned[name] for name in ("batch", "only", "limit")}
+            estimated = estimate(study=study, judge=judge, **where)
+    return _making_page(request, study, form, estimated)
 
 
 @study_view(*READERS, methods=POST)
@@ -170,9 +170,9 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue the run, new or again."""
     form = MakeTablesForm(request.POST, study=study)
     if form.is_valid():
-        chosen = form.cleaned_data
-        where = {name: chosen[name] for name in ("variant", "batch", "only", "in_flight", "max_cost", "limit")}
-        made_with = {"endpoint": chosen["endpoint"], "settings": chosen["settings"]}
+        cleaned = form.cleaned_data
+        where = {name: cleaned[name] for name in ("variant", "batch", "only", "in_flight", "max_cost", "limit")}
+        made_with = {"endpoint": cleaned["endpoint"], "settings": cleaned["settings"]}
         with errors_on(form):
             run = start_tables(study=study, **made_with, queued=True, **where)
             return redirect("judging:run", study.slug, run.pk)
@@ -180,16 +180,16 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _making_page(
-    request: HttpRequest, study: Study, form: MakeTablesForm, found: RunEstimate | None = None
+    request: HttpRequest, study: Study, form: MakeTablesForm, estimated: RunEstimate | None = None
 ) -> HttpResponse:
     aspects, name = current_aspects(study)
     context: dict[str, Any] = {
         "study": study,
         "form": form,
-        "estimate": found,
+        "estimate": estimated,
         "aspects": aspects,
         "aspects_name": name,
     }
     sent = request.method == "POST"
     template = "judging/tables/make_tables.html#start" if is_htmx(request) else "judging/tables/make_tables.html"
-    return TemplateResponse(request, template, context, status=422 if sent and found is None else 200)
+    return TemplateResponse(request, template, context, status=422 if sent and estimated is None else 200)

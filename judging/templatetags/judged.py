@@ -26,13 +26,13 @@ SMALL = Decimal("0.01")
 
 @register.filter
 def entries(named: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Return a dictionary's items; `.items` in a template would look up a key of that name first."""
+    """Return a dictionary's items. `.items` in a template would look up a key of that name first."""
     return list(named.items())
 
 
 @register.filter
 def verdict_word(verdict: float | None) -> str:
-    """Write a verdict in study order: A, tie, B; a missing one in words."""
+    """Write a verdict in study order: A, tie, B. A missing one in words."""
     if verdict is None or math.isnan(verdict):
         return "none"
     return {-1: "A", 0: "tie", 1: "B"}[int(verdict)]
@@ -43,29 +43,29 @@ def amount(cost: Decimal | None, currency: str = "") -> str:
     """Write a sum of money: cents, or two figures of what is less than one."""
     if cost is None:
         return "unknown"
-    places = 2
+    decimals = 2
     if 0 < abs(cost) < SMALL:
-        places = 1 - cost.adjusted()
+        decimals = 1 - cost.adjusted()
     elif 0 < abs(cost) < 1:
-        places = 4
-    return f"{_rounded(cost, places)} {currency}".strip()
+        decimals = 4
+    return f"{_rounded(cost, decimals)} {currency}".strip()
 
 
-def _rounded(value: Decimal | float, places: int) -> str:
+def _rounded(value: Decimal | float, decimals: int) -> str:
     # Django writes a number's first decimals: what comes after them would be cut off, and not rounded.
-    return number_format(f"{value:.{places}f}", decimal_pos=places)
+    return number_format(f"{value:.{decimals}f}", decimal_pos=decimals)
 
 
 @register.filter
 def duration(seconds: float | None) -> str:
-    """Write a time to come in the largest units that say it; empty when it isn't known."""
+    """Write a time to come in the largest units that say it, or an empty string when it isn't known."""
     if seconds is None:
         return ""
     minutes = round(seconds / 60)
     if minutes < 1:
         return "less than a minute"
-    hours, rest = divmod(minutes, 60)
-    return f"{hours} h {rest} min" if hours else f"{rest} min"
+    hours, minutes_left = divmod(minutes, 60)
+    return f"{hours} h {minutes_left} min" if hours else f"{minutes_left} min"
 
 
 @register.filter
@@ -86,22 +86,22 @@ def judged_pairs(run: JudgeRun) -> str:
 
 @register.filter
 def question_key(number: int, study: Study) -> str:
-    """Return the key of a question; empty where the study asks only one."""
-    asked = named_questions(study)
-    return asked[number].key if asked else ""
+    """Return the key of a question, or an empty string where the study asks only one."""
+    questions = named_questions(study)
+    return questions[number].key if questions else ""
 
 
 @register.filter
 def answered_keys(run: JudgeRun, study: Study) -> str:
-    """List the keys of the questions that a run answers; empty where the study asks only one."""
-    asked = named_questions(study)
-    return ", ".join(asked[number].key for number in run.questions) if asked else ""
+    """List the keys of the questions that a run answers, or an empty string where the study asks only one."""
+    questions = named_questions(study)
+    return ", ".join(questions[number].key for number in run.questions) if questions else ""
 
 
 @register.inclusion_tag("judging/core/_proportion.html")
-def share(found: "Proportion", of: str, why: str) -> dict[str, Any]:
-    """Show a share with its interval and n; an undefined one as a dash with the reason.
+def share(proportion: "Proportion", of: str, why: str) -> dict[str, Any]:
+    """Show a share with its interval and n, or a dash with the reason.
 
     of : what it is a share of, in words; why : what to say when there is no value
     """
-    return {"found": found, "of": of, "why": why}
+    return {"found": proportion, "of": of, "why": why}

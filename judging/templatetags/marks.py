@@ -22,10 +22,10 @@ class Marks:
 
 @register.simple_tag(takes_context=True)
 def rationale_marks(context: dict[str, Any], judgment: Judgment) -> Marks:
-    """Read the marks of a judgment; a form that was sent and refused is shown again as it was."""
+    """Read the marks of a judgment. A form that was sent and refused is shown again as it was."""
     every = list(judgment.marks.select_related("marker").order_by("marked_at"))
     user = context["request"].user
     own = next((mark for mark in every if mark.marker_id == user.pk), None)
-    said = {"sound": SOUND if own.sound else UNSOUND, "note": own.note} if own else {}
-    form = context.get("mark_form") or MarkForm(initial=said, auto_id="mark-%s")
+    own_mark = {"sound": SOUND if own.sound else UNSOUND, "note": own.note} if own else {}
+    form = context.get("mark_form") or MarkForm(initial=own_mark, auto_id="mark-%s")
     return Marks(every, own, form)

@@ -1,4 +1,4 @@
-"""How a system's texts were sampled, for pages that show them."""
+"""The sampling of a system's texts, for pages."""
 
 from django import template
 
@@ -11,11 +11,11 @@ register = template.Library()
 
 @register.simple_tag
 def sampled_systems(study: Study) -> dict[int, GenerationRun]:
-    """Return how the study's systems were sampled, by their primary keys; those of files are not in it."""
+    """Return how the study's systems were sampled, by their primary keys. Those of files are not in it."""
     return run_by_system(study)
 
 
 @register.filter
 def of_system(runs: dict[int, GenerationRun], system: int) -> GenerationRun | None:
-    """Return how one of them was sampled; nothing for a system of a file."""
+    """Return how a system was sampled, or an empty text for a system of a file."""
     return runs.get(system)

@@ -1,4 +1,4 @@
-"""How far a candidate's verdicts agree with people, at each threshold of ties, and beside people among themselves."""
+"""Agreement of a candidate with people at each threshold of ties, beside people's own."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -23,27 +23,30 @@ FIELDS = ("pair_id", "order", "verdict", "p_b", "score_a", "score_b")
 
 
 def verdicts_at(run: JudgeRun, pairs: IntArray, threshold: float) -> FloatArray:
-    """Return a run's verdict on each pair, unclear ones taken for ties; NaN where there is none.
+    """Return a run's verdict on each pair, unclear ones taken for ties, or NaN where there is none.
 
     pairs : (n,) primary keys, ascending
     """
     rows = run.judgments.for_question(run.questions[0]).filter(status=Judgment.Status.PARSED)
-    stored = {(pair, order): said for pair, order, *said in rows.values_list(*FIELDS)}
+    stored = {(pair, order): statement for pair, order, *statement in rows.values_list(*FIELDS)}
     keys = [(pair, order) for pair in pairs.tolist() for order in ("ab", "ba") if (pair, order) in stored]
-    said = [stored[key] for key in keys]
-    clear = [clearness(p_b, *scores) for _verdict, p_b, *scores in said]
-    verdict = [0.0 if at is not None and at < threshold else float(one[0]) for one, at in zip(said, clear, strict=True)]
+    stored_verdicts = [stored[key] for key in keys]
+    clear = [clearness(p_b, *scores) for _verdict, p_b, *scores in stored_verdicts]
+    verdict = [
+        0.0 if at is not None and at < threshold else float(item[0])
+        for item, at in zip(stored_verdicts, clear, strict=True)
+    ]
     presented = Presented(
         np.array([pair for pair, _ in keys], dtype=np.int64),
         np.array([order == "ab" for _, order in keys], dtype=bool),
-        np.array([PARSED_CODE if one is not None else NO_VERDICT_CODE for one in verdict], dtype=np.int64),
+        np.array([PARSED_CODE if item is not None else NO_VERDICT_CODE for item in verdict], dtype=np.int64),
         np.array(verdict, dtype=np.float64),
-        np.array([np.nan if one[1] is None else one[1] for one in said], dtype=np.float64),
+        np.array([np.nan if item[1] is None else item[1] for item in stored_verdicts], dtype=np.float64),
     )
-    found = np.full(len(pairs), np.nan)
+    verdicts = np.full(len(pairs), np.nan)
     if keys:
-        found[np.searchsorted(pairs, presented.pair[presented.begins()])] = one_verdict_each(presented, run.judge)
-    return found
+        verdicts[np.searchsorted(pairs, presented.pair[presented.begins()])] = one_verdict_each(presented, run.judge)
+    return verdicts
 
 
 def thresholds_of(run: JudgeRun) -> tuple[float, ...]:
@@ -70,8 +73,8 @@ def best_threshold(run: JudgeRun, pairs: IntArray, votes: Votes) -> tuple[float,
 
 def counts_of(pairs: IntArray, votes: Votes) -> FloatArray:
     """(n, 3) people's votes for -1, 0, +1 on each pair."""
-    given = [(pair, vote) for pair in pairs.tolist() for vote in votes.get(pair, ())]
-    rows = np.array(given, dtype=np.float64).reshape(-1, 2)
+    votes_of_pairs = [(pair, vote) for pair in pairs.tolist() for vote in votes.get(pair, ())]
+    rows = np.array(votes_of_pairs, dtype=np.float64).reshape(-1, 2)
     return vote_counts(pairs, rows[:, 0].astype(np.int64), rows[:, 1])
 
 
@@ -96,34 +99,34 @@ def compared(tuned: FloatArray, untuned: FloatArray, pairs: IntArray, votes: Vot
             for pair in pairs.tolist()
         ]
     )
-    found: dict[str, Any] = {"instances": len(np.unique(instance)), "pairs": len(pairs), "level": LEVEL}
+    result: dict[str, Any] = {"instances": len(np.unique(instance)), "pairs": len(pairs), "level": LEVEL}
     for name, verdict in (("tuned", tuned), ("untuned", untuned)):
         has = ~np.isnan(verdict)
         rows = _votes_of(equal_to(verdict, counts)[has], cast[has])
-        found[name] = asdict(proportion(rows[0], instance[has][rows[1]], left_out=int(cast[~has].sum())))
+        result[name] = asdict(proportion(rows[0], instance[has][rows[1]], left_out=int(cast[~has].sum())))
     both = ~np.isnan(tuned) & ~np.isnan(untuned)
     gap = equal_to(tuned, counts) - equal_to(untuned, counts)
     spread = ratio_spread(np.stack([gap[both], cast[both]], axis=1), instance[both])
     bounds = mean_interval(spread, floor=-1.0, ceiling=1.0, level=LEVEL)
-    found["difference"] = {
+    result["difference"] = {
         "value": _number(spread.value), "low": _number(bounds.low), "high": _number(bounds.high), "n": int(cast[both].sum()),
         "left_out": int(cast[~both].sum()),
     }  # fmt: skip
     sums = leave_one_out_sums(people)
-    found["people"] = asdict(mean_proportion(sums, instance, left_out=int(cast.sum() - sums[:, 1].sum())))
-    return found
+    result["people"] = asdict(mean_proportion(sums, instance, left_out=int(cast.sum() - sums[:, 1].sum())))
+    return result
 
 
 def _votes_of(equal: FloatArray, cast: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return a row (equal, 1) for each vote, and the place of its pair."""
-    place = np.repeat(np.arange(len(cast)), cast.astype(np.int64))
-    number = np.arange(len(place)) - np.repeat(np.cumsum(cast) - cast, cast.astype(np.int64))
-    return np.stack([(number < equal[place]).astype(np.float64), np.ones(len(place))], axis=1), place
+    row = np.repeat(np.arange(len(cast)), cast.astype(np.int64))
+    number = np.arange(len(row)) - np.repeat(np.cumsum(cast) - cast, cast.astype(np.int64))
+    return np.stack([(number < equal[row]).astype(np.float64), np.ones(len(row))], axis=1), row
 
 
 def _instances(pairs: IntArray) -> IntArray:
-    known = dict(Pair.objects.filter(pk__in=pairs.tolist()).values_list("pk", "matchup__instance_id"))
-    return np.array([known[pair] for pair in pairs.tolist()], dtype=np.int64)
+    instance_of = dict(Pair.objects.filter(pk__in=pairs.tolist()).values_list("pk", "matchup__instance_id"))
+    return np.array([instance_of[pair] for pair in pairs.tolist()], dtype=np.int64)
 
 
 def _number(value: float) -> float | None:

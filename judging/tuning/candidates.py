@@ -1,4 +1,4 @@
-"""What a tuning tries: judges that differ from the untuned one in method, wording, examples and ties."""
+"""Candidates of a tuning, which differ from the judge in method, wording, examples and ties."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -35,20 +35,20 @@ def candidates_of(
         raise BadSettings(f"judge {judge} was made by tuning: tune the judge that it was made from")
     if odd := [number for number in shots if not 1 <= number <= MOST_SHOTS]:
         raise BadSettings(f"examples shown are 1 to {MOST_SHOTS}, got {odd[0]}")
-    found = [_itself(judge)]
+    results = [_itself(judge)]
     for name in methods:
         tried = find_method(name)
         if not isinstance(tried, AskingMethod):
             raise BadSettings(f"method {name} asks no model: it can't be tried")
         params = _params(judge, tried)
         wordings = ["", *(map(str, prompts) if getattr(tried, "own_wording", False) else ())]
-        found += [{"method": name, "prompt": wording, "params": params} for wording in wordings]
+        results += [{"method": name, "prompt": wording, "params": params} for wording in wordings]
         if EXAMPLES in tried.options:
-            found += [
+            results += [
                 {"method": name, "prompt": "", "params": {**params, "shots": number, EXAMPLES: "drawn"}}
                 for number in shots
             ]
-    unique = [one for place, one in enumerate(found) if one not in found[:place]]
+    unique = [item for index, item in enumerate(results) if item not in results[:index]]
     if len(unique) < 2:
         raise BadSettings("there is nothing to choose from: name further methods or prompts")
     if len(unique) > MOST:
@@ -65,10 +65,10 @@ def _itself(judge: Judge) -> Candidate:
 def _params(judge: Judge, method: AskingMethod) -> dict[str, Any]:
     """Return a judge's parameters for another method: what is sent stays, options stay where the method has them."""
     own = find_method(judge.method).options
-    kept = {name: value for name, value in judge.params.items() if name not in own or name in method.options}
+    params = {name: value for name, value in judge.params.items() if name not in own or name in method.options}
     if LOGPROBS in method.options and judge.endpoint is not None and judge.endpoint.supports.get(LOGPROBS) is True:
-        kept.setdefault(LOGPROBS, True)  # they show how clear a verdict is
-    return kept
+        params.setdefault(LOGPROBS, True)  # they show how clear a verdict is
+    return params
 
 
 def as_judge(base: Judge, candidate: Candidate, *, name: str, examples: Sequence[Mapping[str, str]] = ()) -> Judge:
@@ -78,7 +78,7 @@ def as_judge(base: Judge, candidate: Candidate, *, name: str, examples: Sequence
     """
     params = dict(candidate["params"])
     if params.get(EXAMPLES) == "drawn":
-        params[EXAMPLES] = [dict(one) for one in examples[: params["shots"]]]
+        params[EXAMPLES] = [dict(example) for example in examples[: params["shots"]]]
     shared = {
         field: getattr(base, field)
         for field in ("endpoint", "order", "combine", "task", "family", "seed", "system_prompt", "texts_first")
@@ -101,14 +101,18 @@ def as_judge(base: Judge, candidate: Candidate, *, name: str, examples: Sequence
 
 def settled_schemas(judge: Judge) -> dict[str, bool]:
     """Return what the last test of a judge's endpoints decides of its options, which a later test may change."""
-    found, options = setting_of(judge), find_method(judge.method).options
-    known = {"schema": found.schema, "verdict_schema": found.verdict_schema}
-    return {name: held for name, held in known.items() if judge.params.get(name, options.get(name)) == "auto"}
+    setting, options = setting_of(judge), find_method(judge.method).options
+    schemas = {"schema": setting.schema, "verdict_schema": setting.verdict_schema}
+    return {
+        name: held_values
+        for name, held_values in schemas.items()
+        if judge.params.get(name, options.get(name)) == "auto"
+    }
 
 
 def described(candidate: Candidate) -> str:
     """Name a candidate in a few words."""
     params = candidate["params"]
-    shown = {name: value for name, value in params.items() if name != EXAMPLES}
-    parts = [candidate["method"], candidate["prompt"], *(f"{name}={value}" for name, value in shown.items())]
+    listed = {name: value for name, value in params.items() if name != EXAMPLES}
+    parts = [candidate["method"], candidate["prompt"], *(f"{name}={value}" for name, value in listed.items())]
     return ", ".join([*filter(None, parts), *(["examples of the votes"] * (EXAMPLES in params))])

@@ -22,7 +22,7 @@ ASKING = ("max_cost", "in_flight", "name")  # which are no part of what is asked
 
 
 class TuningForm(NarrowingForm):
-    """What is to be tuned, what is tried, and within which budget."""
+    """The judge to tune, the candidates, and the budget."""
 
     judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label="Judge")
     budget = forms.IntegerField(

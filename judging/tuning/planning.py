@@ -31,7 +31,7 @@ NO_VOTES = "people have voted on no instance of study {study}: a judge is tuned 
 
 @dataclass(frozen=True)
 class TuningSettings:
-    """What is asked for.
+    """The settings of a tuning.
 
     budget   : presentations to be asked, of all candidates and of the comparison on the held-out part together
     held_out : share of the instances with votes on which nothing is chosen
@@ -54,47 +54,50 @@ class TuningSettings:
         return {"methods": list(self.methods), "prompts": prompts, "shots": list(self.shots), **plain}
 
 
-def make_plan(asked: TuningSettings) -> dict[str, Any]:
-    """Return the plan as it is stored: candidates, examples, instances by part, rounds, and presentations in all.
+def make_plan(settings: TuningSettings) -> dict[str, Any]:
+    """Return the plan as stored: candidates, examples, instances by part, and rounds.
 
     Instances are primary keys, in the order in which they are used; those behind the examples choose nothing.
     Raises: BadSettings without votes, with too few instances, or for a budget that doesn't suffice, naming the least
     """
-    check_seed(asked.seed)
-    check(asked.study, asked.judge, stored_questions(asked.study, [asked.question]))
-    candidates = candidates_of(asked.judge, methods=asked.methods, prompts=asked.prompts, shots=asked.shots)
-    votes = people_by_pair(asked.study, question=asked.question)
-    pairs = _pairs_by_instance(asked.study, votes)
+    check_seed(settings.seed)
+    check(settings.study, settings.judge, stored_questions(settings.study, [settings.question]))
+    candidates = candidates_of(settings.judge, methods=settings.methods, prompts=settings.prompts, shots=settings.shots)
+    votes = people_by_pair(settings.study, question=settings.question)
+    pairs = _pairs_by_instance(settings.study, votes)
     if not pairs:
-        raise BadSettings(NO_VOTES.format(study=asked.study.slug))
-    drawn = max((one["params"]["shots"] for one in candidates if one["params"].get(EXAMPLES) == "drawn"), default=0)
-    clear = {instance: _clear_pair(those, votes) for instance, those in pairs.items()}
-    choosing, shown, held_out = _parts(asked, clear, drawn)
-    orders = 2 if asked.judge.order == Judge.OrderPolicy.BOTH else 1
-    costs = [len(pairs[one]) * orders for one in choosing]
-    comparing = 2 * orders * sum(len(pairs[one]) for one in held_out)  # with the untuned judge and with the best
-    left = asked.budget - comparing
+        raise BadSettings(NO_VOTES.format(study=settings.study.slug))
+    drawn = max(
+        (candidate["params"]["shots"] for candidate in candidates if candidate["params"].get(EXAMPLES) == "drawn"),
+        default=0,
+    )
+    clear = {instance: _clear_pair(pair, votes) for instance, pair in pairs.items()}
+    choosing, examples, held_out = _parts(settings, clear, drawn)
+    orders = 2 if settings.judge.order == Judge.OrderPolicy.BOTH else 1
+    costs = [len(pairs[item]) * orders for item in choosing]
+    comparing = 2 * orders * sum(len(pairs[item]) for item in held_out)  # with the untuned judge and with the best
+    remaining = settings.budget - comparing
     try:
-        rounds = halving_rounds(costs, len(candidates), left, least=FIRST_ROUND)
+        rounds = halving_rounds(costs, len(candidates), remaining, least=FIRST_ROUND)
     except AnalysisError:
         needed = comparing + least_budget(costs, len(candidates), least=FIRST_ROUND)
         raise BadSettings(
-            f"a budget of {asked.budget} presentations is too small for {len(candidates)} candidates: {comparing} go to the comparison "
+            f"a budget of {settings.budget} presentations is too small for {len(candidates)} candidates: {comparing} go to the comparison "
             f"on {len(held_out)} held-out instances, and {needed} in all is the least; or try less, or hold out fewer"
         ) from None
     return {
         "candidates": candidates,
-        "examples": [_example(pair, votes) for one in shown if (pair := clear[one]) is not None],
-        "shown": shown,
+        "examples": [_example(pair, votes) for item in examples if (pair := clear[item]) is not None],
+        "shown": examples,
         "choosing": choosing,
         "held_out": held_out,
-        "rounds": [[one.candidates, one.instances] for one in rounds],
+        "rounds": [[round_.candidates, round_.instances] for round_ in rounds],
         "presentations": comparing + sum(_asked_in_rounds(costs, rounds)),
     }
 
 
 def _parts(
-    asked: TuningSettings, clear: Mapping[int, int | None], examples: int
+    settings: TuningSettings, clear: Mapping[int, int | None], examples: int
 ) -> tuple[list[int], list[int], list[int]]:
     """Return the instances to choose on, those of the examples, and those held out.
 
@@ -102,40 +105,42 @@ def _parts(
     """
     instances = list(clear)
     try:
-        chosen, held = split_instances(len(instances), asked.held_out, np.random.default_rng(asked.seed))
+        choosing_rows, held_out_rows = split_instances(
+            len(instances), settings.held_out, np.random.default_rng(settings.seed)
+        )
     except AnalysisError as error:
         raise BadSettings(
             f"{error}: a judge tuned on all instances would have none left for findings, and one on none learns nothing"
         ) from error
-    choosing = [instances[place] for place in chosen.tolist()]
-    shown = [one for one in choosing if clear[one] is not None][:examples]
-    choosing = [one for one in choosing if one not in shown]
-    held_out = [instances[place] for place in held.tolist()]
+    choosing = [instances[index] for index in choosing_rows.tolist()]
+    examples_drawn = [item for item in choosing if clear[item] is not None][:examples]
+    choosing = [item for item in choosing if item not in examples_drawn]
+    held_out = [instances[index] for index in held_out_rows.tolist()]
     if len(choosing) < FEWEST_CHOSEN or len(held_out) < FEWEST_HELD:
         raise BadSettings(
-            f"too few instances with votes: {len(choosing)} to choose on, {len(shown)} for examples, {len(held_out)} held out; "
+            f"too few instances with votes: {len(choosing)} to choose on, {len(examples_drawn)} for examples, {len(held_out)} held out; "
             f"{FEWEST_CHOSEN} and {FEWEST_HELD} held out are needed: let people rate more, or try fewer examples"
         )
-    return choosing, shown, held_out
+    return choosing, examples_drawn, held_out
 
 
 def _asked_in_rounds(costs: Sequence[int], rounds: Sequence[Any]) -> list[int]:
-    before, found = 0, []
-    for one in rounds:
-        found.append(one.candidates * sum(costs[before : one.instances]))
-        before = one.instances
-    return found
+    before, calls = 0, []
+    for round_ in rounds:
+        calls.append(round_.candidates * sum(costs[before : round_.instances]))
+        before = round_.instances
+    return calls
 
 
 def _pairs_by_instance(study: Study, votes: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
     """Return the pairs with votes of each instance, in the order of data sets and ids, which is the same on every server."""
     order = ("matchup__instance__dataset", "matchup__instance__instance_id", "matchup_id", "index")
     rows = Pair.objects.filter(matchup__instance__study=study).order_by(*order)
-    found: dict[int, list[int]] = {}
+    result: dict[int, list[int]] = {}
     for pk, instance in rows.values_list("pk", "matchup__instance_id"):
         if pk in votes:
-            found.setdefault(instance, []).append(pk)
-    return found
+            result.setdefault(instance, []).append(pk)
+    return result
 
 
 def _clear_pair(pairs: Sequence[int], votes: Mapping[int, Sequence[int]]) -> int | None:
@@ -158,7 +163,7 @@ def _example(pair: int, votes: Mapping[int, Sequence[int]]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class TuningEstimate:
-    """What a tuning would take: at most `presentations` in `calls`; `cost` is `None` where the endpoint has no prices."""
+    """The upper bounds of a tuning's usage. `cost` is `None` where the endpoint has no prices."""
 
     candidates: int
     rounds: tuple[tuple[int, int], ...]
@@ -170,22 +175,22 @@ class TuningEstimate:
     currency: str
 
 
-def estimate_tuning(asked: TuningSettings, plan: Mapping[str, Any] | None = None) -> TuningEstimate:
+def estimate_tuning(settings: TuningSettings, plan: Mapping[str, Any] | None = None) -> TuningEstimate:
     """Estimate a tuning without a call: later rounds are taken to go to the candidates that cost the most.
 
     Raises: as `make_plan`
     """
-    plan = plan or make_plan(asked)
-    one_each = [_per_presentation(asked, candidate, plan) for candidate in plan["candidates"]]
-    calls, costs = (sorted((one[column] for one in one_each), reverse=True) for column in (0, 1))
-    presentations, before, shares = _by_instance(asked, plan["choosing"]), 0, [0.0] * len(one_each)
+    plan = plan or make_plan(settings)
+    one_each = [_per_presentation(settings, candidate, plan) for candidate in plan["candidates"]]
+    calls, costs = (sorted((item[column] for item in one_each), reverse=True) for column in (0, 1))
+    presentations, before, shares = _by_instance(settings, plan["choosing"]), 0, [0.0] * len(one_each)
     for candidates, instances in plan["rounds"]:
         new = sum(presentations[before:instances])
         shares[:candidates] = [asked_so_far + new for asked_so_far in shares[:candidates]]
         before = instances
-    held = sum(_by_instance(asked, plan["held_out"]))
-    shares[:2] = [shares[0] + held, shares[1] + held]
-    endpoint = asked.judge.endpoint
+    held_out = sum(_by_instance(settings, plan["held_out"]))
+    shares[:2] = [shares[0] + held_out, shares[1] + held_out]
+    endpoint = settings.judge.endpoint
     priced = endpoint is not None and endpoint.price_prompt is not None
     total = sum((share * float(cost) for share, cost in zip(shares, costs, strict=True)), 0.0)
     return TuningEstimate(
@@ -200,31 +205,31 @@ def estimate_tuning(asked: TuningSettings, plan: Mapping[str, Any] | None = None
     )
 
 
-def _by_instance(asked: TuningSettings, instances: Sequence[int]) -> list[int]:
-    votes = people_by_pair(asked.study, question=asked.question)
-    pairs = _pairs_by_instance(asked.study, votes)
-    orders = 2 if asked.judge.order == Judge.OrderPolicy.BOTH else 1
-    return [len(pairs.get(one, ())) * orders for one in instances]
+def _by_instance(settings: TuningSettings, instances: Sequence[int]) -> list[int]:
+    votes = people_by_pair(settings.study, question=settings.question)
+    pairs = _pairs_by_instance(settings.study, votes)
+    orders = 2 if settings.judge.order == Judge.OrderPolicy.BOTH else 1
+    return [len(pairs.get(instance, ())) * orders for instance in instances]
 
 
-def _per_presentation(asked: TuningSettings, candidate: Candidate, plan: Mapping[str, Any]) -> tuple[float, float]:
+def _per_presentation(settings: TuningSettings, candidate: Candidate, plan: Mapping[str, Any]) -> tuple[float, float]:
     """Return calls to be made and money for one presentation of a candidate, by a dry run of a few."""
-    judge = as_judge(asked.judge, candidate, name="candidate", examples=plan["examples"])
+    judge = as_judge(settings.judge, candidate, name="candidate", examples=plan["examples"])
     method = find_method(judge.method)
     if not isinstance(method, AskingMethod):
         raise TypeError(f"{judge.method} was found to ask a model")
-    cells = _cells(asked, judge, plan["choosing"])
-    found = estimate_of_cells(
+    cells = _cells(settings, judge, plan["choosing"])
+    estimate = estimate_of_cells(
         judge, cells, Requests(judge, method), presentations=len(cells), pending=len(cells), shared=SharedCalls()
     )
-    return found.calls / len(cells), float(found.cost or 0) / len(cells)
+    return estimate.calls / len(cells), float(estimate.cost or 0) / len(cells)
 
 
-def _cells(asked: TuningSettings, judge: Judge, instances: Sequence[int]) -> list[tuple[int, Presentation]]:
+def _cells(settings: TuningSettings, judge: Judge, instances: Sequence[int]) -> list[tuple[int, Presentation]]:
     pairs = Pair.objects.filter(matchup__instance__in=instances[:SAMPLE]).order_by("pk")
-    question = asked.study.questions[asked.question]
+    question = settings.study.questions[settings.question]
     return [
-        (0, present(judge, fields, asked=question, order=order))
+        (0, present(judge, fields, question=question, order=order))
         for fields in pairs.values_list(*PAIR_FIELDS)[:SAMPLE]
         for order in orders_for(judge, identity_of(*fields))
     ]

@@ -30,11 +30,11 @@ from judging.tuning.usage import asked_of_tuning, cost_of_tuning
 
 
 class TuningStopped(RunStopped):
-    """A tuning stopped before its end; starting it again resumes it, and repeats no answered call."""
+    """A tuning stopped before its end. Starting it again resumes it, and repeats no answered call."""
 
 
 def tune(tuning: JudgeTuning, **settings: Any) -> JudgeTuning:
-    """Work on a tuning until it has ended; further arguments as of `Search`.
+    """Work on a tuning until it has ended. Further arguments as of `Search`.
 
     Raises: as `Search.work`
     """
@@ -66,36 +66,44 @@ class Search:
         for candidates, instances in plan["rounds"]:
             alive = alive[:candidates]
             pairs = _pairs(plan["choosing"][:instances], votes)
-            for place in alive:
-                run = self._ask(hold, place, pairs)
+            for candidate_index in alive:
+                run = self._ask(hold, candidate_index, pairs)
                 threshold, agreement, n = best_threshold(run, pairs, votes)
-                tried[place] = {"agreement": agreement, "tie_below": threshold, "votes": n, "instances": instances}
+                tried[candidate_index] = {
+                    "agreement": agreement,
+                    "tie_below": threshold,
+                    "votes": n,
+                    "instances": instances,
+                }
                 self._note(tried)
-            alive.sort(key=lambda place: (-tried[place]["agreement"], place))
-        best, held = alive[0], _pairs(plan["held_out"], votes)
-        runs = {place: self._ask(hold, place, held) for place in dict.fromkeys((best, 0))}
-        found = compared(
-            verdicts_at(runs[best], held, tried[best]["tie_below"]), verdicts_at(runs[0], held, 0.0), held, votes
+            alive.sort(key=lambda index: (-tried[index]["agreement"], index))
+        best, held_out = alive[0], _pairs(plan["held_out"], votes)
+        runs = {fromkey: self._ask(hold, fromkey, held_out) for fromkey in dict.fromkeys((best, 0))}
+        comparison = compared(
+            verdicts_at(runs[best], held_out, tried[best]["tie_below"]),
+            verdicts_at(runs[0], held_out, 0.0),
+            held_out,
+            votes,
         )
-        self._note(tried, best=best, held_out=found)
+        self._note(tried, best=best, held_out=comparison)
         self._make(best, tried[best]["tie_below"])
 
-    def _ask(self, hold: Hold, place: int, pairs: IntArray) -> JudgeRun:
+    def _ask(self, hold: Hold, index: int, pairs: IntArray) -> JudgeRun:
         """Ask a candidate about the pairs that it was not asked about yet, by the engine of runs.
 
         Raises: Interrupted, TuningStopped
         """
         with transaction.atomic():
-            run = self._run(place)
+            run = self._run(index)
             add_cells(run, Pair.objects.filter(pk__in=pairs.tolist()))
             open_failed(run)
             run.status, run.message = JudgeRun.Status.QUEUED, NO_REASON
             run.in_flight, run.max_cost = self.tuning.in_flight, self._share_of_cap(run)
             run.save(update_fields=["status", "message", "in_flight", "max_cost"])
-        others = asked_of_tuning(self.tuning, but=run)
+        spent = asked_of_tuning(self.tuning, but=run)
 
         def report(progress: Progress) -> None:
-            hold.note(others + progress.done, self.tuning.plan["presentations"])
+            hold.note(spent + progress.done, self.tuning.plan["presentations"])
             self.on_progress(progress)
 
         ended = execute(
@@ -115,33 +123,33 @@ class Search:
         """Return a run's own cap: what the tuning may spend, less what its other candidates have cost."""
         if self.tuning.max_cost is None:
             return None
-        left = self.tuning.max_cost - (cost_of_tuning(self.tuning, but=run) or Decimal(0))
-        if left <= 0:
+        remaining = self.tuning.max_cost - (cost_of_tuning(self.tuning, but=run) or Decimal(0))
+        if remaining <= 0:
             raise TuningStopped(
                 f"the cap of {self.tuning.max_cost} is reached; the same with a higher one continues without repeating a call"
             )
-        return left
+        return remaining
 
-    def _run(self, place: int) -> JudgeRun:
+    def _run(self, index: int) -> JudgeRun:
         plan = self.tuning.plan
-        wanted = as_judge(
+        tuned_judge = as_judge(
             self.tuning.judge,
-            plan["candidates"][place],
-            name=f"{self.tuning.name}-try{place}",
+            plan["candidates"][index],
+            name=f"{self.tuning.name}-try{index}",
             examples=plan["examples"],
         )
-        judge = _stored(wanted, {"candidate_of": self.tuning.name})
+        judge = _stored(tuned_judge, {"candidate_of": self.tuning.name})
         return locked_run(
             self.tuning.study, judge, [self.tuning.question], only=ON_DEMAND, status=JudgeRun.Status.PAUSED
         )
 
     def _make(self, best: int, threshold: float) -> None:
-        """Store the tuned judge with its provenance; it is never changed again."""
+        """Store the tuned judge with its provenance. It is never changed again."""
         tuning, plan = self.tuning, self.tuning.plan
-        wanted = as_judge(tuning.judge, plan["candidates"][best], name=tuning.name, examples=plan["examples"])
-        wanted.params |= settled_schemas(wanted)
+        judge = as_judge(tuning.judge, plan["candidates"][best], name=tuning.name, examples=plan["examples"])
+        judge.params |= settled_schemas(judge)
         if threshold:
-            wanted.params["tie_below"] = threshold
+            judge.params["tie_below"] = threshold
         used = [*plan["shown"], *plan["choosing"]]
         keys = Instance.objects.filter(pk__in=used).order_by("position").values_list("dataset", "instance_id")
         provenance = {
@@ -154,13 +162,14 @@ class Search:
             "at": timezone.now().isoformat(),
             "software_version": tuning.software_version,
         }
-        tuning.tuned = _stored(wanted, provenance)
+        tuning.tuned = _stored(judge, provenance)
         tuning.save(update_fields=["tuned"])
 
     def _note(self, tried: dict[int, dict[str, Any]], **more: Any) -> None:
         candidates = self.tuning.plan["candidates"]
         rows = [
-            {"candidate": described(candidates[place]), "number": place, **one} for place, one in sorted(tried.items())
+            {"candidate": described(candidates[index]), "number": index, **item}
+            for index, item in sorted(tried.items())
         ]
         self.tuning.found = {"tried": rows, **more}
         self.tuning.save(update_fields=["found"])
@@ -174,8 +183,8 @@ def _pairs(instances: Sequence[int], votes: Votes) -> IntArray:
 
     Raises: TuningStopped if all votes were excluded since the plan was made
     """
-    found = Pair.objects.filter(matchup__instance__in=list(instances)).order_by("pk").values_list("pk", flat=True)
-    voted = [pk for pk in found if pk in votes]
+    keys = Pair.objects.filter(matchup__instance__in=list(instances)).order_by("pk").values_list("pk", flat=True)
+    voted = [pk for pk in keys if pk in votes]
     if not voted:
         raise TuningStopped(
             "none of these instances has a vote that counts any more: people were excluded since it began"
@@ -183,7 +192,7 @@ def _pairs(instances: Sequence[int], votes: Votes) -> IntArray:
     return np.array(voted, dtype=np.int64)
 
 
-def _stored(wanted: Judge, tuned: dict[str, Any]) -> Judge:
+def _stored(judge: Judge, tuned: dict[str, Any]) -> Judge:
     settings = ("name", "method", "endpoint", "order", "combine", "task", "prompt_file", "family", "params")
     fields = (*settings, "system_prompt", "table_endpoint", "table_variant", "seed", "texts_first")
-    return add_judge(**{name: getattr(wanted, name) for name in fields}, tuned=tuned)[0]
+    return add_judge(**{name: getattr(judge, name) for name in fields}, tuned=tuned)[0]

@@ -25,25 +25,30 @@ def default_name(judge: Judge) -> str:
 
 @transaction.atomic
 def start_tuning(
-    asked: TuningSettings, *, name: str = "", in_flight: int | None = None, max_cost: Decimal | None = None
+    tuning_settings: TuningSettings, *, name: str = "", in_flight: int | None = None, max_cost: Decimal | None = None
 ) -> JudgeTuning:
-    """Return the tuning of these settings under a name, new with its plan or as it was begun; `max_cost` of all of it.
+    """Return the tuning of these settings under a name, new with its plan or as it was begun. `max_cost` of all of it.
 
     The split, the examples and the rounds are fixed when it is begun: votes that come later change no part of it.
     Raises: as `make_plan`; BadSettings for other settings under a used name, or a cap that can't be enforced
     """
-    name = name or default_name(asked.judge)
-    Study.objects.select_for_update().get(pk=asked.study.pk)
-    wanted = {"study": asked.study, "judge": asked.judge, "question": asked.question, "settings": asked.as_json()}
+    name = name or default_name(tuning_settings.judge)
+    Study.objects.select_for_update().get(pk=tuning_settings.study.pk)
+    fields = {
+        "study": tuning_settings.study,
+        "judge": tuning_settings.judge,
+        "question": tuning_settings.question,
+        "settings": tuning_settings.as_json(),
+    }
     tuning = JudgeTuning.objects.select_related("study", "judge__endpoint").filter(name=name).first()
     if tuning is None:
         if Judge.objects.filter(name__iexact=name).exists():
             raise BadSettings(f"there is a judge {name} already: give the tuned one another name")
-        tuning = JudgeTuning(name=name, software_version=VERSION, plan=make_plan(asked), **wanted)
+        tuning = JudgeTuning(name=name, software_version=VERSION, plan=make_plan(tuning_settings), **fields)
         validate(tuning)
         tuning.save()
     else:
-        require_same(f"tuning {name}", tuning, wanted)
+        require_same(f"tuning {name}", tuning, fields)
     in_flight, max_cost = in_flight or tuning.in_flight, tuning.max_cost if max_cost is None else max_cost
     set_bounds(tuning, in_flight=in_flight, max_cost=max_cost)
     return tuning
@@ -51,5 +56,5 @@ def start_tuning(
 
 @transaction.atomic
 def queue_tuning(tuning: JudgeTuning) -> bool:
-    """Queue a tuning that has not ended; False if it is queued or at work."""
+    """Queue a tuning that has not ended, or False if it is queued or at work."""
     return tuning.ended_at is None and queue_job(tuning)

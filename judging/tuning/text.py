@@ -8,27 +8,31 @@ from judging.models import JudgeTuning
 from judging.tuning.planning import TuningEstimate
 
 
-def as_json(found: JudgeTuning | TuningEstimate) -> dict[str, Any]:
+def as_json(tuning: JudgeTuning | TuningEstimate) -> dict[str, Any]:
     """Return everything for JSON."""
-    if isinstance(found, TuningEstimate):
-        return {**asdict(found), "cost": None if found.cost is None else float(found.cost)}
+    if isinstance(tuning, TuningEstimate):
+        return {**asdict(tuning), "cost": None if tuning.cost is None else float(tuning.cost)}
     names = ("name", "question", "settings", "status", "message", "found")
-    about = {"study": found.study.slug, "judge": found.judge.name, "tuned": found.tuned.name if found.tuned else None}
-    return {**about, **{name: getattr(found, name) for name in names}, "rounds": found.plan["rounds"]}
+    description = {
+        "study": tuning.study.slug,
+        "judge": tuning.judge.name,
+        "tuned": tuning.tuned.name if tuning.tuned else None,
+    }
+    return {**description, **{name: getattr(tuning, name) for name in names}, "rounds": tuning.plan["rounds"]}
 
 
 def lines_of(tuning: JudgeTuning) -> list[str]:
     """Say what was tried, and how the tuned judge compares on the held-out part."""
-    tried = sorted(tuning.found.get("tried", ()), key=lambda one: (-one["instances"], -one["agreement"]))
-    said = [f"tuning {tuning.name} of judge {tuning.judge.name}: {tuning.get_status_display().lower()}"]
-    said += [
-        f"  {one['agreement']:.3f} of {one['votes']} votes on {one['instances']} instances: {one['candidate']}"
-        + (f", tie_below {one['tie_below']:g}" if one["tie_below"] else "")
-        for one in tried
+    tried = sorted(tuning.found.get("tried", ()), key=lambda item: (-item["instances"], -item["agreement"]))
+    lines = [f"tuning {tuning.name} of judge {tuning.judge.name}: {tuning.get_status_display().lower()}"]
+    lines += [
+        f"  {item['agreement']:.3f} of {item['votes']} votes on {item['instances']} instances: {item['candidate']}"
+        + (f", tie_below {item['tie_below']:g}" if item["tie_below"] else "")
+        for item in tried
     ]
     if compared := tuning.found.get("held_out"):
-        said.append(f"on {compared['instances']} held-out instances, {compared['pairs']} pairs with votes:")
-        said += [
+        lines.append(f"on {compared['instances']} held-out instances, {compared['pairs']} pairs with votes:")
+        lines += [
             f"  {label}: {estimate_text(compared[key])}"
             for key, label in (
                 ("tuned", "tuned judge agrees with"),
@@ -37,14 +41,14 @@ def lines_of(tuning: JudgeTuning) -> list[str]:
                 ("people", "people agree with one another"),
             )
         ]
-        said.append(f"judge {tuning.name} is made; findings leave out the instances that it was tuned on")
-    return said
+        lines.append(f"judge {tuning.name} is made; findings leave out the instances that it was tuned on")
+    return lines
 
 
-def estimate_text(found: Mapping[str, Any]) -> str:
+def estimate_text(estimate: Mapping[str, Any]) -> str:
     """Write a value with its interval and n, or why there is none."""
-    if found["value"] is None:
-        return f"undefined: no vote to compare with (n = {found['n']})"
-    if found["low"] is None:
-        return f"{found['value']:.3f} (no interval: too few instances; n = {found['n']})"
-    return f"{found['value']:.3f} [{found['low']:.3f}, {found['high']:.3f}] (n = {found['n']})"
+    if estimate["value"] is None:
+        return f"undefined: no vote to compare with (n = {estimate['n']})"
+    if estimate["low"] is None:
+        return f"{estimate['value']:.3f} (no interval: too few instances; n = {estimate['n']})"
+    return f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}] (n = {estimate['n']})"

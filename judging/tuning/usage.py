@@ -1,4 +1,4 @@
-"""What a tuning's candidates were asked, and what that has cost."""
+"""Cells and costs of a tuning's candidates."""
 
 from decimal import Decimal
 
@@ -13,9 +13,9 @@ def asked_of_tuning(tuning: JudgeTuning, *, but: JudgeRun | None = None) -> int:
 
 
 def cost_of_tuning(tuning: JudgeTuning, *, but: JudgeRun | None = None) -> Decimal | None:
-    """Return the known cost of a tuning's candidates; `None` before the first call with a price."""
-    found: Decimal | None = _cells_of(tuning, but).aggregate(sum=Sum("cost"))["sum"]
-    return found
+    """Return the known cost of a tuning's candidates, or `None` before the first call with a price."""
+    cost: Decimal | None = _cells_of(tuning, but).aggregate(sum=Sum("cost"))["sum"]
+    return cost
 
 
 def _cells_of(tuning: JudgeTuning, but: JudgeRun | None) -> QuerySet[Judgment]:

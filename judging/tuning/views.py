@@ -29,16 +29,16 @@ def tunings(request: HttpRequest, study: Study) -> HttpResponse:
 
 @study_view(*READERS, methods=POST)
 def estimate(request: HttpRequest, study: Study) -> HttpResponse:
-    """Plan a tuning and say what it would take; no call is made."""
-    form, found = TuningForm(request.POST, study=study, judges=judges_seen_by(request.user)), None
+    """Plan a tuning and say what it would take. No call is made."""
+    form, estimated = TuningForm(request.POST, study=study, judges=judges_seen_by(request.user)), None
     if form.is_valid():
         with errors_on(form):
-            found = estimate_tuning(form.settings())
-    status = 200 if found else 422
+            estimated = estimate_tuning(form.settings())
+    status = 200 if estimated else 422
     if is_htmx(request):
-        context = {"study": study, "form": form, "estimate": found}
+        context = {"study": study, "form": form, "estimate": estimated}
         return TemplateResponse(request, "judging/tuning/tunings.html#begin", context, status=status)
-    return _page(request, study, form=form, found=found, status=status)
+    return _page(request, study, form=form, estimated=estimated, status=status)
 
 
 @study_view(*READERS, methods=POST)
@@ -53,10 +53,10 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _queued(request: HttpRequest, study: Study, tuning: JudgeTuning) -> HttpResponse:
-    said = (
+    text = (
         "A worker will take it up." if queue_tuning(tuning) else "It has ended, or a worker is working on it already."
     )
-    messages.success(request, said)
+    messages.success(request, text)
     return redirect("judging:tunings", study.slug)
 
 
@@ -65,25 +65,25 @@ def _page(
     study: Study,
     *,
     form: TuningForm | None = None,
-    found: TuningEstimate | None = None,
+    estimated: TuningEstimate | None = None,
     status: int = 200,
 ) -> HttpResponse:
     context = {
         "study": study,
         "form": form or TuningForm(study=study, judges=judges_seen_by(request.user)),
-        "estimate": found,
+        "estimate": estimated,
         **_work(study),
     }
     return TemplateResponse(request, "judging/tuning/tunings.html", context, status=status)
 
 
 def _work(study: Study) -> dict[str, Any]:
-    rows = [_row(one) for one in study.judge_tunings.select_related("judge__endpoint", "tuned")]
+    rows = [_row(tuning) for tuning in study.judge_tunings.select_related("judge__endpoint", "tuned")]
     return {"tunings": rows, "active": any(row["tuning"].is_busy for row in rows)}
 
 
 def _row(tuning: JudgeTuning) -> dict[str, Any]:
-    tried = sorted(tuning.found.get("tried", ()), key=lambda one: (-one["instances"], -one["agreement"]))
+    tried = sorted(tuning.found.get("tried", ()), key=lambda item: (-item["instances"], -item["agreement"]))
     endpoint = tuning.judge.endpoint
     return {
         "tuning": tuning,
@@ -98,9 +98,9 @@ def _row(tuning: JudgeTuning) -> dict[str, Any]:
     }
 
 
-def _compared(found: dict[str, Any] | None) -> list[tuple[str, dict[str, Any]]]:
+def _compared(result: dict[str, Any] | None) -> list[tuple[str, dict[str, Any]]]:
     """Return the rows of the comparison on the held-out part."""
-    if not found:
+    if not result:
         return []
     labels = {
         "tuned": "The tuned judge agrees with people",
@@ -108,4 +108,4 @@ def _compared(found: dict[str, Any] | None) -> list[tuple[str, dict[str, Any]]]:
         "difference": "Difference, on the same votes",
         "people": "People agree with one another",
     }
-    return [(label, found[key]) for key, label in labels.items()]
+    return [(label, result[key]) for key, label in labels.items()]

@@ -38,7 +38,7 @@ class Form:
 
 
 def read_published(data: bytes, form: str, entry: str = "") -> PromptText:
-    """Return one prompt of a published file, with the usual parser. Without `entry`, the only one that shows two texts.
+    """Return one prompt of a published file, by default the only one that shows two texts, with the usual parser.
 
     Raises: BadPrompt for an unknown form, a file of another form, and a prompt that can't be used
     """

@@ -84,7 +84,7 @@ def sent_messages(prompt: PromptText, parser: str, form: PairForm) -> Messages:
     if not form.is_valid() or form.pair is None:
         return []
     pair = Pair.objects.values_list(*PAIR_FIELDS).get(pk=form.pair)
-    presented = present(Judge(), pair, asked=form.study.questions[MAIN], order=AB)
+    presented = present(Judge(), pair, question=form.study.questions[MAIN], order=AB)
     return preview(prompt.text, parser, presented, system=prompt.system)
 
 

@@ -53,13 +53,13 @@ def judge_accuracy(study: Study, *, rounds: int = 1000, seed: int = 0) -> dict[s
 def judges_beside_gold(study: Study) -> tuple[GoldPairs, list[tuple[JudgeSettings, JudgedGold]]]:
     """Read the pairs with gold, and what each judge said of them."""
     gold = gold_pairs(study)
-    found = judged_gold(study, gold) if len(gold) else []
-    return gold, [(settings_of(judge), judged) for judge, judged in found]
+    judged_gold_rows = judged_gold(study, gold) if len(gold) else []
+    return gold, [(settings_of(judge), judged) for judge, judged in judged_gold_rows]
 
 
 @dataclass(frozen=True, eq=False)
 class Subset:
-    """Some of the pairs: those of a data set, with a tag, or all; `pairs` is a mask over `GoldPairs`."""
+    """Some of the pairs: those of a data set, with a tag, or all. `pairs` is a mask over `GoldPairs`."""
 
     kind: str
     name: str
@@ -75,18 +75,18 @@ def accuracies(
     rounds, seed : reported as the filters; no interval here draws
     """
     settings, subsets = IntervalSettings(seed=seed, rounds=rounds), subsets_of(gold)
-    rows = [[_row(one, judged, subset, settings) for subset in subsets] for one, judged in judges]
-    found: dict[str, Any] = {
+    rows = [[_row(item, judged, subset, settings) for subset in subsets] for item, judged in judges]
+    result: dict[str, Any] = {
         "study": slug,
         "version": VERSION,
         "filters": {"rounds": rounds, "level": settings.level, "seed": seed},
-        "subsets": [_subset(one, gold) for one in subsets],
-        "judges": [_judge(one, of_it) for (one, _), of_it in zip(judges, rows, strict=True)],
+        "subsets": [_subset(subset, gold) for subset in subsets],
+        "judges": [_judge(item, of_it) for (item, _), of_it in zip(judges, rows, strict=True)],
     }
-    found["wordings"] = over_wordings(found["judges"], {one.name: one for one, _ in judges})
+    result["wordings"] = over_wordings(result["judges"], {item.name: item for item, _ in judges})
     if not judges:
-        found |= (NO_ANSWER if len(gold) else NO_GOLD).as_json()
-    return found
+        result |= (NO_ANSWER if len(gold) else NO_GOLD).as_json()
+    return result
 
 
 def subsets_of(gold: GoldPairs) -> list[Subset]:
@@ -127,7 +127,7 @@ def _row(judge: JudgeSettings, judged: JudgedGold, subset: Subset, settings: Int
 
 
 def _estimate(name: str, rows: FloatArray, instance: IntArray, basis: Basis, settings: IntervalSettings) -> Estimate:
-    """Return a share of answers or verdicts; a mean where a row is a mean itself (of two orders) or a cost."""
+    """Return a share of answers or verdicts. A mean where a row is a mean itself (of two orders) or a cost."""
     if name in COSTS:
         return mean_estimate(rows, instance, basis, settings, ceiling=math.inf)
     if (rows % 1).any():
@@ -136,15 +136,15 @@ def _estimate(name: str, rows: FloatArray, instance: IntArray, basis: Basis, set
 
 
 def _counts_row(judged: JudgedGold, subset: Subset) -> dict[str, Any]:
-    asked = subset.pairs & (judged.status > 0).any(axis=1)
+    was_asked = subset.pairs & (judged.status > 0).any(axis=1)
     return {
         "kind": subset.kind,
         "subset": subset.name,
-        "instances": len(np.unique(judged.gold.instance[asked])),
-        "pairs": int(asked.sum()),
-        "asked": int((judged.status[asked] > 0).sum()),
-        **_verdict_counts(judged.verdict[asked]),
-        **{name: int(judged.count(status)[asked].sum()) for status, name in _STATUSES.items()},
+        "instances": len(np.unique(judged.gold.instance[was_asked])),
+        "pairs": int(was_asked.sum()),
+        "asked": int((judged.status[was_asked] > 0).sum()),
+        **_verdict_counts(judged.verdict[was_asked]),
+        **{name: int(judged.count(status)[was_asked].sum()) for status, name in _STATUSES.items()},
     }
 
 
@@ -155,33 +155,33 @@ MeasureSums = tuple[str, FloatArray, Basis]
 
 def _measures(judged: JudgedGold, pairs: BoolArray, errors: IntArray, *, in_orders: bool) -> Iterator[MeasureSums]:
     """Yield name, sums per pair and basis of each measure."""
-    found = judged.against_gold(pairs)
+    against = judged.against_gold(pairs)
     for name, sums_of in MEASURES.items():
-        sums = sums_of(found)
-        basis = _BASES[name](found, int(sums[:, 1].sum()), errors)
+        sums = sums_of(against)
+        basis = _BASES[name](against, int(sums[:, 1].sum()), errors)
         if not in_orders and name in OF_ORDERS:
             sums, basis = np.zeros_like(sums), Basis(0, basis.of, basis.tie_rule, why=NO_ORDER)
         yield name, sums, basis
-    verdicts = (~np.isnan(found.verdict)).sum(axis=1)
+    verdicts = (~np.isnan(against.verdict)).sum(axis=1)
     for name, column in COSTS.items():
         spent = getattr(judged, column)[pairs]
-        unknown = bool(np.isnan(spent[found.asked]).any())
-        above = np.where(found.asked, spent, 0.0).sum(axis=1) if not unknown else np.zeros(len(found))
-        below = np.zeros(len(found)) if unknown else verdicts
-        basis = Basis(int(below.sum()), "verdicts", TIE_IN_COST, why=COST_UNKNOWN if unknown else NO_VERDICT)
-        yield name, np.stack([above, below], axis=1), basis
+        unknown = bool(np.isnan(spent[against.asked]).any())
+        numerators = np.where(against.asked, spent, 0.0).sum(axis=1) if not unknown else np.zeros(len(against))
+        denominators = np.zeros(len(against)) if unknown else verdicts
+        basis = Basis(int(denominators.sum()), "verdicts", TIE_IN_COST, why=COST_UNKNOWN if unknown else NO_VERDICT)
+        yield name, np.stack([numerators, denominators], axis=1), basis
     marked = judged.sound[pairs]
     marked_total = int((~np.isnan(marked)).sum() + judged.disputed[pairs].sum())
     for name, (sums_of_marks, unit) in RATIONALES.items():
-        of_orders = [sums_of_marks(marked[:, order], found.verdict[:, order], found.gold) for order in range(2)]
+        of_orders = [sums_of_marks(marked[:, order], against.verdict[:, order], against.gold) for order in range(2)]
         rows = np.sum(of_orders, axis=0)
         n = int(rows[:, 1].sum())
-        usable = int((~np.isnan(marked) & ~np.isnan(found.verdict)).sum())
+        usable = int((~np.isnan(marked) & ~np.isnan(against.verdict)).sum())
         yield name, rows, Basis(n, unit, TIE_IN_WRONG, marked_total - usable, NO_MARKS)
 
 
 def _order_basis(order: int) -> Callable[[AgainstGold, int, IntArray], Basis]:
-    def basis(found: AgainstGold, n: int, errors: IntArray) -> Basis:
+    def basis(against: AgainstGold, n: int, errors: IntArray) -> Basis:
         return Basis(n, "answers", TIE_IN_ACCURACY, int(errors[order]), _ORDER_NOT_ASKED[order])
 
     return basis
@@ -193,28 +193,28 @@ _ORDER_NOT_ASKED = (
 )
 
 
-def _agreeing_basis(found: AgainstGold, n: int, errors: IntArray) -> Basis:
-    left_out = int(found.asked.all(axis=1).sum()) - n
+def _agreeing_basis(against: AgainstGold, n: int, errors: IntArray) -> Basis:
+    left_out = int(against.asked.all(axis=1).sum()) - n
     return Basis(n, "pairs with one verdict in both orders", TIE_IN_ACCURACY, left_out, NEVER_AGREED)
 
 
-def _agreement_basis(found: AgainstGold, n: int, errors: IntArray) -> Basis:
-    left_out = int(found.asked.all(axis=1).sum()) - n
+def _agreement_basis(against: AgainstGold, n: int, errors: IntArray) -> Basis:
+    left_out = int(against.asked.all(axis=1).sum()) - n
     return Basis(n, "pairs with a verdict in both orders", TIE_IN_AGREEMENT, left_out, NOT_BOTH_ORDERS)
 
 
-def _first_position_basis(found: AgainstGold, n: int, errors: IntArray) -> Basis:
-    why = NO_VERDICT if np.isnan(found.verdict).all() else ALL_TIES
-    return Basis(n, "verdicts for either text", TIE_IN_POSITION, int((found.verdict == 0).sum()), why)
+def _first_position_basis(against: AgainstGold, n: int, errors: IntArray) -> Basis:
+    why = NO_VERDICT if np.isnan(against.verdict).all() else ALL_TIES
+    return Basis(n, "verdicts for either text", TIE_IN_POSITION, int((against.verdict == 0).sum()), why)
 
 
 # An error is not an answer: it is excluded from every accuracy.
 _BASES: dict[str, Callable[[AgainstGold, int, IntArray], Basis]] = {
-    "accuracy": lambda _found, n, errors: Basis(n, "pairs", TIE_IN_ACCURACY, int(errors.sum()), NO_ANSWER),
+    "accuracy": lambda _against, n, errors: Basis(n, "pairs", TIE_IN_ACCURACY, int(errors.sum()), NO_ANSWER),
     "accuracy_ab": _order_basis(0),
     "accuracy_ba": _order_basis(1),
-    "accuracy_both_orders_right": lambda found, n, _errors: Basis(
-        n, "pairs asked in both orders", TIE_IN_ACCURACY, len(found) - n, NOT_BOTH_ORDERS
+    "accuracy_both_orders_right": lambda result, n, _errors: Basis(
+        n, "pairs asked in both orders", TIE_IN_ACCURACY, len(result) - n, NOT_BOTH_ORDERS
     ),
     "accuracy_when_orders_agree": _agreeing_basis,
     "positional_agreement": _agreement_basis,

@@ -32,12 +32,12 @@ USAGE = {"calls_per_verdict": "Calls", "tokens_per_verdict": "Tokens"}
 UNDEFINED = "--"
 
 
-def csv_rows(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield one row per judge and subset, with every number's interval and n; an undefined number is empty."""
-    for judge in found["judges"]:
+def csv_rows(accuracy: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield one row per judge and subset, with every number's interval and n. An undefined number is empty."""
+    for judge in accuracy["judges"]:
         for row in judge["subsets"]:
             yield {
-                "study": found["study"],
+                "study": accuracy["study"],
                 **{key: judge[key] for key in ("judge", "method", "model")},
                 **{key: row[key] for key in ("kind", "subset", "instances", "pairs", *COUNTS)},
                 **{name: row[name]["value"] for name in MEASURE_NAMES},
@@ -45,16 +45,16 @@ def csv_rows(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
             }
 
 
-def wording_rows(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield one row per judge in several wordings and subset: the table over wordings; an undefined number is empty."""
-    for one in found["wordings"]:
-        for row in one["subsets"]:
+def wording_rows(accuracy: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield one row per judge in several wordings and subset: the table over wordings. An undefined number is empty."""
+    for wording in accuracy["wordings"]:
+        for row in wording["subsets"]:
             spread = row["accuracy"]
             yield {
-                "study": found["study"],
-                **{key: one[key] for key in ("method", "model")},
-                "wordings": "; ".join(judge["wording"] for judge in one["judges"]),
-                "judges": "; ".join(judge["judge"] for judge in one["judges"]),
+                "study": accuracy["study"],
+                **{key: wording[key] for key in ("method", "model")},
+                "wordings": "; ".join(judge["wording"] for judge in wording["judges"]),
+                "judges": "; ".join(judge["judge"] for judge in wording["judges"]),
                 **{key: row[key] for key in ("kind", "subset")},
                 **dict(zip(("pairs_least", "pairs_most"), row["pairs"], strict=True)),
                 "accuracy": spread["value"],
@@ -63,28 +63,32 @@ def wording_rows(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
             }
 
 
-def latex(found: dict[str, Any]) -> str:
+def latex(accuracy: dict[str, Any]) -> str:
     """Return the tables: accuracy by judge and subset, then every measure on each subset."""
-    filters = found["filters"]
+    filters = accuracy["filters"]
     head = (
-        f"% {latex_text(found['study'])}, Tandem {latex_text(found['version'])}; needs \\usepackage{{booktabs}}\n"
+        f"% {latex_text(accuracy['study'])}, Tandem {latex_text(accuracy['version'])}; needs \\usepackage{{booktabs}}\n"
         f"% intervals: {filters['level']:.0%} bootstrap over instances, {filters['rounds']} rounds, "
         f"seed {filters['seed']}\n"
     )
-    if not found["judges"]:
-        return head + f"% {latex_text(found['why'])}\n"
+    if not accuracy["judges"]:
+        return head + f"% {latex_text(accuracy['why'])}\n"
     return "\n".join(
-        [head + _overview(found), *_wordings(found), *(_subset_table(found, subset) for subset in found["subsets"])]
+        [
+            head + _overview(accuracy),
+            *_wordings(accuracy),
+            *(_subset_table(accuracy, subset) for subset in accuracy["subsets"]),
+        ]
     )
 
 
-def _overview(found: dict[str, Any]) -> str:
-    subsets = found["subsets"]
-    header = ["Judge", *(f"{latex_text(one['subset'])} ({one['pairs']})" for one in subsets)]
+def _overview(accuracy: dict[str, Any]) -> str:
+    subsets = accuracy["subsets"]
+    header = ["Judge", *(f"{latex_text(subset['subset'])} ({subset['pairs']})" for subset in subsets)]
     rows = []
-    for judge in found["judges"]:
+    for judge in accuracy["judges"]:
         of = {(row["kind"], row["subset"]): row for row in judge["subsets"]}
-        cells = [_overview_cell(of.get((one["kind"], one["subset"])), one["pairs"]) for one in subsets]
+        cells = [_overview_cell(of.get((subset["kind"], subset["subset"])), subset["pairs"]) for subset in subsets]
         rows.append([latex_text(judge["label"]), *cells])
     caption = (
         "Accuracy (\\%), each pair counted once over the orders that it was asked in. Unparsed and refused answers are "
@@ -93,18 +97,18 @@ def _overview(found: dict[str, Any]) -> str:
     return latex_table(header=header, rows=rows, caption=caption, label="tab:judges")
 
 
-def _wordings(found: dict[str, Any]) -> list[str]:
+def _wordings(accuracy: dict[str, Any]) -> list[str]:
     """Return the table over wordings, if a judge has several."""
-    if not found["wordings"]:
+    if not accuracy["wordings"]:
         return []
-    subsets = [(one["kind"], one["subset"]) for one in found["subsets"]]
+    subsets = [(subset["kind"], subset["subset"]) for subset in accuracy["subsets"]]
     rows = []
-    for one in found["wordings"]:
-        of = {(row["kind"], row["subset"]): row["accuracy"] for row in one["subsets"]}
+    for wording in accuracy["wordings"]:
+        of = {(row["kind"], row["subset"]): row["accuracy"] for row in wording["subsets"]}
         cells = [
             _spread(of.get(subset), "{:.2f} $\\pm$ {:.2f} {{\\scriptsize [{:.1f}, {:.1f}]}}") for subset in subsets
         ]
-        rows.append([latex_text(f"{one['method']}, {one['model']} ({len(one['judges'])})"), *cells])
+        rows.append([latex_text(f"{wording['method']}, {wording['model']} ({len(wording['judges'])})"), *cells])
     caption = "Accuracy (\\%) over wordings of the same judge (their number in brackets): mean, standard deviation, lowest and highest."
     header = ["Judge", *(latex_text(name) for _kind, name in subsets)]
     return [latex_table(header=header, rows=rows, caption=caption, label="tab:judges-wordings")]
@@ -123,9 +127,9 @@ def _overview_cell(row: dict[str, Any] | None, pairs: int) -> str:
     return f"{100 * row['accuracy']['value']:.2f}{fewer}"
 
 
-def _subset_table(found: dict[str, Any], subset: dict[str, Any]) -> str:
+def _subset_table(accuracy: dict[str, Any], subset: dict[str, Any]) -> str:
     rows = []
-    for judge in found["judges"]:
+    for judge in accuracy["judges"]:
         for row in judge["subsets"]:
             if (row["kind"], row["subset"]) == (subset["kind"], subset["subset"]):
                 shares = [_share(row[name]) for name in SHARES]
@@ -152,29 +156,29 @@ def _share(estimate: dict[str, Any]) -> str:
     return f"{value} {{\\scriptsize [{100 * estimate['low']:.1f}, {100 * estimate['high']:.1f}]}}"
 
 
-def text(found: dict[str, Any]) -> str:
+def text(accuracy: dict[str, Any]) -> str:
     """Return a table for each subset, for a terminal."""
-    if not found["judges"]:
-        return f"{printable(found['study'])}: {found['why']}\n"
-    width = max(len(printable(judge["judge"])) for judge in found["judges"])
+    if not accuracy["judges"]:
+        return f"{printable(accuracy['study'])}: {accuracy['why']}\n"
+    width = max(len(printable(judge["judge"])) for judge in accuracy["judges"])
     parts = []
-    for subset in found["subsets"]:
+    for subset in accuracy["subsets"]:
         parts.append(
             f"{printable(subset['subset'])} ({subset['kind']}), {count(subset['pairs'], 'pairs')} with a gold label"
         )
         parts.append("  " + "".join([" " * width, *(f"{title:>13}" for title in SHARES.values()), f"{'unparsed':>13}"]))
-        for judge in found["judges"]:
+        for judge in accuracy["judges"]:
             for row in judge["subsets"]:
                 if (row["kind"], row["subset"]) == (subset["kind"], subset["subset"]):
                     numbers = "".join(f"{_plain(row[name]):>13}" for name in SHARES)
                     parts.append(f"  {printable(judge['judge']):<{width}}{numbers}{row['unparsed']:>13}")
         parts.append("")
-    for one in found["wordings"]:
-        names = ", ".join(printable(f"{judge['judge']} ({judge['wording']})") for judge in one["judges"])
+    for wording in accuracy["wordings"]:
+        names = ", ".join(printable(f"{judge['judge']} ({judge['wording']})") for judge in wording["judges"])
         parts.append(f"accuracy over wordings in %: mean, standard deviation, lowest to highest: {names}")
-        for row in one["subsets"]:
-            told = _spread(row["accuracy"], "{:.2f} ± {:.2f}, {:.2f} to {:.2f}")
-            parts.append(f"  {printable(row['subset'])}: {told}; {row['pairs'][0]} to {row['pairs'][1]} pairs")
+        for row in wording["subsets"]:
+            spread = _spread(row["accuracy"], "{:.2f} ± {:.2f}, {:.2f} to {:.2f}")
+            parts.append(f"  {printable(row['subset'])}: {spread}; {row['pairs'][0]} to {row['pairs'][1]} pairs")
         parts.append("")
     return "\n".join(parts)
 

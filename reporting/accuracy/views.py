@@ -65,13 +65,15 @@ def _overview(numbers: dict[str, Any]) -> list[dict[str, Any]]:
     rows = []
     headings = [
         format_html(
-            "{} <small>{}</small>", one["subset"] if one["kind"] != "all" else "All", counted(one["pairs"], "pairs")
+            "{} <small>{}</small>",
+            subset["subset"] if subset["kind"] != "all" else "All",
+            counted(subset["pairs"], "pairs"),
         )
-        for one in numbers["subsets"]
+        for subset in numbers["subsets"]
     ]
     for judge in numbers["judges"]:
         of = {(row["kind"], row["subset"]): row["accuracy"] for row in judge["subsets"]}
-        cells = [of.get((one["kind"], one["subset"])) for one in numbers["subsets"]]
+        cells = [of.get((subset["kind"], subset["subset"])) for subset in numbers["subsets"]]
         rows.append({"judge": judge, "cells": list(zip(headings, cells, strict=True))})
     return rows
 
@@ -94,4 +96,4 @@ def _sections(numbers: dict[str, Any]) -> list[dict[str, Any]]:
 def _rationales(numbers: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the judges with marked rationales, with their rows over all pairs."""
     rows = [{"judge": judge, "row": judge["subsets"][-1]} for judge in numbers["judges"] if judge["subsets"]]
-    return [one for one in rows if any(one["row"][name]["n"] for name in ("wrong_when_sound", "sound_when_wrong"))]
+    return [row for row in rows if any(row["row"][name]["n"] for name in ("wrong_when_sound", "sound_when_wrong"))]

@@ -66,7 +66,7 @@ ANNOTATOR_PATHS: dict[type[Model], str] = {
 
 
 class InScope(BasePermission):
-    """Requests within the scopes of their token; a session has all."""
+    """Requests within the scopes of their token. A session has all."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         """Refuse a token that lacks the scope, naming it."""
@@ -76,12 +76,12 @@ class InScope(BasePermission):
 
 
 class IsReader(BasePermission):
-    """Researchers and study admins of any study, and site admins; annotators are refused."""
+    """Researchers and study admins of any study, and site admins. Annotators are refused."""
 
     message = "only researchers and admins may use the API"
 
     def has_permission(self, request: Request, view: APIView) -> bool:
-        """Tell whether the user may read any study; the querysets restrict the rows."""
+        """Tell whether the user may read any study. The querysets restrict the rows."""
         return bool(request.user.is_authenticated) and has_any_role(request.user, *READERS)
 
 
@@ -114,10 +114,10 @@ def visible_to(user: Any, rows: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def in_study(user: Any, rows: QuerySet[Any], slug: str) -> QuerySet[Any]:
-    """Keep the rows of one study; none when `user` may not read it."""
+    """Keep the rows of one study, or none when `user` may not read it."""
     study = Study.objects.visible_to(user, *READERS).order_by().filter(slug=slug)
-    for one in study.only("slug", "merging"):
-        one.refuse_reading()
+    for row in study.only("slug", "merging"):
+        row.refuse_reading()
     return _in_studies(rows, Q(**{f"{STUDY_PATHS[rows.model]}__in": study.values("pk")}))
 
 
@@ -128,10 +128,10 @@ def answers_to(rows: QuerySet[Any], studies: Iterable[Study], key: str) -> Query
         for question in study.questions:
             if question.key == key:
                 asking.setdefault(question.number, []).append(study.pk)
-    wanted = Q(pk__in=[])
+    condition = Q(pk__in=[])
     for number, ids in asking.items():
-        wanted |= Q(question=number, **{f"{STUDY_PATHS[rows.model]}__in": ids})
-    return rows.filter(wanted)
+        condition |= Q(question=number, **{f"{STUDY_PATHS[rows.model]}__in": ids})
+    return rows.filter(condition)
 
 
 def _in_studies(rows: QuerySet[Any], condition: Q) -> QuerySet[Any]:

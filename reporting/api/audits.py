@@ -117,7 +117,7 @@ class AuditViewSet(StudyRows):
     )
     @action(detail=False, methods=["post"], pagination_class=None, filter_backends=[])
     def estimate(self, request: Request) -> Response:
-        """Estimate the calls, tokens and cost of an audit; no call is made."""
+        """Estimate the calls, tokens and cost of an audit. No call is made."""
         return Response(estimate_stress(_wanted(request.user, read(AuditSerializer, request))).as_dict())
 
 

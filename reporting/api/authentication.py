@@ -14,7 +14,7 @@ from annotation.models import ApiToken
 
 
 class TokenAuthentication(authentication.BaseAuthentication):
-    """Reads `Authorization: Token KEY`; `Bearer` means the same."""
+    """Reads `Authorization: Token KEY`. `Bearer` means the same."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
         """Return the token's owner and the token, or None when the request has none.
@@ -45,12 +45,12 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
         """Return the header."""
-        about = "`Token KEY`; keys are made at /api/v1/token/."
-        return {"type": "apiKey", "in": "header", "name": "Authorization", "description": about}
+        description = "`Token KEY`; keys are made at /api/v1/token/."
+        return {"type": "apiKey", "in": "header", "name": "Authorization", "description": description}
 
 
 def needed_scope(request: Request, view: Any) -> str | None:
-    """Return the scope that a request needs and its token lacks; None for one that has it, and for a session."""
+    """Return the scope that a request needs and its token lacks, or None for one that has it, and for a session."""
     if not isinstance(request.auth, ApiToken):
         return None
     safe = request.method in ("GET", "HEAD", "OPTIONS")

@@ -27,7 +27,7 @@ class DescribedField:
 
 @dataclass(frozen=True)
 class Operation:
-    """One request; `answers` by status, each with its description and fields; `takes_files`: its body is no JSON."""
+    """One request. `answers` by status, each with its description and fields. `takes_files`: its body is no JSON."""
 
     method: str
     path: str
@@ -50,13 +50,13 @@ class Operation:
 
 @require_safe
 def docs(request: HttpRequest) -> HttpResponse:
-    """List the requests of the API by what they are about; like the schema, it holds nothing of any study."""
+    """List the requests of the API by what they are about. Like the schema, it holds nothing of any study."""
     return TemplateResponse(request, "reporting/api/docs.html", {"subjects": described()})
 
 
 @cache
 def public_schema() -> Json:
-    """Return the API's schema, generated once in a process, since that takes a second; it holds nothing of any study."""
+    """Return the API's schema, generated once in a process, since that takes a second. It holds nothing of any study."""
     generated: Json = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
     return generated
 
@@ -72,29 +72,34 @@ class OnceGenerated(SchemaGenerator):
 def described() -> dict[str, list[Operation]]:
     """Return the operations of the schema by subject."""
     schema = public_schema()
-    found: dict[str, list[Operation]] = defaultdict(list)
+    result: dict[str, list[Operation]] = defaultdict(list)
     for path, operations in schema["paths"].items():
         subject = path.split("/")[3]
-        found[subject] += [_operation(schema, method, path, one) for method, one in operations.items()]
-    return dict(found)
+        result[subject] += [_operation(schema, method, path, operation) for method, operation in operations.items()]
+    return dict(result)
 
 
 def _operation(schema: Json, method: str, path: str, described: Json) -> Operation:
     parameters = [
-        DescribedField(one["name"], _kind(one["schema"]), one.get("required", False), one.get("description", ""))
-        for one in described.get("parameters", [])
+        DescribedField(
+            parameter["name"],
+            _kind(parameter["schema"]),
+            parameter.get("required", False),
+            parameter.get("description", ""),
+        )
+        for parameter in described.get("parameters", [])
     ]
     body = _content(schema, described.get("requestBody", {}))
     answers = [
-        (status, one.get("description", ""), _content(schema, one) if status.startswith("2") else [])
-        for status, one in sorted(described["responses"].items())
+        (status, item.get("description", ""), _content(schema, item) if status.startswith("2") else [])
+        for status, item in sorted(described["responses"].items())
     ]
     takes_files = "application/json" not in described.get("requestBody", {}).get("content", {"application/json": {}})
     return Operation(method, path, described.get("description", ""), parameters, body, answers, takes_files)
 
 
 def _content(schema: Json, described: Json) -> list[DescribedField]:
-    """Return the fields of a body; of a list those of a row, of a choice those of each."""
+    """Return the fields of a body: those of a list's rows, and those of each choice."""
     for content in described.get("content", {}).values():
         return _fields(schema, content["schema"])
     return []
@@ -105,7 +110,7 @@ def _fields(schema: Json, of: Json) -> list[DescribedField]:
         return _fields(schema, schema["components"]["schemas"][of["$ref"].rpartition("/")[2]])
     for several in ("oneOf", "anyOf"):
         if several in of:
-            return [field for one in of[several] for field in _fields(schema, one)]
+            return [field for item in of[several] for field in _fields(schema, item)]
     if "items" in of:
         return _fields(schema, of["items"])
     properties = of.get("properties", {})
@@ -113,8 +118,8 @@ def _fields(schema: Json, of: Json) -> list[DescribedField]:
         return _fields(schema, properties["results"])
     required = of.get("required", [])
     return [
-        DescribedField(name, _kind(one), name in required, one.get("description", ""))
-        for name, one in properties.items()
+        DescribedField(name, _kind(property_), name in required, property_.get("description", ""))
+        for name, property_ in properties.items()
     ]
 
 
@@ -126,7 +131,7 @@ def _kind(of: Json) -> str:
         return f"[{_kind(of['items'])}]"
     for several in ("allOf", "oneOf", "anyOf"):
         if several in of:
-            return " | ".join(_kind(one) for one in of[several])
+            return " | ".join(_kind(item) for item in of[several])
     if "$ref" in of:
         return str(of["$ref"].rpartition("/")[2])
     return f"{of.get('format') or of.get('type', 'any')}{' | null' if of.get('nullable') else ''}"

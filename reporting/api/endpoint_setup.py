@@ -28,7 +28,7 @@ NewEndpointSerializer = schema_of(EndpointForm, "NewEndpoint", "An endpoint to b
 
 
 class TestSerializer(serializers.Serializer[Any]):
-    """The state of a test: whether one is queued or running; its results are the endpoint's `supports`."""
+    """The state of a test: whether one is queued or running. Its results are the endpoint's `supports`."""
 
     pending = serializers.BooleanField()
 
@@ -41,7 +41,7 @@ class EndpointSetup(GenericViewSet[Any]):
         responses={200: EndpointSerializer, 201: EndpointSerializer, **refusals(409, 413, 422)},
     )
     def create(self, request: Request) -> Response:
-        """Add an endpoint; adding the same again changes nothing."""
+        """Add an endpoint. Adding the same again changes nothing."""
         body = body_of(request)
         endpoint, is_new = add_endpoint(**read_form(EndpointForm, body).named_in(body))
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
@@ -60,7 +60,7 @@ class EndpointSetup(GenericViewSet[Any]):
     @extend_schema(request=None, responses={202: TestSerializer, **refusals()})
     @action(detail=True, methods=["post"])
     def test(self, request: Request, name: str) -> Response:
-        """Have a worker test what an endpoint supports; nothing is queued while a test is under way."""
+        """Have a worker test what an endpoint supports. Nothing is queued while a test is under way."""
         endpoint: Endpoint = self.get_object()
         queue_test(endpoint=endpoint)
         return Response({"pending": is_being_tested(endpoint)}, status=status.HTTP_202_ACCEPTED)

@@ -1,4 +1,4 @@
-"""What can be chosen of a file that the API has made: the choices of each kind, their refusals, and what asking a model takes."""
+"""Options of files in the API: choices by kind, refusals, and estimates."""
 
 from dataclasses import asdict
 from decimal import Decimal
@@ -56,7 +56,7 @@ CHOICES_OF: dict[str, dict[str, Any]] = {
 
 
 class NewFileSerializer(serializers.Serializer[Any]):
-    """A bundle, and what it holds; a report; preferences, as given or repaired, and whose; or ranked texts."""
+    """The options of a file by kind: bundle, report, preferences as given or repaired, or ranked texts."""
 
     kind = serializers.ChoiceField(choices=MadeFile.Kind.choices)
     texts = serializers.BooleanField(required=False, help_text="Of a bundle: sources, generations, tables.")
@@ -119,19 +119,19 @@ def options_of(data: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     if foreign := [name for name in data if name not in CHOICES_OF[kind]]:
         raise BadFields({name: [f"There is no such choice for kind {kind}."] for name in foreign})
     usual = CHOICES_OF[kind] | (ASKING if data.get("run") else {})
-    if kind == MadeFile.Kind.RANKING and not data.get("run") and (given := set(RANKING_LIMITS) & set(data)):
-        raise BadFields({name: ["Only of a ranking with run, which asks the judge."] for name in given})
+    if kind == MadeFile.Kind.RANKING and not data.get("run") and (limits := set(RANKING_LIMITS) & set(data)):
+        raise BadFields({name: ["Only of a ranking with run, which asks the judge."] for name in limits})
     return kind, {**usual, **data}
 
 
 def refuse_unknown_names(study: Study, kind: str, options: dict[str, Any], user: Any) -> None:
-    """Refuse what the study doesn't have before it is queued; amounts of money become text, as they are stored.
+    """Refuse what the study doesn't have before it is queued. Amounts of money become text, as they are stored.
 
     Raises: Http404; UnknownName; BadFields; BadSettings.
     """
     if "raters" in options:
-        asked = (name for name in (*VERDICTS, "systems") if name in options)
-        refuse_unknown(study, WantedVerdicts(**{name: options[name] for name in asked}))
+        names = (name for name in (*VERDICTS, "systems") if name in options)
+        refuse_unknown(study, WantedVerdicts(**{name: options[name] for name in names}))
     if kind == MadeFile.Kind.REFINED and options["form"] not in TRAINING:
         raise BadFields({"form": [f"Of repaired preferences one of {', '.join(TRAINING)}."]})
     if kind == MadeFile.Kind.RANKING:
@@ -163,11 +163,11 @@ def estimated(study: Study, kind: str, options: dict[str, Any]) -> dict[str, Any
     Raises: BadFields for another one; BadSettings; AnnotationError where there is nothing to ask.
     """
     if kind == MadeFile.Kind.RANKING and options["run"]:
-        wanted = TextRanking(**{name: options[name] for name in asdict(TextRanking())})
-        judge, found = estimate_asking(study, wanted, limit=options["limit"])
-        return {"judge": judge.name, **found.as_dict()}
+        ranking = TextRanking(**{name: options[name] for name in asdict(TextRanking())})
+        judge, estimate = estimate_asking(study, ranking, limit=options["limit"])
+        return {"judge": judge.name, **estimate.as_dict()}
     if kind == MadeFile.Kind.TABLE_CHECKS:
         require_tables(study, options["variant"])
-        asked = {name: options[name] for name in ("variant", "params")}
-        return estimate_entailment(study, endpoint=find_endpoint(options["endpoint"]), **asked).as_dict()
+        settings = {name: options[name] for name in ("variant", "params")}
+        return estimate_entailment(study, endpoint=find_endpoint(options["endpoint"]), **settings).as_dict()
     raise BadFields({"kind": ["Only of a ranking with run, and of table-checks."]})

@@ -48,14 +48,14 @@ class MadeFileSerializer(WithMessage, serializers.ModelSerializer[MadeFile]):
             *("asked_at", "finished_at", "content"),
         ]
 
-    def get_content(self, made: MadeFile) -> str | None:
+    def get_content(self, file: MadeFile) -> str | None:
         """Return the address of a file that is there."""
-        is_there = made.status == MadeFile.Status.DONE
-        return reverse("api:study-file-content", args=[made.study.slug, made.key]) if is_there else None
+        is_there = file.status == MadeFile.Status.DONE
+        return reverse("api:study-file-content", args=[file.study.slug, file.key]) if is_there else None
 
 
 class StudyFiles(GenericViewSet[Any]):
-    """Exports of rows, and files that the worker makes; for readers of the study."""
+    """Exports of rows, and files that the worker makes, for readers of the study."""
 
     @extend_schema(parameters=[FORMAT], responses={**ROWS, **refusals(409)}, filters=False)
     @action(
@@ -82,17 +82,17 @@ class StudyFiles(GenericViewSet[Any]):
     @extend_schema(request=NewFileSerializer, responses={202: MadeFileSerializer, **refusals(413, 422)})
     @files.mapping.post
     def make_file(self, request: Request, slug: str) -> Response:
-        """Queue a file of one kind; asking for the same while it is under way changes nothing."""
+        """Queue a file of one kind. Asking for the same while it is under way changes nothing."""
         study: Study = self.get_object()
         kind, options = options_of(read(NewFileSerializer, request))
         refuse_unknown_names(study, kind, options, request.user)
-        made, _ = queue_file(study, kind, options, user_of(request))
-        return Response(MadeFileSerializer(made).data, status=status.HTTP_202_ACCEPTED)
+        file, _ = queue_file(study, kind, options, user_of(request))
+        return Response(MadeFileSerializer(file).data, status=status.HTTP_202_ACCEPTED)
 
     @extend_schema(request=NewFileSerializer, responses=ESTIMATED, filters=False)
     @action(detail=True, methods=["post"], url_path="files/estimate", pagination_class=None, filter_backends=[])
     def estimate_file(self, request: Request, slug: str) -> Response:
-        """Estimate what a file takes for which a model is asked: `ranking` with `run`, `table-checks`; no call is made."""
+        """Estimate what a file takes for which a model is asked: `ranking` with `run`, `table-checks`. No call is made."""
         study: Study = self.get_object()
         kind, options = options_of(read(NewFileSerializer, request))
         refuse_unknown_names(study, kind, options, request.user)

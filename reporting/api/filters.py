@@ -18,7 +18,7 @@ class StudyFilter(filters.FilterSet):  # type: ignore[misc]  # without types
     study = filters.CharFilter(method="of_study", label="Slug of the study")
 
     def of_study(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
-        """Keep the rows of this study; none when there is no such study for the user."""
+        """Keep the rows of this study, or none when there is no such study for the user."""
         return in_study(self.request.user, queryset, value)
 
 
@@ -72,7 +72,7 @@ class QuestionFilter(StudyFilter):
     question = filters.CharFilter(method="of_question", label="Key of the question")
 
     def of_question(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
-        """Keep the answers to the questions of this key; in the study that is named, or in all.
+        """Keep the answers to the questions of this key. In the study that is named, or in all.
 
         Raises: UnknownName if that study asks no such question.
         """
@@ -120,12 +120,12 @@ class AuditFilter(StudyFilter):
 
 
 class JudgmentFilter(QuestionFilter):
-    """By study, question, judge, run, outcome and how it was asked."""
+    """A filter by study, judge, run, outcome and presentation."""
 
     judge = filters.CharFilter(field_name="run__judge__name", label="Name of the judge")
     run = filters.NumberFilter(field_name="run_id", label="Id of the run", min_value=0, max_value=2**63 - 1)
     status = filters.CharFilter(field_name="status")
-    verdict = filters.ChoiceFilter(field_name="verdict", choices=[(one, one) for one in (-1, 0, 1)])
+    verdict = filters.ChoiceFilter(field_name="verdict", choices=[(item, item) for item in (-1, 0, 1)])
     order = filters.CharFilter(field_name="order")
     repeat = filters.NumberFilter(field_name="repeat", min_value=0, max_value=2**31 - 1)
     negated = filters.BooleanFilter(field_name="negated")

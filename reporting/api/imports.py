@@ -123,7 +123,7 @@ class PreviewedPairSerializer(serializers.Serializer[Any]):
 
 
 class LookSerializer(serializers.Serializer[Any]):
-    """What the first records of files would become."""
+    """The first records of files as they would be imported."""
 
     kind = serializers.CharField()
     form = serializers.CharField(help_text="The public form that was recognised; empty for none.")
@@ -135,14 +135,14 @@ class LookSerializer(serializers.Serializer[Any]):
     pairs = PreviewedPairSerializer(many=True)
     rows = serializers.ListField(child=serializers.DictField())
 
-    def get_fields_of_first(self, found: Look) -> dict[str, str]:
+    def get_fields_of_first(self, look: Look) -> dict[str, str]:
         """Return the path of each field with its example."""
-        return dict(found.fields)
+        return dict(look.fields)
 
     @extend_schema_field(BadLineSerializer(many=True))
-    def get_problems(self, found: Look) -> list[dict[str, Any]]:
+    def get_problems(self, look: Look) -> list[dict[str, Any]]:
         """Return the lines and reasons."""
-        return [{"number": number, "code": code, "reason": text} for number, code, text in found.problems[:MOST_LINES]]
+        return [{"number": number, "code": code, "reason": text} for number, code, text in look.problems[:MOST_LINES]]
 
 
 def _form_of(request: Request) -> UploadForm:
@@ -161,7 +161,7 @@ class StudyImports(GenericViewSet[Any]):
     )
     @action(detail=True, methods=["post"], url_path="import", parser_classes=[MultiPartParser])
     def import_file(self, request: Request, slug: str) -> Response:
-        """Read files into a study, whole or not at all; the same again changes nothing. Large ones a worker reads (202)."""
+        """Read files into a study, whole or not at all. The same again changes nothing. Large ones a worker reads (202)."""
         study: Study = self.get_object()
         form = _form_of(request)
         upload = take_in(study=study, **sent_in(form), by=user_of(request))
@@ -176,7 +176,7 @@ class StudyImports(GenericViewSet[Any]):
     )
     @action(detail=True, methods=["post"], url_path="import/look", parser_classes=[MultiPartParser])
     def look_at_file(self, request: Request, slug: str) -> Response:
-        """Return the fields of files, a mapping, and what their first records would become; nothing is stored."""
+        """Return the fields of files, a mapping, and what their first records would become. Nothing is stored."""
         study: Study = self.get_object()
         form = _form_of(request)
         key = keep(study, form.cleaned_data["file"])

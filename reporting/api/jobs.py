@@ -37,7 +37,7 @@ class JobSerializer(WithMessage):
 
 
 class ResumeSerializer(serializers.Serializer[Any]):
-    """The cap from now on; null or left out: none."""
+    """The cap from now on. Null or left out: none."""
 
     max_cost = serializers.DecimalField(
         required=False, default=None, allow_null=True, max_digits=12, decimal_places=6, min_value=Decimal(0)
@@ -62,14 +62,14 @@ class StudyJobs(GenericViewSet[Any]):
     @extend_schema(request=None, responses={202: JobSerializer, **refusals(409)})
     @action(**WORK, methods=["post"], url_path=f"{JOB}/stop")
     def stop_job(self, request: Request, slug: str, kind: str, pk: str) -> Response:
-        """Stop a job between two calls; one that has ended stays as it is."""
+        """Stop a job between two calls. One that has ended stays as it is."""
         stop_job(find_job(self.get_object(), kind, int(pk)))
         return self._job(kind, pk)
 
     @extend_schema(request=ResumeSerializer, responses={202: JobSerializer, **refusals(409, 413, 422)})
     @action(**WORK, methods=["post"], url_path=f"{JOB}/resume")
     def resume_job(self, request: Request, slug: str, kind: str, pk: str) -> Response:
-        """Queue a job that stopped, within another cap; nothing changes while it is under way, or once it is done."""
+        """Queue a job that stopped, within another cap. Nothing changes while it is under way, or once it is done."""
         resume_job(find_job(self.get_object(), kind, int(pk)), read(ResumeSerializer, request)["max_cost"])
         return self._job(kind, pk)
 

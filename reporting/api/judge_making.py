@@ -1,4 +1,4 @@
-"""Judges made of others and of people's votes, in the API: juries and tunings; and the group's own prompts."""
+"""Juries, tunings, and the group's own prompts in the API."""
 
 from typing import Any
 
@@ -85,7 +85,7 @@ class TuningSerializer(WithMessage, serializers.ModelSerializer[JudgeTuning]):
 
 
 class PromptSerializer(serializers.ModelSerializer[PromptFile]):
-    """One version of a wording; `group` is null for those of all groups."""
+    """One version of a wording. `group` is null for those of all groups."""
 
     group = serializers.CharField(source="group.slug", read_only=True, default=None, allow_null=True)
 
@@ -111,7 +111,7 @@ class StudyJudges(GenericViewSet[Any]):
     @extend_schema(request=JurySerializer, responses={201: JudgeRunSerializer, **refusals(409, 413, 422)})
     @action(**WORK, methods=["post"])
     def juries(self, request: Request, slug: str) -> Response:
-        """Add a jury, and the run that stands for its verdicts on the study; the same again changes nothing."""
+        """Add a jury, and the run that stands for its verdicts on the study. The same again changes nothing."""
         study: Study = self.get_object()
         form = read_form(JuryForm, body_of(request), study=study, judges=judges_seen_by(request.user))
         run = add_jury(study=study, **form.cleaned_data)
@@ -127,7 +127,7 @@ class StudyJudges(GenericViewSet[Any]):
     @extend_schema(request=NewTuningSerializer, responses={202: TuningSerializer, **refusals(409, 413, 422)})
     @tunings.mapping.post
     def start_tuning(self, request: Request, slug: str) -> Response:
-        """Queue a tuning; the same settings again continue it."""
+        """Queue a tuning. The same settings again continue it."""
         study: Study = self.get_object()
         form = read_judges_form(TuningForm, body_of(request), request.user, study)
         asking = {name: form.cleaned_data[name] for name in ("name", "in_flight", "max_cost")}
@@ -142,11 +142,11 @@ class StudyJudges(GenericViewSet[Any]):
     )
     @action(**WORK, methods=["post"], url_path="tunings/estimate")
     def estimate_tuning(self, request: Request, slug: str) -> Response:
-        """Plan a tuning and estimate what it takes; no call is made and nothing is stored."""
+        """Plan a tuning and estimate what it takes. No call is made and nothing is stored."""
         form = read_judges_form(TuningForm, body_of(request), request.user, self.get_object())
-        found = estimate_tuning(form.settings())
-        cost = None if found.cost is None else float(found.cost)
-        return Response({**vars(found), "cost": cost})
+        estimate = estimate_tuning(form.settings())
+        cost = None if estimate.cost is None else float(estimate.cost)
+        return Response({**vars(estimate), "cost": cost})
 
     @extend_schema(request=ResumeSerializer, responses={202: TuningSerializer, **refusals(409, 413, 422)})
     @action(**WORK, methods=["post"], url_path=rf"tunings/(?P<name>{KEY})/resume")
@@ -164,7 +164,7 @@ class StudyJudges(GenericViewSet[Any]):
     )
     @action(**WORK, methods=["post"])
     def prompts(self, request: Request, slug: str) -> Response:
-        """Add a wording for the study's group; the same text again changes nothing (200)."""
+        """Add a wording for the study's group. The same text again changes nothing (200)."""
         study: Study = self.get_object()
         form = read_form(PromptForm, body_of(request), exclude=["file"])
         named = {name: form.cleaned_data[name] for name in ("name", "parser")}
@@ -179,7 +179,7 @@ class StudyJudges(GenericViewSet[Any]):
     )
     @action(**WORK, methods=["post"], url_path="prompts/check")
     def check_prompt(self, request: Request, slug: str) -> Response:
-        """Check a wording, and return the messages that a judge would send of a pair; nothing is stored."""
+        """Check a wording, and return the messages that a judge would send of a pair. Nothing is stored."""
         study: Study = self.get_object()
         body = body_of(request)
         of_pair = {name: body.pop(name) for name in PairForm.base_fields if name in body}

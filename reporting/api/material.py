@@ -1,4 +1,4 @@
-"""What judges are given, in the API: aspects of a task, comparison tables that a judge makes, and sampling of systems' texts."""
+"""Aspects, comparison tables and sampling of texts in the API."""
 
 from typing import Any
 
@@ -83,7 +83,7 @@ class StudyMaterial(GenericViewSet[Any]):
     @extend_schema(request=NewAspectsSerializer, responses={201: OpenApiTypes.OBJECT, **ESTIMATED})
     @aspects.mapping.post
     def edit_aspects(self, request: Request, slug: str) -> Response:
-        """Store a list as the next version; the list that holds already changes nothing (200)."""
+        """Store a list as the next version. The list that holds already changes nothing (200)."""
         study: Study = self.get_object()
         version, is_new = edit_aspects(study, by=user_of(request).username, **read(NewAspectsSerializer, request))
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
@@ -92,19 +92,19 @@ class StudyMaterial(GenericViewSet[Any]):
     @extend_schema(request=DistilSerializer, responses=ESTIMATED, filters=False)
     @action(**WORK, methods=["post"], url_path="aspects/estimate")
     def estimate_aspects(self, request: Request, slug: str) -> Response:
-        """Estimate the distillation; no call is made."""
+        """Estimate the distillation. No call is made."""
         study: Study = self.get_object()
-        chosen = read_form(DistilForm, body_of(request)).cleaned_data
-        chosen.pop("max_cost")
-        return Response(estimate_distilling(study, **chosen).as_dict())
+        cleaned = read_form(DistilForm, body_of(request)).cleaned_data
+        cleaned.pop("max_cost")
+        return Response(estimate_distilling(study, **cleaned).as_dict())
 
     @extend_schema(request=DistilSerializer, responses=QUEUED, filters=False)
     @action(**WORK, methods=["post"], url_path="aspects/distil")
     def distil_aspects(self, request: Request, slug: str) -> Response:
-        """Have a worker distil the aspects; nothing is queued while one works on it."""
+        """Have a worker distil the aspects. Nothing is queued while one works on it."""
         study: Study = self.get_object()
-        chosen = read_form(DistilForm, body_of(request)).cleaned_data
-        queue_distilling(study, by=user_of(request).username, **chosen)
+        cleaned = read_form(DistilForm, body_of(request)).cleaned_data
+        queue_distilling(study, by=user_of(request).username, **cleaned)
         return Response(_aspects(study), status=status.HTTP_202_ACCEPTED)
 
     @extend_schema(request=MakeTablesSerializer, responses=RUN_QUEUED)
@@ -112,8 +112,8 @@ class StudyMaterial(GenericViewSet[Any]):
     def make_tables(self, request: Request, slug: str) -> Response:
         """Queue a run that makes comparison tables and publishes them under a variant."""
         study: Study = self.get_object()
-        chosen = _tables(study, read(MakeTablesSerializer, request))
-        run = start_tables(study=study, queued=True, **chosen)
+        cleaned = _tables(study, read(MakeTablesSerializer, request))
+        run = start_tables(study=study, queued=True, **cleaned)
         where = {"Location": reverse("api:judgerun-detail", args=[run.pk])}
         return Response(JudgeRunSerializer(run).data, status=status.HTTP_202_ACCEPTED, headers=where)
 
@@ -122,11 +122,11 @@ class StudyMaterial(GenericViewSet[Any]):
     )
     @action(**WORK, methods=["post"], url_path="tables/estimate")
     def estimate_tables(self, request: Request, slug: str) -> Response:
-        """Estimate what making comparison tables takes; no call is made."""
+        """Estimate what making comparison tables takes. No call is made."""
         study: Study = self.get_object()
-        chosen = _tables(study, read(MakeTablesSerializer, request))
-        judge = build_tables_judge(endpoint=chosen["endpoint"], settings=chosen["settings"])
-        where = {name: chosen[name] for name in ("batch", "only", "limit") if name in chosen}
+        cleaned = _tables(study, read(MakeTablesSerializer, request))
+        judge = build_tables_judge(endpoint=cleaned["endpoint"], settings=cleaned["settings"])
+        where = {name: cleaned[name] for name in ("batch", "only", "limit") if name in cleaned}
         return Response(estimate(study=study, judge=judge, **where).as_dict())
 
     @extend_schema(responses=COMPUTED, filters=False)
@@ -138,23 +138,23 @@ class StudyMaterial(GenericViewSet[Any]):
     @extend_schema(request=SamplingSerializer, responses=QUEUED)
     @sampling.mapping.post
     def sample_texts(self, request: Request, slug: str) -> Response:
-        """Have a worker sample a system's texts; nothing is queued while one works on it."""
+        """Have a worker sample a system's texts. Nothing is queued while one works on it."""
         study: Study = self.get_object()
-        chosen = read_form(GenerateForm, body_of(request), study=study).cleaned_data
-        asked = {name: chosen[name] for name in ("selection", "in_flight", "max_cost")}
-        queue_generating(study, chosen["system"], chosen["sampling"], by=user_of(request).username, **asked)
+        cleaned = read_form(GenerateForm, body_of(request), study=study).cleaned_data
+        settings = {name: cleaned[name] for name in ("selection", "in_flight", "max_cost")}
+        queue_generating(study, cleaned["system"], cleaned["sampling"], by=user_of(request).username, **settings)
         return Response(_sampled(study), status=status.HTTP_202_ACCEPTED)
 
     @extend_schema(request=SamplingSerializer, responses=ESTIMATED, filters=False)
     @action(**WORK, methods=["post"], url_path="sampling/estimate")
     def estimate_sampling(self, request: Request, slug: str) -> Response:
-        """Estimate what sampling takes; no call is made and nothing is stored."""
+        """Estimate what sampling takes. No call is made and nothing is stored."""
         study: Study = self.get_object()
-        chosen = read_form(GenerateForm, body_of(request), study=study).cleaned_data
-        check_cap(chosen["max_cost"], chosen["sampling"].endpoint)
-        check_selection(study, chosen["selection"])
-        run = build_run(study, chosen["system"], chosen["sampling"])
-        return Response(estimate_generating(run, chosen["selection"], most=ON_A_PAGE).as_dict())
+        cleaned = read_form(GenerateForm, body_of(request), study=study).cleaned_data
+        check_cap(cleaned["max_cost"], cleaned["sampling"].endpoint)
+        check_selection(study, cleaned["selection"])
+        run = build_run(study, cleaned["system"], cleaned["sampling"])
+        return Response(estimate_generating(run, cleaned["selection"], limit=ON_A_PAGE).as_dict())
 
 
 def _aspects(study: Study) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def _aspects(study: Study) -> dict[str, Any]:
         "name": name,
         "aspects": current,
         "version": versions[0].version if versions else 0,
-        "versions": [aspects_as_dict(one) for one in versions],
+        "versions": [aspects_as_dict(version) for version in versions],
         "distillation": told(Distillation.objects.filter(study=study).first()),
     }
 
@@ -197,12 +197,12 @@ def _tables(study: Study, data: dict[str, Any]) -> dict[str, Any]:
     """
     if "samples" in data and "budget" in data:
         raise BadFields({"budget": ["Give either the tables or the calls for each pair."]})
-    known, name = current_aspects(study)
+    current, name = current_aspects(study)
     settings = TableSettings(
         samples=data.pop("samples", 8),
         budget=data.pop("budget", None),
         scheme=data.pop("scheme"),
-        aspects=tuple(known) if data.pop("aspects") == OFFLINE else ONLINE,
+        aspects=tuple(current) if data.pop("aspects") == OFFLINE else ONLINE,
         params=data.pop("params"),
     )
     variant = data.pop("variant") or default_variant(settings, name)

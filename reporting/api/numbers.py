@@ -1,4 +1,4 @@
-"""What is computed of a study's judges and raters, in the API: accuracy, logic, disagreements, two raters side by side."""
+"""Numbers on judges and raters in the API: accuracy, logic, disagreements, comparisons."""
 
 from dataclasses import asdict
 from typing import Any
@@ -109,7 +109,7 @@ class StudyNumbers(GenericViewSet[Any]):
     @extend_schema(request=LogicSerializer, responses=ESTIMATED, filters=False)
     @action(**WORK, methods=["post"], url_path="logic/estimate")
     def estimate_logic(self, request: Request, slug: str) -> Response:
-        """Estimate the run of an audit of a judge's logic; no call is made."""
+        """Estimate the run of an audit of a judge's logic. No call is made."""
         form = read_judges_form(LogicAuditForm, body_of(request), request.user, self.get_object())
         return Response(estimate_audit(form.cleaned_data["audit"], limit=form.cleaned_data["limit"]).as_dict())
 
@@ -130,9 +130,9 @@ class StudyNumbers(GenericViewSet[Any]):
         question, kind = _question(request, study), request.query_params.get("kind", KINDS[0])
         if kind not in KINDS:
             raise ParseError(f"kind must be one of {', '.join(KINDS)}")
-        judge, given = presentations_of(study, request.query_params.get("rater", PEOPLE), question=question)
-        rows = found_in(given)[kind]
-        listed = opened(study, judge, given, kind, rows[_shown(request)], question=question)
+        judge, presentations = presentations_of(study, request.query_params.get("rater", PEOPLE), question=question)
+        rows = found_in(presentations)[kind]
+        listed = opened(study, judge, presentations, kind, rows[_shown(request)], question=question)
         return Response({"count": len(rows), "results": listed})
 
     @extend_schema(parameters=DISAGREEMENTS, responses=COMPUTED, filters=False)
@@ -140,44 +140,46 @@ class StudyNumbers(GenericViewSet[Any]):
     def disagreements(self, request: Request, slug: str) -> Response:
         """List the pairs on which raters disagree, the largest first, each with people's votes and judges' verdicts."""
         study: Study = self.get_object()
-        asked = asked_of(study, request.query_params)
-        table = read_table(study, asked.filters)
-        apart = sizes(table, asked)
-        found = chosen(table, asked, apart).tolist()
-        rows = rows_of(study, asked, table, apart, found[_shown(request)])
-        return Response({"count": len(found), "results": list(map(_disagreement, rows))})
+        page_filters = asked_of(study, request.query_params)
+        table = read_table(study, page_filters.filters)
+        distances = sizes(table, page_filters)
+        row_numbers = chosen(table, page_filters, distances).tolist()
+        rows = rows_of(study, page_filters, table, distances, row_numbers[_shown(request)])
+        return Response({"count": len(row_numbers), "results": list(map(_disagreement, rows))})
 
     @extend_schema(parameters=COMPARE, responses=COMPUTED, filters=False)
     @action(**WORK, parameters=COMPARE)
     def compare(self, request: Request, slug: str) -> Response:
-        """Compare a judge with another one, with people, or with the gold labels, on the pairs that both rated; those that differ come first."""
+        """Compare a judge with another one, with people, or with the gold labels, on the pairs that both rated. Those that differ come first."""
         study: Study = self.get_object()
-        asked = request.query_params
-        first, second = _judge(study, asked.get("first", "")), asked.get("second", BESIDE_PEOPLE)
-        other = second if second in (BESIDE_PEOPLE, GOLD) else _judge(study, second)
-        if first == other:
+        query = request.query_params
+        first, second = _judge(study, query.get("first", "")), query.get("second", BESIDE_PEOPLE)
+        second_rater = second if second in (BESIDE_PEOPLE, GOLD) else _judge(study, second)
+        if first == second_rater:
             raise ParseError("first and second must be two raters")
-        found = compare(study, first, other, dataset=asked.get("dataset", ""), question=_question(request, study))
-        places = found.order[_shown(request)].tolist()
-        keys = dict(Pair.objects.filter(pk__in=found.pair[places].tolist()).values_list("pk", "key"))
+        compared = compare(
+            study, first, second_rater, dataset=query.get("dataset", ""), question=_question(request, study)
+        )
+        rows = compared.order[_shown(request)].tolist()
+        keys = dict(Pair.objects.filter(pk__in=compared.pair[rows].tolist()).values_list("pk", "key"))
         results = [
             {
-                "pair": keys[int(found.pair[at])],
-                "first": _verdict(found.first[at]),
-                "second": _verdict(found.second[at]),
+                "pair": keys[int(compared.pair[at])],
+                "first": _verdict(compared.first[at]),
+                "second": _verdict(compared.second[at]),
             }
-            for at in places
+            for at in rows
         ]
-        measures = {name: getattr(found, name) for name in ("agreement", "kappa", "per_vote")}
+        measures = {name: getattr(compared, name) for name in ("agreement", "kappa", "per_vote")}
         return Response(
             {
                 "first": first.name,
                 "second": second,
-                "count": found.asked,
-                "counted": found.counted,
-                "differing": found.disagreements,
-                "confusion": found.counts,
-                **{name: one and asdict(one) for name, one in measures.items()},
+                "count": compared.asked,
+                "counted": compared.counted,
+                "differing": compared.disagreements,
+                "confusion": compared.counts,
+                **{name: measure and asdict(measure) for name, measure in measures.items()},
                 "results": results,
             }
         )
@@ -209,11 +211,11 @@ def _disagreement(row: dict[str, Any]) -> dict[str, Any]:
     pair = row["opened"].pair
     people = [
         {
-            "rater": one.rater,
-            "arm": one.arm,
-            **{name: vote and {"verdict": vote.verdict, "reason": vote.reason} for name, vote in _votes(one)},
+            "rater": person.rater,
+            "arm": person.arm,
+            **{name: vote and {"verdict": vote.verdict, "reason": vote.reason} for name, vote in _votes(person)},
         }
-        for one in row["opened"].people
+        for person in row["opened"].people
     ]
     return {
         "pair": pair.key,
@@ -227,5 +229,5 @@ def _disagreement(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _votes(one: Any) -> list[tuple[str, Any]]:
-    return [("first", one.first), ("revised", one.revised)]
+def _votes(person: Any) -> list[tuple[str, Any]]:
+    return [("first", person.first), ("revised", person.revised)]

@@ -19,14 +19,14 @@ from reporting.api.rows import COMPUTED, WORK
 
 
 class MarkSerializer(serializers.Serializer[Any]):
-    """Whether a rationale is sound, whatever the verdict."""
+    """True if a rationale is sound, whatever the verdict."""
 
     sound = serializers.BooleanField()
     note = serializers.CharField(required=False, default="", allow_blank=True, max_length=LONGEST_NOTE)
 
 
 class JudgmentReview(GenericViewSet[Any]):
-    """What a judgment was made of, and what researchers say of it."""
+    """A judgment's steps, and researchers' marks of it."""
 
     @extend_schema(responses=COMPUTED, filters=False)
     @action(**WORK)
@@ -35,16 +35,16 @@ class JudgmentReview(GenericViewSet[Any]):
         judgment: Judgment = self.get_object()
         steps = [
             {
-                "completion": one.completion.cache_key,
-                "messages": list(one.messages),
-                "settings": one.settings,
-                "text": one.completion.text,
-                "status": one.status,
-                "value": one.value,
-                "attempt": one.attempt,
-                "before": one.before,
+                "completion": step.completion.cache_key,
+                "messages": list(step.messages),
+                "settings": step.settings,
+                "text": step.completion.text,
+                "status": step.status,
+                "value": step.value,
+                "attempt": step.attempt,
+                "before": step.before,
             }
-            for one in replay(judgment).steps
+            for step in replay(judgment).steps
         ]
         return Response({"steps": steps})
 
@@ -53,8 +53,8 @@ class JudgmentReview(GenericViewSet[Any]):
     def mark(self, request: Request, pk: str) -> Response:
         """Store the user's mark on a rationale, in place of an earlier one."""
         judgment: Judgment = self.get_object()
-        said = read(MarkSerializer, request)
-        mark_rationale(judgment=judgment, marker=user_of(request), at=timezone.now(), **said)
+        body = read(MarkSerializer, request)
+        mark_rationale(judgment=judgment, marker=user_of(request), at=timezone.now(), **body)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(request=None, responses={204: None, **refusals()})

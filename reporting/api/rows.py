@@ -1,4 +1,4 @@
-"""What all lists of the API have in common: who may read them, their parameters, and what the schema says of them."""
+"""The common part of lists in the API: permissions, parameters and schema."""
 
 from collections.abc import Collection
 from typing import Any, TypeVar
@@ -33,7 +33,7 @@ def documented(view: View) -> View:
 
 
 class Rows(ReadOnlyModelViewSet[Any]):
-    """Rows as JSON; refuses parameters that an address does not take."""
+    """Rows as JSON. Refuses parameters that an address does not take."""
 
     permission_classes: list[Any] = [IsReader, InScope]
     filterset_class: Any = None
@@ -56,8 +56,8 @@ class Rows(ReadOnlyModelViewSet[Any]):
         if request.method == "POST" and (key := request.headers.get(HEADER)) is not None:
             self.post = done_once(request, key, self.post, keeps_answer=self.keeps_answer)
         listed = self.action == "list" and self.filterset_class is not None
-        known = [*self.filterset_class.base_filters] if listed else [one.name for one in self.parameters]
-        refuse_unknown(request, [*known, *(PAGED if self.action == "list" or self.paged else ())])
+        names = [*self.filterset_class.base_filters] if listed else [parameter.name for parameter in self.parameters]
+        refuse_unknown(request, [*names, *(PAGED if self.action == "list" or self.paged else ())])
 
 
 class StudyRows(Rows):

@@ -46,7 +46,7 @@ class JudgeSetup(GenericViewSet[Any]):
         responses={200: JudgeSerializer, 201: JudgeSerializer, **refusals(409, 413, 422)},
     )
     def create(self, request: Request) -> Response:
-        """Add a judge; adding the same again changes nothing."""
+        """Add a judge. Adding the same again changes nothing."""
         user = request.user
         prompts = prompt_files_seen_by(user)
         form = read_form(JudgeSettings, body_of(request), judges=judges_seen_by(user), prompts=prompts)
@@ -55,16 +55,16 @@ class JudgeSetup(GenericViewSet[Any]):
 
 
 def find_prompt(user: Any, named: str) -> Any:
-    found = VERSIONED.fullmatch(str(named))
-    seen = prompt_files_seen_by(user)
-    prompt = seen.filter(name=found["name"], version=int(found["version"])).first() if found else None
+    match = VERSIONED.fullmatch(str(named))
+    prompts = prompt_files_seen_by(user)
+    prompt = prompts.filter(name=match["name"], version=int(match["version"])).first() if match else None
     if prompt is None:
         raise BadFields({"prompt_file": [f"There is no prompt file {named}."]})
     return prompt
 
 
 def read_judges_form(form: type[F], body: dict[str, Any], user: Any, study: Study) -> F:
-    """Return a page's form about a study's judges as `read_form`; a request names prompts and the question.
+    """Return a page's form about a study's judges as `read_form`. A request names prompts and the question.
 
     Raises: BadFields; UnknownName.
     """
@@ -95,7 +95,7 @@ class PairsSerializer(serializers.Serializer[Any]):
 
 
 class AskingSerializer(serializers.Serializer[Any]):
-    """How calls are made, and what they may cost."""
+    """Settings of calls, and the cap on their costs."""
 
     in_flight = serializers.IntegerField(required=False, min_value=1, max_value=MAX_IN_FLIGHT)
     max_cost = serializers.DecimalField(
@@ -133,7 +133,7 @@ class CallKindSerializer(serializers.Serializer[Any]):
 
 
 class EstimateSerializer(serializers.Serializer[Any]):
-    """What a run would take, as `manage.py estimate_run` prints it; `cost` is null where the endpoint has no prices."""
+    """The expected usage of a run. `cost` is null where the endpoint has no prices."""
 
     presentations = serializers.IntegerField()
     pending = serializers.IntegerField()
@@ -158,7 +158,7 @@ class RunSetup(GenericViewSet[Any]):
 
     @extend_schema(request=NewRunSerializer, responses={202: JudgeRunSerializer, **refusals(409, 413, 422)})
     def create(self, request: Request) -> Response:
-        """Queue a run, new or again; a worker makes its calls."""
+        """Queue a run, new or again. A worker makes its calls."""
         run = queue_run(**_arguments(request.user, read(NewRunSerializer, request)))
         where = {"Location": reverse("api:judgerun-detail", args=[run.pk])}
         return Response(self._told(run.pk), status=status.HTTP_202_ACCEPTED, headers=where)
@@ -168,7 +168,7 @@ class RunSetup(GenericViewSet[Any]):
     )
     @action(detail=False, methods=["post"], pagination_class=None, filter_backends=[])
     def estimate(self, request: Request) -> Response:
-        """Estimate a run's calls, tokens and cost; no call is made."""
+        """Estimate a run's calls, tokens and cost. No call is made."""
         return Response(estimate(**_arguments(request.user, read(JudgePairsSerializer, request))).as_dict())
 
     @extend_schema(request=None, responses=_STEERED)
@@ -186,7 +186,7 @@ class RunSetup(GenericViewSet[Any]):
     @extend_schema(request=None, responses=_STEERED)
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
-        """Cancel a run; what was answered is kept."""
+        """Cancel a run. What was answered is kept."""
         return Response(self._told(cancel_run(run=self.get_object()).pk))
 
     @extend_schema(request=None, responses=_STEERED)

@@ -29,10 +29,10 @@ class Schema(AutoSchema):
 
     def get_override_parameters(self) -> list[Any]:
         """Return the parameters that no serializer and no filter has."""
-        about = (
+        description = (
             f"Of the client's choice, up to {LONGEST} characters: sent again within a day, the request is done once."
         )
-        header = OpenApiParameter(HEADER, str, OpenApiParameter.HEADER, description=about)
+        header = OpenApiParameter(HEADER, str, OpenApiParameter.HEADER, description=description)
         return [*super().get_override_parameters(), *([header] if self.method == "POST" else [])]
 
 
@@ -53,39 +53,41 @@ def done_once(request: Request, key: str, handler: Handler, *, keeps_answer: boo
     def once(inner: Request, digest: str, *args: Any, **kwargs: Any) -> Any:
         now = timezone.now()
         SentRequest.objects.filter(sent_at__lt=now - KEPT_FOR).delete()
-        found, is_new = SentRequest.objects.get_or_create(
+        sent, is_new = SentRequest.objects.get_or_create(
             user=user_of(inner), key=key, defaults={"digest": digest, "sent_at": now}
         )
         if is_new:
             response = handler(inner, *args, **kwargs)
-            found.status, found.location = response.status_code, response.headers.get("Location", "")
-            found.answer = JSONRenderer().render(response.data).decode() if keeps_answer else None
-            found.save()
+            sent.status, sent.location = response.status_code, response.headers.get("Location", "")
+            sent.answer = JSONRenderer().render(response.data).decode() if keeps_answer else None
+            sent.save()
             return response
-        if found.digest != digest:
+        if sent.digest != digest:
             raise Unacceptable(f"this {HEADER} was sent with another request")
-        if found.answer is None:
+        if sent.answer is None:
             raise AnnotationError("this was done before; its answer is not kept")
-        headers = {"Location": found.location} if found.location else {}
-        return HttpResponse(found.answer, status=found.status, content_type="application/json", headers=headers)
+        headers = {"Location": sent.location} if sent.location else {}
+        return HttpResponse(sent.answer, status=sent.status, content_type="application/json", headers=headers)
 
     return answer
 
 
 def digest_of(request: Request) -> str:
-    """Return the hash of a request's address and content, files included; of JSON that is too large to be taken, of its size."""
-    found = hashlib.sha256(request.get_full_path().encode())
+    """Return the hash of a request's address and content with its files, or of the size of too large JSON."""
+    digest = hashlib.sha256(request.get_full_path().encode())
     if not request.content_type.startswith("application/json"):  # a form's boundary may be another each time
-        found.update(repr(sorted(request.POST.lists())).encode())
+        digest.update(repr(sorted(request.POST.lists())).encode())
         for name, files in sorted(request.FILES.lists()):
             for file in files:
-                found.update(repr((name, file.name, file.size)).encode())
+                digest.update(repr((name, file.name, file.size)).encode())
                 for chunk in file.chunks():
-                    found.update(chunk)
+                    digest.update(chunk)
                 file.seek(0)
-        return found.hexdigest()
+        return digest.hexdigest()
     size = int(request.META.get("CONTENT_LENGTH") or 0)
-    whole = request.content_type.startswith("application/json") and size <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    found.update(f" {size} ".encode())
-    found.update(request._request.body if whole else b"")  # noqa: SLF001  # before the parser reads it
-    return found.hexdigest()
+    has_small_body = (
+        request.content_type.startswith("application/json") and size <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    )
+    digest.update(f" {size} ".encode())
+    digest.update(request._request.body if has_small_body else b"")  # noqa: SLF001  # before the parser reads it
+    return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Serializers of the API's rows. Related rows appear by name; no serializer holds a person's name or an API key."""
+"""Serializers of the API's rows. Related rows appear by name. No serializer holds a person's name or an API key."""
 
 from dataclasses import asdict
 from typing import Any
@@ -120,7 +120,7 @@ class AssignmentSerializer(serializers.ModelSerializer[Assignment]):
 
 
 class OfDisplaySerializer(serializers.ModelSerializer[Any]):
-    """What a rater said about a pair that they were shown."""
+    """A rater's report or answer about a displayed pair."""
 
     study = serializers.CharField(source="display.assignment.hit.batch.study.slug", read_only=True)
     assignment = serializers.CharField(source="display.assignment.key", read_only=True)
@@ -129,7 +129,7 @@ class OfDisplaySerializer(serializers.ModelSerializer[Any]):
 
 
 class AnswerSerializer(OfDisplaySerializer):
-    """An answer; `question`, `strength` and `tie_kind` are there where the study asks for them."""
+    """An answer. `question`, `strength` and `tie_kind` are there where the study asks for them."""
 
     # Not `read_only`, which the schema would have in every row.
     question = serializers.CharField(required=False, help_text="Its key; where the study asks several questions.")
@@ -144,8 +144,8 @@ class AnswerSerializer(OfDisplaySerializer):
         """Name the question by its key, and leave out what the row's study does not ask for."""
         questions = row.display.assignment.hit.batch.study.questions
         left_out = set(ANSWER_COLUMNS) - set(answer_columns(questions))
-        shown = {**super().to_representation(row), "question": questions[row.question].key}
-        return {name: value for name, value in shown.items() if name not in left_out}
+        representation = {**super().to_representation(row), "question": questions[row.question].key}
+        return {name: value for name, value in representation.items() if name not in left_out}
 
 
 class RatingSerializer(AnswerSerializer):
@@ -174,7 +174,7 @@ class RatingSerializer(AnswerSerializer):
 
 
 class HistorySerializer(AnswerSerializer):
-    """A choice as it came in, in study order; the last one of a pair, stage and question is the rating."""
+    """A choice as it came in, in study order. The last one of a pair, stage and question is the rating."""
 
     a_shown_first = serializers.BooleanField(source="display.a_is_left", allow_null=True, read_only=True)
     shown_table = serializers.CharField(source="display.table.table_id", read_only=True, default=None, allow_null=True)
@@ -194,7 +194,7 @@ class HistorySerializer(AnswerSerializer):
 
 
 class FlagSerializer(OfDisplaySerializer):
-    """What a rater reported about a pair, or about a row (from 0) of the table beside it."""
+    """A rater's report about a pair, or about a row (from 0) of the table beside it."""
 
     table = serializers.CharField(source="table.table_id", read_only=True, default=None, allow_null=True)
 
@@ -218,7 +218,7 @@ class AnnotatorSerializer(InStudySerializer):
 
 
 class ComparisonTableSerializer(InStudySerializer):
-    """What only A, both, and only B say about each aspect of one pair."""
+    """The statements of only A, both, and only B about each aspect of one pair."""
 
     pair = serializers.CharField(source="pair.key", read_only=True)
     aspects = serializers.JSONField(read_only=True)
@@ -242,12 +242,12 @@ class TableDetailSerializer(ComparisonTableSerializer):
         fields = [*ComparisonTableSerializer.Meta.fields, "checks", "making"]
 
     def get_checks(self, table: ComparisonTable) -> dict[str, Any]:
-        """Check the table against its texts by words; what models say is stored."""
-        found = check_pair(table.rows, table.pair)
+        """Check the table against its texts by words. What models say is stored."""
+        checks = check_pair(table.rows, table.pair)
         return {
             "threshold": SUPPORTED,
-            **asdict(found.summary),
-            "rows": [{name: asdict(cell) for name, cell in row.items()} for row in found.rows],
+            **asdict(checks.summary),
+            "rows": [{name: asdict(cell) for name, cell in row.items()} for row in checks.rows],
             "vectors": {check.model: check.found for check in table.checks.order_by("model")},
         }
 
@@ -258,7 +258,7 @@ class TableDetailSerializer(ComparisonTableSerializer):
 
 
 class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
-    """A service that judges ask; the variable's name, never the key in it, and headers by their names alone."""
+    """A service that judges ask. The variable's name, never the key in it, and headers by their names alone."""
 
     headers = serializers.SerializerMethodField()
     supports = serializers.JSONField(read_only=True)
@@ -272,7 +272,7 @@ class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
         ]
 
     def get_headers(self, endpoint: Endpoint) -> list[str]:
-        """Name the headers that are sent; what they hold may be meant for the endpoint alone."""
+        """Name the headers that are sent. What they hold may be meant for the endpoint alone."""
         return sorted(endpoint.headers)
 
 
@@ -295,7 +295,7 @@ class JudgeSerializer(serializers.ModelSerializer[Judge]):
 
 
 class RunWorkerSerializer(serializers.ModelSerializer[RunWorker]):
-    """A process at work on a run; alive while its heartbeat is fresh. Its machine is left out."""
+    """A process at work on a run. Alive while its heartbeat is fresh. Its machine is left out."""
 
     class Meta:
         model = RunWorker
@@ -326,13 +326,16 @@ class JudgeRunSerializer(WithMessage, InStudySerializer):
 
     def to_representation(self, run: JudgeRun) -> dict[str, Any]:
         """Name the questions by their keys, and leave them out where there is one only."""
-        asked = run.study.questions
-        told = {**super().to_representation(run), "questions": [asked[number].key for number in run.questions]}
-        return told if len(asked) > 1 else _without(told, "questions")
+        questions = run.study.questions
+        representation = {
+            **super().to_representation(run),
+            "questions": [questions[number].key for number in run.questions],
+        }
+        return representation if len(questions) > 1 else _without(representation, "questions")
 
 
 class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
-    """One presentation of one pair to a judge; verdict, probability and scores in study order.
+    """One presentation of one pair to a judge. Verdict, probability and scores in study order.
 
     Tokens and cost are of the calls made for it, without what came from the cache; null is unknown. `question` is there
     where the study asks several.
@@ -364,13 +367,13 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
 
     def to_representation(self, judgment: Judgment) -> dict[str, Any]:
         """Name the question by its key, and leave it out where there is one only."""
-        asked = judgment.run.study.questions
-        told = {**super().to_representation(judgment), "question": asked[judgment.question].key}
-        return told if len(asked) > 1 else _without(told, "question")
+        questions = judgment.run.study.questions
+        representation = {**super().to_representation(judgment), "question": questions[judgment.question].key}
+        return representation if len(questions) > 1 else _without(representation, "question")
 
 
-def _without(told: dict[str, Any], field: str) -> dict[str, Any]:
-    return {name: value for name, value in told.items() if name != field}
+def _without(representation: dict[str, Any], field: str) -> dict[str, Any]:
+    return {name: value for name, value in representation.items() if name != field}
 
 
 class CompletionSerializer(serializers.ModelSerializer[Completion]):

@@ -68,7 +68,9 @@ SEPARABILITY_PARAMETERS = [
     OpenApiParameter("threshold", str, enum=THRESHOLDS, description="From where on an alignment is high."),
     OpenApiParameter("question", str, description="Key of one of several questions; the main one when left out."),
 ]
-STABILITY_PARAMETERS = [one for one in SEPARABILITY_PARAMETERS if one.name not in ("threshold", "question")]
+STABILITY_PARAMETERS = [
+    parameter for parameter in SEPARABILITY_PARAMETERS if parameter.name not in ("threshold", "question")
+]
 
 
 class StudyViewSet(
@@ -116,7 +118,7 @@ class StudyViewSet(
     @extend_schema(parameters=FINDINGS_PARAMETERS, responses={**COMPUTED, 304: UNCHANGED}, filters=False)
     @action(detail=True, pagination_class=None, parameters=FINDINGS_PARAMETERS)
     def leaderboard(self, request: Request, slug: str) -> HttpResponse:
-        """Return the ranks of the study's systems by rater and data set, and what would settle the next place; 503 as `findings`."""
+        """Return the ranks of the study's systems by rater and data set, and what would settle the next place. 503 as `findings`."""
         study, filters, snapshot = self._snapshot(request)
         return _send(request, snapshot, lambda: Response(leaderboard(study, filters, snapshot.numbers or {})))
 

@@ -54,7 +54,7 @@ class TokenForm(forms.Form):
 @never_cache
 @login_required
 def token(request: HttpRequest) -> HttpResponse:
-    """List the user's tokens; a POST makes or ends one."""
+    """List the user's tokens. A POST makes or ends one."""
     user = account_of(request)
     if not has_any_role(user, *READERS):
         raise PermissionDenied("only researchers and admins may use the API")
@@ -76,7 +76,7 @@ def token(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "reporting/api/token.html", context, status=422 if form.is_bound else 200)
 
 
-def _make(request: HttpRequest, chosen: dict[str, Any]) -> str:
-    now, days = timezone.now(), chosen.pop("days")
+def _make(request: HttpRequest, cleaned: dict[str, Any]) -> str:
+    now, days = timezone.now(), cleaned.pop("days")
     expires_at = now + timedelta(days=days) if days else None
-    return make_token(user=account_of(request), **chosen, expires_at=expires_at, at=now)[1]
+    return make_token(user=account_of(request), **cleaned, expires_at=expires_at, at=now)[1]

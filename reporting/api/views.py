@@ -1,4 +1,4 @@
-"""Viewsets of the API: the rows of the studies that a user may read; the annotation app adds the writing actions."""
+"""Viewsets of the API: the rows of the studies that a user may read. The annotation app adds the writing actions."""
 
 from typing import Any
 
@@ -167,7 +167,7 @@ class HistoryViewSet(StudyRows):
 
 
 class FlagViewSet(StudyRows):
-    """What raters reported about pairs and about rows of tables; HITs given back are among the assignments."""
+    """Raters' reports about pairs and rows of tables. Returned HITs are among the assignments."""
 
     queryset = Flag.objects.select_related(*OF_DISPLAY, "table")
     serializer_class = serializers.FlagSerializer
@@ -175,7 +175,7 @@ class FlagViewSet(StudyRows):
 
 
 class AnnotatorViewSet(RaterDecisions, StudyRows):
-    """Annotators, by the code that stands for them; those who have withdrawn are not listed."""
+    """Annotators, by the code that stands for them. Those who have withdrawn are not listed."""
 
     write_scope = Scope.MANAGE
     queryset = Annotator.objects.select_related("study")
@@ -194,7 +194,7 @@ class ChannelViewSet(ChannelSetup, StudyRows):
 
 @extend_schema_view(retrieve=extend_schema(responses={200: serializers.TableDetailSerializer, **REFUSALS}))
 class ComparisonTableViewSet(StudyRows):
-    """Comparison tables of pairs; one by itself comes with its checks and its making."""
+    """Comparison tables of pairs. One by itself comes with its checks and its making."""
 
     queryset = ComparisonTable.objects.select_related("study", "pair")
     serializer_class = serializers.ComparisonTableSerializer
@@ -224,7 +224,7 @@ class JudgeViewSet(JudgeSetup, Rows):
 
 
 class EndpointViewSet(EndpointSetup, Rows):
-    """Endpoints that judges ask, by name; for site admins."""
+    """Endpoints that judges ask, by name, for site admins."""
 
     permission_classes = [IsSiteAdmin, InScope]
     queryset = Endpoint.objects.order_by("name")
@@ -242,7 +242,7 @@ class JudgeRunViewSet(RunSetup, StudyRows):
 
 
 class JudgmentViewSet(JudgmentReview, StudyRows):
-    """What judges answered, one row per presentation."""
+    """Judges' answers, one row per presentation."""
 
     queryset = Judgment.objects.select_related("run__study", "run__judge", "pair").prefetch_related("completions")
     serializer_class = serializers.JudgmentSerializer
@@ -259,7 +259,7 @@ class CompletionViewSet(StudyRows):
 
 
 class SchemaView(SpectacularAPIView):
-    """The description of this API; it holds nothing of any study."""
+    """The description of this API. It holds nothing of any study."""
 
     permission_classes: list[Any] = []
     authentication_classes: list[Any] = []

@@ -22,7 +22,7 @@ from reporting.models import DataChanges
 
 
 def restore_backup(path: Path, *, replace: bool) -> dict[str, Any]:
-    """Fill the database with a backup's rows, read them again and compare them; return the manifest.
+    """Fill the database with a backup's rows, read them again and compare them. Return the manifest.
 
     replace : delete what the database has; without it, one with studies or accounts is refused
     Raises: Unacceptable, and nothing has changed, if the file is damaged or of another version of the schema.
@@ -44,20 +44,20 @@ def restore_backup(path: Path, *, replace: bool) -> dict[str, Any]:
 def _require_fitting(manifest: dict[str, Any]) -> None:
     if manifest["format"] != FORMAT:
         raise Unacceptable(f"The backup has format {manifest['format']}, this version of Tandem reads {FORMAT}.")
-    here, there = set(applied_migrations()), set(manifest["migrations"])
-    if here < there and (to_come := unapplied_migrations()) and there.issuperset(to_come):
+    applied, in_backup = set(applied_migrations()), set(manifest["migrations"])
+    if applied < in_backup and (to_come := unapplied_migrations()) and in_backup.issuperset(to_come):
         raise Unacceptable(
             f"The database lacks {len(to_come)} of this version's migrations. Run this first: tandem migrate"
         )
-    if here != there:
+    if applied != in_backup:
         raise Unacceptable(
             f"The backup is of version {manifest['version']}, whose schema differs from this database's "
-            f"({', '.join(sorted(here ^ there)[:3])} …). Restore it with that version, then upgrade."
+            f"({', '.join(sorted(applied ^ in_backup)[:3])} …). Restore it with that version, then upgrade."
         )
 
 
 def _fill(archive: zipfile.ZipFile, counted: dict[str, dict[str, Any]]) -> None:
-    """Replace all rows, in any order, since foreign keys are checked when the transaction ends; counts of changes last."""
+    """Replace all rows, in any order, since foreign keys are checked when the transaction ends. Counts of changes last."""
     for table, model in sorted(tables().items(), key=lambda entry: entry[1] is DataChanges):  # triggers of others count
         with connection.cursor() as cursor:
             cursor.execute(f"DELETE FROM {connection.ops.quote_name(table)}")  # noqa: S608  # a model's
@@ -74,12 +74,12 @@ def _fill(archive: zipfile.ZipFile, counted: dict[str, dict[str, Any]]) -> None:
             raise Unacceptable(f"{table}: the rows differ from those of the backup; nothing was changed.")
 
 
-def _insert(model: type[Model], given: Iterator[str]) -> None:
+def _insert(model: type[Model], lines: Iterator[str]) -> None:
     quote = connection.ops.quote_name
     named = [quote(str(field.column)) for field in columns(model)]
     statement = (
         f"INSERT INTO {quote(model._meta.db_table)} ({', '.join(named)}) VALUES ({', '.join(['%s'] * len(named))})"  # noqa: S608
     )
     with connection.cursor() as cursor:
-        while rows := [parameters(model, line) for line in islice(given, CHUNK)]:
+        while rows := [parameters(model, line) for line in islice(lines, CHUNK)]:
             cursor.executemany(statement, rows)

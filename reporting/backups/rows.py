@@ -15,7 +15,7 @@ _DIGITS = 2**256
 
 
 def tables() -> dict[str, type[Model]]:
-    """Return the model of every table, those between two others included; `django_migrations` is no model's."""
+    """Return the model of every table, those between two others included. `django_migrations` is no model's."""
     models = apps.get_models(include_auto_created=True)
     return {model._meta.db_table: model for model in models if model._meta.managed and not model._meta.proxy}
 
@@ -76,7 +76,7 @@ class Digest:
 def _plain(value: Any) -> Any:
     """Return whole floats as integers: PostgreSQL keeps 1e30 in JSON as the integer that it is."""
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     return int(value) if isinstance(value, float) and value.is_integer() else value

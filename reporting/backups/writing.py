@@ -1,4 +1,4 @@
-"""Write a backup of everything as it was at one moment, while the server runs; no request waits for it."""
+"""Write a backup of everything as it was at one moment, while the server runs. No request waits for it."""
 
 import json
 import os

@@ -27,7 +27,7 @@ def unpacked(path: Path, name: str = "") -> Iterator[Path]:
         return
     name = name or path.name
     with TemporaryDirectory(prefix="tandem-bundle-", dir=settings.DATA_DIR) as folder:
-        unpack(path, Path(folder) / "packed", name, most=MOST_UNPACKED)
+        unpack(path, Path(folder) / "packed", name, limit=MOST_UNPACKED)
         folders = list((Path(folder) / "packed").iterdir())
         if len(folders) != 1:
             raise BadBundle(f"{name} holds more than the folder of one bundle")

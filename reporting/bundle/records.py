@@ -221,4 +221,4 @@ TABLES = (
     _of(GenerationRun, "study", left=LEFT_OF_SAMPLING, texts=("left_out",)),
     _of(TableCheck, "table__study", texts=("found",)),
 )
-MODELS = frozenset(one.model for one in TABLES)
+MODELS = frozenset(table.model for table in TABLES)

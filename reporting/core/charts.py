@@ -94,7 +94,7 @@ def series_encoding(
 
 
 def with_ends(name: str, estimate: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an estimate's value and the ends of its interval. Without one they are null, and no rule is drawn."""
+    """Return an estimate's value and the ends of its interval, which are null without one."""
     return {name: estimate["value"], "low": estimate["low"], "high": estimate["high"]}
 
 

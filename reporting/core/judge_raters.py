@@ -16,18 +16,18 @@ def judge_raters(selection: Selection, runs: Sequence[JudgeRun], *, question: in
 
     A judge that was asked the question on none of these pairs is left out.
     """
-    found = ((run.judge, judgments(selection, run, question=question)) for run in runs)
-    return raters_of_judges(selection, found)
+    judged_by = ((run.judge, judgments(selection, run, question=question)) for run in runs)
+    return raters_of_judges(selection, judged_by)
 
 
 def raters_of_judges(
-    selection: Selection, found: Iterable[tuple[Judge, Judged]], *, with_incomplete: bool = False
+    selection: Selection, judged_by: Iterable[tuple[Judge, Judged]], *, with_incomplete: bool = False
 ) -> tuple[JudgeRater, ...]:
     """Return judges as raters of a selection, without those that were asked nothing."""
     pairs = selection.pairs_by_instance()
     return tuple(
         _judge_rater(judge, judged, pairs, with_incomplete=with_incomplete)
-        for judge, judged in found
+        for judge, judged in judged_by
         if judged.counts["asked"] or judged.counts["pending"]
     )
 
@@ -35,11 +35,11 @@ def raters_of_judges(
 def _judge_rater(judge: Judge, judged: Judged, pairs: IntArray, *, with_incomplete: bool) -> JudgeRater:
     # By presentation, not by pair: a judge asked in both orders that always prefers the first text has only ties by pair.
     # A jury's verdicts are on pairs, which have no order.
-    shown, ordered = judged.shown, not judge.is_jury
+    rated, ordered = judged.shown, not judge.is_jury
     positions = Positions(
-        shown.outcomes.instance[: None if ordered else 0],
-        by_position(shown.outcomes.verdict, shown.first_is_a)[: None if ordered else 0],
+        rated.outcomes.instance[: None if ordered else 0],
+        by_position(rated.outcomes.verdict, rated.first_is_a)[: None if ordered else 0],
     )
     name = f"judge:{judge.name}"
-    found = rater(name, "judge", judged.rated, positions, {}, with_incomplete=with_incomplete, pairs=pairs)
-    return JudgeRater(found, judged.counts, judge.family)
+    judge_rater = rater(name, "judge", judged.rated, positions, {}, with_incomplete=with_incomplete, pairs=pairs)
+    return JudgeRater(judge_rater, judged.counts, judge.family)

@@ -20,15 +20,15 @@ def people_rater(
     question: int = MAIN,
 ) -> Rater:
     """Read people's counted answers to a question on a selection."""
-    found = human_answers(selection, batches, stage=stage, question=question)
-    return rater_of_people(found)
+    answers = human_answers(selection, batches, stage=stage, question=question)
+    return rater_of_people(answers)
 
 
-def rater_of_people(found: Answers, *, with_incomplete: bool = False) -> Rater:
+def rater_of_people(answers: Answers, *, with_incomplete: bool = False) -> Rater:
     """Return people as a rater, from their answers on a selection."""
-    outcomes = found.rated.outcomes
-    positions = Positions(outcomes.instance, by_position(outcomes.verdict, found.rated.first_is_a), outcomes.rater)
-    return rater(PEOPLE, "person", found.rated, positions, found.exclusions, with_incomplete=with_incomplete)
+    outcomes = answers.rated.outcomes
+    positions = Positions(outcomes.instance, by_position(outcomes.verdict, answers.rated.first_is_a), outcomes.rater)
+    return rater(PEOPLE, "person", answers.rated, positions, answers.exclusions, with_incomplete=with_incomplete)
 
 
 def count_exclusions(ratings: QuerySet[Rating], batches: Iterable[Batch] | None) -> dict[str, int]:
@@ -56,6 +56,6 @@ def scripted_codes(study: Study) -> set[str]:
 
 def departures(study: Study) -> str:
     """Return a digest of the raters who withdrew or were erased, whom no result that is kept may show."""
-    left = Q(withdrawn_at__isnull=False) | Q(erased_at__isnull=False)
-    raters = Annotator.objects.filter(left, study=study).order_by("pk")
+    has_left = Q(withdrawn_at__isnull=False) | Q(erased_at__isnull=False)
+    raters = Annotator.objects.filter(has_left, study=study).order_by("pk")
     return sha256(repr(list(raters.values_list("pk", "withdrawn_at", "erased_at"))).encode()).hexdigest()[:32]

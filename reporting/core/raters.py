@@ -89,20 +89,20 @@ def rater(
     """
     repeated = 0
     try:
-        found = rating_sets(rated.outcomes)
+        rating_sets_found = rating_sets(rated.outcomes)
     except DuplicateRating:  # rare, and looking for them beforehand would take as long as grouping
         rated, repeated = drop_repeats(rated)
-        found = rating_sets(rated.outcomes)
-    chance = np.full(len(found), np.nan)
+        rating_sets_found = rating_sets(rated.outcomes)
+    chance = np.full(len(rating_sets_found), np.nan)
     if not np.isnan(rated.chance).all():
         chance = set_probabilities(rated.outcomes, rated.chance)
     if pairs is not None:
-        found = replace(found, n_pairs=pairs[found.instance])
-    most_pairs = int(found.n_pairs.max(initial=0))
-    in_use = (found.present > 1) | ((found.present == 1) & (most_pairs == 1))
+        rating_sets_found = replace(rating_sets_found, n_pairs=pairs[rating_sets_found.instance])
+    most_pairs = int(rating_sets_found.n_pairs.max(initial=0))
+    in_use = (rating_sets_found.present > 1) | ((rating_sets_found.present == 1) & (most_pairs == 1))
     if not with_incomplete:
-        in_use &= ~found.incomplete
-    sets = RatingSets(**{field.name: getattr(found, field.name)[in_use] for field in fields(RatingSets)})
+        in_use &= ~rating_sets_found.incomplete
+    sets = RatingSets(**{field.name: getattr(rating_sets_found, field.name)[in_use] for field in fields(RatingSets)})
     steadiness, strength = consistency_and_strength(sets.ratings)
     return Rater(
         name=name,
@@ -112,10 +112,10 @@ def rater(
         sets=sets,
         consistency=steadiness,
         strength=strength,
-        every=found,
+        every=rating_sets_found,
         chance=chance,
         in_use=in_use,
         sizes=tuple(np.unique(np.concatenate([sets.present, sets.n_pairs])).tolist()),
-        incomplete=int(found.incomplete.sum()),
+        incomplete=int(rating_sets_found.incomplete.sum()),
         exclusions={**exclusions, "repeated": repeated},
     )

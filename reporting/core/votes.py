@@ -35,12 +35,12 @@ class Units:
         return majority_of_counts(self.counts)
 
 
-def units(outcomes: Outcomes, values: FloatArray | None = None, *, most: int = 1) -> Units:
+def units(outcomes: Outcomes, values: FloatArray | None = None, *, limit: int = 1) -> Units:
     """Count verdicts, or other whole numbers from -`most` to `most` on the same rows, by unit."""
     (instance, pair), row = groups_of_rows(outcomes.instance, outcomes.pair)
-    votes, n_values = outcomes.verdict if values is None else values, 2 * most + 1
-    known = np.flatnonzero(~np.isnan(votes))
-    cell = n_values * row[known] + votes[known].astype(np.int64) + most
+    votes, n_values = outcomes.verdict if values is None else values, 2 * limit + 1
+    rows = np.flatnonzero(~np.isnan(votes))
+    cell = n_values * row[rows] + votes[rows].astype(np.int64) + limit
     counts = np.bincount(cell, minlength=n_values * len(instance)).astype(np.float64)
     return Units(instance, pair, counts.reshape(-1, n_values))
 
@@ -53,13 +53,13 @@ def degrees_of(rated: RatedPairs) -> FloatArray:
 def verdicts_beside(judge: Outcomes, people: Units | Outcomes) -> FloatArray:
     """Return the judge's verdict on each of the people's units or votes, NaN where it has none."""
     width = 1 + max(int(judge.pair.max(initial=0)), int(people.pair.max(initial=0)))
-    asked, first = np.unique(judge.instance * width + judge.pair, return_index=True)
-    wanted = people.instance * width + people.pair
-    found = np.full(len(wanted), np.nan)
-    if len(asked):
-        at = np.searchsorted(asked, wanted).clip(0, len(asked) - 1)
-        found = np.where(asked[at] == wanted, judge.verdict[first[at]], np.nan)
-    return found
+    keys, first = np.unique(judge.instance * width + judge.pair, return_index=True)
+    keys_of_people = people.instance * width + people.pair
+    verdicts = np.full(len(keys_of_people), np.nan)
+    if len(keys):
+        at = np.searchsorted(keys, keys_of_people).clip(0, len(keys) - 1)
+        verdicts = np.where(keys[at] == keys_of_people, judge.verdict[first[at]], np.nan)
+    return verdicts
 
 
 def drop_repeats(rated: RatedPairs) -> tuple[RatedPairs, int]:

@@ -41,41 +41,43 @@ COMPRESSED = (".gz", ".parquet")
 RANKING_LIMITS = ("in_flight", "max_cost", "limit")  # of a ranking that asks
 
 
-def _bundle(made: MadeFile, folder: Path, hold: Hold) -> None:
-    export_bundle(made.study, folder, Contents(**made.options), hold.step)
+def _bundle(file: MadeFile, folder: Path, hold: Hold) -> None:
+    export_bundle(file.study, folder, Contents(**file.options), hold.step)
 
 
-def _report(made: MadeFile, folder: Path, hold: Hold) -> None:
-    write_report(made.study, folder)
+def _report(file: MadeFile, folder: Path, hold: Hold) -> None:
+    write_report(file.study, folder)
 
 
-def _preferences(made: MadeFile, folder: Path, hold: Hold) -> None:
-    asked = dict(made.options)
-    write_preferences(made.study, folder, asked.pop("form"), WantedVerdicts(**asked))
+def _preferences(file: MadeFile, folder: Path, hold: Hold) -> None:
+    options = dict(file.options)
+    write_preferences(file.study, folder, options.pop("form"), WantedVerdicts(**options))
 
 
-def _refined(made: MadeFile, folder: Path, hold: Hold) -> None:
-    asked = dict(made.options)
-    form, method, seed = asked.pop("form"), asked.pop("method"), asked.pop("seed")
-    options = Options(form, seed=seed, **{name: asked.pop(name) for name in ("negated", "down_sample", "held_out")})
-    repair = Repair(WantedVerdicts(**asked), method, seed)
+def _refined(file: MadeFile, folder: Path, hold: Hold) -> None:
+    file_options = dict(file.options)
+    form, method, seed = file_options.pop("form"), file_options.pop("method"), file_options.pop("seed")
+    options = Options(
+        form, seed=seed, **{name: file_options.pop(name) for name in ("negated", "down_sample", "held_out")}
+    )
+    repair = Repair(WantedVerdicts(**file_options), method, seed)
     folder.mkdir()
-    numbers = write_refined(made.study, folder / FILES[form], repair, options)
+    numbers = write_refined(file.study, folder / FILES[form], repair, options)
     numbers["written"] = {Path(name).name: rows for name, rows in numbers["written"].items()}
     _write(folder / "repair.json", numbers)
 
 
-def _ranking(made: MadeFile, folder: Path, hold: Hold) -> None:
-    asked = dict(made.options)
-    running = {name: asked.pop(name) for name in RANKING_LIMITS}
-    is_asking, wanted = asked.pop("run"), TextRanking(**asked)
-    found = _asked_ranking(made, wanted, running, hold) if is_asking else rank_stored(made.study, wanted)
+def _ranking(file: MadeFile, folder: Path, hold: Hold) -> None:
+    options = dict(file.options)
+    running = {name: options.pop(name) for name in RANKING_LIMITS}
+    is_asking, settings = options.pop("run"), TextRanking(**options)
+    ranking = _asked_ranking(file, settings, running, hold) if is_asking else rank_stored(file.study, settings)
     folder.mkdir()
-    _write(folder / "ranking.json", found)
-    (folder / "ranking.svg").write_text(to_svg(ranking_chart(found)), encoding="utf-8")
+    _write(folder / "ranking.json", ranking)
+    (folder / "ranking.svg").write_text(to_svg(ranking_chart(ranking)), encoding="utf-8")
 
 
-def _asked_ranking(made: MadeFile, wanted: TextRanking, running: dict[str, Any], hold: Hold) -> dict[str, Any]:
+def _asked_ranking(file: MadeFile, settings: TextRanking, running: dict[str, Any], hold: Hold) -> dict[str, Any]:
     # As in `_table_checks`.
     from reporting.logic.live_ranking import RankingProgress, rank_by_asking
 
@@ -83,36 +85,36 @@ def _asked_ranking(made: MadeFile, wanted: TextRanking, running: dict[str, Any],
         hold.note(asking.sorts - asking.unfinished, asking.sorts)
 
     running["max_cost"] = None if running["max_cost"] is None else Decimal(running["max_cost"])
-    ranking = rank_by_asking(made.study, wanted, **running, stop=hold.stop, on_step=tell)
+    ranking = rank_by_asking(file.study, settings, **running, stop=hold.stop, on_step=tell)
     asking, ended = ranking.asking, ranking.asking.ended
     if ended and ended.signal and asking.unfinished:
-        left = None if running["limit"] is None else max(1, running["limit"] - asking.asked)
-        made.options |= {"limit": left}
-        made.save(update_fields=["options"])
+        remaining = None if running["limit"] is None else max(1, running["limit"] - asking.asked)
+        file.options |= {"limit": remaining}
+        file.save(update_fields=["options"])
         raise Interrupted
     if ended and ended.status == JudgeRun.Status.FAILED:
         raise AnnotationError(ended.message)
     return ranking.found
 
 
-def _table_checks(made: MadeFile, folder: Path, hold: Hold) -> None:
+def _table_checks(file: MadeFile, folder: Path, hold: Hold) -> None:
     # Web processes import this module to enqueue, and must not load the HTTP client of endpoints.
     from judging.tables.checking import checked_by_entailment
 
-    asked = made.options
-    require_tables(made.study, asked["variant"])
-    found = checked_by_entailment(
-        made.study,
-        endpoint=find_endpoint(asked["endpoint"]),
-        variant=asked["variant"],
-        params=asked["params"],
-        max_cost=None if asked["max_cost"] is None else Decimal(asked["max_cost"]),
+    options = file.options
+    require_tables(file.study, options["variant"])
+    checks = checked_by_entailment(
+        file.study,
+        endpoint=find_endpoint(options["endpoint"]),
+        variant=options["variant"],
+        params=options["params"],
+        max_cost=None if options["max_cost"] is None else Decimal(options["max_cost"]),
         stop=hold.stop,
-        since=made.created_at,
-        **({} if asked["in_flight"] is None else {"in_flight": asked["in_flight"]}),
+        since=file.created_at,
+        **({} if options["in_flight"] is None else {"in_flight": options["in_flight"]}),
     )
     folder.mkdir()
-    _write(folder / "checks.json", found.document)
+    _write(folder / "checks.json", checks.document)
 
 
 def _write(path: Path, numbers: dict[str, Any]) -> None:
@@ -129,42 +131,42 @@ MAKERS: dict[str, Callable[[MadeFile, Path, Hold], None]] = {
 }
 
 
-def path_of(made: MadeFile) -> Path:
+def path_of(file: MadeFile) -> Path:
     """Return where a file is kept, on the disk that web server and worker share."""
-    return Path(settings.DATA_DIR) / "files" / f"{made.key}.zip"
+    return Path(settings.DATA_DIR) / "files" / f"{file.key}.zip"
 
 
 @transaction.atomic
 def queue_file(study: Study, kind: str, options: dict[str, Any], by: User | None = None) -> tuple[MadeFile, bool]:
-    """Queue the making of a file, unless the same is under way; the second value tells whether it is new."""
+    """Queue the making of a file, unless the same is under way. The second value tells whether it is new."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    for made in files_of(study):
-        if made.status in Job.UNDER_WAY and (made.kind, made.options) == (kind, options):
-            return made, False
-    made = MadeFile.objects.create(study=study, kind=kind, options=options, asked_by=by, software_version=VERSION)
-    queue_job(made)
-    return made, True
+    for item in files_of(study):
+        if item.status in Job.UNDER_WAY and (item.kind, item.options) == (kind, options):
+            return item, False
+    item = MadeFile.objects.create(study=study, kind=kind, options=options, asked_by=by, software_version=VERSION)
+    queue_job(item)
+    return item, True
 
 
-def make(made: MadeFile, *, stop: StopFlag | None = None) -> None:
-    """Make a file; one that a stopped worker has begun is made from the start."""
-    with held(made, stop) as hold:
-        made.study.refuse_reading()
-        made.departed = departures(made.study)
-        made.size = _make(made, hold)
-        made.save(update_fields=["departed", "size"])
+def make(file: MadeFile, *, stop: StopFlag | None = None) -> None:
+    """Make a file. One that a stopped worker has begun is made from the start."""
+    with held(file, stop) as hold:
+        file.study.refuse_reading()
+        file.departed = departures(file.study)
+        file.size = _make(file, hold)
+        file.save(update_fields=["departed", "size"])
         hold.note(*2 * (max(1, hold.total),))
-    for older in made.study.made_files.filter(status=Status.DONE)[MOST_KEPT:]:
+    for older in file.study.made_files.filter(status=Status.DONE)[MOST_KEPT:]:
         remove_file(older)
 
 
-def _make(made: MadeFile, hold: Hold) -> int:
+def _make(job_file: MadeFile, hold: Hold) -> int:
     """Write the folder and pack it under another name, which the file's replaces when it is complete."""
-    target = path_of(made)
+    target = path_of(job_file)
     try:
         with _work_folder(target) as work:
-            folder = work / f"{made.study.slug}-{made.kind}"
-            MAKERS[made.kind](made, folder, hold)
+            folder = work / f"{job_file.study.slug}-{job_file.kind}"
+            MAKERS[job_file.kind](job_file, folder, hold)
             packed = work / "packed.zip"
             with zipfile.ZipFile(packed, "w") as file:
                 for path in sorted(folder.rglob("*")):
@@ -179,7 +181,7 @@ def _make(made: MadeFile, hold: Hold) -> int:
 
 @contextmanager
 def _work_folder(target: Path) -> Iterator[Path]:
-    """Make an empty folder beside a file; one that a killed worker left goes first."""
+    """Make an empty folder beside a file, after removing one that a killed worker left."""
     folder = target.with_name(f".{target.stem}")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
@@ -190,24 +192,24 @@ def _work_folder(target: Path) -> Iterator[Path]:
 
 
 def files_of(study: Study) -> list[MadeFile]:
-    """Return a study's files, the latest first; those with the work of raters who have left since are removed."""
-    found, left = [], departures(study)
-    for made in study.made_files.select_related("asked_by"):
-        if made.status == Status.DONE and made.departed != left:
-            remove_file(made)
+    """Return a study's files, the latest first. Those with the work of raters who have left since are removed."""
+    files, departed = [], departures(study)
+    for file in study.made_files.select_related("asked_by"):
+        if file.status == Status.DONE and file.departed != departed:
+            remove_file(file)
         else:
-            found.append(made)
-    return found
+            files.append(file)
+    return files
 
 
-def remove_file(made: MadeFile) -> None:
+def remove_file(file: MadeFile) -> None:
     """Delete a file, and what is known of it."""
     with suppress(OSError):
-        path_of(made).unlink(missing_ok=True)
-    made.delete()
+        path_of(file).unlink(missing_ok=True)
+    file.delete()
 
 
 def remove_files(study: Study) -> None:
     """Delete all files of a study."""
-    for made in study.made_files.all():
-        remove_file(made)
+    for file in study.made_files.all():
+        remove_file(file)

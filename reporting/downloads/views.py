@@ -28,7 +28,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "groups": (list(READ_BACK), [kind for kind in KINDS if kind not in READ_BACK]),
         "formats": {form: name for form, name in FORMATS.items() if form != PARQUET or parquet.is_available()},
         "files": files,
-        "busy": any(one.is_busy for one in files),
+        "busy": any(file.is_busy for file in files),
     }
     template = "reporting/downloads/downloads.html"
     return TemplateResponse(request, f"{template}#files" if is_htmx(request) else template, context)
@@ -48,7 +48,7 @@ def make_report(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _queue(request: HttpRequest, study: Study, kind: str, options: dict[str, Any]) -> HttpResponse:
-    _made, is_new = queue_file(study, kind, options, account_of(request))
+    _file, is_new = queue_file(study, kind, options, account_of(request))
     if not is_new:
         messages.info(request, "A worker is working on it already.")
     return redirect("reporting:downloads", study.slug)
@@ -61,19 +61,19 @@ def download(request: HttpRequest, study: Study, *, key: str) -> Any:
 
 
 def find_file(study: Study, key: str) -> MadeFile:
-    """Return one of the files that a study has; else raise Http404."""
-    made = next((one for one in files_of(study) if one.key == key), None)
-    if made is None:
+    """Return one of the files that a study has, or raise Http404."""
+    file = next((item for item in files_of(study) if item.key == key), None)
+    if file is None:
         raise Http404(f"file {key} is not there")
-    return made
+    return file
 
 
-def packed(study: Study, made: MadeFile) -> HttpResponseBase:
-    """Return a file that is done, to be saved; else raise Http404."""
+def packed(study: Study, ready_file: MadeFile) -> HttpResponseBase:
+    """Return a file that is done, to be saved, or raise Http404."""
     try:
-        if made.status != MadeFile.Status.DONE:
+        if ready_file.status != MadeFile.Status.DONE:
             raise FileNotFoundError
-        file = path_of(made).open("rb")
+        file = path_of(ready_file).open("rb")
     except OSError:
-        raise Http404(f"file {made.key} is not there") from None
-    return as_download(FileResponse(file, content_type="application/zip"), f"{study.slug}-{made.kind}.zip")
+        raise Http404(f"file {ready_file.key} is not there") from None
+    return as_download(FileResponse(file, content_type="application/zip"), f"{study.slug}-{ready_file.kind}.zip")

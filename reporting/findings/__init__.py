@@ -1,4 +1,4 @@
-"""The findings of a study: consistency, preference, agreement, win rates, by separability.
+"""The findings of a study.
 
 May use core and exports. Its rooms, from data to page, and their order are in docs/architecture.md.
 """

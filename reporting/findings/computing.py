@@ -63,13 +63,13 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
     scale = study_scale(data)
     bins = pooled_bins(scale)
     votes = vote_table(data.configurations, bins)
-    found = _described(data, votes, scale, filters)
+    findings = _described(data, votes, scale, filters)
     judges = judge_findings(data.configurations, votes, bins, filters)
-    found["pooled"] |= {
+    findings["pooled"] |= {
         "agreement_by_bin": agreement_by_bin(votes, judges["judges_against_people"], bins, filters),
         "people_agreement": people_agreement(votes, filters.intervals),
     }
-    found |= {
+    findings |= {
         "raters": raters_table(data, votes, filters),
         "dawid_skene": aggregated_verdicts(data.configurations, votes),
         **judges,
@@ -81,8 +81,8 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
             {"judge": name, "instances_left_out": left_out, "note": TUNED_NOTE} for name, left_out in data.tuned.items()
         ],
     }
-    found["provenance"] = [{"judge": name, **one.as_json()} for name, one in data.provenance.items()]
-    return {**found, "answer": answer(found)}
+    findings["provenance"] = [{"judge": name, **judge.as_json()} for name, judge in data.provenance.items()]
+    return {**findings, "answer": answer(findings)}
 
 
 def judge_findings(
@@ -90,7 +90,7 @@ def judge_findings(
 ) -> dict[str, Any]:
     """Return the findings about judges, by their keys in the JSON."""
     against = judges_against_people(votes, bins, filters)
-    kappas = {one["rater"]: one["overall"]["kappa"] for one in against}
+    kappas = {row["rater"]: row["overall"]["kappa"] for row in against}
     return {
         "replacement": replacement(everything, votes, bins, filters, kappas),
         "judges_against_people": against,
@@ -105,9 +105,11 @@ def compute_estimates(data: StudyData, filters: Filters) -> dict[str, Any]:
 
     Keys are those of `compute_findings`, with `being_computed`, which names what a second pass adds.
     """
-    found = _described(data, vote_table(data.configurations), study_scale(data), replace(filters, estimates_only=True))
-    found["pooled"] |= {"agreement_by_bin": None, "people_agreement": None}
-    return {**found, **LATER, "being_computed": BEING_COMPUTED, "answer": being_computed()}
+    findings = _described(
+        data, vote_table(data.configurations), study_scale(data), replace(filters, estimates_only=True)
+    )
+    findings["pooled"] |= {"agreement_by_bin": None, "people_agreement": None}
+    return {**findings, **LATER, "being_computed": BEING_COMPUTED, "answer": being_computed()}
 
 
 def compute_rankings(data: StudyData, filters: Filters) -> dict[str, list[dict[str, Any]]]:
@@ -120,7 +122,9 @@ def _described(data: StudyData, votes: VoteTable, scale: StudyScale, filters: Fi
         "study": data.slug,
         "version": VERSION,
         "filters": filters.as_json(),
-        "configurations": [_configuration(one, filters, data.scripted) for one in data.configurations],
+        "configurations": [
+            _configuration(configuration, filters, data.scripted) for configuration in data.configurations
+        ],
         "pooled": _pooled(data, votes, scale, filters),
         **ranking_findings(data.configurations, votes, scale, filters),
         "baselines": sorted(data.baselines),
@@ -129,8 +133,10 @@ def _described(data: StudyData, votes: VoteTable, scale: StudyScale, filters: Fi
 
 
 def _pooled(data: StudyData, votes: VoteTable, scale: StudyScale, filters: Filters) -> dict[str, Any]:
-    programs = data.scripted & {code for one in data.configurations for code in one.people.rated.raters}
-    note = selection_note([row for one in data.configurations for row in one.chosen])
+    programs = data.scripted & {
+        code for configuration in data.configurations for code in configuration.people.rated.raters
+    }
+    note = selection_note([row for configuration in data.configurations for row in configuration.chosen])
     return {
         **pooled_findings(data.configurations, votes, scale, filters),
         "preferred_first": pooled_positions(data.configurations, votes, filters.intervals),
@@ -181,10 +187,10 @@ def _people(data: ConfigurationData, votes: Units, filters: Filters, scripted: f
 
 
 def _measures(data: ConfigurationData, rater: Rater, votes: Units, settings: IntervalSettings) -> dict[str, Any]:
-    given = MeasureInput(rater, data.people, votes, settings)
+    inputs = MeasureInput(rater, data.people, votes, settings)
     return {
-        **compute_measures(given),
-        **confusion_findings(given),
+        **compute_measures(inputs),
+        **confusion_findings(inputs),
         **consistency_of_instances(rater, data.selection.instance_ids),
     }
 

@@ -35,16 +35,16 @@ _specs: Kept[bytes] = Kept(100)  # compressed, since a picture may have ten thou
 
 
 def body(study: Study, filters: Filters, snapshot: Snapshot, query: QueryDict, *, stages: bool) -> str:
-    """Return what the page shows of findings, as HTML; it is the same for every reader.
+    """Return what the page shows of findings, as HTML. It is the same for every reader.
 
     query : which page of configurations, and by what people are sorted; stages : whether people rate in two stages
     """
     rated = Rating.objects.filter(display__assignment__hit__batch=OuterRef("pk"))
     batches = dict(study.batches.for_rating().values_list("name", Exists(rated)))
-    shown = {name: query.get(name, "") for name in ("page", "raters_by")}
-    key = (study.pk, query_of(filters), *shown.values())
+    positions = {name: query.get(name, "") for name in ("page", "raters_by")}
+    key = (study.pk, query_of(filters), *positions.values())
     version = (*_version(study, snapshot), *batches.items(), stages)
-    return _bodies.get(key, version, lambda: _body(study, filters, snapshot, batches, shown, stages))
+    return _bodies.get(key, version, lambda: _body(study, filters, snapshot, batches, positions, stages))
 
 
 def picture_spec(
@@ -56,22 +56,22 @@ def picture_spec(
     width: str,
     of: tuple[str, str, str] | None,
 ) -> Spec | None:
-    """Return a picture; `of` names the data set and the systems of its configuration, if it is one of a configuration.
+    """Return a picture. `of` names the data set and the systems of its configuration, if it is one of a configuration.
 
     returns : None if the findings have no such configuration
     """
 
     def drawn() -> bytes:
         numbers = snapshot.numbers or {}
-        one = None if of is None else _configuration_named(numbers, of)
-        if of is not None and one is None:
+        configuration = None if of is None else _configuration_named(numbers, of)
+        if of is not None and configuration is None:
             return b""
-        spec = draw(name, numbers, theme, configuration=one, question=filters.question, width=width)
+        spec = draw(name, numbers, theme, configuration=configuration, question=filters.question, width=width)
         return zlib.compress(json.dumps(spec).encode(), 1)
 
     key = (study.pk, query_of(filters), name, theme, width, of)
-    kept = _specs.get(key, _version(study, snapshot), drawn)
-    return json.loads(zlib.decompress(kept)) if kept else None
+    cached_spec = _specs.get(key, _version(study, snapshot), drawn)
+    return json.loads(zlib.decompress(cached_spec)) if cached_spec else None
 
 
 def _version(study: Study, snapshot: Snapshot) -> tuple[str, str]:
@@ -79,61 +79,72 @@ def _version(study: Study, snapshot: Snapshot) -> tuple[str, str]:
 
 
 def _body(
-    study: Study, filters: Filters, snapshot: Snapshot, batches: dict[str, bool], shown: dict[str, str], stages: bool
+    study: Study,
+    filters: Filters,
+    snapshot: Snapshot,
+    batches: dict[str, bool],
+    positions: dict[str, str],
+    stages: bool,
 ) -> str:
     numbers = snapshot.numbers or {}
     numbers = {**numbers, EVERYONE: everyone_in(numbers)}
     configurations = numbers["configurations"]
-    page = Paginator(configurations, CONFIGURATIONS_PER_PAGE).get_page(shown["page"] or None)
+    page = Paginator(configurations, CONFIGURATIONS_PER_PAGE).get_page(positions["page"] or None)
     query = query_of(filters)
     context = {
         "study": study,
         "snapshot": snapshot,
         "query": query,
         "page": page,
-        "is_paged": bool(shown["page"]),
+        "is_paged": bool(positions["page"]),
         "found": numbers,
         "figures": by_section(OF_STUDY, lambda name: figure_of(study, name, numbers, filters)),
         **(page_sections(numbers) if configurations else {}),
         "configurations": [
-            configuration_section(one, at, partial(_figures_of, study, filters, numbers))
-            for at, one in enumerate(page, page.start_index())
+            configuration_section(item, at, partial(_figures_of, study, filters, numbers))
+            for at, item in enumerate(page, page.start_index())
         ],
         "configurations_line": number_of(len(configurations), "configuration"),
-        "raters": raters_section(study, numbers, shown["raters_by"], query),
+        "raters": raters_section(study, numbers, positions["raters_by"], query),
         "amendments": amendments_shown(numbers["amendments"]),
         "next_steps": _next_steps(study, numbers),
-        "all_chosen": [row for one in configurations for row in one["chosen"]],
+        "all_chosen": [row for configuration in configurations for row in configuration["chosen"]],
         "selection": selection_of(numbers["filters"]),
         "stages": stages,
         "data": data_section(numbers, batches, source_counts(study)),
-        "rated": any(rater["ratings"] for one in configurations for rater in one["raters"]),
+        "rated": any(rater["ratings"] for configuration in configurations for rater in configuration["raters"]),
     }
     return render_to_string("reporting/findings/_body.html", context)
 
 
 def _figures_of(
-    study: Study, filters: Filters, numbers: dict[str, Any], one: dict[str, Any]
+    study: Study, filters: Filters, numbers: dict[str, Any], configuration: dict[str, Any]
 ) -> dict[str, list[dict[str, Any]]]:
-    return by_section(OF_CONFIGURATION, lambda name: figure_of(study, name, numbers, filters, one))
+    return by_section(OF_CONFIGURATION, lambda name: figure_of(study, name, numbers, filters, configuration))
 
 
 def figure_of(
-    study: Study, name: str, numbers: dict[str, Any], filters: Filters, one: dict[str, Any] | None = None
+    study: Study, name: str, numbers: dict[str, Any], filters: Filters, configuration: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return a picture of the study, or of one configuration."""
-    named = {} if one is None else {"of": one["dataset"], "a": one["system_a"], "b": one["system_b"]}
+    named = (
+        {}
+        if configuration is None
+        else {"of": configuration["dataset"], "a": configuration["system_a"], "b": configuration["system_b"]}
+    )
 
     def address(form: str, **more: str) -> str:
         return chart_url(study, name, form, filters, **named, **more)
 
-    spec = draw(name, numbers, configuration=one)
-    return figure(name, numbers, spec, numbers["configurations"] if one is None else [one], address)
+    spec = draw(name, numbers, configuration=configuration)
+    return figure(name, numbers, spec, numbers["configurations"] if configuration is None else [configuration], address)
 
 
 def _configuration_named(numbers: dict[str, Any], of: tuple[str, str, str]) -> dict[str, Any] | None:
     named = dict(zip(("dataset", "system_a", "system_b"), of, strict=True))
-    return next((one for one in numbers["configurations"] if named.items() <= one.items()), None)
+    return next(
+        (configuration for configuration in numbers["configurations"] if named.items() <= configuration.items()), None
+    )
 
 
 def _next_steps(study: Study, numbers: dict[str, Any]) -> list[tuple[str, str]]:
@@ -146,9 +157,9 @@ def _next_steps(study: Study, numbers: dict[str, Any]) -> list[tuple[str, str]]:
     steps = []
     if any(map(lacks_separability, configurations)):
         steps.append(("Compute separability", f"{page}#separability"))
-    if not any(one["raters"][0]["ratings"] for one in configurations):
+    if not any(configuration["raters"][0]["ratings"] for configuration in configurations):
         collect = "Collect ratings: make a batch and let people rate it, or import ratings made elsewhere"
         steps.append((collect, page))
-    if not any(len(one["raters"]) > 1 for one in configurations):
+    if not any(len(configuration["raters"]) > 1 for configuration in configurations):
         steps.append(("Let a judge rate the same pairs", judges))
     return steps

@@ -242,14 +242,18 @@ def by_section(names: Iterable[str], figures: Callable[[str], dict[str, Any]]) -
     return grouped((KINDS[name].section, figures(name)) for name in names)
 
 
-def everyone_in(found: Findings) -> list[str]:
+def everyone_in(findings: Findings) -> list[str]:
     """Return the names of all raters, people first."""
-    return list(dict.fromkeys(rater["rater"] for one in found["configurations"] for rater in one["raters"]))
+    return list(
+        dict.fromkeys(
+            rater["rater"] for configuration in findings["configurations"] for rater in configuration["raters"]
+        )
+    )
 
 
 def draw(
     name: str,
-    found: Findings,
+    findings: Findings,
     theme: str = "light",
     *,
     configuration: Findings | None = None,
@@ -260,19 +264,19 @@ def draw(
 
     question : that the findings are about, if the study asks several; width : one of WIDTHS
     """
-    whole: dict[str, Any] = {key: found[key] for key in ("filters", "being_computed") if key in found}
-    everyone = found.get(EVERYONE) or everyone_in(found)
-    shown = {**(found if configuration is None else {**configuration, **whole}), EVERYONE: everyone}
-    if KINDS[name].sets and has_one_pair(found["configurations"] if configuration is None else [configuration]):
+    shared: dict[str, Any] = {key: findings[key] for key in ("filters", "being_computed") if key in findings}
+    everyone = findings.get(EVERYONE) or everyone_in(findings)
+    drawn = {**(findings if configuration is None else {**configuration, **shared}), EVERYONE: everyone}
+    if KINDS[name].sets and has_one_pair(findings["configurations"] if configuration is None else [configuration]):
         return nothing(KINDS[name].caption, ONE_PAIR, theme)
-    spec = KINDS[name].draw(shown if question is None else {**shown, "question": question.text}, theme)
-    if "being_computed" in found and why_empty(spec):
+    spec = KINDS[name].draw(drawn if question is None else {**drawn, "question": question.text}, theme)
+    if "being_computed" in findings and why_empty(spec):
         spec = nothing(KINDS[name].caption, "it is being computed", theme)
     return for_page(spec) if width == "page" else spec
 
 
 def figure(
-    name: str, found: Findings, spec: Spec, configurations: list[Findings], address: Callable[..., str]
+    name: str, findings: Findings, spec: Spec, configurations: list[Findings], address: Callable[..., str]
 ) -> dict[str, Any]:
     """Return a picture of the page with its caption and the addresses of its files, or the reason why it is empty.
 
@@ -281,21 +285,21 @@ def figure(
     kind = KINDS[name]
     if why := why_empty(spec):
         return {"caption": kind.caption, "why": why}
-    people = [one["raters"][0] for one in configurations]
+    people = [configuration["raters"][0] for configuration in configurations]
     # Over all configurations an instance counts once, whatever the number of systems compared on it.
-    pooled = [one for one in found["pooled"]["fully_consistent"] if one["rater"] == PEOPLE]
-    sets = pooled if name in OF_STUDY else [one["mean_consistency"] for one in people]
-    bars = kind.bars and not (name == "preferences" and rankings.is_without_intervals(found))
-    ratings = sum(one["ratings"] for one in people)
-    instances = counted(sum(one.get("n_instances") or 0 for one in sets), "instances")
+    pooled = [row for row in findings["pooled"]["fully_consistent"] if row["rater"] == PEOPLE]
+    sets = pooled if name in OF_STUDY else [person["mean_consistency"] for person in people]
+    bars = kind.bars and not (name == "preferences" and rankings.is_without_intervals(findings))
+    ratings = sum(person["ratings"] for person in people)
+    instances = counted(sum(rating_set.get("n_instances") or 0 for rating_set in sets), "instances")
     of_people = f"People: n = {counted(ratings, 'ratings')} on {instances}."
-    left_out = sum(number for one in people for number in one["exclusions"].values())
+    left_out = sum(number for person in people for number in person["exclusions"].values())
     parts = [
         kind.caption,
-        *([_capitalized(interval_note(found))] if bars else []),
+        *([_capitalized(interval_note(findings))] if bars else []),
         *([of_people] if ratings else []),
         *([f"Left out: {counted(left_out, 'ratings')}."] if left_out else []),
-        *(["Includes ratings by scripted raters."] if any(one.get("scripted") for one in people) else []),
+        *(["Includes ratings by scripted raters."] if any(person.get("scripted") for person in people) else []),
     ]
     links = {label: address(form) for label, form in FILES.items()} | {"PDF, 7 in": address("pdf", width="page")}
     size = [str(number) for number in size_of(spec) or ()]

@@ -54,12 +54,12 @@ class Snapshot:
 
     @cached_property
     def numbers(self) -> dict[str, Any] | None:
-        """The findings; parsed when they are asked for, as those of many configurations take a quarter of a second."""
+        """The findings. Parsed when they are asked for, as those of many configurations take a quarter of a second."""
         return None if self.kept is None else json.loads(self.as_json)
 
     @property
     def as_json(self) -> bytes:
-        """The findings as JSON; empty for nothing."""
+        """The findings as JSON, or an empty string for nothing."""
         return zlib.decompress(self.kept.numbers) if self.kept else b""
 
     @property
@@ -69,33 +69,33 @@ class Snapshot:
 
     @property
     def is_first_pass(self) -> bool:
-        """Whether these are estimates, without intervals."""
+        """True if these are estimates, without intervals."""
         return self.kept is not None and not self.kept.version
 
     @property
     def version(self) -> str:
-        """Name what is shown, so that a page can tell whether there is something newer; empty for nothing."""
+        """Name what is shown, so that a page can tell whether there is something newer, or an empty string for nothing."""
         return f"{self.read_at.isoformat()}{'-estimates' * self.is_first_pass}" if self.read_at else ""
 
 
 def snapshot_of(study: Study, filters: Filters) -> Snapshot:
     """Return the findings under some filters: of a small study as they are now, else as they were computed last."""
     query = query_of(filters)
-    kept = _kept(study, query).first()
+    stored = _kept(study, query).first()
     if is_small(study):
         now, version = timezone.now(), version_of(study)
-        if kept is None or kept.version != version:
-            kept = _compute(study, query, filters, version, now)
-        return Snapshot(kept)
-    if kept is not None and kept.departed != departures(study):
-        kept.delete()
-        kept = None
+        if stored is None or stored.version != version:
+            stored = _compute(study, query, filters, version, now)
+        return Snapshot(stored)
+    if stored is not None and stored.departed != departures(study):
+        stored.delete()
+        stored = None
     tasks = _tasks(study, query)
     failed = tasks.filter(status=TaskResultStatus.FAILED, finished_at__gt=timezone.now() - RETRY_AFTER).exists()
-    if not failed and (kept is None or kept.checked_at < timezone.now() - RENEW_AFTER):
+    if not failed and (stored is None or stored.checked_at < timezone.now() - RENEW_AFTER):
         queue_snapshot(study, query)
     pending = tasks.filter(_is_under_way()).exists()
-    return Snapshot(kept, pending, failed)
+    return Snapshot(stored, pending, failed)
 
 
 def is_small(study: Study) -> bool:
@@ -107,17 +107,17 @@ def is_small(study: Study) -> bool:
 
 
 def _compute(study: Study, query: str, filters: Filters, version: str, read_at: datetime) -> FindingsSnapshot:
-    """Compute findings and keep them, unless ones of later data are kept already; return what is kept.
+    """Compute findings and keep them, unless ones of later data are kept already. Return what is kept.
 
     version, read_at : of the data, taken before they are read here: a rating that comes meanwhile makes them outdated
     """
     departed = departures(study)
-    found = compute_findings(read_study(study, filters), filters)
-    return _keep(study, query, found, version=version, departed=departed, read_at=read_at)
+    findings = compute_findings(read_study(study, filters), filters)
+    return _keep(study, query, findings, version=version, departed=departed, read_at=read_at)
 
 
 def _estimate(study: Study, query: str, filters: Filters) -> None:
-    """Compute estimates without intervals and keep them; they read less."""
+    """Compute estimates without intervals and keep them. They read less."""
     now, first = timezone.now(), replace(filters, estimates_only=True)
     departed = departures(study)
     _keep(study, query, compute_estimates(read_study(study, first), first), departed=departed, read_at=now)
@@ -125,36 +125,36 @@ def _estimate(study: Study, query: str, filters: Filters) -> None:
 
 @transaction.atomic
 def _keep(
-    study: Study, query: str, found: dict[str, Any], *, departed: str, read_at: datetime, version: str = ""
+    study: Study, query: str, computed: dict[str, Any], *, departed: str, read_at: datetime, version: str = ""
 ) -> FindingsSnapshot:
-    numbers = zlib.compress(json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode())
+    numbers = zlib.compress(json.dumps(computed, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode())
     # One after another, and not while the study is deleted.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    kept = _kept(study, query).first() or FindingsSnapshot(study=study, query=query, key=_key(query), read_at=read_at)
-    if kept.read_at <= read_at:
-        kept.version, kept.departed, kept.numbers = version, departed, numbers
-        kept.read_at, kept.checked_at = read_at, timezone.now()
-        kept.save()
+    stored = _kept(study, query).first() or FindingsSnapshot(study=study, query=query, key=_key(query), read_at=read_at)
+    if stored.read_at <= read_at:
+        stored.version, stored.departed, stored.numbers = version, departed, numbers
+        stored.read_at, stored.checked_at = read_at, timezone.now()
+        stored.save()
     newest = study.findings_snapshots.order_by("-read_at", "-pk").values_list("pk", flat=True)
     study.findings_snapshots.filter(pk__in=list(newest[MOST_KEPT:])).delete()
-    return kept
+    return stored
 
 
 @task()
 def renew_snapshot(study_id: int, query: str) -> bool:
-    """Compute findings whose data have changed; return whether they had. Running it twice at once is harmless."""
+    """Compute findings whose data have changed and return whether they had. Running it twice at once is harmless."""
     study = Study.objects.filter(pk=study_id).first()
     if study is None:
         return False
     study.refuse_reading()
-    kept = _kept(study, query).first()
+    stored = _kept(study, query).first()
     try:
         filters = filters_of(study, QueryDict(query))
-        if kept is None:
+        if stored is None:
             _estimate(study, query, filters)
         now, version = timezone.now(), version_of(study)
-        if kept is not None and kept.version == version:
-            FindingsSnapshot.objects.filter(pk=kept.pk).update(checked_at=now)
+        if stored is not None and stored.version == version:
+            FindingsSnapshot.objects.filter(pk=stored.pk).update(checked_at=now)
             return False
         _compute(study, query, filters, version, now)
     except UnknownName:  # what it names is gone
@@ -166,7 +166,7 @@ def renew_snapshot(study_id: int, query: str) -> bool:
 
 
 def queue_snapshot(study: Study, query: str) -> None:
-    """Queue `renew_snapshot` unless it is under way; forget its earlier results."""
+    """Queue `renew_snapshot` unless it is under way. Forget its earlier results."""
     tasks = _tasks(study, query)
     if not tasks.filter(_is_under_way()).exists():
         tasks.delete()
@@ -180,8 +180,8 @@ def remove_snapshots(study: Study) -> None:
 
 def _tasks(study: Study, query: str) -> QuerySet[DBTaskResult[Any, Any]]:
     path = renew_snapshot.module_path
-    found = DBTaskResult.objects.filter(task_path=path, args_kwargs__args__0=study.pk, args_kwargs__args__1=query)
-    return cast("QuerySet[DBTaskResult[Any, Any]]", found)
+    results = DBTaskResult.objects.filter(task_path=path, args_kwargs__args__0=study.pk, args_kwargs__args__1=query)
+    return cast("QuerySet[DBTaskResult[Any, Any]]", results)
 
 
 def _is_under_way() -> Q:

@@ -38,18 +38,18 @@ def findings(
     epsilon         : how much less than a person a judge may agree with people and still replace one
     two_way         : whether intervals are over instances and raters, where a number has several raters
     """
-    chosen = None if batches is None else tuple(batch.name for batch in batches)
-    about = question_named(study, question)
+    names = None if batches is None else tuple(batch.name for batch in batches)
+    named_question = question_named(study, question)
     filters = Filters(
         similarity,
-        chosen,
+        names,
         bins,
         with_incomplete,
         rounds,
         seed,
         judges=judges,
         ties=ties,
-        question=about,
+        question=named_question,
         epsilon=epsilon,
         two_way=two_way,
     )

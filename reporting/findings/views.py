@@ -32,26 +32,26 @@ RETRY = {"Retry-After": "10"}
 
 @study_view(*READERS)
 def show(request: HttpRequest, study: Study) -> HttpResponse:
-    """Show the findings with their charts, and the next steps; for htmx, whether there are newer ones."""
+    """Show the findings with their charts, and the next steps. htmx asks for newer findings."""
     filters = filters_of(study, request.GET)
     snapshot = snapshot_of(study, filters)
-    about = snapshot_context(request, study, filters, snapshot)
+    snapshot_values = snapshot_context(request, study, filters, snapshot)
     if is_htmx(request):
-        return snapshot_news(request, about)
+        return snapshot_news(request, snapshot_values)
     if not snapshot.version:
-        return TemplateResponse(request, "reporting/findings/being_computed.html", about)
-    asked = filters.as_json()
-    choices = offered(study, asked)
+        return TemplateResponse(request, "reporting/findings/being_computed.html", snapshot_values)
+    values = filters.as_json()
+    choices = offered(study, values)
     context = {
-        **about,
+        **snapshot_values,
         "body": body(study, filters, snapshot, request.GET, stages=bool(choices["stages"])),
-        "filters": asked,
-        "selection": selection_of(asked),
+        "filters": values,
+        "selection": selection_of(values),
         "offered": choices,
         "similarities": names_of(study.separability_runs.all()),
         "exports": [(kind, form) for kind in ("ratings", "judgments", "history", "flags") for form in LINES],
         "question": question_choice(
-            study, filters.question, lambda one: query_of(replace(filters, question=one)) or "question="
+            study, filters.question, lambda item: query_of(replace(filters, question=item)) or "question="
         ),
     }
     return TemplateResponse(request, "reporting/findings/findings.html", context)
@@ -61,20 +61,20 @@ def snapshot_context(request: HttpRequest, study: Study, filters: Filters, snaps
     """Return what a page of kept findings says about them: as of when they are, and whether there are newer ones."""
     # A page that waits asks for news of other findings than those that it shows.
     read = snapshot.version
-    shown = request.GET.get("shown", "") if is_htmx(request) else read
+    displayed = request.GET.get("shown", "") if is_htmx(request) else read
     return {
         "study": study,
         "snapshot": snapshot,
         "query": query_of(filters),
-        "news": query_of(filters, shown=shown),
-        "newer": read != shown,
+        "news": query_of(filters, shown=displayed),
+        "newer": read != displayed,
     }
 
 
-def snapshot_news(request: HttpRequest, about: dict[str, Any]) -> HttpResponse:
-    """Answer a page that asks whether there are newer findings; one that has shown none yet is loaded again."""
-    response = TemplateResponse(request, "reporting/findings/_snapshot.html", about)
-    if about["snapshot"].version and not request.GET.get("shown"):
+def snapshot_news(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """Answer a page that asks for newer findings. A page without findings is loaded again."""
+    response = TemplateResponse(request, "reporting/findings/_snapshot.html", context)
+    if context["snapshot"].version and not request.GET.get("shown"):
         response["HX-Refresh"] = "true"
     return response
 
@@ -94,11 +94,11 @@ def send_stored(snapshot: Snapshot) -> HttpResponse:
 def send_changed(
     request: HttpRequest | Request, snapshot: Snapshot, make: Callable[[], HttpResponse]
 ) -> HttpResponse | None:
-    """Return what `make` makes of kept findings, with an `ETag`: 304 where the client has it; None before the first findings."""
+    """Return what `make` makes of kept findings, with an `ETag`: 304 where the client has it, or None before the first findings."""
     if snapshot.read_at is None:
         return None
-    asked = f"{snapshot.version} {request.get_full_path()}"
-    etag = quote_etag(hashlib.sha256(asked.encode()).hexdigest()[:32])
+    state = f"{snapshot.version} {request.get_full_path()}"
+    etag = quote_etag(hashlib.sha256(state.encode()).hexdigest()[:32])
     response = get_conditional_response(request, etag=etag) or make()
     response["ETag"], response["Last-Modified"] = etag, http_date(int(snapshot.read_at.timestamp()))
     return response
@@ -111,7 +111,7 @@ def later() -> HttpResponse:
 
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpResponse:
-    """Return one chart; `of` (its data set), `a` and `b` name the configuration, `theme` is light or dark, `width` column or page."""
+    """Return one chart. `of` (its data set), `a` and `b` name the configuration, `theme` is light or dark, `width` column or page."""
     theme, width = theme_of(request), request.GET.get("width", "column")
     if name not in PICTURES or width not in WIDTHS:
         raise Http404(f"no picture {name}, or none {width} wide")

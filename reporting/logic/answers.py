@@ -31,8 +31,15 @@ def read_text_pairs(study: Study) -> TextPairs:
 
 def read_votes(study: Study, *, question: int = 0) -> FloatArray:
     """Read people's first votes, as `people_presentations` takes them."""
-    given = read_preferences(study, Chosen(question=question))
-    return np.column_stack([given.generation[given.first], given.generation[given.second], given.verdict, given.sided])
+    preferences = read_preferences(study, Chosen(question=question))
+    return np.column_stack(
+        [
+            preferences.generation[preferences.first],
+            preferences.generation[preferences.second],
+            preferences.verdict,
+            preferences.sided,
+        ]
+    )
 
 
 def read_gold(study: Study) -> Target:
@@ -54,7 +61,7 @@ def read_judge(pairs: TextPairs, study: Study, judge: Judge, target: Target, *, 
 
 
 def _answers(study: Study, judge: Judge, question: int) -> FloatArray:
-    """Read a judge's answers, as `judge_presentations` takes them; of several runs the latest to the same presentation."""
+    """Read a judge's latest answers to each presentation, as `judge_presentations` takes them."""
     stored = (
         Judgment.objects.for_question(question)
         .filter(run__judge=judge, run__study=study)
@@ -64,8 +71,8 @@ def _answers(study: Study, judge: Judge, question: int) -> FloatArray:
     )
     latest = {row[:4]: row[4:] for row in stored}
     if judge.is_jury:  # on pairs, which have no order: as if A were first
-        said = verdicts_by_pair(study, judge, question=question)
-        latest = {(pair, Judgment.Order.AB, 0, False): (verdict, None) for pair, verdict in said.items()}
-    rows = [(pair, order == Judgment.Order.AB, *more, *said) for (pair, order, *more), said in latest.items()]
+        verdicts = verdicts_by_pair(study, judge, question=question)
+        latest = {(pair, Judgment.Order.AB, 0, False): (verdict, None) for pair, verdict in verdicts.items()}
+    rows = [(pair, order == Judgment.Order.AB, *more, *statement) for (pair, order, *more), statement in latest.items()]
     answers = np.array(rows, dtype=np.float64).reshape(-1, 6)
     return answers[~np.isin(answers[:, 0], tuned_pairs(study, judge))]

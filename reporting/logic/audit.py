@@ -1,4 +1,4 @@
-"""How consistent a rater is with itself among several texts: transitivity, commutativity, negation, repeats, position."""
+"""Logical consistency of a rater: transitivity, commutativity, negation, repeats, position."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ Graphs = list[tuple[IntArray, BoolArray]]
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """What a measure is a mean of.
+    """The cases of which a measure is the mean.
 
     rows     : (n, 2) sum and weight of each unit
     instance : (n,) of each unit
@@ -50,10 +50,10 @@ class Counted:
 
     def estimate(self, settings: IntervalSettings) -> Estimate:
         """Return the mean over all units."""
-        found = (share_estimate if self.share else mean_estimate)(self.rows, self.instance, self.basis, settings)
+        estimate_ = (share_estimate if self.share else mean_estimate)(self.rows, self.instance, self.basis, settings)
         if self.basis.n < self.least:
-            found |= {"value": None, "low": None, "high": None, **self.basis.why.as_json()}
-        return found if self.coin is None else {**found, "coin": self.coin}
+            estimate_ |= {"value": None, "low": None, "high": None, **self.basis.why.as_json()}
+        return estimate_ if self.coin is None else {**estimate_, "coin": self.coin}
 
     def by_instance(self, n_instances: int) -> FloatArray:
         """(n_instances, 2) mean of the units of each instance, NaN where it has none, and their weight."""
@@ -79,7 +79,11 @@ class Sets:
 
 
 def audit(
-    asked: Presentations, settings: IntervalSettings, *, sizes: Sequence[int] = SIZES, graphs: Graphs | None = None
+    presentations: Presentations,
+    settings: IntervalSettings,
+    *,
+    sizes: Sequence[int] = SIZES,
+    graphs: Graphs | None = None,
 ) -> dict[str, Any]:
     """Return the measures over all instances and in each data set.
 
@@ -87,210 +91,232 @@ def audit(
 
     graphs : as of `preference_graphs`, which are made when left out
     """
-    sets = _complete_sets(asked, preference_graphs(asked) if graphs is None else graphs, sizes)
-    whole = _measures(asked, sets, np.ones(len(asked.instances), dtype=bool), settings)
-    named = list(enumerate(asked.datasets))
+    sets = _complete_sets(presentations, preference_graphs(presentations) if graphs is None else graphs, sizes)
+    overall = _measures(presentations, sets, np.ones(len(presentations.instances), dtype=bool), settings)
+    named = list(enumerate(presentations.datasets))
     return {
-        "texts": len(asked.generation),
-        "instances": len(asked.instances),
-        "answers": int((~np.isnan(asked.verdict)).sum()),
-        "unread": int(np.isnan(asked.verdict).sum()),
-        **whole,
+        "texts": len(presentations.generation),
+        "instances": len(presentations.instances),
+        "answers": int((~np.isnan(presentations.verdict)).sum()),
+        "unread": int(np.isnan(presentations.verdict).sum()),
+        **overall,
         "datasets": {
-            name: _measures(asked, sets, asked.dataset == code, settings) if len(named) > 1 else whole
+            name: _measures(presentations, sets, presentations.dataset == code, settings) if len(named) > 1 else overall
             for code, name in named
         },
     }
 
 
-def by_instance(asked: Presentations, *, sizes: Sequence[int] = SIZES) -> Iterator[tuple[int, str, dict[str, Any]]]:
+def by_instance(
+    presentations: Presentations, *, sizes: Sequence[int] = SIZES
+) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Yield each instance's place, the name of each measure, and its value there, without an interval."""
-    everything = np.ones(len(asked.instances), dtype=bool)
-    sets = _complete_sets(asked, preference_graphs(asked), sizes)
-    for name, counted in _counted(asked, sets, everything).items():
-        for place, (value, n) in enumerate(counted.by_instance(len(asked.instances)).tolist()):
+    everything = np.ones(len(presentations.instances), dtype=bool)
+    sets = _complete_sets(presentations, preference_graphs(presentations), sizes)
+    for name, counted in _counted(presentations, sets, everything).items():
+        for index, (value, n) in enumerate(counted.by_instance(len(presentations.instances)).tolist()):
             why = {"why": None, "why_code": None} if n else counted.basis.why.as_json()
-            about = {"n": int(n), "of": counted.basis.of, "tie_rule": counted.basis.tie_rule}
-            yield place, name, {"value": value if n else None, **why, **about}
+            description = {"n": int(n), "of": counted.basis.of, "tie_rule": counted.basis.tie_rule}
+            yield index, name, {"value": value if n else None, **why, **description}
 
 
-def preference_graphs(asked: Presentations) -> Graphs:
+def preference_graphs(presentations: Presentations) -> Graphs:
     """Return (items, preferences among them) of each group of texts that comparisons connect, within their instances.
 
     One presentation of each pair makes the graph: that with the lower item first, the other one where it alone was asked. Of
     people, whose sides are drawn for each vote, both orders are taken together.
     """
-    said = _balances(asked, ~asked.negated)
-    pairs = np.array([*{(min(pair), max(pair)) for pair in said}], dtype=np.int64).reshape(-1, 2)
-    component = connected_items(pairs[:, 0], pairs[:, 1], n_items=len(asked.generation))
+    balances = _balances(presentations, ~presentations.negated)
+    pairs = np.array([*{(min(pair), max(pair)) for pair in balances}], dtype=np.int64).reshape(-1, 2)
+    component = connected_items(pairs[:, 0], pairs[:, 1], n_items=len(presentations.generation))
     order = np.argsort(component, kind="stable")
     sets = np.split(order, np.flatnonzero(np.diff(component[order])) + 1) if len(order) else []
-    place = np.empty(len(order), dtype=np.int64)
+    index_of = np.empty(len(order), dtype=np.int64)
     for items in sets:
-        place[items] = np.arange(len(items))
+        index_of[items] = np.arange(len(items))
     graphs = {int(component[items[0]]): np.zeros((len(items), len(items)), dtype=bool) for items in sets}
-    for one, other in pairs.tolist():
-        here, turned = said.get((one, other)), said.get((other, one))
-        says = (here or 0) - (turned or 0) if asked.pooled or here is None else here
+    for first, second in pairs.tolist():
+        balance, turned = balances.get((first, second)), balances.get((second, first))
+        says = (balance or 0) - (turned or 0) if presentations.pooled or balance is None else balance
         if says:
-            better, worse = (one, other) if says < 0 else (other, one)
-            graphs[int(component[one])][place[better], place[worse]] = True
+            better, worse = (first, second) if says < 0 else (second, first)
+            graphs[int(component[first])][index_of[better], index_of[worse]] = True
     return [(items, graphs[int(component[items[0]])]) for items in sets]
 
 
-def found_in(asked: Presentations, graphs: Graphs | None = None) -> dict[str, list[list[int]]]:
+def found_in(presentations: Presentations, graphs: Graphs | None = None) -> dict[str, list[list[int]]]:
     """Return the items of each contradiction, by its kind.
 
     graphs : as of `preference_graphs`, which are made when left out
     """
     return {
-        "cycles": cycles(preference_graphs(asked) if graphs is None else graphs),
-        "order_effects": order_effects(asked),
+        "cycles": cycles(preference_graphs(presentations) if graphs is None else graphs),
+        "order_effects": order_effects(presentations),
     }
 
 
 def cycles(graphs: Graphs) -> list[list[int]]:
     """List the cycles of three: items of which each is preferred to the next, and the last to the first."""
-    return [items[one].tolist() for items, graph in graphs if len(items) > 2 for one in cyclic_triples(graph)]
+    return [items[triple].tolist() for items, graph in graphs if len(items) > 2 for triple in cyclic_triples(graph)]
 
 
-def order_effects(asked: Presentations) -> list[list[int]]:
+def order_effects(presentations: Presentations) -> list[list[int]]:
     """List the pairs of items that were asked in both orders with different verdicts."""
-    said = majorities(asked, ~asked.negated & asked.sided)
-    return [list(pair) for pair in _both_orders(said) if said[pair] != -said[pair[::-1]]]
+    verdicts = majorities(presentations, ~presentations.negated & presentations.sided)
+    return [list(pair) for pair in _both_orders(verdicts) if verdicts[pair] != -verdicts[pair[::-1]]]
 
 
-def majorities(asked: Presentations, chosen: BoolArray) -> Verdicts:
-    """Return the majority of the chosen answers to each presentation; an even split is a tie."""
-    return {shown: float(np.sign(balance)) for shown, balance in _balances(asked, chosen).items()}
+def majorities(presentations: Presentations, is_selected: BoolArray) -> Verdicts:
+    """Return the majority of the chosen answers to each presentation. An even split is a tie."""
+    return {displayed: float(np.sign(balance)) for displayed, balance in _balances(presentations, is_selected).items()}
 
 
-def _balances(asked: Presentations, chosen: BoolArray) -> Verdicts:
+def _balances(presentations: Presentations, is_selected: BoolArray) -> Verdicts:
     """Return the sum of the chosen answers to each presentation."""
-    known = chosen & ~np.isnan(asked.verdict)
-    shown = np.stack([asked.first[known], asked.second[known]], axis=1)
-    units, row = np.unique(shown, axis=0, return_inverse=True)
-    balance = np.bincount(row.reshape(-1), weights=asked.verdict[known], minlength=len(units))
-    return {(one, other): says for (one, other), says in zip(units.tolist(), balance.tolist(), strict=True)}
+    is_known = is_selected & ~np.isnan(presentations.verdict)
+    displayed = np.stack([presentations.first[is_known], presentations.second[is_known]], axis=1)
+    units, row = np.unique(displayed, axis=0, return_inverse=True)
+    balance = np.bincount(row.reshape(-1), weights=presentations.verdict[is_known], minlength=len(units))
+    return {(item, second): says for (item, second), says in zip(units.tolist(), balance.tolist(), strict=True)}
 
 
-def _both_orders(said: Verdicts) -> list[tuple[int, int]]:
-    return [pair for pair in said if pair[0] < pair[1] and pair[::-1] in said]
+def _both_orders(verdicts: Verdicts) -> list[tuple[int, int]]:
+    return [pair for pair in verdicts if pair[0] < pair[1] and pair[::-1] in verdicts]
 
 
-def _measures(asked: Presentations, sets: Sets, wanted: BoolArray, settings: IntervalSettings) -> dict[str, Any]:
+def _measures(
+    presentations: Presentations, sets: Sets, is_selected: BoolArray, settings: IntervalSettings
+) -> dict[str, Any]:
     """Return the measures over the wanted instances."""
-    counted = _counted(asked, sets, wanted)
+    counted = _counted(presentations, sets, is_selected)
     edges, possible = counted.pop("density").rows.sum(axis=0).tolist()
-    found = {name: measure.estimate(settings) for name, measure in counted.items()}
-    transitivity = {str(k): found.pop(f"transitivity_{k}") for k in sets.sizes}
+    estimates = {name: measure.estimate(settings) for name, measure in counted.items()}
+    transitivity = {str(k): estimates.pop(f"transitivity_{k}") for k in sets.sizes}
     density = {"value": edges / possible if possible else None, "n": int(possible), "of": "pairs"}
-    return {**found, "transitivity": transitivity, "density": density}
+    return {**estimates, "transitivity": transitivity, "density": density}
 
 
-def _counted(asked: Presentations, sets: Sets, wanted: BoolArray) -> dict[str, Counted]:
-    here = wanted[asked.instance[asked.first]]
-    plain, negated = (majorities(asked, here & chosen) for chosen in (~asked.negated, asked.negated))
+def _counted(presentations: Presentations, sets: Sets, is_selected: BoolArray) -> dict[str, Counted]:
+    is_counted = is_selected[presentations.instance[presentations.first]]
+    plain, negated = (
+        majorities(presentations, is_counted & selected) for selected in (~presentations.negated, presentations.negated)
+    )
     return {
-        "human_agreement": _human_agreement(asked, here),
-        **_transitivity(sets, wanted),
-        "density": _density(asked, sets, wanted),
-        "commutativity": _commutativity(asked, majorities(asked, here & ~asked.negated & asked.sided)),
-        "negation_invariance": _negation(asked, plain, negated),
-        "self_agreement": _self_agreement(asked, here),
-        "preferred_first": _preferred_first(asked, here),
+        "human_agreement": _human_agreement(presentations, is_counted),
+        **_transitivity(sets, is_selected),
+        "density": _density(presentations, sets, is_selected),
+        "commutativity": _commutativity(
+            presentations, majorities(presentations, is_counted & ~presentations.negated & presentations.sided)
+        ),
+        "negation_invariance": _negation(presentations, plain, negated),
+        "self_agreement": _self_agreement(presentations, is_counted),
+        "preferred_first": _preferred_first(presentations, is_counted),
     }
 
 
-def _complete_sets(asked: Presentations, graphs: Graphs, sizes: Sequence[int]) -> Sets:
-    """Look at the complete sets; an instance has one group of compared texts, or several that nothing compares."""
+def _complete_sets(presentations: Presentations, graphs: Graphs, sizes: Sequence[int]) -> Sets:
+    """Look at the complete sets. An instance has one group of compared texts, or several that nothing compares."""
     by_size: dict[int, list[int]] = {}
-    for place, (items, _) in enumerate(graphs):
-        by_size.setdefault(len(items), []).append(place)
+    for index, (items, _) in enumerate(graphs):
+        by_size.setdefault(len(items), []).append(index)
     sums = np.zeros((len(graphs), len(sizes), 2))
     for listed in by_size.values():
-        sums[listed] = complete_set_sums(np.stack([graphs[one][1] for one in listed]), sizes)
+        sums[listed] = complete_set_sums(np.stack([graphs[item][1] for item in listed]), sizes)
     pairs = np.array([graph.sum() for _, graph in graphs], dtype=np.int64)
-    return Sets(tuple(sizes), sums, pairs, asked.instance[[int(items[0]) for items, _ in graphs]])
+    return Sets(tuple(sizes), sums, pairs, presentations.instance[[int(items[0]) for items, _ in graphs]])
 
 
-def _transitivity(sets: Sets, wanted: BoolArray) -> dict[str, Counted]:
-    found = {}
-    for place, k in enumerate(sets.sizes):
-        known = wanted[sets.instance] & (sets.sums[:, place, 1] > 0)
-        rows, instance = sets.sums[known, place], sets.instance[known]
-        without = int(wanted.sum()) - len(np.unique(instance))
+def _transitivity(sets: Sets, is_selected: BoolArray) -> dict[str, Counted]:
+    by_size = {}
+    for index, k in enumerate(sets.sizes):
+        is_known = is_selected[sets.instance] & (sets.sums[:, index, 1] > 0)
+        rows, instance = sets.sums[is_known, index], sets.instance[is_known]
+        without = int(is_selected.sum()) - len(np.unique(instance))
         why = FEW_COMPLETE_SETS.with_values(least=LEAST_SETS, k=k)
         basis = Basis(int(rows[:, 1].sum()), "complete sets", TIE_IS_NO_EDGE, without, why)
         coin = coin_transitivity(k)
-        found[f"transitivity_{k}"] = Counted(rows, instance, basis, share=False, coin=coin, least=LEAST_SETS)
-    return found
+        by_size[f"transitivity_{k}"] = Counted(rows, instance, basis, share=False, coin=coin, least=LEAST_SETS)
+    return by_size
 
 
-def _density(asked: Presentations, sets: Sets, wanted: BoolArray) -> Counted:
+def _density(presentations: Presentations, sets: Sets, is_selected: BoolArray) -> Counted:
     """Return the share of the pairs of an instance's texts that have a preference."""
-    texts = np.bincount(asked.instance, minlength=len(asked.instances))
+    texts = np.bincount(presentations.instance, minlength=len(presentations.instances))
     possible = texts * (texts - 1) // 2
     edges = np.bincount(sets.instance, sets.pairs, minlength=len(texts))
-    instances = np.flatnonzero(wanted & (possible > 0))
+    instances = np.flatnonzero(is_selected & (possible > 0))
     rows = np.stack([edges[instances], possible[instances]], axis=1).astype(np.float64)
     basis = Basis(int(rows[:, 1].sum()), "pairs", TIE_IS_NO_EDGE, 0, NOTHING_COMPARED)
     return Counted(rows, instances, basis)
 
 
-def _commutativity(asked: Presentations, plain: Verdicts) -> Counted:
+def _commutativity(presentations: Presentations, plain: Verdicts) -> Counted:
     both = _both_orders(plain)
     alone = len(plain) - 2 * len(both)
     basis = Basis(len(both), "pairs", TIE_EQUALS_TIE, alone, NOT_BOTH_ORDERS)
-    return _share(asked, [(pair, plain[pair] == -plain[pair[::-1]]) for pair in both], basis)
+    return _share(presentations, [(pair, plain[pair] == -plain[pair[::-1]]) for pair in both], basis)
 
 
-def _negation(asked: Presentations, plain: Verdicts, negated: Verdicts) -> Counted:
+def _negation(presentations: Presentations, plain: Verdicts, negated: Verdicts) -> Counted:
     both = [unit for unit in negated if unit in plain]
     alone = len(plain) + len(negated) - 2 * len(both) if negated else 0
     basis = Basis(len(both), "presentations", TIE_EQUALS_TIE, alone, NOT_NEGATED)
-    return _share(asked, [(unit, plain[unit] == negated[unit]) for unit in both], basis)
+    return _share(presentations, [(unit, plain[unit] == negated[unit]) for unit in both], basis)
 
 
-def _share(asked: Presentations, found: list[tuple[tuple[int, int], bool]], basis: Basis) -> Counted:
-    rows = np.array([[held, 1] for _, held in found], dtype=np.float64).reshape(-1, 2)
-    items = np.array([unit[0] for unit, _ in found], dtype=np.int64)
-    return Counted(rows, asked.instance[items], basis)
+def _share(presentations: Presentations, results: list[tuple[tuple[int, int], bool]], basis: Basis) -> Counted:
+    rows = np.array([[held_values, 1] for _, held_values in results], dtype=np.float64).reshape(-1, 2)
+    items = np.array([unit[0] for unit, _ in results], dtype=np.int64)
+    return Counted(rows, presentations.instance[items], basis)
 
 
-def _self_agreement(asked: Presentations, here: BoolArray) -> Counted:
-    chosen = here & ~asked.negated & ~np.isnan(asked.verdict)
-    shown = np.stack([asked.first[chosen], asked.second[chosen]], axis=1)
-    units, row = np.unique(shown, axis=0, return_inverse=True)
-    table = np.full((len(units), int(asked.repeat[chosen].max(initial=0)) + 1), np.nan)
-    table[row.reshape(-1), asked.repeat[chosen]] = asked.verdict[chosen]
+def _self_agreement(presentations: Presentations, is_selected: BoolArray) -> Counted:
+    selected = is_selected & ~presentations.negated & ~np.isnan(presentations.verdict)
+    displayed = np.stack([presentations.first[selected], presentations.second[selected]], axis=1)
+    units, row = np.unique(displayed, axis=0, return_inverse=True)
+    table = np.full((len(units), int(presentations.repeat[selected].max(initial=0)) + 1), np.nan)
+    table[row.reshape(-1), presentations.repeat[selected]] = presentations.verdict[selected]
     sums: FloatArray = self_agreement_sums(table)
-    kept = sums[:, 1] > 0
+    is_kept = sums[:, 1] > 0
     n = int(sums[:, 1].sum())
-    basis = Basis(n, "repeated answers", TIE_EQUALS_TIE, int(chosen.sum()) - n, NOTHING_TWICE)
-    return Counted(sums[kept], asked.instance[units[kept, 0]], basis, share=False)
+    basis = Basis(n, "repeated answers", TIE_EQUALS_TIE, int(selected.sum()) - n, NOTHING_TWICE)
+    return Counted(sums[is_kept], presentations.instance[units[is_kept, 0]], basis, share=False)
 
 
-def _preferred_first(asked: Presentations, here: BoolArray) -> Counted:
-    chosen = here & ~asked.negated & ~np.isnan(asked.verdict) & asked.sided & asked.ordered
-    sums = first_sums(asked.verdict[chosen], np.ones(int(chosen.sum()), dtype=bool))
-    kept = sums[:, 1] > 0
-    n = int(kept.sum())
-    basis = Basis(n, "answers that are no ties", TIES_LEFT_OUT, len(sums) - n, _why_no_share(asked))
-    return Counted(sums[kept], asked.instance[asked.first[chosen]][kept], basis)
+def _preferred_first(presentations: Presentations, is_selected: BoolArray) -> Counted:
+    selected = (
+        is_selected
+        & ~presentations.negated
+        & ~np.isnan(presentations.verdict)
+        & presentations.sided
+        & presentations.ordered
+    )
+    sums = first_sums(presentations.verdict[selected], np.ones(int(selected.sum()), dtype=bool))
+    is_kept = sums[:, 1] > 0
+    n = int(is_kept.sum())
+    basis = Basis(n, "answers that are no ties", TIES_LEFT_OUT, len(sums) - n, _why_no_share(presentations))
+    return Counted(sums[is_kept], presentations.instance[presentations.first[selected]][is_kept], basis)
 
 
-def _why_no_share(asked: Presentations) -> Reason:
+def _why_no_share(presentations: Presentations) -> Reason:
     """Return why there is no share of the first place."""
-    if not asked.ordered:
+    if not presentations.ordered:
         return NO_ORDER
-    return ONLY_TIES if asked.sided.any() or not len(asked.sided) else UNKNOWN_ORDER
+    return ONLY_TIES if presentations.sided.any() or not len(presentations.sided) else UNKNOWN_ORDER
 
 
-def _human_agreement(asked: Presentations, here: BoolArray) -> Counted:
-    known = here & ~asked.negated & (asked.repeat == 0) & ~np.isnan(asked.verdict) & ~np.isnan(asked.target)
-    decided = known & (asked.verdict != 0) & (asked.target != 0)
+def _human_agreement(presentations: Presentations, is_selected: BoolArray) -> Counted:
+    is_known = (
+        is_selected
+        & ~presentations.negated
+        & (presentations.repeat == 0)
+        & ~np.isnan(presentations.verdict)
+        & ~np.isnan(presentations.target)
+    )
+    decided = is_known & (presentations.verdict != 0) & (presentations.target != 0)
     n = int(decided.sum())
-    rows = np.stack([asked.verdict[decided] == asked.target[decided], np.ones(n)], axis=1).astype(np.float64)
-    basis = Basis(n, "answers", TIES_LEFT_OUT, int(known.sum()) - n, NO_GOLD_OR_MAJORITY)
-    return Counted(rows, asked.instance[asked.first[decided]], basis)
+    rows = np.stack([presentations.verdict[decided] == presentations.target[decided], np.ones(n)], axis=1).astype(
+        np.float64
+    )
+    basis = Basis(n, "answers", TIES_LEFT_OUT, int(is_known.sum()) - n, NO_GOLD_OR_MAJORITY)
+    return Counted(rows, presentations.instance[presentations.first[decided]], basis)

@@ -18,21 +18,21 @@ OF_INSTANCE = ("rater", "dataset", "instance_id", "measure", "value", "n", "of",
 WITHOUT_SIZE = ("human_agreement", "commutativity", "negation_invariance", "self_agreement", "preferred_first")
 
 
-def as_rows(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def as_rows(audit: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield one row for each rater, data set and measure."""
-    for rater in found["raters"]:
-        about = {name: rater.get(name) for name in OF_RATER}
+    for rater in audit["raters"]:
+        description = {name: rater.get(name) for name in OF_RATER}
         for dataset, measures in [("", rater), *rater["datasets"].items()]:
             for name, estimate in _named(measures):
-                row = {**about, "rater": rater["rater"], "dataset": dataset, "measure": name, **estimate}
+                row = {**description, "rater": rater["rater"], "dataset": dataset, "measure": name, **estimate}
                 yield {column: row.get(column, "") if row.get(column) is not None else "" for column in COLUMNS}
 
 
-def as_text(found: dict[str, Any]) -> str:
+def as_text(audit: dict[str, Any]) -> str:
     """Return every measure of each rater with its interval."""
-    raters = ("\n".join([*_rater(rater), *_listed(rater)]) for rater in found["raters"])
-    wordings = ("\n".join(_wordings(one)) for one in found["wordings"])
-    return "\n\n".join([f"study {printable(found['study'])}", *raters, *wordings])
+    raters = ("\n".join([*_rater(rater), *_listed(rater)]) for rater in audit["raters"])
+    wordings = ("\n".join(_wordings(wording)) for wording in audit["wordings"])
+    return "\n\n".join([f"study {printable(audit['study'])}", *raters, *wordings])
 
 
 def _rater(rater: dict[str, Any]) -> list[str]:
@@ -53,32 +53,34 @@ def _rater(rater: dict[str, Any]) -> list[str]:
 
 def _listed(rater: dict[str, Any]) -> Iterator[str]:
     """Yield the listed contradictions: the texts, and what was answered to each two of them."""
-    for kind, found in rater["contradictions"].items():
-        for one in found["listed"]:
-            yield printable(f"  {kind.replace('_', ' ')[:-1]} on {one['instance_id']}")
-            for text in one["texts"]:
+    for kind, contradiction in rater["contradictions"].items():
+        for item in contradiction["listed"]:
+            yield printable(f"  {kind.replace('_', ' ')[:-1]} on {item['instance_id']}")
+            for text in item["texts"]:
                 yield printable(f"    {text['system']}: {' '.join(text['text'].split())}")
-            for said in one["answers"]:
-                preferred = "neither" if said["is_tie"] else said["preferred"] or "no verdict"
-                why = " ".join(said["rationale"].split())
-                yield printable(f"    {said['shown_first']} first: {preferred}{why and f' ({why})'}")
+            for answer in item["answers"]:
+                preferred = "neither" if answer["is_tie"] else answer["preferred"] or "no verdict"
+                why = " ".join(answer["rationale"].split())
+                yield printable(f"    {answer['shown_first']} first: {preferred}{why and f' ({why})'}")
 
 
-def _wordings(one: dict[str, Any]) -> Iterator[str]:
+def _wordings(wordings: dict[str, Any]) -> Iterator[str]:
     """Yield the spread over wordings of a judge."""
-    yield printable(f"{one['model'] or one['method']} ({one['method']}) in {len(one['raters'])} wordings")
+    yield printable(
+        f"{wordings['model'] or wordings['method']} ({wordings['method']}) in {len(wordings['raters'])} wordings"
+    )
     for name in OVER_WORDINGS:
-        found = one[name]
-        known = found["value"] is not None
-        said = (
-            f"{found['value']:.3f}, {found['low']:.3f} to {found['high']:.3f}, sd {found['sd']:.3f}"
-            if known
-            else found["why"]
+        spread = wordings[name]
+        is_known = spread["value"] is not None
+        text = (
+            f"{spread['value']:.3f}, {spread['low']:.3f} to {spread['high']:.3f}, sd {spread['sd']:.3f}"
+            if is_known
+            else spread["why"]
         )
-        yield f"  {name.replace('_', ' '):<20} {said}, n = {found['n']}"
-    correlation = one["rank_correlation"]
-    said = correlation["why"] if correlation["value"] is None else f"{correlation['value']:.2f}"
-    yield f"  Spearman's rho of commutativity and agreement: {said}, n = {correlation['n']}"
+        yield f"  {name.replace('_', ' '):<20} {text}, n = {spread['n']}"
+    correlation = wordings["rank_correlation"]
+    text = correlation["why"] if correlation["value"] is None else f"{correlation['value']:.2f}"
+    yield f"  Spearman's rho of commutativity and agreement: {text}, n = {correlation['n']}"
 
 
 def _named(measures: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -31,7 +31,7 @@ Listing = Callable[[str, list[list[int]]], list[Found]]  # the kind of contradic
 
 
 def named(judge: JudgeSettings | None, *, on_chosen: bool = False) -> Found:
-    """Name a rater, people without a judge; `alike` is the same for judges that differ in their wording only.
+    """Name a rater, people without a judge. `alike` is the same for judges that differ in their wording only.
 
     on_chosen : whether a ranking asked the judge on pairs that it chose: then `alike` is empty
     """
@@ -47,34 +47,34 @@ def named(judge: JudgeSettings | None, *, on_chosen: bool = False) -> Found:
     }
 
 
-def audit_of(rater: Asked, listing: Listing | None = None, *, most: int = 0) -> Found:
+def audit_of(rater: Asked, listing: Listing | None = None, *, limit: int = 0) -> Found:
     """Audit a rater.
 
     listing, most : shows the first so many of its contradictions of each kind
     """
-    about, asked = rater
-    graphs = preference_graphs(asked)
+    description, presentations = rater
+    graphs = preference_graphs(presentations)
     contradictions = {
-        kind: {"count": len(rows), "listed": listing(kind, rows[:most]) if listing else []}
-        for kind, rows in found_in(asked, graphs).items()
+        kind: {"count": len(rows), "listed": listing(kind, rows[:limit]) if listing else []}
+        for kind, rows in found_in(presentations, graphs).items()
     }
-    return {**about, **audit(asked, IntervalSettings(), graphs=graphs), "contradictions": contradictions}
+    return {**description, **audit(presentations, IntervalSettings(), graphs=graphs), "contradictions": contradictions}
 
 
 def audits(study: str, raters: Sequence[Found]) -> Found:
-    """Put the audits of a study's raters side by side; study : its name in addresses."""
+    """Put the audits of a study's raters side by side. Study : its name in addresses."""
     return {"study": study, "level": IntervalSettings().level, "raters": raters, "wordings": over_wordings(raters)}
 
 
 def whole_audit(study: str, raters: Iterable[Asked]) -> Found:
     """Audit people, if they voted, and all judges."""
-    found = [audit_of(one) for one in raters]
-    return audits(study, [one for one in found if one["answers"] or one["kind"] == "judge"])
+    results = [audit_of(rater) for rater in raters]
+    return audits(study, [item for item in results if item["answers"] or item["kind"] == "judge"])
 
 
 def side_by_side(raters: Sequence[Found]) -> list[Found]:
     """Return the raters that can be compared: all but judges that a ranking asked on chosen pairs."""
-    return [one for one in raters if one["kind"] == "person" or one["alike"]]
+    return [rater for rater in raters if rater["kind"] == "person" or rater["alike"]]
 
 
 def over_wordings(raters: Sequence[Found]) -> list[Found]:
@@ -84,31 +84,31 @@ def over_wordings(raters: Sequence[Found]) -> list[Found]:
     a ranking asked on chosen pairs are none of them.
     """
     sets = sets_of_wordings(
-        raters, alike=lambda one: one.get("alike", ""), wording=itemgetter("wording"), answers=itemgetter("answers")
+        raters, alike=lambda rater: rater.get("alike", ""), wording=itemgetter("wording"), answers=itemgetter("answers")
     )
     return list(map(_over, sets))
 
 
 def _over(rows: Sequence[Found]) -> Found:
-    values = {name: [estimate_of(one, name)["value"] for one in rows] for name in OVER_WORDINGS}
+    values = {name: [estimate_of(row, name)["value"] for row in rows] for name in OVER_WORDINGS}
     return {
         "method": rows[0]["method"],
         "model": rows[0]["model"],
-        "raters": [one["rater"] for one in rows],
+        "raters": [row["rater"] for row in rows],
         **{name: spread_over_wordings(column) for name, column in values.items()},
         "rank_correlation": _correlation(values["commutativity"], values["human_agreement"]),
     }
 
 
-def estimate_of(one: Found, name: str) -> Found:
-    """Return an estimate of a rater's by its name; `transitivity_K` for K texts."""
+def estimate_of(rater: Found, name: str) -> Found:
+    """Return an estimate of a rater's by its name. `transitivity_K` for K texts."""
     stem, _, k = name.partition("transitivity_")
-    found: Found = one[name] if stem else one["transitivity"][k]
-    return found
+    estimate: Found = rater[name] if stem else rater["transitivity"][k]
+    return estimate
 
 
-def _correlation(one: list[float | None], other: list[float | None]) -> Found:
-    both = [(x, y) for x, y in zip(one, other, strict=True) if x is not None and y is not None]
+def _correlation(first: list[float | None], second: list[float | None]) -> Found:
+    both = [(x, y) for x, y in zip(first, second, strict=True) if x is not None and y is not None]
     value = spearman(*np.array(both, dtype=np.float64).T) if len(both) > 2 else np.nan
     if np.isnan(value):
         return {"n": len(both), "value": None, **FEW_OR_ALIKE.as_json()}
@@ -129,7 +129,7 @@ def all_asked(study: Study, *, question: int = 0) -> Iterator[Asked]:
 
 
 def read_asked(study: Study, judges: Sequence[Judge | None], *, question: int = 0) -> Iterator[Asked]:
-    """Read these judges, one after the other; None stands for people."""
+    """Read these judges, one after the other, or None stands for people."""
     pairs, votes, gold = read_text_pairs(study), read_votes(study, question=question), read_gold(study)
     target = majority_target(votes) | gold
     on_chosen = {run.judge_id for run in judges_of(study, question=question) if run.pair_filter.get("on_demand")}
@@ -137,18 +137,18 @@ def read_asked(study: Study, judges: Sequence[Judge | None], *, question: int = 
         if judge is None:
             yield named(None), people_presentations(pairs, votes, gold)
         else:
-            about = named(settings_of(judge), on_chosen=judge.pk in on_chosen)
-            yield about, read_judge(pairs, study, judge, target, question=question)
+            description = named(settings_of(judge), on_chosen=judge.pk in on_chosen)
+            yield description, read_judge(pairs, study, judge, target, question=question)
 
 
-def audit_study(study: Study, judges: Sequence[Judge | None], *, question: int = 0, most: int = 0) -> Found:
-    """Audit these judges; None stands for people.
+def audit_study(study: Study, judges: Sequence[Judge | None], *, question: int = 0, limit: int = 0) -> Found:
+    """Audit these judges, or None stands for people.
 
     most : how many contradictions of each kind are listed with their texts
     """
     raters = [
-        audit_of(asked, partial(opened, study, judge, asked[1], question=question), most=most)
-        for judge, asked in zip(judges, read_asked(study, judges, question=question), strict=True)
+        audit_of(requested, partial(opened, study, judge, requested[1], question=question), limit=limit)
+        for judge, requested in zip(judges, read_asked(study, judges, question=question), strict=True)
     ]
     return audits(study.slug, raters)
 
@@ -170,17 +170,17 @@ def presentations_of(study: Study, rater: str, *, question: int = 0) -> tuple[Ju
 def instance_rows(study: Study, judges: Sequence[Judge | None], *, question: int = 0) -> Iterator[Found]:
     """Yield each measure of these judges (None: people) on each instance by itself: values alone, intervals are over instances."""
     ids = dict(Instance.objects.filter(study=study).values_list("pk", "instance_id"))
-    for rater, asked in read_asked(study, judges, question=question):
-        for place, name, found in by_instance(asked):
-            about = {
-                "instance_id": ids[int(asked.instances[place])],
-                "dataset": asked.datasets[int(asked.dataset[place])],
+    for rater, presentations in read_asked(study, judges, question=question):
+        for index, name, row in by_instance(presentations):
+            description = {
+                "instance_id": ids[int(presentations.instances[index])],
+                "dataset": presentations.datasets[int(presentations.dataset[index])],
             }
-            yield {"rater": rater["rater"], **about, "measure": name, **found}
+            yield {"rater": rater["rater"], **description, "measure": name, **row}
 
 
 def kept_audit(study: Study, *, question: int = 0) -> Found:
-    """Return the audit of people, where they voted, and of all judges, with the spread over wordings; it may be kept."""
+    """Return the audit of people, where they voted, and of all judges, with the spread over wordings. It may be kept."""
     return _kept.get(
         (study.key, question),
         version_of(study),

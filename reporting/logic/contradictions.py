@@ -16,23 +16,29 @@ Answer = dict[str, Any]
 
 
 def opened(
-    study: Study, judge: Judge | None, asked: Presentations, kind: str, rows: Sequence[list[int]], *, question: int = 0
+    study: Study,
+    judge: Judge | None,
+    presentations: Presentations,
+    kind: str,
+    rows: Sequence[list[int]],
+    *,
+    question: int = 0,
 ) -> list[dict[str, Any]]:
     """Return contradictions of a kind with all that was shown and said.
 
     judge : whose rationales are shown; None for people, who give none here
     rows  : items of each, as of `audit.found_in`
     """
-    texts = _texts(asked, {item for row in rows for item in row})
+    texts = _texts(presentations, {item for row in rows for item in row})
     steps = [_steps(kind, row) for row in rows]
-    said = _answers(study, judge, asked, {step for row in steps for step in row}, question)
+    answers = _answers(study, judge, presentations, {step for row in steps for step in row}, question)
     return [
         {
             "instance_id": texts[row[0]]["instance_id"],
             "texts": [{key: texts[item][key] for key in ("system", "index", "text")} for item in row],
-            "answers": [said[step] for step in _given(kind, shown, said)],
+            "answers": [answers[step] for step in _given(kind, entry, answers)],
         }
-        for row, shown in zip(rows, steps, strict=True)
+        for row, entry in zip(rows, steps, strict=True)
     ]
 
 
@@ -43,14 +49,14 @@ def _steps(kind: str, items: list[int]) -> list[tuple[int, int]]:
     return [(min(pair), max(pair)) for pair in pairwise([*items, items[0]])]
 
 
-def _given(kind: str, shown: list[tuple[int, int]], said: dict[tuple[int, int], Answer]) -> list[tuple[int, int]]:
-    """Return the presentations that have an answer; a cycle's may have it in the other order only."""
-    wanted = [step if step in said or kind == "order_effects" else step[::-1] for step in shown]
-    return [step for step in wanted if step in said]
+def _given(kind: str, steps: list[tuple[int, int]], answers: dict[tuple[int, int], Answer]) -> list[tuple[int, int]]:
+    """Return the presentations that have an answer. A cycle's may have it in the other order only."""
+    steps_given = [step if step in answers or kind == "order_effects" else step[::-1] for step in steps]
+    return [step for step in steps_given if step in answers]
 
 
-def _texts(asked: Presentations, items: Iterable[int]) -> dict[int, dict[str, Any]]:
-    by_key = {int(asked.generation[item]): item for item in items}
+def _texts(presentations: Presentations, items: Iterable[int]) -> dict[int, dict[str, Any]]:
+    by_key = {int(presentations.generation[item]): item for item in items}
     columns = ("pk", "instance__instance_id", "system__name", "index", "text")
     return {
         by_key[pk]: {"instance_id": instance, "system": system, "index": index, "text": text}
@@ -59,7 +65,7 @@ def _texts(asked: Presentations, items: Iterable[int]) -> dict[int, dict[str, An
 
 
 def _answers(
-    study: Study, judge: Judge | None, asked: Presentations, steps: set[tuple[int, int]], question: int
+    study: Study, judge: Judge | None, presentations: Presentations, steps: set[tuple[int, int]], question: int
 ) -> dict[tuple[int, int], Answer]:
     """Return the latest first answer of the judge to each presentation: what was shown first, what was preferred and the rationale.
 
@@ -67,7 +73,7 @@ def _answers(
     """
     if judge is None or not steps:
         return {}
-    items = {int(asked.generation[item]): item for step in steps for item in step}
+    items = {int(presentations.generation[item]): item for step in steps for item in step}
     stored = (
         Judgment.objects.for_question(question)
         .filter(Q(pair__generation_a__in=items) & Q(pair__generation_b__in=items))
@@ -84,22 +90,22 @@ def _answers(
 
 def _of_jury(study: Study, jury: Judge, items: Iterable[int], question: int) -> list[tuple[Any, ...]]:
     """Return a jury's verdicts on pairs of these texts, as if A were first."""
-    said = verdicts_by_pair(study, jury, question=question)
+    verdicts = verdicts_by_pair(study, jury, question=question)
     pairs = Pair.objects.filter(generation_a__in=items, generation_b__in=items).order_by()
     names = ("generation_a_id", "generation_b_id", "generation_a__system__name", "generation_b__system__name")
     rows = pairs.values_list("pk", *names)
-    return [(*row, Judgment.Order.AB, said[pk], "") for pk, *row in rows if pk in said]
+    return [(*row, Judgment.Order.AB, verdicts[pk], "") for pk, *row in rows if pk in verdicts]
 
 
 def _by_presentation(stored: Iterable[tuple[Any, ...]], items: dict[int, int]) -> dict[tuple[int, int], Answer]:
-    found: dict[tuple[int, int], Answer] = {}
+    result: dict[tuple[int, int], Answer] = {}
     for a, b, system_a, system_b, order, verdict, rationale in stored:
         a_first = order == Judgment.Order.AB
         step = (items[a], items[b]) if a_first else (items[b], items[a])
-        found[step] = {
+        result[step] = {
             "shown_first": system_a if a_first else system_b,
             "preferred": {-1: system_a, 1: system_b}.get(verdict),
             "is_tie": verdict == 0,
             "rationale": rationale,
         }
-    return found
+    return result

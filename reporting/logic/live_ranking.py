@@ -24,7 +24,7 @@ AT_ONCE = 64  # sorts: enough to keep calls in flight, and few enough that a bud
 
 @dataclass
 class RankingProgress:
-    """How far the rankings came.
+    """The progress of rankings.
 
     sorts, finished : one for each set of texts, order and method
     without_verdict : sorts that a comparison without a verdict ended
@@ -47,7 +47,7 @@ class RankingProgress:
 
 @dataclass(frozen=True)
 class AskedRanking:
-    """Rankings with what was asked for them, as a document; how far they came, and the run that was asked."""
+    """Rankings with what was asked for them, as a document. How far they came, and the run that was asked."""
 
     found: dict[str, Any]
     asking: RankingProgress
@@ -56,7 +56,7 @@ class AskedRanking:
 
 def rank_by_asking(
     study: Study,
-    wanted: TextRanking,
+    ranking: TextRanking,
     *,
     stop: StopFlag,
     in_flight: int | None = None,
@@ -64,25 +64,25 @@ def rank_by_asking(
     limit: int | None = None,
     on_step: Callable[[RankingProgress], object] = lambda _: None,
 ) -> AskedRanking:
-    """Rank each instance's texts by a judge's answers, and ask it for those that are not stored; further arguments of `ask_rankings`.
+    """Rank each instance's texts by a judge's answers, and ask it for those that are not stored. Further arguments of `ask_rankings`.
 
     Raises: as `start_on_demand`; RunBusy; UnknownJudge; UnknownName; AnnotationError where there are no texts to rank
     """
-    question = find_question(study, wanted.question).number
-    judge = judge_to_ask(study, wanted.judge, question)
-    sets, pairs = sets_to_rank(study, judge, dataset=wanted.dataset, sample=wanted.sample)
+    question = find_question(study, ranking.question).number
+    judge = judge_to_ask(study, ranking.judge, question)
+    sets, pairs = sets_to_rank(study, judge, dataset=ranking.dataset, sample=ranking.sample)
     answers = answers_of(study, judge, question, turnable=False)
     with asking_alone(study=study, judge=judge, question=question, in_flight=in_flight, max_cost=max_cost) as run:
-        asking = ask_rankings(run, sets, pairs, answers.known, **wanted.how, stop=stop, limit=limit, on_step=on_step)
-    found = {**ranked(study, judge, sets, answers, **wanted.how), "run": _asked(run, asking)}
-    return AskedRanking(found, asking, run)
+        asking = ask_rankings(run, sets, pairs, answers.known, **ranking.how, stop=stop, limit=limit, on_step=on_step)
+    ranking_found = {**ranked(study, judge, sets, answers, **ranking.how), "run": _asked(run, asking)}
+    return AskedRanking(ranking_found, asking, run)
 
 
 def ask_rankings(
     run: JudgeRun,
     sets: Sequence[TextSet],
     pairs: Pairs,
-    known: Known,
+    probabilities: Known,
     *,
     methods: Sequence[str],
     seeds: int,
@@ -92,64 +92,70 @@ def ask_rankings(
     make_client: MakeClient = retrying_client,
     on_step: Callable[[RankingProgress], object] = lambda _: None,
 ) -> RankingProgress:
-    """Sort all sets by each method and from each order, and ask the run's judge what is not known; `known` gets the answers.
+    """Sort all sets by each method and from each order, and ask the run's judge what is not known. `known` gets the answers.
 
     Ends with the run's cap, or with `limit` presentations of this time: sorts that are not finished then have no ranking, and a
     further call resumes them with the stored answers.
     """
     every = product(methods, sets, range(seeds))
-    waiting = (Sort(name, drawn_order(one, seed), calibrate=calibrate) for name, one, seed in every)
-    found = RankingProgress(len(methods) * len(sets) * seeds)
+    waiting = (Sort(name, drawn_order(item, seed), calibrate=calibrate) for name, item, seed in every)
+    progress = RankingProgress(len(methods) * len(sets) * seeds)
     silent: set[OrderedPair] = set()
 
     def is_waiting(sort: Sort) -> bool:
-        return _advance(sort, known, silent, found)
+        return _advance(sort, probabilities, silent, progress)
 
     active: list[Sort] = []
     while True:
         active = list(filter(is_waiting, active))
         active += islice(filter(is_waiting, waiting), AT_ONCE - len(active))
-        wanted = {shown for sort in active for shown in sort.wanted() if shown not in known}
-        if not wanted:
-            return found
-        asked = {shown: place for shown in wanted if (place := presentation_of(shown, pairs)) is not None}
-        silent.update(wanted - asked.keys())
-        left = None if limit is None else limit - found.asked
-        answers, ended = ask_missing(run, set(asked.values()), stop=stop, limit=left, make_client=make_client)
+        pairs_wanted = {displayed for sort in active for displayed in sort.wanted() if displayed not in probabilities}
+        if not pairs_wanted:
+            return progress
+        requested = {
+            displayed: presented
+            for displayed in pairs_wanted
+            if (presented := presentation_of(displayed, pairs)) is not None
+        }
+        silent.update(pairs_wanted - requested.keys())
+        remaining = None if limit is None else limit - progress.asked
+        answers, ended = ask_missing(run, set(requested.values()), stop=stop, limit=remaining, make_client=make_client)
         if ended:
-            found.ended = ended
-            found.asked += ended.progress.ended.total()
-            found.calls += ended.progress.calls
-        given = {shown: answers[place] for shown, place in asked.items() if place in answers}
-        silent.update(shown for shown, one in given.items() if one.verdict is None)
-        known.update({shown: _probability(one) for shown, one in given.items() if one.verdict is not None})
-        on_step(found)
-        if found.ended is not None and found.ended.status != JudgeRun.Status.DONE:
+            progress.ended = ended
+            progress.asked += ended.progress.ended.total()
+            progress.calls += ended.progress.calls
+        answers_given = {displayed: answers[index] for displayed, index in requested.items() if index in answers}
+        silent.update(displayed for displayed, item in answers_given.items() if item.verdict is None)
+        probabilities.update(
+            {displayed: _probability(item) for displayed, item in answers_given.items() if item.verdict is not None}
+        )
+        on_step(progress)
+        if progress.ended is not None and progress.ended.status != JudgeRun.Status.DONE:
             for sort in chain(active, waiting):  # those whose answers are all there
                 is_waiting(sort)
-            return found
+            return progress
 
 
-def _advance(sort: Sort, known: Known, silent: set[OrderedPair], found: RankingProgress) -> bool:
-    """Advance a sort as far as the answers go, and count it where it ends; returns whether it waits for answers.
+def _advance(sort: Sort, probabilities: Known, silent: set[OrderedPair], progress: RankingProgress) -> bool:
+    """Advance a sort as far as the answers go, and count it where it ends. Return whether it waits for answers.
 
     silent : presentations without a verdict, or that no pair has
     """
-    while sort.ranking is None and all(shown in known for shown in sort.wanted()):
-        sort.proceed(known)
+    while sort.ranking is None and all(displayed in probabilities for displayed in sort.wanted()):
+        sort.proceed(probabilities)
     if sort.ranking is not None:
-        found.finished += 1
+        progress.finished += 1
         return False
     if not silent.isdisjoint(sort.wanted()):
-        found.without_verdict += 1
+        progress.without_verdict += 1
         return False
     return True
 
 
-def _probability(one: Judgment) -> float:
+def _probability(judgment: Judgment) -> float:
     """Return the probability that the text shown first is better."""
-    b = (1 + (one.verdict or 0)) / 2 if one.p_b is None else one.p_b
-    return 1 - b if one.order == Judgment.Order.AB else b
+    b = (1 + (judgment.verdict or 0)) / 2 if judgment.p_b is None else judgment.p_b
+    return 1 - b if judgment.order == Judgment.Order.AB else b
 
 
 def _asked(run: JudgeRun, asking: RankingProgress) -> dict[str, Any]:

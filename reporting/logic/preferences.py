@@ -23,7 +23,7 @@ JUDGE = "judge:"
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """Whose ratings are used, and of what.
+    """The raters, question and texts of preferences.
 
     raters  : "people", and names of judges as "judge:NAME"
     dataset : only this data set; all when empty
@@ -83,85 +83,85 @@ class Preferences:
 
     @property
     def decided(self) -> BoolArray:
-        """Whether a verdict is no tie: (n,)."""
+        """True if a verdict is no tie: (n,)."""
         decided: BoolArray = self.verdict != 0
         return decided
 
 
-def read_preferences(study: Study, chosen: Chosen) -> Preferences:
+def read_preferences(study: Study, choice: Chosen) -> Preferences:
     """Read the chosen raters' verdicts: people's counted votes, one a person and pair, and judges' presentations.
 
     A judge that was asked in both orders gives two verdicts on a pair.
 
     Raises: UnknownName for a rater or a data set that the study does not have.
     """
-    runs = _runs(study, chosen)
-    selections = select_each(study, _configurations(study, chosen))
-    on_each = zip(*_rated(study, selections, runs, chosen), strict=True)
-    raters = (*(f"{JUDGE}{run.judge.name}" for run in runs), *([PEOPLE] if PEOPLE in chosen.raters else []))
+    runs = _runs(study, choice)
+    selections = select_each(study, _configurations(study, choice))
+    on_each = zip(*_rated(study, selections, runs, choice), strict=True)
+    raters = (*(f"{JUDGE}{run.judge.name}" for run in runs), *([PEOPLE] if PEOPLE in choice.raters else []))
     columns = [
         _columns(rated, texts, rater)
         for texts, of_raters in zip(_texts(study, selections), on_each, strict=True)
         for rater, rated in enumerate(of_raters)
     ]
     rows = np.concatenate([np.zeros((0, 6)), *columns])
-    known = ~np.isnan(rows[:, 2])
-    items = read_texts(study).items(rows[known, :2].astype(np.int64))
+    is_known = ~np.isnan(rows[:, 2])
+    items = read_texts(study).items(rows[is_known, :2].astype(np.int64))
     return Preferences(
         generation=items.generation,
         instance=items.instance,
         instances=items.instances,
         first=items.shown[:, 0],
         second=items.shown[:, 1],
-        verdict=rows[known, 2],
-        missing=int((~known).sum()),
-        sided=rows[known, 3] > 0,
-        strength=rows[known, 4],
-        rater=rows[known, 5].astype(np.int64),
+        verdict=rows[is_known, 2],
+        missing=int((~is_known).sum()),
+        sided=rows[is_known, 3] > 0,
+        strength=rows[is_known, 4],
+        rater=rows[is_known, 5].astype(np.int64),
         raters=raters,
     )
 
 
-def _runs(study: Study, chosen: Chosen) -> list[JudgeRun]:
+def _runs(study: Study, choice: Chosen) -> list[JudgeRun]:
     """Find a run of each chosen judge."""
-    runs = {f"{JUDGE}{run.judge.name}": run for run in judges_of(study, question=chosen.question)}
-    if strangers := [name for name in chosen.raters if name != PEOPLE and name not in runs]:
-        known = ", ".join([PEOPLE, *runs])
-        raise UnknownName(f"study {study.slug} has no ratings by {', '.join(strangers)}; it has those of {known}")
-    return [runs[name] for name in dict.fromkeys(chosen.raters) if name != PEOPLE]
+    runs = {f"{JUDGE}{run.judge.name}": run for run in judges_of(study, question=choice.question)}
+    if strangers := [name for name in choice.raters if name != PEOPLE and name not in runs]:
+        names = ", ".join([PEOPLE, *runs])
+        raise UnknownName(f"study {study.slug} has no ratings by {', '.join(strangers)}; it has those of {names}")
+    return [runs[name] for name in dict.fromkeys(choice.raters) if name != PEOPLE]
 
 
-def _configurations(study: Study, chosen: Chosen) -> list[Configuration]:
-    known = configurations(study, checks=False)
-    found = [one for one in known if chosen.dataset in ("", one.dataset)]
-    if chosen.dataset and not found:
-        listed = ", ".join(dict.fromkeys(one.dataset for one in known)) or "none"
-        raise UnknownName(f"study {study.slug} has no data set {chosen.dataset}; it has {listed}")
-    return [one for one in found if {*chosen.systems} <= {one.system_a.name, one.system_b.name}]
+def _configurations(study: Study, choice: Chosen) -> list[Configuration]:
+    existing = configurations(study, checks=False)
+    results = [item for item in existing if choice.dataset in ("", item.dataset)]
+    if choice.dataset and not results:
+        listed = ", ".join(dict.fromkeys(item.dataset for item in existing)) or "none"
+        raise UnknownName(f"study {study.slug} has no data set {choice.dataset}; it has {listed}")
+    return [item for item in results if {*choice.systems} <= {item.system_a.name, item.system_b.name}]
 
 
 def _rated(
-    study: Study, selections: Sequence[Selection], runs: Sequence[JudgeRun], chosen: Chosen
+    study: Study, selections: Sequence[Selection], runs: Sequence[JudgeRun], choice: Chosen
 ) -> list[list[RatedPairs]]:
     """Return each rater's verdicts on each selection."""
-    judged = judgments_on_each(study, selections, [run.judge for run in runs], question=chosen.question)
-    found = [[one.shown for one in on_each] for on_each in judged]
-    if PEOPLE in chosen.raters:
-        people = human_answers_on_each(study, selections, stage=chosen.stage, question=chosen.question)
-        found.append([drop_repeats(one.rated)[0] for one in people])
-    return found
+    judged = judgments_on_each(study, selections, [run.judge for run in runs], question=choice.question)
+    results = [[item.shown for item in on_each] for on_each in judged]
+    if PEOPLE in choice.raters:
+        people = human_answers_on_each(study, selections, stage=choice.stage, question=choice.question)
+        results.append([drop_repeats(person.rated)[0] for person in people])
+    return results
 
 
 def _texts(study: Study, selections: Sequence[Selection]) -> list[dict[tuple[int, int], tuple[int, int]]]:
     """Return the two generations of each selection's pairs, by the code of their instance there and their index."""
-    at = {pk: (of, code) for of, one in enumerate(selections) for code, pk in enumerate(one.matchup_ids)}
-    found: list[dict[tuple[int, int], tuple[int, int]]] = [{} for _ in selections]
+    at = {pk: (of, code) for of, selection in enumerate(selections) for code, pk in enumerate(selection.matchup_ids)}
+    results: list[dict[tuple[int, int], tuple[int, int]]] = [{} for _ in selections]
     pairs = Pair.objects.filter(matchup__instance__study=study).order_by()
     for matchup, index, a, b in pairs.values_list("matchup_id", "index", "generation_a_id", "generation_b_id"):
         if matchup in at:
             of, code = at[matchup]
-            found[of][code, index] = (a, b)
-    return found
+            results[of][code, index] = (a, b)
+    return results
 
 
 def _columns(rated: RatedPairs, texts: dict[tuple[int, int], tuple[int, int]], rater: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Every answer of a judge, or of people, with its order, repeat and negation, as arrays."""
+"""Answers of a judge or of people with order, repeat and negation, as arrays."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -72,14 +72,14 @@ class Texts:
     generation: IntArray
     instance: IntArray
 
-    def items(self, shown: IntArray) -> Items:
-        """Number the texts that were shown; shown : (n, 2) primary keys."""
-        kept = np.isin(self.generation, shown)
-        generation = self.generation[kept]
-        instances, first, code = np.unique(self.instance[kept], return_index=True, return_inverse=True)
+    def items(self, values: IntArray) -> Items:
+        """Number the texts that were shown. Shown : (n, 2) primary keys."""
+        is_kept = np.isin(self.generation, values)
+        generation = self.generation[is_kept]
+        instances, first, code = np.unique(self.instance[is_kept], return_index=True, return_inverse=True)
         by_place = np.argsort(first)
         order = np.argsort(generation)
-        items = order[np.searchsorted(generation, shown, sorter=order)].reshape(-1, 2)
+        items = order[np.searchsorted(generation, values, sorter=order)].reshape(-1, 2)
         return Items(generation, np.argsort(by_place)[code], instances[by_place], items)
 
 
@@ -107,24 +107,24 @@ def judge_presentations(pairs: TextPairs, answers: FloatArray, target: Target, *
     pair, a_first, repeat, negated, verdict, p_b = answers.T
     row, turned = places(pairs.pair, pair), a_first == 0
     a, b = pairs.a[row], pairs.b[row]
-    shown = [np.where(turned, b, a), np.where(turned, a, b)]
-    said = [np.where(turned, -verdict, verdict), np.where(turned, p_b, 1 - p_b)]
+    sides = [np.where(turned, b, a), np.where(turned, a, b)]
+    verdicts = [np.where(turned, -verdict, verdict), np.where(turned, p_b, 1 - p_b)]
     return _presentations(
-        pairs, np.column_stack([*shown, repeat, negated, *said]), target, pooled=False, ordered=ordered
+        pairs, np.column_stack([*sides, repeat, negated, *verdicts]), target, pooled=False, ordered=ordered
     )
 
 
 def people_presentations(pairs: TextPairs, votes: FloatArray, gold: Target) -> Presentations:
-    """Arrange people's votes; those on two texts in one order count as repeats of one question.
+    """Arrange people's votes. Those on two texts in one order count as repeats of one question.
 
     votes : (n, 4) as of `as_shown`
     """
-    shown = votes[:, :2].astype(np.int64)
-    order = np.lexsort((shown[:, 1], shown[:, 0]))
-    starts = np.flatnonzero(np.any(np.diff(shown[order], axis=0, prepend=-1) != 0, axis=1))
-    repeat = np.zeros(len(shown), dtype=np.int64)
-    repeat[order] = np.arange(len(shown)) - np.repeat(starts, np.diff([*starts.tolist(), len(shown)]))
-    rows = np.column_stack([shown, repeat, np.zeros(len(shown)), votes[:, 2], np.full(len(shown), np.nan)])
+    sides = votes[:, :2].astype(np.int64)
+    order = np.lexsort((sides[:, 1], sides[:, 0]))
+    starts = np.flatnonzero(np.any(np.diff(sides[order], axis=0, prepend=-1) != 0, axis=1))
+    repeat = np.zeros(len(sides), dtype=np.int64)
+    repeat[order] = np.arange(len(sides)) - np.repeat(starts, np.diff([*starts.tolist(), len(sides)]))
+    rows = np.column_stack([sides, repeat, np.zeros(len(sides)), votes[:, 2], np.full(len(sides), np.nan)])
     return _presentations(pairs, rows, gold, pooled=True, sided=votes[:, 3] > 0)
 
 
@@ -137,9 +137,9 @@ def _presentations(
     sided: BoolArray | None = None,
     ordered: bool = True,
 ) -> Presentations:
-    """Build the arrays from (n, 6) rows of two texts, repeat, negated, verdict and probability."""
-    shown = rows[:, :2].astype(np.int64)
-    items = pairs.texts.items(shown)
+    """Build the arrays from (n, 6) rows: two texts, repeat, negated, verdict, probability."""
+    sides = rows[:, :2].astype(np.int64)
+    items = pairs.texts.items(sides)
     codes: dict[str, int] = {}
     dataset = [codes.setdefault(pairs.dataset[pk], len(codes)) for pk in items.instances.tolist()]
     return Presentations(
@@ -154,7 +154,7 @@ def _presentations(
         negated=rows[:, 3].astype(bool),
         verdict=rows[:, 4] + 0.0,
         probability=rows[:, 5],
-        target=np.array([target.get((one, other), np.nan) for one, other in shown.tolist()], dtype=np.float64),
+        target=np.array([target.get((item, second), np.nan) for item, second in sides.tolist()], dtype=np.float64),
         pooled=pooled,
         sided=np.ones(len(rows), dtype=bool) if sided is None else sided,
         ordered=ordered,
@@ -162,18 +162,18 @@ def _presentations(
 
 
 def as_shown(rated: RatedPairs, texts: Mapping[tuple[int, int], tuple[int, int]]) -> FloatArray:
-    """(n, 4) of the text shown first, the other one, the verdict by place, and whether it is known which was first.
+    """(n, 4) first text, second text, verdict by place, and 1 where the order is known.
 
     Without a verdict it is NaN; where it is not known which was first, A comes first.
 
     texts : those of A and B, by the code of the pair's instance and its index
     """
     units = zip(rated.outcomes.instance.tolist(), rated.outcomes.pair.tolist(), strict=True)
-    shown = np.array([texts[unit] for unit in units], dtype=np.float64).reshape(-1, 2)
+    texts_shown = np.array([texts[unit] for unit in units], dtype=np.float64).reshape(-1, 2)
     turned = rated.first_is_a == 0
-    shown[turned] = shown[turned][:, ::-1]
+    texts_shown[turned] = texts_shown[turned][:, ::-1]
     verdict = np.where(turned, -rated.outcomes.verdict, rated.outcomes.verdict) + 0.0
-    return np.column_stack([shown, verdict, ~np.isnan(rated.first_is_a)])
+    return np.column_stack([texts_shown, verdict, ~np.isnan(rated.first_is_a)])
 
 
 def gold_target(rows: Iterable[tuple[int, int, dict[str, Any] | None, str, str]]) -> Target:
@@ -181,20 +181,20 @@ def gold_target(rows: Iterable[tuple[int, int, dict[str, Any] | None, str, str]]
 
     rows : the texts of A and B, the instance's gold, the names of the systems
     """
-    found: Target = {}
-    for one, other, gold, a, b in rows:
+    targets: Target = {}
+    for first, second, gold, a, b in rows:
         if (verdict := gold_verdict(gold, a, b)) is not None:
-            found |= {(one, other): float(verdict), (other, one): -float(verdict)}
-    return found
+            targets |= {(first, second): float(verdict), (second, first): -float(verdict)}
+    return targets
 
 
 def majority_target(votes: FloatArray) -> Target:
-    """Return the majority of the votes on each two texts, in both orders; an even split is a tie.
+    """Return the majority of the votes on each two texts, in both orders. An even split is a tie.
 
     votes : as of `people_presentations`
     """
     balance: Target = {}
-    for one, other, verdict in zip(*votes[:, :2].astype(np.int64).T.tolist(), votes[:, 2].tolist(), strict=True):
-        for key, value in (((one, other), verdict), ((other, one), -verdict)):
+    for first, vote, verdict in zip(*votes[:, :2].astype(np.int64).T.tolist(), votes[:, 2].tolist(), strict=True):
+        for key, value in (((first, vote), verdict), ((vote, first), -verdict)):
             balance[key] = balance.get(key, 0.0) + value
     return {key: float(np.sign(value)) for key, value in balance.items()}

@@ -53,7 +53,7 @@ Known = dict[OrderedPair, float]  # probability that the first is better
 
 @dataclass(frozen=True, eq=False)
 class RankingAnswers:
-    """What rankings are made of.
+    """The input of rankings.
 
     known     : by the texts shown first and second, the probability that the first is better
     turnable  : whether an answer in the other order serves where an order was not asked
@@ -84,26 +84,31 @@ class Sort:
 
     def wanted(self) -> list[OrderedPair]:
         """Return the presentations that the next step needs, by the texts shown first and second."""
-        return [shown for pair in self._pairs for shown in ((pair, pair[::-1]) if self.calibrate else (pair,))]
+        return [displayed for pair in self._pairs for displayed in ((pair, pair[::-1]) if self.calibrate else (pair,))]
 
-    def proceed(self, known: Known) -> None:
+    def proceed(self, probabilities_known: Known) -> None:
         """Advance by the answers to all that is `wanted`."""
-        means = [(known[pair] + 1 - known[pair[::-1]]) / 2 if self.calibrate else known[pair] for pair in self._pairs]
+        means = [
+            (probabilities_known[pair] + 1 - probabilities_known[pair[::-1]]) / 2
+            if self.calibrate
+            else probabilities_known[pair]
+            for pair in self._pairs
+        ]
         self.used |= {frozenset(pair) for pair in self._pairs}
         self._proceed(means)
 
     def _proceed(self, answers: list[float] | None) -> None:
         try:
-            places = next(self._rounds) if answers is None else self._rounds.send(answers)
-            self._pairs = [(self.texts[i], self.texts[j]) for i, j in places]
+            order = next(self._rounds) if answers is None else self._rounds.send(answers)
+            self._pairs = [(self.texts[i], self.texts[j]) for i, j in order]
         except StopIteration as done:
-            self._pairs, self.ranking = [], [self.texts[place] for place in done.value]
+            self._pairs, self.ranking = [], [self.texts[index] for index in done.value]
 
 
-def drawn_order(one: TextSet, seed: int) -> list[int]:
-    """Return the order in which a set's texts come to the sort; the same on every server."""
-    digest = hashlib.sha256(one.name.encode("utf-8", "surrogatepass")).digest()
-    order: list[int] = np.random.default_rng((seed, int.from_bytes(digest[:8]))).permutation(one.texts).tolist()
+def drawn_order(text_set: TextSet, seed: int) -> list[int]:
+    """Return the order in which a set's texts come to the sort. The same on every server."""
+    digest = hashlib.sha256(text_set.name.encode("utf-8", "surrogatepass")).digest()
+    order: list[int] = np.random.default_rng((seed, int.from_bytes(digest[:8]))).permutation(text_set.texts).tolist()
     return order
 
 
@@ -117,11 +122,11 @@ def rank_sets(
     calibrate: bool = False,
 ) -> dict[str, Any]:
     """Rank each set of texts by each method, from `seeds` orders of the texts."""
-    found = {name: _by_method(name, sets, answers, settings, seeds, calibrate=calibrate) for name in methods}
+    by_method = {name: _by_method(name, sets, answers, settings, seeds, calibrate=calibrate) for name in methods}
     return {
         "calibrated": calibrate,
         "seeds": seeds,
-        "methods": [{"method": name, **one} for name, one in found.items()],
+        "methods": [{"method": name, **item} for name, item in by_method.items()],
     }
 
 
@@ -134,24 +139,24 @@ def _by_method(
     *,
     calibrate: bool,
 ) -> dict[str, Any]:
-    """Return comparisons used, correlations and mean ranks; sets that lack an answer are left out and counted."""
+    """Return comparisons used, correlations and mean ranks. Sets that lack an answer are left out and counted."""
     of_sorts: list[FloatArray] = []  # of each set, by seed: comparisons, Spearman's rho, Kendall's tau
     ranks: dict[str, list[int]] = {}
     of_row: list[int] = []
     everything = 0
-    for one in sets:
-        sorts = [_sorted(method, drawn_order(one, seed), answers, calibrate=calibrate) for seed in range(seeds)]
+    for rating_set in sets:
+        sorts = [_sorted(method, drawn_order(rating_set, seed), answers, calibrate=calibrate) for seed in range(seeds)]
         if any(sort.ranking is None for sort in sorts):
             continue
-        everything += len(one.texts) * (len(one.texts) - 1) // 2
+        everything += len(rating_set.texts) * (len(rating_set.texts) - 1) // 2
         of_sorts.append(_correlations(sorts, answers.reference))
-        of_row.append(one.instance)
+        of_row.append(rating_set.instance)
         for sort in sorts:
             for rank, text in enumerate(sort.ranking or [], start=1):
                 ranks.setdefault(answers.systems[text], []).append(rank)
     by_seed = np.array(of_sorts, dtype=np.float64).reshape(-1, seeds, 3)
     columns, of = by_seed.mean(axis=1), np.array(of_row, dtype=np.int64)
-    means = {system: float(np.mean(found)) for system, found in ranks.items()}
+    means = {system: float(np.mean(rank)) for system, rank in ranks.items()}
     missing = len(sets) - len(of_sorts)
     return {
         "instances": len(of_sorts),
@@ -171,18 +176,22 @@ def _sorted(method: str, texts: list[int], answers: RankingAnswers, *, calibrate
     """Sort as far as the answers go."""
     sort = Sort(method, texts, calibrate=calibrate)
     while sort.ranking is None:
-        known = {shown: p for shown in sort.wanted() if (p := _answer(shown, answers, calibrate=calibrate)) is not None}
-        if len(known) < len(set(sort.wanted())):
+        probabilities_known = {
+            displayed: p
+            for displayed in sort.wanted()
+            if (p := _answer(displayed, answers, calibrate=calibrate)) is not None
+        }
+        if len(probabilities_known) < len(set(sort.wanted())):
             break
-        sort.proceed(known)
+        sort.proceed(probabilities_known)
     return sort
 
 
-def _answer(shown: OrderedPair, answers: RankingAnswers, *, calibrate: bool) -> float | None:
-    found = answers.known.get(shown)
-    if found is None and answers.turnable and not calibrate and shown[::-1] in answers.known:
-        return 1 - answers.known[shown[::-1]]  # a judge that was asked in one order
-    return found
+def _answer(pair: OrderedPair, answers: RankingAnswers, *, calibrate: bool) -> float | None:
+    probability = answers.known.get(pair)
+    if probability is None and answers.turnable and not calibrate and pair[::-1] in answers.known:
+        return 1 - answers.known[pair[::-1]]  # a judge that was asked in one order
+    return probability
 
 
 def _correlations(sorts: Sequence[Sort], reference: Mapping[int, float]) -> FloatArray:
@@ -190,55 +199,67 @@ def _correlations(sorts: Sequence[Sort], reference: Mapping[int, float]) -> Floa
     values = []
     for sort in sorts:
         ranking = sort.ranking or []
-        places, target = -np.arange(len(ranking)), np.array([reference.get(text, np.nan) for text in ranking])
-        values.append((len(sort.used), spearman(places, target), kendall(places, target)))
+        ranks, target = -np.arange(len(ranking)), np.array([reference.get(text, np.nan) for text in ranking])
+        values.append((len(sort.used), spearman(ranks, target), kendall(ranks, target)))
     return np.array(values, dtype=np.float64)
 
 
 def _spread(values: FloatArray) -> list[float] | None:
-    """Return between which values the means over sets lie for the middle 95% of orders; None for a single order.
+    """Return between which values the means over sets lie for the middle 95% of orders, or None for a single order.
 
     values : shape (sets, seeds), NaN for a set without a correlation
     """
-    known = values[~np.isnan(values).any(axis=1)]
-    if not len(known) or values.shape[1] < 2:
+    complete = values[~np.isnan(values).any(axis=1)]
+    if not len(complete) or values.shape[1] < 2:
         return None
-    low, high = np.quantile(known.mean(axis=0), (0.025, 0.975))
+    low, high = np.quantile(complete.mean(axis=0), (0.025, 0.975))
     return [float(low), float(high)]
 
 
-def probabilities(asked: Presentations) -> Known:
-    """Return the mean over repeats of the probability that the first text is better; of a verdict alone 0, one half or 1."""
-    chosen = ~asked.negated & ~np.isnan(asked.verdict)
-    given = np.where(np.isnan(asked.probability), (1 - asked.verdict) / 2, asked.probability)[chosen]
-    shown = np.stack([asked.generation[asked.first[chosen]], asked.generation[asked.second[chosen]]], axis=1)
-    units, row = np.unique(shown, axis=0, return_inverse=True)
-    means = np.bincount(row.reshape(-1), weights=given, minlength=len(units)) / np.bincount(row.reshape(-1))
-    return {(one, other): mean for (one, other), mean in zip(units.tolist(), means.tolist(), strict=True)}
+def probabilities(presentations: Presentations) -> Known:
+    """Return the mean over repeats of the probability (0, ½ or 1 for a plain verdict) that the first text is better."""
+    is_selected = ~presentations.negated & ~np.isnan(presentations.verdict)
+    values = np.where(np.isnan(presentations.probability), (1 - presentations.verdict) / 2, presentations.probability)[
+        is_selected
+    ]
+    sides = np.stack(
+        [
+            presentations.generation[presentations.first[is_selected]],
+            presentations.generation[presentations.second[is_selected]],
+        ],
+        axis=1,
+    )
+    units, row = np.unique(sides, axis=0, return_inverse=True)
+    means = np.bincount(row.reshape(-1), weights=values, minlength=len(units)) / np.bincount(row.reshape(-1))
+    return {(item, second): mean for (item, second), mean in zip(units.tolist(), means.tolist(), strict=True)}
 
 
 def reference_scores(target: Target) -> dict[int, float]:
     """Return the win-loss rate of each text that gold or people compare with another."""
     points: dict[int, list[float]] = {}
-    for (one, _), verdict in target.items():  # each pair is there in both orders
-        points.setdefault(one, []).append(-verdict)
-    return {text: float(np.mean(found)) for text, found in points.items()}
+    for (first, _), verdict in target.items():  # each pair is there in both orders
+        points.setdefault(first, []).append(-verdict)
+    return {text: float(np.mean(point)) for text, point in points.items()}
 
 
 def _mean(values: FloatArray, of: IntArray, settings: IntervalSettings, missing: int) -> Estimate:
-    known = ~np.isnan(values)
-    rows = np.stack([values[known], np.ones(int(known.sum()))], axis=1)
+    is_known = ~np.isnan(values)
+    rows = np.stack([values[is_known], np.ones(int(is_known.sum()))], axis=1)
     why = NO_REFERENCE if len(values) or not missing else NOT_ASKED
-    basis = Basis(len(rows), "instances", TIE_RULE, int((~known).sum()), why)
-    return mean_estimate(rows, of[known], basis, settings, floor=-1.0)
+    basis = Basis(len(rows), "instances", TIE_RULE, int((~is_known).sum()), why)
+    return mean_estimate(rows, of[is_known], basis, settings, floor=-1.0)
 
 
-def ranking_chart(found: dict[str, Any], theme: str = "light") -> Spec:
+def ranking_chart(ranking: dict[str, Any], theme: str = "light") -> Spec:
     """Draw each method's rank correlation against the share of all comparisons that it used."""
     rows = [
-        {"method": one["method"], "used": one["comparisons"] / one["of_all"], **with_ends("rho", one["spearman"])}
-        for one in found["methods"]
-        if one["of_all"] and one["spearman"]["value"] is not None
+        {
+            "method": method["method"],
+            "used": method["comparisons"] / method["of_all"],
+            **with_ends("rho", method["spearman"]),
+        }
+        for method in ranking["methods"]
+        if method["of_all"] and method["spearman"]["value"] is not None
     ]
     title = "Rank correlation and comparisons used"
     if not rows:
@@ -247,33 +268,33 @@ def ranking_chart(found: dict[str, Any], theme: str = "light") -> Spec:
     y = quantity("rho", "Spearman’s ρ", scale={"zero": False})
     series = series_encoding("method", "Method", [row["method"] for row in rows], THEMES[theme])
     body = {"width": 420, "height": 260, "layer": interval_and_point(x, y, series, size=80, opacity=1)}
-    caption = f"means over instances and {found['seeds']} orders, with 95% intervals over instances"
+    caption = f"means over instances and {ranking['seeds']} orders, with 95% intervals over instances"
     return build_spec({"data": {"values": rows}, **body}, [title], [caption], theme)
 
 
-def as_text(found: dict[str, Any]) -> str:
+def as_text(ranking: dict[str, Any]) -> str:
     """Return each method's comparisons, correlations and mean ranks."""
-    orders = "1 order" if found["seeds"] == 1 else f"{found['seeds']} orders"
-    lines = [printable(f"{found['study']}, {found['rater']}: {orders} of the texts")]
-    if asked := found.get("run"):
-        cost = asked["cost"] and f", cost so far {money(Decimal(asked['cost']), asked['currency'])}"
+    orders = "1 order" if ranking["seeds"] == 1 else f"{ranking['seeds']} orders"
+    lines = [printable(f"{ranking['study']}, {ranking['rater']}: {orders} of the texts")]
+    if run := ranking.get("run"):
+        cost = run["cost"] and f", cost so far {money(Decimal(run['cost']), run['currency'])}"
         lines.append(
-            f"asked judge {asked['judge']}: {asked['finished']} of {asked['rankings']} rankings finished, "
-            f"{count(asked['asked'], 'presentations')}, {count(asked['calls'], 'calls')}{cost or ''}"
+            f"asked judge {run['judge']}: {run['finished']} of {run['rankings']} rankings finished, "
+            f"{count(run['asked'], 'presentations')}, {count(run['calls'], 'calls')}{cost or ''}"
         )
-        if asked["without_verdict"]:
-            lines.append(f"{asked['without_verdict']} lack a verdict on a comparison")
-        if asked["unfinished"]:
-            lines.append(f"{asked['unfinished']} are not finished: {printable(asked['message'])}")
-    for one in found["methods"]:
-        share = f" ({one['comparisons'] / one['of_all']:.0%} of all)" if one["of_all"] else ""
-        left_out = f"; {one['left_out']} left out: {one['why']}" if one["left_out"] else ""
+        if run["without_verdict"]:
+            lines.append(f"{run['without_verdict']} lack a verdict on a comparison")
+        if run["unfinished"]:
+            lines.append(f"{run['unfinished']} are not finished: {printable(run['message'])}")
+    for method in ranking["methods"]:
+        share = f" ({method['comparisons'] / method['of_all']:.0%} of all)" if method["of_all"] else ""
+        left_out = f"; {method['left_out']} left out: {method['why']}" if method["left_out"] else ""
         lines += [
-            f"{one['method']}: {count(one['instances'], 'instances')}, {one['comparisons']:.1f} comparisons{share}{left_out}",
+            f"{method['method']}: {count(method['instances'], 'instances')}, {method['comparisons']:.1f} comparisons{share}{left_out}",
             "  beside gold, or people's majority where a pair has none:",
-            f"  Spearman's rho  {estimate_text(one['spearman'])}{_orders_text(one['spearman_by_order'])}",
-            f"  Kendall's tau   {estimate_text(one['kendall'])}{_orders_text(one['kendall_by_order'])}",
-            *(printable(f"  mean rank {rank:.2f}  {system}") for system, rank in one["mean_ranks"].items()),
+            f"  Spearman's rho  {estimate_text(method['spearman'])}{_orders_text(method['spearman_by_order'])}",
+            f"  Kendall's tau   {estimate_text(method['kendall'])}{_orders_text(method['kendall_by_order'])}",
+            *(printable(f"  mean rank {rank:.2f}  {system}") for system, rank in method["mean_ranks"].items()),
         ]
     return "\n".join(lines)
 

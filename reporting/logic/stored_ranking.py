@@ -24,7 +24,7 @@ ASKING: dict[str, Any] = {"methods": ["pairs"], "seeds": 1}
 
 @dataclass(frozen=True)
 class TextRanking:
-    """What is ranked, by which methods, in how many drawn orders of the texts; by both orders if `calibrate`.
+    """The texts, methods and drawn orders of a ranking. `calibrate` asks in both orders.
 
     judge   : its name; empty where one alone has answers
     sample  : about how many instances are drawn; None for all
@@ -44,18 +44,18 @@ class TextRanking:
         return {"methods": self.methods, "seeds": self.seeds, "calibrate": self.calibrate}
 
 
-def rank_stored(study: Study, asked: TextRanking) -> dict[str, Any]:
+def rank_stored(study: Study, ranking: TextRanking) -> dict[str, Any]:
     """Rank each instance's texts by a judge's stored answers.
 
     Raises: UnknownName; AnnotationError where there are no texts to rank.
     """
-    question = find_question(study, asked.question).number
-    judge = judge_with_answers(study, asked.judge, question)
-    sets, _ = sets_to_rank(study, judge, dataset=asked.dataset, sample=asked.sample)
+    question = find_question(study, ranking.question).number
+    judge = judge_with_answers(study, ranking.judge, question)
+    sets, _ = sets_to_rank(study, judge, dataset=ranking.dataset, sample=ranking.sample)
     answers = answers_of(study, judge, question, turnable=True)
-    answered = {text for shown in answers.known for text in shown}
-    sets = [one for one in sets if not answered.isdisjoint(one.texts)]
-    return ranked(study, judge, sets, answers, **asked.how)
+    answered = {text for displayed in answers.known for text in displayed}
+    sets = [rating_set for rating_set in sets if not answered.isdisjoint(rating_set.texts)]
+    return ranked(study, judge, sets, answers, **ranking.how)
 
 
 def judge_with_answers(study: Study, name: str, question: int) -> Judge:
@@ -64,14 +64,14 @@ def judge_with_answers(study: Study, name: str, question: int) -> Judge:
     Raises: UnknownName if there is none of that name, or no name where there are several.
     """
     judges = judges_audited(study, question)
-    known = ", ".join(judges) or "none"
+    names = ", ".join(judges) or "none"
     if not name:
         if len(judges) != 1:
-            raise UnknownName(f"name the judge; those that have run on study {study.slug}: {known}")
+            raise UnknownName(f"name the judge; those that have run on study {study.slug}: {names}")
         (name,) = judges
     if name not in judges:
         raise UnknownName(
-            f"no judge {name} has run on study {study.slug}; those that have: {known}; another one must be asked"
+            f"no judge {name} has run on study {study.slug}; those that have: {names}; another one must be asked"
         )
     return judges[name]
 
@@ -91,9 +91,11 @@ def sets_to_rank(study: Study, judge: Judge, *, dataset: str, sample: int | None
     """
     drawn: list[str] = []
     if sample is not None:
-        chosen = study.instances.filter(**({"dataset": dataset} if dataset else {}))
-        names = chosen.filter(matchups__pairs__isnull=False).order_by().values_list("instance_id", flat=True).distinct()
-        drawn = sorted(names, key=lambda one: place_in_draw(0, one))[:sample]
+        instances = study.instances.filter(**({"dataset": dataset} if dataset else {}))
+        names = (
+            instances.filter(matchups__pairs__isnull=False).order_by().values_list("instance_id", flat=True).distinct()
+        )
+        drawn = sorted(names, key=lambda name: place_in_draw(0, name))[:sample]
     sets, pairs = read_text_sets(study, judge=judge, dataset=dataset, instances=drawn)
     if not sets:
         of = f" of data set {dataset}" if dataset else ""
@@ -102,11 +104,13 @@ def sets_to_rank(study: Study, judge: Judge, *, dataset: str, sample: int | None
 
 
 def answers_of(study: Study, judge: Judge, question: int, *, turnable: bool) -> RankingAnswers:
-    """Read what a judge has answered, and the scores by gold or people beside it; `turnable` as of `RankingAnswers`."""
+    """Read what a judge has answered, and the scores by gold or people beside it. `turnable` as of `RankingAnswers`."""
     target = targets(study, question=question)
-    known: Known = probabilities(read_judge(read_text_pairs(study), study, judge, target, question=question))
+    probabilities_known: Known = probabilities(
+        read_judge(read_text_pairs(study), study, judge, target, question=question)
+    )
     names = dict(Generation.objects.filter(instance__study=study).values_list("pk", "system__name"))
-    return RankingAnswers(known, reference_scores(target), names, turnable=turnable)
+    return RankingAnswers(probabilities_known, reference_scores(target), names, turnable=turnable)
 
 
 def ranked(study: Study, judge: Judge, sets: Sequence[TextSet], answers: RankingAnswers, **how: Any) -> dict[str, Any]:

@@ -37,22 +37,22 @@ def read_text_sets(
     judge : instances that it was tuned on are left out
     dataset, instances : only of these; all when empty
     """
-    chosen = Pair.objects.filter(matchup__instance__study=study).order_by("pk")
+    rows = Pair.objects.filter(matchup__instance__study=study).order_by("pk")
     if dataset:
-        chosen = chosen.filter(matchup__instance__dataset=dataset)
+        rows = rows.filter(matchup__instance__dataset=dataset)
     if instances:
-        chosen = chosen.filter(matchup__instance__instance_id__in=instances)
+        rows = rows.filter(matchup__instance__instance_id__in=instances)
     pairs: Pairs = {}
     used = set() if judge is None else set(tuned_pairs(study, judge).tolist())
-    for pk, a, b in chosen.values_list("pk", "generation_a_id", "generation_b_id"):
+    for pk, a, b in rows.values_list("pk", "generation_a_id", "generation_b_id"):
         if pk not in used:
             pairs.setdefault((a, b), pk)
     compared = read_texts(study).items(np.array(list(pairs), dtype=np.int64).reshape(-1, 2))
     generation, code, keys = compared.generation, compared.instance, compared.instances
     component = connected_items(*compared.shown.T, n_items=len(generation))
     named = {
-        pk: f"{name}\x00{about}"
-        for pk, name, about in Instance.objects.filter(study=study).values_list("pk", "dataset", "instance_id")
+        pk: f"{name}\x00{description}"
+        for pk, name, description in Instance.objects.filter(study=study).values_list("pk", "dataset", "instance_id")
     }
     sets = []
     for first, items in grouped(zip(component.tolist(), range(len(component)), strict=True)).items():
@@ -62,9 +62,9 @@ def read_text_sets(
     return sets, pairs
 
 
-def presentation_of(shown: tuple[int, int], pairs: Pairs) -> Asked | None:
-    """Return the pair and the order that show two texts, the first one first; None where no pair has them."""
-    if shown in pairs:
-        return pairs[shown], Judgment.Order.AB
-    turned = pairs.get(shown[::-1])
+def presentation_of(texts_shown: tuple[int, int], pairs: Pairs) -> Asked | None:
+    """Return the pair and the order that show two texts, the first one first, or None where no pair has them."""
+    if texts_shown in pairs:
+        return pairs[texts_shown], Judgment.Order.AB
+    turned = pairs.get(texts_shown[::-1])
     return None if turned is None else (turned, Judgment.Order.BA)

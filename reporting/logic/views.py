@@ -72,16 +72,16 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
 
 @study_view(*READERS, methods=POST)
 def estimate(request: HttpRequest, study: Study) -> HttpResponse:
-    """Estimate an audit's run and offer to start it; no call is made."""
-    form, found = LogicAuditForm(request.POST, study=study, judges=judges_seen_by(request.user)), None
+    """Estimate an audit's run and offer to start it. No call is made."""
+    form, estimated = LogicAuditForm(request.POST, study=study, judges=judges_seen_by(request.user)), None
     if form.is_valid():
         with errors_on(form):
-            found = estimate_audit(form.cleaned_data["audit"], limit=form.cleaned_data["limit"])
-    status = 200 if found else 422
+            estimated = estimate_audit(form.cleaned_data["audit"], limit=form.cleaned_data["limit"])
+    status = 200 if estimated else 422
     if is_htmx(request):
-        context = {"study": study, "form": form, "estimate": found}
+        context = {"study": study, "form": form, "estimate": estimated}
         return TemplateResponse(request, f"{PAGE}#start", context, status=status)
-    return _page(request, study, form, estimate=found, status=status)
+    return _page(request, study, form, estimate=estimated, status=status)
 
 
 @study_view(*READERS, methods=POST)
@@ -89,9 +89,9 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue an audit's run, new or again."""
     form = LogicAuditForm(request.POST, study=study, judges=judges_seen_by(request.user))
     if form.is_valid():
-        chosen = {name: form.cleaned_data[name] for name in ("audit", "in_flight", "max_cost", "limit")}
+        settings = {name: form.cleaned_data[name] for name in ("audit", "in_flight", "max_cost", "limit")}
         with errors_on(form):
-            run = start_audit(**chosen, queued=True)
+            run = start_audit(**settings, queued=True)
             messages.success(request, f"Judge {run.judge} is asked as soon as a worker takes it up.")
             return redirect("judging:run", study.slug, run.pk)
     return _page(request, study, form, status=422)
@@ -100,11 +100,11 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
 @study_view(*READERS)
 def download(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
     """Return the numbers of the page as JSON or CSV."""
-    found = _audit(request, study)
+    audit = _audit(request, study)
     if form == "json":
-        response = HttpResponse(json.dumps(found, ensure_ascii=False, allow_nan=False), content_type="application/json")
+        response = HttpResponse(json.dumps(audit, ensure_ascii=False, allow_nan=False), content_type="application/json")
     else:
-        response = HttpResponse("".join(csv_lines(as_rows(found), COLUMNS)), content_type="text/csv; charset=utf-8")
+        response = HttpResponse("".join(csv_lines(as_rows(audit), COLUMNS)), content_type="text/csv; charset=utf-8")
     return as_download(response, f"{study.slug}-logic.{form}")
 
 
@@ -113,14 +113,14 @@ def by_instance(request: HttpRequest, study: Study) -> HttpResponse:
     """Return each measure of each rater on each instance, as CSV."""
     question = _asked(request, study)
     rows = instance_rows(study, [None, *judges_audited(study, question).values()], question=question)
-    said = ({name: "" if row[name] is None else row[name] for name in OF_INSTANCE} for row in rows)
-    response = HttpResponse("".join(csv_lines(said, OF_INSTANCE)), content_type="text/csv; charset=utf-8")
+    converted = ({name: "" if row[name] is None else row[name] for name in OF_INSTANCE} for row in rows)
+    response = HttpResponse("".join(csv_lines(converted, OF_INSTANCE)), content_type="text/csv; charset=utf-8")
     return as_download(response, f"{study.slug}-logic-by-instance.csv")
 
 
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpResponse:
-    """Return a chart; `theme` is light or dark."""
+    """Return a chart. `theme` is light or dark."""
     if name not in CHARTS:
         raise Http404(f"no picture {name}")
     theme = theme_of(request)
@@ -130,24 +130,24 @@ def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpRe
 @study_view(*READERS)
 def listed(request: HttpRequest, study: Study) -> HttpResponse:
     """List a rater's contradictions of one kind, each with its texts, the answers and the rationales."""
-    asked, rater, kind = _asked(request, study), request.GET.get("rater", PEOPLE), request.GET.get("kind", KINDS[0])
+    question, rater, kind = _asked(request, study), request.GET.get("rater", PEOPLE), request.GET.get("kind", KINDS[0])
     if kind not in KINDS:
         raise Http404(f"no contradictions of kind {kind}")
-    judge, given = presentations_of(study, rater, question=asked)
-    page = Paginator(found_in(given)[kind], A_PAGE).get_page(request.GET.get("page"))
-    about = {name: request.GET[name] for name in ("question",) if name in request.GET}
+    judge, presentations = presentations_of(study, rater, question=question)
+    page = Paginator(found_in(presentations)[kind], A_PAGE).get_page(request.GET.get("page"))
+    query = {name: request.GET[name] for name in ("question",) if name in request.GET}
     context = {
         "study": study,
         "rater": rater.removeprefix("judge:"),
         "judge": judge,
         "kind": kind,
         "kinds": [
-            (name, label, urlencode({"rater": rater, "kind": name, **about})) for name, label in KIND_NAMES.items()
+            (name, label, urlencode({"rater": rater, "kind": name, **query})) for name, label in KIND_NAMES.items()
         ],
         "page": page,
-        "rows": opened(study, judge, given, kind, list(page), question=asked),
-        "query": urlencode({"rater": rater, "kind": kind, **about}),
-        "of_question": urlencode(about),
+        "rows": opened(study, judge, presentations, kind, list(page), question=question),
+        "query": urlencode({"rater": rater, "kind": kind, **query}),
+        "of_question": urlencode(query),
     }
     return TemplateResponse(request, "reporting/logic/contradictions.html", context)
 
@@ -169,46 +169,47 @@ def _page(
     request: HttpRequest, study: Study, form: LogicAuditForm, *, estimate: Any = None, status: int = 200
 ) -> HttpResponse:
     question = question_named(study, request.GET.get("question", ""))
-    found = _audit(request, study)
+    audit = _audit(request, study)
     query = {} if question is None else {"question": question.key}
-    names = list(dict.fromkeys(name for one in found["raters"] for name in one["datasets"]))
+    names = list(dict.fromkeys(name for rater in audit["raters"] for name in rater["datasets"]))
     context = {
         "study": study,
-        "found": found,
+        "found": audit,
         "form": form,
         "estimate": estimate,
         "measures": MEASURES,
         "sizes": SIZES,
         "files": ("csv", "json"),
-        "tables": [_table(found, name) for name in ["", *(names if len(names) > 1 else [])]] if found["raters"] else [],
+        "tables": [_table(audit, name) for name in ["", *(names if len(names) > 1 else [])]] if audit["raters"] else [],
         "wordings": [
-            {**one, "spreads": [(MEASURES[name], one[name]) for name in OVER_WORDINGS]} for one in found["wordings"]
+            {**wording, "spreads": [(MEASURES[name], wording[name]) for name in OVER_WORDINGS]}
+            for wording in audit["wordings"]
         ],
-        "pictures": [_picture(study, found, name, query) for name in CHARTS] if found["raters"] else [],
+        "pictures": [_picture(study, audit, name, query) for name in CHARTS] if audit["raters"] else [],
         "query": urlencode(query),
-        "question": question_choice(study, question, lambda one: urlencode({"question": one.key})),
+        "question": question_choice(study, question, lambda item: urlencode({"question": item.key})),
     }
     return TemplateResponse(request, PAGE, context, status=status)
 
 
-def _table(found: dict[str, Any], dataset: str) -> dict[str, Any]:
-    """Return the rows of a data set, or over all of them, by judging method; people come first."""
+def _table(audit: dict[str, Any], dataset: str) -> dict[str, Any]:
+    """Return the rows of a data set, or over all of them, by judging method. People come first."""
     rows = [
         {
-            "rater": one,
+            "rater": rater,
             "density": measures["density"],
             "cells": [(label, estimate_of(measures, name)) for name, label in MEASURES.items()],
             "sizes": [(f"K = {k}", measures["transitivity"][str(k)]) for k in SIZES],
         }
-        for one in found["raters"]
-        if (measures := one["datasets"].get(dataset) if dataset else one)
+        for rater in audit["raters"]
+        if (measures := rater["datasets"].get(dataset) if dataset else rater)
     ]
     return {"dataset": dataset, "groups": grouped((row["rater"].get("method", ""), row) for row in rows)}
 
 
-def _picture(study: Study, found: dict[str, Any], name: str, query: dict[str, str]) -> dict[str, Any]:
+def _picture(study: Study, audit: dict[str, Any], name: str, query: dict[str, str]) -> dict[str, Any]:
     """Return a picture with the addresses of its files, or its title with the reason why it is empty."""
-    spec = CHARTS[name](found, "light")
+    spec = CHARTS[name](audit, "light")
     if why := why_empty(spec):
         return {"title": spec["title"]["text"], "why": why}
 

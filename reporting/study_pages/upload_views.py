@@ -53,11 +53,11 @@ def upload_look(request: HttpRequest, study: Study, *, key: str) -> HttpResponse
         how = how_to_import(form)
         if "import" in request.POST:
             return after_upload(request, begin(study=study, key=key, by=account_of(request), **how))
-        context["look"] = found = look(study=study, key=key, **how)
-        if not form.cleaned_data["mapping"] and found.mapping:
-            mapping = "\n".join(f"{name}={column}" for name, column in found.mapping.items())
-            context["form"] = LookForm({**form.data, "kind": found.kind, "mapping": mapping})
-        context["pairs"] = previewed(found.pairs, study)
+        context["look"] = look_at_file = look(study=study, key=key, **how)
+        if not form.cleaned_data["mapping"] and look_at_file.mapping:
+            mapping = "\n".join(f"{name}={column}" for name, column in look_at_file.mapping.items())
+            context["form"] = LookForm({**form.data, "kind": look_at_file.kind, "mapping": mapping})
+        context["pairs"] = previewed(look_at_file.pairs, study)
     template = "reporting/study_pages/upload_look.html"
     return TemplateResponse(request, template, context, status=200 if form.is_valid() else 422)
 

@@ -1,4 +1,4 @@
-"""What comparison tables change in people's votes.
+"""The effect of comparison tables on people's votes.
 
 May use accuracy, findings and the rooms below them.
 """

@@ -17,7 +17,7 @@ KINDS = ("none", "placebo", "table")  # in the order in which arms are shown: co
 
 @dataclass(frozen=True)
 class TableEffectFilters:
-    """Which part of a study to show, and the bootstrap settings; an empty filter selects all.
+    """A part of a study, and the bootstrap settings. An empty filter selects all.
 
     systems : one system, or a pair of them in any order
     batches : names
@@ -88,12 +88,12 @@ class SecondVotes:
 
     def rows_of(self, arm: str) -> IntArray:
         """Return the indices of an arm's decisions."""
-        found: IntArray = np.flatnonzero(self.arm == self.arms.index(arm))
-        return found
+        values: IntArray = np.flatnonzero(self.arm == self.arms.index(arm))
+        return values
 
 
 class Vote(NamedTuple):
-    """A first or second vote; `rating` and `table` are keys, of the rating and of the shown table."""
+    """A first or second vote. `rating` and `table` are keys, of the rating and of the shown table."""
 
     rating: int
     verdict: float
@@ -119,7 +119,7 @@ class Collected:
     excluded: dict[str, int] = field(default_factory=lambda: {"without_first_vote": 0, "repeated": 0})
 
     def add(self, pair: int, annotator: int, arm: str, first: Vote | None, second: Vote | None) -> None:
-        """Add what a person said on a pair of an assignment that counts; of several decisions the first one given here.
+        """Add what a person said on a pair of an assignment that counts. Of several decisions the first one given here.
 
         arm : of the assignment, for a second vote that names none
         """
@@ -141,17 +141,17 @@ class Collected:
                  responses from all annotators that they were given to
         """
         arms: dict[int, list[str]] = {}
-        for one in self.decisions.values():
-            arms.setdefault(one.pair, []).append(one.arm)
+        for row in self.decisions.values():
+            arms.setdefault(row.pair, []).append(row.arm)
         every = set().union(*arms.values())
-        complete = {pair for pair, found in arms.items() if set(found) == every and len(found) >= slots.get(pair, 0)}
-        kept = {key: one for key, one in self.decisions.items() if one.pair in complete}
-        self.excluded["pair_incomplete"] = len(self.decisions) - len(kept)
-        self.decisions = kept
+        complete = {pair for pair, arm in arms.items() if set(arm) == every and len(arm) >= slots.get(pair, 0)}
+        complete_decisions = {key: decision for key, decision in self.decisions.items() if decision.pair in complete}
+        self.excluded["pair_incomplete"] = len(self.decisions) - len(complete_decisions)
+        self.decisions = complete_decisions
 
 
 def arm_sort_key(name: str) -> tuple[int, str, int, str]:
-    """Sort key of arms: none, placebos, tables; variants by name and number (c1, c8, c16)."""
+    """Return the sort key of arms: none, placebos, then tables by name and number (c1, c8, c16)."""
     try:
         arm = Arm.parse(name)
     except BadArm:
@@ -161,7 +161,7 @@ def arm_sort_key(name: str) -> tuple[int, str, int, str]:
     return KINDS.index(arm.kind), words, int(digits or 0), arm.variant
 
 
-def agreed_verdicts(said: Iterable[tuple[int | None, float | None]]) -> dict[int, float]:
+def agreed_verdicts(answers: Iterable[tuple[int | None, float | None]]) -> dict[int, float]:
     """Return the verdicts that judges reached with the tables they made, by the table's key.
 
     Tables with conflicting verdicts (from both orders, or from several runs) are left out.
@@ -169,7 +169,7 @@ def agreed_verdicts(said: Iterable[tuple[int | None, float | None]]) -> dict[int
     said : table and verdict of each parsed, not negated judgment of the first repeat that made one
     """
     by_table: dict[int, set[float]] = {}
-    for table, verdict in said:
+    for table, verdict in answers:
         if table is not None and verdict is not None:
             by_table.setdefault(table, set()).add(verdict)
     return {table: verdicts.pop() for table, verdicts in by_table.items() if len(verdicts) == 1}
@@ -199,7 +199,7 @@ def arrays_of(
         _numbers(pairs[row.pair][1] for row in rows),
         _numbers(implied.get(row.second.table or 0) for row in rows),
     )
-    others = {
+    arrays = {
         "first": _numbers(collected.firsts.values()),
         "first_pair": _codes(key[0] for key in collected.firsts),
         "first_rater": _codes(key[1] for key in collected.firsts),
@@ -216,8 +216,8 @@ def arrays_of(
         second_seconds=_numbers(row.second.seconds for row in rows),
         shown=np.array([row.second.table is not None for row in rows], dtype=bool),
         reasoned=np.array([row.second.rating in reasoned for row in rows], dtype=bool),
-        others_before=agreement_with_others(votes.before, pair, annotator, **others),
-        others_after=agreement_with_others(votes.after, pair, annotator, **others),
+        others_before=agreement_with_others(votes.before, pair, annotator, **arrays),
+        others_after=agreement_with_others(votes.after, pair, annotator, **arrays),
         excluded=collected.excluded,
         **known,
     )

@@ -22,7 +22,7 @@ AGREEMENT = ("agreement_before", "agreement_after", "Mean agreement with othersâ
 TITLE = "Before and after the comparison table"
 
 
-def before_and_after(found: dict[str, Any], theme: str) -> Spec:
+def before_and_after(effect: dict[str, Any], theme: str) -> Spec:
     """Points: the mean score before and after the second stage, by arm, with intervals.
 
     Without any gold label it shows the mean agreement with the others' first votes instead.
@@ -30,17 +30,17 @@ def before_and_after(found: dict[str, Any], theme: str) -> Spec:
     for before, after, name, domain in (SCORE, AGREEMENT):
         rows = [
             _point(arm, arm[key], stage)
-            for arm in found["arms"]
+            for arm in effect["arms"]
             for key, stage in ((before, BEFORE), (after, AFTER))
             if arm[key]["value"] is not None
         ]
         if rows:
             body = {"data": {"values": rows}, "height": 280, "layer": _layers(name, domain, THEMES[theme])}
-            level = f"{found['filters']['level']:.0%}"
-            captions = [found["note"]] if "note" in found else []
+            level = f"{effect['filters']['level']:.0%}"
+            captions = [effect["note"]] if "note" in effect else []
             title = [TITLE, f"{name}, with {level} intervals over instances"]
             return build_spec({**body, "width": {"step": 30}}, title, captions, theme)
-    return empty_chart(TITLE, str(found.get("why") or NO_PICTURE), theme)
+    return empty_chart(TITLE, str(effect.get("why") or NO_PICTURE), theme)
 
 
 def _point(arm: dict[str, Any], mean: dict[str, Any], stage: str) -> dict[str, Any]:
@@ -55,9 +55,9 @@ def _layers(name: str, domain: tuple[int, int], theme: Theme) -> list[Spec]:
     stages = [BEFORE, AFTER]
     gap = {"paddingInner": 0.6, "paddingOuter": 0.5}  # between arms, so that before and after stand together
     x = {"field": "arm", "type": "nominal", "sort": None, "title": "Arm", "axis": {"labelAngle": -30}, "scale": gap}
-    place = {"x": x, "xOffset": {"field": "stage", "type": "nominal", "sort": stages}}
+    position = {"x": x, "xOffset": {"field": "stage", "type": "nominal", "sort": stages}}
     y = quantity("mean", name, scale={"domain": list(domain)})
     series = series_encoding("stage", "Vote", stages, theme)
     zero = {"mark": {"type": "rule", "color": theme.ink, "strokeDash": [4, 4]}, "encoding": {"y": {"datum": 0}}}
-    interval, points = interval_and_point(place, y, series, size=90, opacity=1)
+    interval, points = interval_and_point(position, y, series, size=90, opacity=1)
     return [interval, zero, points] if domain[0] < 0 else [interval, points]

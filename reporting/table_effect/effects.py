@@ -75,7 +75,7 @@ def effect_of(study: str, votes: SecondVotes, filters: TableEffectFilters, *, is
     votes : those that the filters choose
     """
     scripted = len(votes.scripted & set(votes.annotator.tolist()))
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "study": study,
         "version": VERSION,
         "filters": filters.as_json(),
@@ -87,16 +87,16 @@ def effect_of(study: str, votes: SecondVotes, filters: TableEffectFilters, *, is
         "differences": _differences(votes, filters.intervals),
     }
     if votes.chosen:
-        found["chosen_note"] = selection_note(votes.chosen)
+        result["chosen_note"] = selection_note(votes.chosen)
     if scripted:
-        found["note"] = SCRIPTED
+        result["note"] = SCRIPTED
     if len(votes.arms) < 2:
-        found |= (ONE_ARM if len(votes) else NO_SECOND_VOTES if is_two_stage else ONE_STAGE).as_json()
-    return found
+        result |= (ONE_ARM if len(votes) else NO_SECOND_VOTES if is_two_stage else ONE_STAGE).as_json()
+    return result
 
 
 def arm_fields(arm: str) -> dict[str, str]:
-    """Return an arm's name with its kind and variant; imported names of another form have neither."""
+    """Return an arm's name with its kind and variant. Imported names of another form have neither."""
     try:
         parsed = Arm.parse(arm)
     except BadArm:
@@ -164,22 +164,22 @@ def _groups(votes: SecondVotes, rows: IntArray) -> dict[str, Rows]:
 def _agreement_group(votes: SecondVotes, rows: IntArray) -> Rows:
     before, after = votes.others_before[rows], votes.others_after[rows]
     alone = int(np.isnan(before).sum())
-    found = {}
+    estimates = {}
     for name, values in zip(AGREEMENTS, (before, after, after - before), strict=True):
         sums = mean_rows(values)
         basis = Basis(_n(sums), "decisions on pairs that others voted on", TIE_IN_AGREEMENT, alone, NO_OTHERS)
-        found[name] = (sums, basis)
-    return found
+        estimates[name] = (sums, basis)
+    return estimates
 
 
-def _table_group(decided: Decisions, silent: int, shown: bool) -> Rows:
+def _table_group(decided: Decisions, silent: int, is_shown: bool) -> Rows:
     changed_silently = int((decided.changed & np.isnan(decided.implied)).sum())
     of = {
         "towards_table": ("changed votes", changed_silently),
         "away_from_table": ("changed votes", changed_silently),
         "reached_table": ("first votes other than the table's verdict", silent),
     }
-    why = NO_CHANGE if silent < len(decided) else NO_VERDICT if shown else NO_TABLE
+    why = NO_CHANGE if silent < len(decided) else NO_VERDICT if is_shown else NO_TABLE
     rows = {}
     for name, sums_of in BY_TABLE.items():
         sums = sums_of(decided)
@@ -189,15 +189,15 @@ def _table_group(decided: Decisions, silent: int, shown: bool) -> Rows:
 
 
 def _estimates(measured: Rows, instance: IntArray, settings: IntervalSettings) -> dict[str, Estimate]:
-    found = {}
+    estimates = {}
     for name, (rows, basis) in measured.items():
         if name in SHARES:
             share = share_estimate(rows, instance, basis, settings)
-            found[name] = {**share, "count": int(rows[:, 0].sum())}
+            estimates[name] = {**share, "count": int(rows[:, 0].sum())}
         else:
             floor, ceiling = RANGES[name]
-            found[name] = mean_estimate(rows, instance, basis, settings, floor=floor, ceiling=ceiling)
-    return found
+            estimates[name] = mean_estimate(rows, instance, basis, settings, floor=floor, ceiling=ceiling)
+    return estimates
 
 
 def _median(seconds: FloatArray, instance: IntArray, settings: IntervalSettings) -> Estimate:
@@ -210,12 +210,12 @@ def _median(seconds: FloatArray, instance: IntArray, settings: IntervalSettings)
 
 
 def _time_basis(seconds: FloatArray) -> Basis:
-    known = int((~np.isnan(seconds)).sum())
-    return Basis(known, "votes with a time", TIE_IN_TIME, len(seconds) - known, NO_TIME)
+    count = int((~np.isnan(seconds)).sum())
+    return Basis(count, "votes with a time", TIE_IN_TIME, len(seconds) - count, NO_TIME)
 
 
 def _differences(votes: SecondVotes, settings: IntervalSettings) -> list[dict[str, Any]]:
-    """Compare every arm with those before it; control arms come first."""
+    """Compare every arm with those before it. Control arms come first."""
     measured = {name: _compared(votes, name) for name in votes.arms}
     return [
         {
@@ -241,7 +241,7 @@ def _difference(
     settings: IntervalSettings,
 ) -> dict[str, Estimate]:
     """Return each measure of an arm less that of its control, paired where an instance has decisions in both."""
-    found = {}
+    differences = {}
     for group, (measured, instance) in arm.items():
         of_control, instance_of_control = control[group]
         for name, (rows, basis) in measured.items():
@@ -251,7 +251,7 @@ def _difference(
                 rows[counted], instance[counted], control_rows[control_counted], instance_of_control[control_counted]
             )
             floor, ceiling = RANGES[name]
-            found[name] = bounded_estimate(
+            differences[name] = bounded_estimate(
                 sums,
                 difference,
                 _joint_basis(basis, control_basis),
@@ -260,18 +260,18 @@ def _difference(
                 ceiling=ceiling - floor,
                 clusters=int((sums[..., 1] > 0).sum(axis=0).min()) if len(sums) else 0,
             )
-    return found
+    return differences
 
 
 def _median_difference(votes: SecondVotes, arm: str, control: str, settings: IntervalSettings) -> Estimate:
-    """Return the median time of an arm less that of its control; both share the resampled instances."""
-    places = [votes.rows_of(arm), votes.rows_of(control)]
+    """Return the median time of an arm less that of its control. Both share the resampled instances."""
+    rows_of_arms = [votes.rows_of(arm), votes.rows_of(control)]
     (seconds, instance), (of_control, instance_of_control) = [
-        (getattr(votes, TIMED)[rows], votes.instance[rows]) for rows in places
+        (getattr(votes, TIMED)[rows], votes.instance[rows]) for rows in rows_of_arms
     ]
     timed = [_time_basis(seconds), _time_basis(of_control)]
     basis = _joint_basis(*timed)
-    if not all(one.n for one in timed):
+    if not all(item.n for item in timed):
         return build_estimate(float("nan"), None, basis, settings, 0)
     interval = median_difference_interval(
         seconds,
@@ -282,7 +282,7 @@ def _median_difference(votes: SecondVotes, arm: str, control: str, settings: Int
         rounds=settings.rounds,
         level=settings.level,
     )
-    rows = np.concatenate(places)
+    rows = np.concatenate(rows_of_arms)
     clusters = len(np.unique(votes.instance[rows][~np.isnan(getattr(votes, TIMED)[rows])]))
     return build_estimate(float(np.nanmedian(seconds) - np.nanmedian(of_control)), interval, basis, settings, clusters)
 

@@ -60,35 +60,35 @@ def check(study: Study, filters: TableEffectFilters) -> None:
     """
     if not filters.dataset and not filters.systems:
         return
-    known = configurations(study, checks=False)
+    existing = configurations(study, checks=False)
     if not any(
-        one.dataset == (filters.dataset or one.dataset)
-        and {one.system_a.name, one.system_b.name}.issuperset(filters.systems)
-        for one in known
+        item.dataset == (filters.dataset or item.dataset)
+        and {item.system_a.name, item.system_b.name}.issuperset(filters.systems)
+        for item in existing
     ):
-        asked = ", ".join(part for part in (filters.dataset, " / ".join(filters.systems)) if part)
-        listed = "; ".join(map(str, known)) or "none yet: import instances first"
-        raise UnknownName(f"study {study.slug} has no {asked}; it has {listed}")
+        requested = ", ".join(part for part in (filters.dataset, " / ".join(filters.systems)) if part)
+        listed = "; ".join(map(str, existing)) or "none yet: import instances first"
+        raise UnknownName(f"study {study.slug} has no {requested}; it has {listed}")
 
 
 def _on_pairs(filters: TableEffectFilters, prefix: str = "") -> Q:
     """Return the condition on pairs, or on rows whose lookup to the pair is `prefix`."""
-    found = Q()
+    condition = Q()
     if filters.dataset:
-        found &= Q(**{f"{prefix}matchup__instance__dataset": filters.dataset})
+        condition &= Q(**{f"{prefix}matchup__instance__dataset": filters.dataset})
     for name in filters.systems:
-        found &= Q(**{f"{prefix}matchup__system_a__name": name}) | Q(**{f"{prefix}matchup__system_b__name": name})
-    return found
+        condition &= Q(**{f"{prefix}matchup__system_a__name": name}) | Q(**{f"{prefix}matchup__system_b__name": name})
+    return condition
 
 
 def _batches_on(study: Study, filters: TableEffectFilters) -> QuerySet[Batch]:
     """Return the batches for rating of the selected data set and systems."""
-    found = study.batches.for_rating()
+    batches = study.batches.for_rating()
     if filters.dataset:
-        found = found.filter(dataset=filters.dataset)
+        batches = batches.filter(dataset=filters.dataset)
     for name in filters.systems:
-        found = found.filter(Q(system_a__name=name) | Q(system_b__name=name))
-    return found
+        batches = batches.filter(Q(system_a__name=name) | Q(system_b__name=name))
+    return batches
 
 
 def _table_verdicts(study: Study) -> dict[int, float]:
@@ -105,14 +105,15 @@ def _table_verdicts(study: Study) -> dict[int, float]:
 
 def _pairs(study: Study, filters: TableEffectFilters) -> dict[int, tuple[int, int | None]]:
     """Return instance (its place by data set and ID) and gold of each selected pair, by the pair's primary key."""
-    place = {
-        pk: place for place, (*_, pk) in enumerate(sorted(study.instances.values_list("dataset", "instance_id", "pk")))
+    index_of = {
+        pk: index for index, (*_, pk) in enumerate(sorted(study.instances.values_list("dataset", "instance_id", "pk")))
     }
     gold = dict(study.instances.exclude(gold=None).values_list("pk", "gold"))
     rows = Pair.objects.filter(_on_pairs(filters), matchup__instance__study=study).order_by()
     names = ("pk", "matchup__instance_id", "matchup__system_a__name", "matchup__system_b__name")
     return {
-        pk: (place[instance], gold_verdict(gold.get(instance), a, b)) for pk, instance, a, b in rows.values_list(*names)
+        pk: (index_of[instance], gold_verdict(gold.get(instance), a, b))
+        for pk, instance, a, b in rows.values_list(*names)
     }
 
 
@@ -140,8 +141,8 @@ def _read(batches: list[Batch], pairs: Collection[int]) -> Collected:
 def _votes(batches: list[Batch], stage: str) -> dict[int, Vote]:
     """Return the votes of a stage by their display."""
     rows = Rating.objects.for_question(MAIN).filter(stage=stage, display__assignment__hit__batch__in=batches).order_by()
-    found = rows.values_list("display_id", "pk", "verdict", "active_seconds", "arm", "table__pk")
-    return {display: Vote(pk, verdict, seconds, arm, table) for display, pk, verdict, seconds, arm, table in found}
+    values = rows.values_list("display_id", "pk", "verdict", "active_seconds", "arm", "table__pk")
+    return {display: Vote(pk, verdict, seconds, arm, table) for display, pk, verdict, seconds, arm, table in values}
 
 
 def _second(study: Study) -> QuerySet[Rating]:

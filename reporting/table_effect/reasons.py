@@ -43,28 +43,28 @@ class Reason:
 
 def reasons_in(votes: SecondVotes, arm: str | None = None) -> IntArray:
     """Return the indices of the decisions with a reason, in one arm or in all, in the order given."""
-    chosen = votes.reasoned if arm is None else votes.reasoned & (votes.arm == _place(votes, arm))
-    places = np.flatnonzero(chosen)
-    found: IntArray = places[np.argsort(votes.rating[places], kind="stable")]
-    return found
+    is_chosen = votes.reasoned if arm is None else votes.reasoned & (votes.arm == _place(votes, arm))
+    rows = np.flatnonzero(is_chosen)
+    values: IntArray = rows[np.argsort(votes.rating[rows], kind="stable")]
+    return values
 
 
-def reasons_at(votes: SecondVotes, places: Sequence[int]) -> list[Reason]:
+def reasons_at(votes: SecondVotes, positions: Sequence[int]) -> list[Reason]:
     """Read the reasons of some decisions, in the given order."""
-    rows = np.asarray(places, dtype=np.int64)
+    rows = np.asarray(positions, dtype=np.int64)
     related = ("display__assignment__annotator", "display__pair__matchup__instance", "table")
     ratings = Rating.objects.select_related(*related).in_bulk(votes.rating[rows].tolist())
     decided = votes.votes.of(rows)
     changes = {kind: sums(decided)[:, 0] for kind, sums in BY_CHANGE.items()}
-    found = []
-    for row, place in enumerate(rows):
-        rating = ratings[int(votes.rating[place])]
+    results = []
+    for row, index in enumerate(rows):
+        rating = ratings[int(votes.rating[index])]
         pair = rating.display.pair
         instance = pair.matchup.instance
-        found.append(
+        results.append(
             Reason(
                 rater=rating.display.assignment.annotator.code,
-                arm=votes.arms[votes.arm[place]],
+                arm=votes.arms[votes.arm[index]],
                 instance_id=instance.instance_id,
                 instance=instance.pk,
                 pair_index=pair.index,
@@ -79,15 +79,15 @@ def reasons_at(votes: SecondVotes, places: Sequence[int]) -> list[Reason]:
                 reason=rating.reason,
             )
         )
-    return found
+    return results
 
 
 def all_reasons(votes: SecondVotes) -> Iterator[dict[str, Any]]:
     """Yield every reason as a JSON object, read in chunks."""
-    places = reasons_in(votes).tolist()
-    for start in range(0, len(places), CHUNK):
-        for one in reasons_at(votes, places[start : start + CHUNK]):
-            yield {name: value for name, value in asdict(one).items() if name not in KEYS}
+    positions = reasons_in(votes).tolist()
+    for start in range(0, len(positions), CHUNK):
+        for reason in reasons_at(votes, positions[start : start + CHUNK]):
+            yield {name: value for name, value in asdict(reason).items() if name not in KEYS}
 
 
 def _place(votes: SecondVotes, arm: str) -> int:

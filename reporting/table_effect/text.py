@@ -12,20 +12,20 @@ SECONDS = ("first_seconds", "second_seconds")
 WIDTH = 28
 
 
-def as_text(found: dict[str, Any], reasons: Iterable[dict[str, Any]] = ()) -> str:
+def as_text(effect: dict[str, Any], reasons: Iterable[dict[str, Any]] = ()) -> str:
     """Return the numbers, one block per arm, then the differences and the reasons."""
     blocks = [
-        f"study {printable(found['study'])} (version {found['version']}): second votes that count: {found['decisions']}"
+        f"study {printable(effect['study'])} (version {effect['version']}): second votes that count: {effect['decisions']}"
     ]
-    left_out = [f"{name.replace('_', ' ')} {count}" for name, count in found["excluded"].items() if count]
+    left_out = [f"{name.replace('_', ' ')} {count}" for name, count in effect["excluded"].items() if count]
     blocks[0] += f"\nleft out: {', '.join(left_out)}" if left_out else ""
-    blocks[0] += f"\nnote: {found['note']}" if "note" in found else ""
-    blocks[0] += f"\n{printable(found['chosen_note'])}" if "chosen_note" in found else ""
-    blocks += ["\n".join(_arm(arm)) for arm in found["arms"]]
-    blocks += ["\n".join(_difference(one)) for one in found["differences"]]
-    if "why" in found:
-        blocks.append(found["why"])
-    lines = [_reason(one) for one in reasons]
+    blocks[0] += f"\nnote: {effect['note']}" if "note" in effect else ""
+    blocks[0] += f"\n{printable(effect['chosen_note'])}" if "chosen_note" in effect else ""
+    blocks += ["\n".join(_arm(arm)) for arm in effect["arms"]]
+    blocks += ["\n".join(_difference(difference)) for difference in effect["differences"]]
+    if "why" in effect:
+        blocks.append(effect["why"])
+    lines = [_reason(reason) for reason in reasons]
     return "\n\n".join([*blocks, *(["\n".join(["reasons", *lines])] if lines else [])])
 
 
@@ -49,9 +49,9 @@ def _arm(arm: dict[str, Any]) -> Iterable[str]:
         yield _time(name, arm[name])
 
 
-def _difference(one: dict[str, Any]) -> Iterable[str]:
-    yield f"{_arm_name(one['arm'])} less {_arm_name(one['control'])}"
-    for name, estimate in one.items():
+def _difference(difference: dict[str, Any]) -> Iterable[str]:
+    yield f"{_arm_name(difference['arm'])} less {_arm_name(difference['control'])}"
+    for name, estimate in difference.items():
         if name not in ("arm", "control"):
             yield _time(name, estimate) if name in SECONDS else _line(name, estimate)
 
@@ -65,11 +65,11 @@ def _time(name: str, median: dict[str, Any]) -> str:
     return _line(f"median {name}", median, digits=1)
 
 
-def _reason(one: dict[str, Any]) -> str:
-    change = f" ({one['change'].replace('_', ' ')})" if one["change"] else ""
-    where = f"{one['instance_id']} / {one['pair_index']}"
-    told = f"{one['rater']}, {where}, {_arm_name(one['arm'])}: {LETTERS[one['before']]} → {LETTERS[one['after']]}{change}: "
-    return printable(f"  {told}{' '.join(one['reason'].split())}")
+def _reason(reason: dict[str, Any]) -> str:
+    change = f" ({reason['change'].replace('_', ' ')})" if reason["change"] else ""
+    where = f"{reason['instance_id']} / {reason['pair_index']}"
+    line = f"{reason['rater']}, {where}, {_arm_name(reason['arm'])}: {LETTERS[reason['before']]} → {LETTERS[reason['after']]}{change}: "
+    return printable(f"  {line}{' '.join(reason['reason'].split())}")
 
 
 def _arm_name(arm: str) -> str:

@@ -47,24 +47,24 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     filters, arm = filters_of(request.GET), request.GET.get("arm", ALL_ARMS)
     votes = second_votes(study, filters)
     numbers = effect_of(study.slug, votes, filters, is_two_stage=study.is_two_stage)
-    places = reasons_in(votes, None if arm == ALL_ARMS else arm)
-    page = Paginator(places.tolist(), REASONS_PER_PAGE).get_page(request.GET.get("page"))
-    known = configurations(study, checks=False)
+    positions = reasons_in(votes, None if arm == ALL_ARMS else arm)
+    page = Paginator(positions.tolist(), REASONS_PER_PAGE).get_page(request.GET.get("page"))
+    existing = configurations(study, checks=False)
     context = {
         "study": study,
         "found": numbers,
         "query": query_of(filters),
         "changes": _changes(numbers["arms"]),
         "moves": _moves(numbers["arms"]),
-        "has_gold": any(one["with_gold"] for one in numbers["arms"]),
+        "has_gold": any(arm["with_gold"] for arm in numbers["arms"]),
         "picture": _picture(study, filters),
         "left_out": {name.replace("_", " "): count for name, count in numbers["excluded"].items() if count},
         "page": page,
-        "reasons": [(one, CHANGES.get(one.change or "")) for one in reasons_at(votes, list(page))],
+        "reasons": [(item, CHANGES.get(item.change or "")) for item in reasons_at(votes, list(page))],
         "reason_arms": _reason_arms(numbers, filters, arm),
         "reason_query": query_of(filters, **({} if arm == ALL_ARMS else {"arm": arm})),
-        "datasets": sorted({one.dataset for one in known}),
-        "systems": sorted({name for one in known for name in (one.system_a.name, one.system_b.name)}),
+        "datasets": sorted({item.dataset for item in existing}),
+        "systems": sorted({name for item in existing for name in (item.system_a.name, item.system_b.name)}),
         "batches": list(study.batches.for_rating().values_list("name", flat=True)),
     }
     return TemplateResponse(request, "reporting/table_effect/table_effect.html", context)
@@ -79,14 +79,16 @@ def as_json(request: HttpRequest, study: Study) -> JsonResponse:
 
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
-    """Return the chart, its data or its specification; `theme` is light or dark."""
+    """Return the chart, its data or its specification. `theme` is light or dark."""
     theme = theme_of(request)
     return chart_response(before_and_after(table_effect(study, filters_of(request.GET)), theme), form)
 
 
 def filters_of(query: QueryDict) -> TableEffectFilters:
     """Read `dataset`, `system` (once or twice) and `batch` (repeated)."""
-    systems, batches = (tuple(dict.fromkeys(one for one in query.getlist(name) if one)) for name in ("system", "batch"))
+    systems, batches = (
+        tuple(dict.fromkeys(item for item in query.getlist(name) if item)) for name in ("system", "batch")
+    )
     return TableEffectFilters(query.get("dataset", ""), systems, batches or None)
 
 
@@ -109,7 +111,7 @@ def _picture(study: Study, filters: TableEffectFilters) -> dict[str, Any]:
 
 
 def _changes(arms: list[dict[str, Any]]) -> list[tuple[str, list[tuple[str, Any]]]]:
-    """Return each kind of change with its count and share in every arm; none without gold labels."""
+    """Return each kind of change with its count and share in every arm, or none without gold labels."""
     if not any(arm["with_gold"] for arm in arms):
         return []
     notes = [f"{counted(arm['with_gold'], 'decisions with gold')}; {arm['without_gold']} left out" for arm in arms]
@@ -131,7 +133,7 @@ def _by_arm(arms: list[dict[str, Any]], notes: list[str], shares: list[Any]) -> 
     return list(zip(headings, shares, strict=True))
 
 
-def _reason_arms(numbers: dict[str, Any], filters: TableEffectFilters, chosen: str) -> list[dict[str, Any]]:
+def _reason_arms(numbers: dict[str, Any], filters: TableEffectFilters, selected_arm: str) -> list[dict[str, Any]]:
     """Return the arms by which reasons can be filtered, with their numbers."""
     total = sum(arm["with_reason"] for arm in numbers["arms"])
     arms = [(ALL_ARMS, total), *((arm["arm"], arm["with_reason"]) for arm in numbers["arms"])]
@@ -140,7 +142,7 @@ def _reason_arms(numbers: dict[str, Any], filters: TableEffectFilters, chosen: s
             "arm": arm,
             "every": arm == ALL_ARMS,
             "count": count,
-            "chosen": arm == chosen,
+            "chosen": arm == selected_arm,
             "query": query_of(filters, **({} if arm == ALL_ARMS else {"arm": arm})),
         }
         for arm, count in arms

@@ -52,14 +52,14 @@ class Tab:
 
 @register.simple_tag(takes_context=True)
 def help_address(context: Context) -> str:
-    """Return the address of the documentation's page that helps with this page; a view may name it as `help_page`."""
+    """Return the address of the documentation's page that helps with this page. A view may name it as `help_page`."""
     match = context["request"].resolver_match
     page = context.get("help_page") or help_page(match.view_name if match else "")
     return reverse("annotation:documentation", args=[page])
 
 
 def help_page(view_name: str) -> str:
-    """Return the page of the documentation for a view, named as in `annotation:study`; the glossary for others."""
+    """Return the page of the documentation for a view, named as in `annotation:study`. The glossary for others."""
     return _TOPIC_OF_VIEW.get(view_name.rpartition(":")[2], DEFAULT_TOPIC)
 
 
@@ -70,7 +70,7 @@ def study_tabs(context: Context) -> list[Tab]:
 
 
 def tabs_of(study: Study, path: str) -> list[Tab]:
-    """Return the tabs of a study; the one that a page at `path` is under is the current one."""
+    """Return the tabs of a study. The one that a page at `path` is under is the current one."""
     named = [
         ("Instances", "annotation:instances"),
         ("Planner", "annotation:planner"),

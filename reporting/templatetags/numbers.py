@@ -17,21 +17,21 @@ register.filter("level_text", level_text)
 
 @register.filter
 def decimals(value: float | None, digits: int = 3) -> str:
-    """Format a number with a fixed number of decimals; an undefined one as a dash."""
+    """Format a number with a fixed number of decimals, or a dash for an undefined one."""
     return UNDEFINED if value is None else fixed(value, digits)
 
 
 @register.filter
-def with_interval(found: dict[str, Any], digits: int = 3) -> str:
+def with_interval(estimate: dict[str, Any], digits: int = 3) -> str:
     """Format an estimate as `0.49 [0.42, 0.54]`, or with the reason why it has no interval."""
-    if found["low"] is None:
-        return f"{decimals(found['value'], digits)} ({found['why']})"
-    return f"{decimals(found['value'], digits)} [{decimals(found['low'], digits)}, {decimals(found['high'], digits)}]"
+    if estimate["low"] is None:
+        return f"{decimals(estimate['value'], digits)} ({estimate['why']})"
+    return f"{decimals(estimate['value'], digits)} [{decimals(estimate['low'], digits)}, {decimals(estimate['high'], digits)}]"
 
 
 @register.filter
 def signed(value: float | None, digits: int = 3) -> str:
-    """Format a change with its sign; an undefined one as a dash."""
+    """Format a change with its sign, or a dash for an undefined one."""
     return UNDEFINED if value is None else fixed(value, digits, signed=True)
 
 
@@ -42,6 +42,6 @@ def words(name: str) -> str:
 
 
 @register.filter
-def estimate(found: dict[str, Any]) -> SafeString:
-    """Show an estimate with its interval and n; an undefined one as a dash with the reason."""
-    return render_to_string("reporting/core/_estimate.html", {"found": found})
+def estimate(value: dict[str, Any]) -> SafeString:
+    """Show an estimate with its interval and n, or a dash with the reason."""
+    return render_to_string("reporting/core/_estimate.html", {"found": value})

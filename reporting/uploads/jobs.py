@@ -64,7 +64,7 @@ def _uploads() -> Path:
 def take_in(
     *, study: Study, kind: str, files: Sequence[File[bytes]], options: Mapping[str, str], by: User | None = None
 ) -> Upload:
-    """Store files, and queue their import into a study; small texts are imported before this returns.
+    """Store files, and queue their import into a study. Small texts are imported before this returns.
 
     files   : of one data set, or one ZIP archive of a folder
     options : of `import_file`
@@ -110,7 +110,7 @@ def kept(study: Study, key: str) -> Upload:
 
 
 def begin(*, study: Study, key: str, kind: str, options: Mapping[str, str], by: User | None = None) -> Upload:
-    """Queue the import of files that were kept; small texts are imported before this returns.
+    """Queue the import of files that were kept. Small texts are imported before this returns.
 
     Raises: UnknownName if they are gone.
     """
@@ -148,7 +148,7 @@ def discard(key: str) -> None:
 
 
 def _name(number: int, file: File[bytes]) -> str:
-    """Name a file by its number. Of the name that was sent only a known ending is used."""
+    """Name a file by its number and, if known, the ending of its name."""
     ending = PurePath(str(file.name)).suffix.lower()
     return f"{number:05d}{ending if ending in KNOWN_ENDINGS else '.data'}"
 
@@ -218,13 +218,13 @@ def _joined(upload: Upload, files: list[Path]) -> Joined:
     folder, limit = folder_of(upload), UNPACKED * settings.UPLOAD_MAX_BYTES
     bound = bound_of_upload(upload.kind, settings.UPLOAD_MAX_ROWS)
     if len(files) > 1:
-        return join(list(zip(files, upload.names, strict=True)), upload.name, most=limit, bound=bound)
+        return join(list(zip(files, upload.names, strict=True)), upload.name, limit=limit, bound=bound)
     if not is_zip(upload.names[0]):
-        return read_sent(files[0], upload.names[0], most=limit, bound=bound)
+        return read_sent(files[0], upload.names[0], limit=limit, bound=bound)
     unpacked = folder / "unpacked"
     shutil.rmtree(unpacked, ignore_errors=True)  # of a process that has ended
-    unpack(files[0], unpacked, upload.names[0], most=limit)
-    return read_sent(unpacked, upload.names[0], most=limit, bound=bound)
+    unpack(files[0], unpacked, upload.names[0], limit=limit)
+    return read_sent(unpacked, upload.names[0], limit=limit, bound=bound)
 
 
 def _finish(upload: Upload, status: str, message: str, bad_lines: Sequence[dict[str, Any]] = ()) -> None:
@@ -256,7 +256,7 @@ def refusal_of(upload: Upload) -> AnnotationError | None:
 
 
 def look_after_uploads() -> None:
-    """Queue uploads whose web process has ended while it read them; remove files of no upload, and rows of ended imports."""
+    """Queue uploads whose web process has ended while it read them. Remove files of no upload, and rows of ended imports."""
     settle_abandoned()
     for upload in Upload.objects.filter(status__in=UNDER_WAY):
         queued = last_task(read_files.module_path, args__0=upload.pk)

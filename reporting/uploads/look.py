@@ -40,7 +40,7 @@ Rows = list[dict[str, Any]]
 
 @dataclass
 class Look:
-    """What is known of a file before its import.
+    """A look at a file before its import.
 
     form     : its title; empty for a kind that was named, or a mapping
     records  : how many there are, at least; `more` where they were not all counted
@@ -101,7 +101,7 @@ def look_at(joined: Joined, *, kind: str, slug: str, options: Mapping[str, str],
 
 
 def _guess(record: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """Return the kind and the mapping that the names of the fields suggest; those of Tandem need none."""
+    """Return the kind and the mapping that the names of the fields suggest. Those of Tandem need none."""
     lower = {name.lower(): name for name in record}
     guess = {
         ours: lower[theirs]
@@ -133,9 +133,9 @@ def _records(data: bytes) -> Iterator[lines.Record]:
 
 def _count(data: bytes) -> tuple[int, bool]:
     """Return how many records there are, and whether there are more."""
-    most = None if len(data) <= MOST_COUNTED else MOST_RECORDS + 1
-    count = sum(1 for _ in islice(_records(data), most))
-    return count, most is not None and count == most
+    limit = None if len(data) <= MOST_COUNTED else MOST_RECORDS + 1
+    count = sum(1 for _ in islice(_records(data), limit))
+    return count, limit is not None and count == limit
 
 
 def _first_records(joined: Joined) -> Joined:
@@ -148,18 +148,18 @@ def _first_records(joined: Joined) -> Joined:
         writer.writerows(list(row.values()) for _, row in islice(rows, MOST_RECORDS))
         return Joined(text.getvalue().encode(), joined.name, joined.starts) if header else joined
     starts = [before for before, _ in joined.starts] or [0]
-    kept: list[bytes] = []
+    parts: list[bytes] = []
     index = count = 0
     for number, record in _records(joined.data):
         while index + 1 < len(starts) and number > starts[index + 1]:
             index, count = index + 1, 0
         count += 1
         if count <= MOST_RECORDS:
-            kept.extend([b""] * (number - 1 - len(kept)))
-            kept.append(json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+            parts.extend([b""] * (number - 1 - len(parts)))
+            parts.append(json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass"))
         elif index + 1 == len(starts):
             break
-    return Joined(b"\n".join(kept), joined.name, joined.starts) if kept else joined
+    return Joined(b"\n".join(parts), joined.name, joined.starts) if parts else joined
 
 
 def _latest(model: Any) -> int:
@@ -179,9 +179,9 @@ def _preview(look: Look, study: Study, latest: Mapping[Any, int]) -> None:
     pairs = of_pair.filter(pk__gt=latest[Pair]) or of_pair.filter(pk__in=judged) or of_pair
     look.pairs = list(pairs.order_by("pk")[:MOST_PREVIEWED])
     for rating in ratings.select_related("display__assignment__annotator")[:MOST_PREVIEWED]:
-        shown = {True: "a", False: "b", None: ""}[rating.display.a_is_left]
+        side = {True: "a", False: "b", None: ""}[rating.display.a_is_left]
         look.rows.append(
-            _row(rating.display.pair, rating.display.assignment.annotator.code, rating.verdict, shown_first=shown)
+            _row(rating.display.pair, rating.display.assignment.annotator.code, rating.verdict, shown_first=side)
         )
     for judgment in judgments.select_related("run__judge")[: MOST_PREVIEWED - len(look.rows)]:
         look.rows.append(

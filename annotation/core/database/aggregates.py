@@ -1,4 +1,4 @@
-"""Groups of rows; and aggregates over a CTE: of window functions, or of aggregates, which the ORM can't aggregate again."""
+"""Groups of rows, and aggregates of aggregates or window functions over a CTE."""
 
 from collections.abc import Hashable, Iterable
 from typing import Any, TypeVar

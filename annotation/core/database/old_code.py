@@ -1,4 +1,4 @@
-"""Which migrations stop web servers and workers of the release before from running while they are applied."""
+"""Migrations that are incompatible with running processes of the previous release."""
 
 from collections.abc import Iterable
 
@@ -16,17 +16,17 @@ REMOVING = (
 )
 
 
-def stops_old_code(operation: Operation, made: set[str]) -> bool:
-    """Tell whether code of before the migration can't read or write any more; it does not know the models in `made`.
+def stops_old_code(operation: Operation, new_models: set[str]) -> bool:
+    """Tell whether code of before the migration can't read or write any more. It does not know the models in `made`.
 
     Data migrations and SQL are not judged.
     """
     if isinstance(operation, migrations.SeparateDatabaseAndState):
-        return any(stops_old_code(one, made) for one in operation.database_operations)
+        return any(stops_old_code(row, new_models) for row in operation.database_operations)
     if isinstance(operation, REMOVING):
         names = ("model_name_lower", "old_name_lower", "name_lower")
-        return next(getattr(operation, name) for name in names if hasattr(operation, name)) not in made
-    if not isinstance(operation, migrations.AddField) or operation.model_name_lower in made:
+        return next(getattr(operation, name) for name in names if hasattr(operation, name)) not in new_models
+    if not isinstance(operation, migrations.AddField) or operation.model_name_lower in new_models:
         return False
     field = operation.field  # Django keeps no default in the database, so old code's INSERT would lack the value
     return not (field.null or field.many_to_many or field.has_db_default())
@@ -34,11 +34,13 @@ def stops_old_code(operation: Operation, made: set[str]) -> bool:
 
 def stop_old_code(missing: Iterable[Migration]) -> list[str]:
     """Return the names of those of some migrations, in their order, beside which the code of before them can't run."""
-    found, made = [], set[str]()
+    stopping, new_models = [], set[str]()
     for migration in missing:
         if migration.app_label not in APPS:
             continue
-        made |= {one.name_lower for one in migration.operations if isinstance(one, migrations.CreateModel)}
-        if any(stops_old_code(one, made) for one in migration.operations):
-            found.append(f"{migration.app_label}.{migration.name}")
-    return found
+        new_models |= {
+            operation.name_lower for operation in migration.operations if isinstance(operation, migrations.CreateModel)
+        }
+        if any(stops_old_code(operation, new_models) for operation in migration.operations):
+            stopping.append(f"{migration.app_label}.{migration.name}")
+    return stopping

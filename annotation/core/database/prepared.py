@@ -53,8 +53,8 @@ class Prepared(Generic[Row]):
         plan = self._plans.get(connection.vendor) or self._compile()
         if plan.locks and connection.get_autocommit():
             raise TransactionManagementError("select_for_update cannot be used outside of a transaction.")
-        found = _fetch(plan.sql, _filled(plan.parameters, values))
-        return [plan.read(row) for row in (_converted(found, plan) if plan.converters else found)]
+        rows = _fetch(plan.sql, _filled(plan.parameters, values))
+        return [plan.read(row) for row in (_converted(rows, plan) if plan.converters else rows)]
 
     def first(self, **values: Any) -> Row | None:
         """Run the query and return the first row, or None."""
@@ -68,9 +68,9 @@ class Prepared(Generic[Row]):
             sql=sql,
             parameters=_with_places(parameters, self._placeholders),
             converters=[
-                (place, convert, expression)
-                for place, (converts, expression) in compiler.get_converters(
-                    [one[0] for one in compiler.select]
+                (index, convert, expression)
+                for index, (converts, expression) in compiler.get_converters(
+                    [item[0] for item in compiler.select]
                 ).items()
                 for convert in converts
             ],
@@ -108,7 +108,7 @@ class PreparedUpdate:
 
 
 class PreparedInsert(Generic[AnyModel]):
-    """Inserts rows of a model and sets their primary keys, as `bulk_create` does; no signal is sent."""
+    """Inserts rows of a model and sets their primary keys, as `bulk_create` does. No signal is sent."""
 
     def __init__(self, model: type[AnyModel]) -> None:
         self._model = model
@@ -128,15 +128,15 @@ class PreparedInsert(Generic[AnyModel]):
     def _compile(self, count: int) -> str:
         name = connection.ops.quote_name
         columns = ", ".join(name(str(field.column)) for field in self._fields)
-        one = f"({', '.join(['%s'] * len(self._fields))})"
+        row_of_values = f"({', '.join(['%s'] * len(self._fields))})"
         table, key = name(self._model._meta.db_table), name(str(self._model._meta.pk.column))
-        sql = f"INSERT INTO {table} ({columns}) VALUES {', '.join([one] * count)} RETURNING {key}"  # noqa: S608  # names of our own, values as parameters
+        sql = f"INSERT INTO {table} ({columns}) VALUES {', '.join([row_of_values] * count)} RETURNING {key}"  # noqa: S608  # names of our own, values as parameters
         self._plans[connection.vendor, count] = sql
         return sql
 
 
 def _prepared(field: "Field[Any, Any]", value: Any) -> Any:
-    """Return a value for a column; what drivers take as it is needs no preparation, except in JSON."""
+    """Return a value for a column. What drivers take as it is needs no preparation, except in JSON."""
     if type(value) in _TAKEN_AS_IT_IS and not isinstance(field, JSONField):
         return value
     return field.get_db_prep_save(value, connection)
@@ -144,7 +144,7 @@ def _prepared(field: "Field[Any, Any]", value: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a parameter goes."""
+    """The position of a parameter."""
 
     name: str
 
@@ -179,7 +179,7 @@ def _execute(sql: str, parameters: list[Any], read: Callable[[Any], Found]) -> F
     database.ensure_connection()
     database.validate_no_broken_transaction()
 
-    def run(sql: str, parameters: list[Any], _many: bool, _context: Any) -> Found:
+    def run(sql: str, parameters: list[Any], _is_many: bool, _context: Any) -> Found:
         if database.vendor == "sqlite":
             return read(database.connection.execute(_for_sqlite(sql), parameters))
         from psycopg import Cursor  # 8 MB in each process, not needed with SQLite
@@ -188,8 +188,8 @@ def _execute(sql: str, parameters: list[Any], read: Callable[[Any], Found]) -> F
             return read(bound_by_server.execute(sql, parameters, prepare=True))
 
     with database.wrap_database_errors:
-        found: Found = measured(run, sql, parameters, False, {})
-    return found
+        rows: Found = measured(run, sql, parameters, False, {})
+    return rows
 
 
 @cache
@@ -201,9 +201,9 @@ def _for_sqlite(sql: str) -> str:
 def _converted(rows: Iterable[Sequence[Any]], plan: _Plan) -> list[list[Any]]:
     """Return rows with the fields' converters applied."""
     converted = [list(row) for row in rows]
-    for place, convert, expression in plan.converters:
+    for column, convert, expression in plan.converters:
         for row in converted:
-            row[place] = convert(row[place], expression, connection)
+            row[column] = convert(row[column], expression, connection)
     return converted
 
 
@@ -214,19 +214,19 @@ def _plain_reader(compiler: Any) -> Callable[[Sequence[Any]], Any]:
 def _model_reader(compiler: Any) -> Callable[[Sequence[Any]], Any]:
     """Return a function that makes instances, with their select_related ones, as Django's `ModelIterable` does."""
     info = compiler.klass_info
-    model, places = info["model"], info["select_fields"]
-    start, end = places[0], places[-1] + 1
+    model, columns = info["model"], info["select_fields"]
+    start, end = columns[0], columns[-1] + 1
     names = [column[0].target.attname for column in compiler.select[start:end]]
     related = get_related_populators(info, compiler.select, DEFAULT_DB_ALIAS)  # type: ignore[call-arg]
     annotations = list(compiler.annotation_col_map.items())
 
     def read(row: Sequence[Any]) -> Any:
-        found = model.from_db(DEFAULT_DB_ALIAS, names, row[start:end])
-        for one in related:
-            one.populate(row, found)
-        for name, place in annotations:
-            setattr(found, name, row[place])
-        return found
+        instance = model.from_db(DEFAULT_DB_ALIAS, names, row[start:end])
+        for relation in related:
+            relation.populate(row, instance)
+        for name, column_index in annotations:
+            setattr(instance, name, row[column_index])
+        return instance
 
     return read
 
@@ -234,32 +234,34 @@ def _model_reader(compiler: Any) -> Callable[[Sequence[Any]], Any]:
 def _placeholders(build: Callable[..., Any]) -> dict[str, Any]:
     """Return a placeholder for each parameter, by which it is found in the compiled SQL."""
     kinds = {name: parameter.annotation for name, parameter in signature(build).parameters.items()}
-    return {name: _placeholder(kind, place) for place, (name, kind) in enumerate(kinds.items())}
+    return {name: _placeholder(kind, index) for index, (name, kind) in enumerate(kinds.items())}
 
 
 def _with_places(parameters: Iterable[Any], placeholders: dict[str, Any]) -> list[Any]:
-    """Mark where each parameter goes; the other values are the same in each run."""
+    """Mark where each parameter goes. The other values are the same in each run."""
     names = {_stored(placeholder): name for name, placeholder in placeholders.items()}
     return [
-        _Place(names[one]) if isinstance(one, int | float | str | datetime) and one in names else one
-        for one in parameters
+        _Place(names[parameter])
+        if isinstance(parameter, int | float | str | datetime) and parameter in names
+        else parameter
+        for parameter in parameters
     ]
 
 
 def _filled(parameters: Iterable[Any], values: dict[str, Any]) -> list[Any]:
     stored = {name: _stored(value) for name, value in values.items()}
-    return [stored[one.name] if isinstance(one, _Place) else one for one in parameters]
+    return [stored[parameter.name] if isinstance(parameter, _Place) else parameter for parameter in parameters]
 
 
-def _placeholder(kind: Any, place: int) -> Any:
+def _placeholder(kind: Any, position: int) -> Any:
     if kind is int:
-        return _FIRST_INT + place
+        return _FIRST_INT + position
     if kind is float:
-        return _FIRST_INT + place + 0.5
+        return _FIRST_INT + position + 0.5
     if kind is str:
-        return f"placeholder {place} of a text"
+        return f"placeholder {position} of a text"
     if kind is datetime:
-        return _FIRST_TIME.replace(microsecond=place)
+        return _FIRST_TIME.replace(microsecond=position)
     raise TypeError(f"a prepared query takes int, float, str and datetime, not {kind}")
 
 
@@ -273,11 +275,11 @@ def log_slow_queries(*, connection: BaseDatabaseWrapper, **_signal: Any) -> None
         connection.execute_wrappers.append(measured)
 
 
-def measured(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: Any) -> Any:
+def measured(execute: Callable[..., Any], sql: Any, params: Any, is_many: bool, context: Any) -> Any:
     """Run a statement, as a wrapper of Django's, and log it if it was slow."""
     begun = time.perf_counter()
     try:
-        return execute(sql, params, many, context)
+        return execute(sql, params, is_many, context)
     finally:
         if 0 < settings.SLOW_QUERY_SECONDS <= (seconds := time.perf_counter() - begun):
             logger.warning("%.2f s: %s", seconds, " ".join(str(sql).split())[:LONGEST])

@@ -11,7 +11,7 @@ _BEGIN = {"sqlite": "BEGIN DEFERRED", "postgresql": "BEGIN ISOLATION LEVEL REPEA
 
 @contextmanager
 def one_snapshot() -> Iterator[None]:
-    """Let all queries in this block see the data as of its first one; nothing may be written in it.
+    """Let all queries in this block see the data as of its first one. Nothing may be written in it.
 
     Within a transaction its own view of the data holds.
     """

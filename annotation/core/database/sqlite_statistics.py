@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 def count_when_grown(*, connection: BaseDatabaseWrapper, **_signal: Any) -> None:
-    """Run ANALYZE if a table has grown; a receiver of `connection_created`."""
+    """Run ANALYZE if a table has grown, on the signal `connection_created`."""
     if connection.vendor != "sqlite":
         return
     database: sqlite3.Connection = connection.connection
@@ -49,15 +49,15 @@ def has_grown(database: sqlite3.Connection) -> bool:
 
 def _counted(database: sqlite3.Connection) -> dict[str, int]:
     """Return the rows of each table at the last ANALYZE."""
-    found = database.execute("SELECT tbl, stat FROM sqlite_stat1 WHERE stat IS NOT NULL")
+    rows = database.execute("SELECT tbl, stat FROM sqlite_stat1 WHERE stat IS NOT NULL")
     counted: dict[str, int] = {}
-    for table, numbers in found:  # a partial index counts only its own rows
+    for table, numbers in rows:  # a partial index counts only its own rows
         counted[table] = max(counted.get(table, 0), int(numbers.split()[0]))
     return counted
 
 
 def _at_most(database: sqlite3.Connection, table: str) -> int:
-    """Return the highest rowid, an upper bound found without counting; 0 for a table without rowids."""
+    """Return the highest rowid, an upper bound found without counting, or 0 for a table without rowids."""
     name = table.replace('"', '""')
     try:
         [(highest,)] = database.execute(f'SELECT MAX(rowid) FROM "{name}"')  # noqa: S608  # a table's name, quoted

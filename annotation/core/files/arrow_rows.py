@@ -1,4 +1,4 @@
-"""Print the rows of a Parquet file, or of a stream of Arrow's, as JSON Lines; those of the first sheet of an Excel file as CSV.
+"""Print the rows of a Parquet file, or of a stream of Arrow's, as JSON Lines. Those of the first sheet of an Excel file as CSV.
 
 usage: arrow_rows.py FILE parquet|arrow|xlsx MOST_BYTES MOST_ROWS
 
@@ -21,7 +21,7 @@ BATCH = 100  # rows in memory at once; a text that repeats takes its room once i
 
 
 def main(path: str, form: str, most_bytes: int, most_rows: int) -> int:
-    """Print the rows; return the exit code."""
+    """Print the rows and return the exit code."""
     if form == "xlsx":
         return print_sheet(path, most_bytes, most_rows)
     import pyarrow
@@ -53,7 +53,7 @@ def main(path: str, form: str, most_bytes: int, most_rows: int) -> int:
 
 
 def print_sheet(path: str, most_bytes: int, most_rows: int) -> int:
-    """Print the first sheet of an Excel file; return the exit code."""
+    """Print the first sheet of an Excel file and return the exit code."""
     import openpyxl
     from openpyxl.utils.exceptions import InvalidFileException
 
@@ -116,7 +116,7 @@ def open_arrow(path: str) -> tuple[Any, int, int, Iterator[Any]]:
 
 
 def reader_of(field: Any) -> Callable[[Any], Any]:
-    """Return the function that reads a field's values; those of a field that holds JSON as text are parsed."""
+    """Return the function that reads a field's values. Those of a field that holds JSON as text are parsed."""
     if (field.metadata or {}).get(b"tandem") == b"json":
         return lambda value: None if value is None else json.loads(value)
     return without_null_fields

@@ -1,4 +1,4 @@
-"""How much one file may hold: its rows are kept in memory until all of them are stored."""
+"""Limits on one file, whose rows are kept in memory until all of them are stored."""
 
 from dataclasses import dataclass
 
@@ -15,15 +15,15 @@ MATCHUPS_PER_ROW = 25  # a text of an instance with 50 systems is in 49 of them,
 
 @dataclass(frozen=True)
 class Bound:
-    """How many rows of one kind a file may hold, and what to do with a larger one."""
+    """A limit on the rows of a file, with advice for larger ones."""
 
     most: int = MOST_LINES
     instead: str = "split it"
 
-    def refuse_more(self, name: str, count: int, what: str, *, each: int = 1) -> None:
-        """Raise `BadFile` if `count` is above the limit; `each`: how many a row may have on average."""
-        if count > (most := self.most * each):
-            raise BadFile(name, [BadLine(1, refusal("too_many", most=most, what=what, instead=self.instead))])
+    def refuse_more(self, name: str, count: int, unit: str, *, each: int = 1) -> None:
+        """Raise `BadFile` if `count` is above the limit. `each`: how many a row may have on average."""
+        if count > (limit := self.most * each):
+            raise BadFile(name, [BadLine(1, refusal("too_many", most=limit, what=unit, instead=self.instead))])
 
     def refuse_metadata(self, name: str, values: int) -> None:
         """Raise `BadFile` if there are too many values of metadata, at any depth."""
@@ -34,7 +34,7 @@ class Bound:
         self.refuse_more(name, matchups, "matchups of two systems", each=MATCHUPS_PER_ROW)
 
     def refuse_rows(self, data: bytes, name: str) -> None:
-        """Raise `BadFile` if there are too many rows; those of a JSON array are counted while they are read."""
+        """Raise `BadFile` if there are too many rows. Those of a JSON array are counted while they are read."""
         if not is_json_array(data):
             self.refuse_more(name, count_rows(data, name, enough=self.most + 1), "rows")
 
@@ -42,15 +42,15 @@ class Bound:
 FOR_COMMANDS = Bound()
 
 
-def bound_of_upload(kind: str, most: int) -> Bound:
-    """Return the limits of an uploaded file; the refusal names the command that reads a larger one."""
-    return Bound(most, f"split it, or read it with {settings.COMMAND} {command_for(kind)}, which takes {MOST_LINES:,}")
+def bound_of_upload(kind: str, limit: int) -> Bound:
+    """Return the limits of an uploaded file. The refusal names the command that reads a larger one."""
+    return Bound(limit, f"split it, or read it with {settings.COMMAND} {command_for(kind)}, which takes {MOST_LINES:,}")
 
 
 def command_for(kind: str) -> str:
     """Return the command that imports a file of this kind."""
     own = ("bundle", "sources", "mturk", "ratings", "judgments", "tables", "alpacaeval", "battles", "label-studio")
-    others = {"auto": "import_file", "outputs": "import_alpacaeval", "bundle-check": "verify_bundle"}
-    if kind in others:
-        return others[kind]
+    special = {"auto": "import_file", "outputs": "import_alpacaeval", "bundle-check": "verify_bundle"}
+    if kind in special:
+        return special[kind]
     return f"import_{kind.replace('-', '_')}" if kind in own else "import_study"

@@ -30,7 +30,7 @@ def read_value(line: str) -> Any:
         return value
     level = [value]
     for _ in range(DEEPEST):
-        level = [item for one in level if isinstance(one, dict | list) for item in _items(one)]
+        level = [item for row in level if isinstance(row, dict | list) for item in _items(row)]
         if not level:
             return value
     raise ValueError(too_deep)
@@ -39,13 +39,13 @@ def read_value(line: str) -> Any:
 def count_values(value: Any) -> int:
     """Count the texts, numbers, lists and objects that a value holds at any depth."""
     count, level = 0, [value]
-    while level := [item for one in level if isinstance(one, dict | list) for item in _items(one)]:
+    while level := [item for row in level if isinstance(row, dict | list) for item in _items(row)]:
         count += len(level)
     return count
 
 
 def items_of_array(text: str, at: int) -> Iterator[tuple[int, int, Reason | None, Any]]:
-    """Yield (start, end, problem, value) of each item of an array; `at` is the place after the opening bracket.
+    """Yield (start, end, problem, value) of each item of an array. `at` is the place after the opening bracket.
 
     Raises: JSONDecodeError where the syntax is wrong.
     """
@@ -66,9 +66,9 @@ def items_of_array(text: str, at: int) -> Iterator[tuple[int, int, Reason | None
                 raise json.JSONDecodeError("Expecting value", text, at)
         elif text[at : at + 1] != "]":
             raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
-    rest = _after_blanks(text, at + 1)
-    if rest < len(text):
-        raise json.JSONDecodeError("Extra data", text, rest)
+    position = _after_blanks(text, at + 1)
+    if position < len(text):
+        raise json.JSONDecodeError("Extra data", text, position)
 
 
 def _end_of_item(text: str, at: int, window: str, begin: int) -> int:
@@ -111,11 +111,11 @@ def _whole(digits: str) -> int:
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    by_key = dict(pairs)
+    if len(by_key) < len(pairs):
         repeated, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise ValueError(f"the key {repeated!r} is there more than once")
-    return found
+    return by_key
 
 
 def _constant(name: str) -> None:

@@ -1,4 +1,4 @@
-"""Files of JSON Lines or CSV → numbered records and a list of bad lines; numbers and times in their cells."""
+"""Files of JSON Lines or CSV → numbered records and a list of bad lines. Numbers and times in their cells."""
 
 import csv
 import io
@@ -40,7 +40,7 @@ def _lines(data: bytes) -> int:
 
 
 def decode_lines(data: bytes, bad: list[BadLine]) -> Iterator[tuple[int, str]]:
-    """Yield numbered lines of text; over-long and wrongly encoded ones are appended to `bad`."""
+    """Yield numbered lines of text. Over-long and wrongly encoded ones are appended to `bad`."""
     if (count := _lines(data)) > MOST_LINES:
         bad.append(BadLine(MOST_LINES + 1, refusal("too_many_lines", count=count, most=MOST_LINES)))
         return
@@ -87,12 +87,12 @@ def _json_lines(data: bytes, bad: list[BadLine]) -> Iterator[Record]:
 
 
 def read_json(data: bytes) -> tuple[Iterator[Record], list[BadLine]]:
-    """Read JSON Lines, or one JSON array of objects; records are numbered as by `read_json_array`."""
+    """Read JSON Lines, or one JSON array of objects. Records are numbered as by `read_json_array`."""
     return read_json_array(data) if is_json_array(data) else read_json_lines(data)
 
 
 def first_json_record(data: bytes) -> dict[str, Any]:
-    """Return the first object of a file without reading the rest; empty if it can't be read."""
+    """Return the first object of a file without reading the rest, or an empty string if it can't be read."""
     if not is_json_array(data):
         data = data.removeprefix(_BOM).lstrip()[:MAX_LINE_BYTES].split(b"\n", 1)[0]
     records, _ = read_json(data)
@@ -110,7 +110,7 @@ def is_json_array(data: bytes) -> bool:
 
 
 def read_json_array(data: bytes) -> tuple[Iterator[Record], list[BadLine]]:
-    """Read one JSON array of objects; reading stops at the first syntax error.
+    """Read one JSON array of objects. Reading stops at the first syntax error.
 
     Records are numbered by the line on which they start; where all stand on one line, by their place in the array.
     """
@@ -128,8 +128,8 @@ def _json_array(data: bytes, bad: list[BadLine]) -> Iterator[Record]:
     number = 1 + text.count("\n", 0, at)
     has_lines = 0 <= text.find("\n", at) < text.rfind("]")
     try:
-        for place, (start, end, problem, value) in enumerate(items_of_array(text, at), start=1):
-            number = number + text.count("\n", at, start) if has_lines else place
+        for index, (start, end, problem, value) in enumerate(items_of_array(text, at), start=1):
+            number = number + text.count("\n", at, start) if has_lines else index
             at = start
             report(READING, start, len(text))
             if len(bad) >= MOST_BAD_LINES:
@@ -153,8 +153,8 @@ def read_csv(data: bytes) -> tuple[list[str], Iterator[Record], list[BadLine]]:
     """
     bad: list[BadLine] = []
     with_nul = (number for number, line in decode_lines(data, bad) if "\x00" in line)
-    found = [BadLine(number, refusal("nul_character")) for number in islice(with_nul, MOST_BAD_LINES)]
-    bad = bad or found
+    results = [BadLine(number, refusal("nul_character")) for number in islice(with_nul, MOST_BAD_LINES)]
+    bad = bad or results
     if bad:  # without these lines, quotes would not match and every later line would look wrong
         return [], iter(()), bad
     rows = _csv_rows(data, bad)
@@ -176,8 +176,8 @@ def _csv_rows(data: bytes, bad: list[BadLine], errors: str = "strict") -> Iterat
                 yield start, cells
             start = reader.line_num + 1
     except csv.Error as error:
-        later = {"line": reader.line_num} if reader.line_num > start else {}
-        bad.append(BadLine(start, refusal("not_csv_until" if later else "not_csv", error=str(error), **later)))
+        end = {"line": reader.line_num} if reader.line_num > start else {}
+        bad.append(BadLine(start, refusal("not_csv_until" if end else "not_csv", error=str(error), **end)))
 
 
 def delimiter_of(data: bytes) -> str:
@@ -198,7 +198,7 @@ def _csv_records(header: list[str], rows: Iterator[tuple[int, list[str]]], bad: 
 
 
 def with_json_cells(records: Iterator[Record], columns: Collection[str], bad: list[BadLine]) -> Iterator[Record]:
-    """Parse some columns of CSV as JSON, an empty cell as `None`; restore defused texts of the others."""
+    """Parse some columns of CSV as JSON, an empty cell as `None`. Restore defused texts of the others."""
     for number, record in records:
         try:
             yield (
@@ -213,16 +213,16 @@ def with_json_cells(records: Iterator[Record], columns: Collection[str], bad: li
 
 
 def listed(fields: Sequence[str]) -> str:
-    """List the first fields of a record; what no database stores is escaped."""
+    """List the first fields of a record. What no database stores is escaped."""
     return ", ".join(repr(field)[1:-1] for field in fields[:MOST_NAMED]) + (", …" if len(fields) > MOST_NAMED else "")
 
 
 class AbsentFields:
     """The needed fields that no record of a file has, so that one sentence can say so instead of a line for each record."""
 
-    def __init__(self, needed: Iterable[str], what: str) -> None:
+    def __init__(self, needed: Iterable[str], subject: str) -> None:
         """Take the needed fields, and what the file should hold."""
-        self._absent, self._what = list(needed), what
+        self._absent, self._what = list(needed), subject
         self._fields: list[str] = []
         self._count = 0
 
@@ -239,13 +239,13 @@ class AbsentFields:
         if self._count < 2 or not self._absent:
             return bad
         reasons = [refusal("missing", field=field) for field in self._absent]
-        known = {"records": self._count, "fields": listed(self._fields) or "no field", "what": self._what}
-        summary = refusal("in_no_record", field=", ".join(self._absent), **known)
+        values = {"records": self._count, "fields": listed(self._fields) or "no field", "what": self._what}
+        summary = refusal("in_no_record", field=", ".join(self._absent), **values)
         return [BadLine(1, summary), *(line for line in bad if line.reason not in reasons)]
 
 
 def is_csv(name: str) -> bool:
-    """Tell whether a file's name is one of CSV, as which the rows of Excel come too; other files are read as JSON."""
+    """Tell whether a file's name is one of CSV, as which the rows of Excel come too. Other files are read as JSON."""
     return name.lower().endswith((".csv", ".tsv", ".xlsx"))
 
 
@@ -304,13 +304,13 @@ def _header_problems(header: list[str]) -> list[BadLine]:
     return [BadLine(1, refusal("repeated_column", column=repr(name))) for name in repeated]
 
 
-def parse_number(cell: str, *, least: float = -math.inf, most: float = math.inf) -> float | None:
+def parse_number(cell: str, *, minimum: float = -math.inf, maximum: float = math.inf) -> float | None:
     """Parse a finite number between `least` and `most`."""
     try:
         number = float(cell)
     except ValueError:
         return None
-    return number if math.isfinite(number) and least <= number <= most else None
+    return number if math.isfinite(number) and minimum <= number <= maximum else None
 
 
 def parse_time(cell: str) -> datetime | None:

@@ -68,9 +68,9 @@ def parse_mapping(arguments: Iterable[str]) -> dict[str, str]:
 
 def fits(mapping: Mapping[str, str], fields: Iterable[str]) -> bool:
     """Tell whether a file with these fields has all columns of a mapping, or the objects in which they lie."""
-    known = set(fields)
+    names = set(fields)
     columns = [column for column in mapping.values() if not _is_text(column)]
-    return bool(columns) and all(column in known or column.partition(".")[0] in known for column in columns)
+    return bool(columns) and all(column in names or column.partition(".")[0] in names for column in columns)
 
 
 def recorded(mapping: FieldMapping) -> dict[str, Any]:

@@ -38,8 +38,8 @@ def _pyarrow() -> Any:
 
 
 def write_parquet(path: Path, rows: Iterable[Mapping[str, Any]], types: Mapping[str, str]) -> int:
-    """Write rows with these columns, name → type; return how many."""
-    arrow, count, left = _pyarrow(), 0, iter(rows)
+    """Write rows with these columns, name → type. Return how many."""
+    arrow, count, remaining = _pyarrow(), 0, iter(rows)
     kinds = {
         TEXT: arrow.string(),
         JSON: arrow.string(),
@@ -52,7 +52,7 @@ def write_parquet(path: Path, rows: Iterable[Mapping[str, Any]], types: Mapping[
     )
     documents = [name for name, kind in types.items() if kind == JSON]
     with arrow.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
-        while chunk := list(islice(left, CHUNK)):
+        while chunk := list(islice(remaining, CHUNK)):
             columns = {name: [row[name] for row in chunk] for name in types}
             for name in documents:
                 columns[name] = [
@@ -63,7 +63,7 @@ def write_parquet(path: Path, rows: Iterable[Mapping[str, Any]], types: Mapping[
     return count
 
 
-def as_json_lines(path: Path, name: str, *, most: int, bound: Bound) -> bytes:
+def as_json_lines(path: Path, name: str, *, limit: int, bound: Bound) -> bytes:
     """Return the rows of a Parquet file, or of a stream of Arrow's, as JSON Lines, those of Excel as CSV. A program of its own reads it.
 
     most : bytes that the lines may take
@@ -80,7 +80,7 @@ def as_json_lines(path: Path, name: str, *, most: int, bound: Bound) -> bytes:
         arrow_rows.__file__,
         str(path),
         FORMS[path.suffix.lower()],
-        str(most),
+        str(limit),
         str(bound.most),
     ]
     program = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
@@ -92,4 +92,4 @@ def as_json_lines(path: Path, name: str, *, most: int, bound: Bound) -> bytes:
         reason = program.stderr.decode(errors="replace").strip()
         raise BadFile(name, [BadLine(1, refusal("unreadable", kind=path.suffix[1:].title(), error=reason))])
     # Too much text, or the system has ended the program for want of memory.
-    raise BadFile(name, [BadLine(1, refusal("rows_too_large", most=most // 2**20))])
+    raise BadFile(name, [BadLine(1, refusal("rows_too_large", most=limit // 2**20))])

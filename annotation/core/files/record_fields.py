@@ -49,7 +49,7 @@ class RecordFields:
         return any(problem.values.get("field") in fields for problem in self.problems)
 
     def text(self, field: str, *, longest: int | None = None) -> str:
-        """Return a text, or that of a number; empty where there is none."""
+        """Return a text, or that of a number, or an empty string where there is none."""
         value = self.record.get(field)
         if value is None or value == "":
             return ""
@@ -60,7 +60,7 @@ class RecordFields:
         return str(value)
 
     def name(self, field: str, *, longest: int | None = None) -> str:
-        """Return a name or code without blanks around it; empty where there is none."""
+        """Return a name or code without blanks around it, or an empty string where there is none."""
         return trim(self.text(field, longest=longest))
 
     def needed(self, field: str, *, longest: int | None = None) -> str:
@@ -70,23 +70,23 @@ class RecordFields:
             self.problems.append(refusal("missing", field=field))
         return value
 
-    def whole(self, field: str, *, most: int) -> int | None:
+    def whole(self, field: str, *, maximum: int) -> int | None:
         """Return a whole number from 0 to `most`, or None where there is none."""
         value = self.text(field).removesuffix(".0")
         if not value:
             return None
         # No more digits than `most` are read: int() takes long over many.
-        if not value.isascii() or not value.isdigit() or len(value) > len(str(most)) or int(value) > most:
-            self.problems.append(refusal("not_whole", field=field, value=repr(value[:40]), most=most))
+        if not value.isascii() or not value.isdigit() or len(value) > len(str(maximum)) or int(value) > maximum:
+            self.problems.append(refusal("not_whole", field=field, value=repr(value[:40]), most=maximum))
             return None
         return int(value)
 
     def number(
-        self, field: str, *, least: float = -math.inf, most: float = math.inf, kind: str = "a finite number"
+        self, field: str, *, minimum: float = -math.inf, maximum: float = math.inf, kind: str = "a finite number"
     ) -> float | None:
         """Return a finite number between `least` and `most`, which messages call `kind`, or None where there is none."""
         value = self.text(field)
-        number = parse_number(value, least=least, most=most)
+        number = parse_number(value, minimum=minimum, maximum=maximum)
         if value and number is None:
             self.problems.append(refusal("not_kind", field=field, value=repr(value[:40]), kind=kind))
         return number
@@ -94,15 +94,15 @@ class RecordFields:
     def one_of(
         self, field: str, offered: Iterable[str], *, default: str = "", synonyms: Mapping[str, str] = _NO_SYNONYMS
     ) -> str:
-        """Return one of the words on offer, of which the empty one may be; `default` where there is none.
+        """Return one of the words on offer, of which the empty one may be. `default` where there is none.
 
         synonyms : words that are taken for one on offer
         """
-        value, known = self.text(field).lower() or default, list(offered)
+        value, allowed = self.text(field).lower() or default, list(offered)
         value = synonyms.get(value, value)
-        if value not in known and not self.in_trouble(field):
-            *others, last = [one or "empty" for one in known]
-            words = f"{', '.join(others)} or {last}" if others else last
+        if value not in allowed and not self.in_trouble(field):
+            *first_words, last = [item or "empty" for item in allowed]
+            words = f"{', '.join(first_words)} or {last}" if first_words else last
             self.problems.append(refusal("not_one_of", field=field, value=repr(value), words=words))
         return value
 
@@ -131,10 +131,10 @@ def read_rows(
     read: Callable[[int, RecordFields], Row],
     *,
     required: Sequence[str],
-    what: str,
+    subject: str,
     mapping: FieldMapping = NOTHING,
 ) -> tuple[list[Row], list[BadLine]]:
-    """Read the rows of an exported file, CSV or JSON Lines; return the good ones and the bad lines.
+    """Read the rows of an exported file, CSV or JSON Lines. Return the good ones and the bad lines.
 
     what    : the file holds, in the plural
     mapping : field → column, see `annotation.core.files.mapping`
@@ -145,13 +145,13 @@ def read_rows(
     elif lines.is_csv(name):
         header, cells, bad = lines.read_csv(data)
         lines.refuse(
-            name, bad or [BadLine(1, refusal("missing_column", column=one)) for one in required if one not in header]
+            name, bad or [BadLine(1, refusal("missing_column", column=item)) for item in required if item not in header]
         )
         records = lines.with_json_cells(cells, (), bad)
     else:
         records, bad = lines.read_json(data)
     rows = []
-    absent = lines.AbsentFields(required, what)
+    absent = lines.AbsentFields(required, subject)
     for number, record in absent.watch(records):
         if len(bad) >= MOST_BAD_LINES:
             break
@@ -161,5 +161,5 @@ def read_rows(
         if not fields.problems:
             rows.append(row)
     if not rows and not bad:
-        bad.append(BadLine(1, refusal("no_rows", what=what)))
+        bad.append(BadLine(1, refusal("no_rows", what=subject)))
     return rows, absent.summarised(bad)

@@ -1,4 +1,4 @@
-"""Files as they are sent: one, several of one data set, a folder of them, a ZIP archive; read as one."""
+"""Uploaded files (one, several, a folder or a ZIP archive), read as one."""
 
 import json
 import shutil
@@ -50,26 +50,26 @@ class Joined:
         return replace(line, number=line.number - before, file=name)
 
 
-def read_sent(path: Path, name: str, *, most: int, bound: Bound) -> Joined:
-    """Read a file, or the data files of a folder in the order of their names; rows of Parquet and Arrow become JSON Lines.
+def read_sent(path: Path, name: str, *, limit: int, bound: Bound) -> Joined:
+    """Read a file, or the data files of a folder in the order of their names. Rows of Parquet and Arrow become JSON Lines.
 
     most  : bytes that all of it may take
     bound : on the rows of each Parquet or Arrow file
     Raises: AnnotationError if it can't be read or is too large; BadFile.
     """
     if not path.is_dir():
-        return Joined(_rows_of(path, name, most, bound), name)
+        return Joined(_rows_of(path, name, limit, bound), name)
     files = sorted(
-        one
-        for one in path.rglob("*")
-        if one.suffix.lower() in DATA_FILES and one.name not in DESCRIPTIONS and not one.name.startswith(".")
+        item
+        for item in path.rglob("*")
+        if item.suffix.lower() in DATA_FILES and item.name not in DESCRIPTIONS and not item.name.startswith(".")
     )
     if not files:
         raise AnnotationError(f"{name} holds no file that ends with {', '.join(DATA_FILES)}")
-    return join([(file, file.relative_to(path).as_posix()) for file in files], name, most=most, bound=bound)
+    return join([(file, file.relative_to(path).as_posix()) for file in files], name, limit=limit, bound=bound)
 
 
-def join(files: Sequence[tuple[Path, str]], name: str, *, most: int, bound: Bound) -> Joined:
+def join(files: Sequence[tuple[Path, str]], name: str, *, limit: int, bound: Bound) -> Joined:
     """Read several files, given with their names, as one of JSON Lines. Arguments and errors as of `read_sent`."""
     parts: list[bytes] = []
     starts: list[tuple[int, str]] = []
@@ -77,28 +77,30 @@ def join(files: Sequence[tuple[Path, str]], name: str, *, most: int, bound: Boun
     for path, own in files:
         if is_csv(own):
             raise AnnotationError(f"{own} is CSV: several files are read together as JSON Lines, JSON or Parquet alone")
-        data = _rows_of(path, own, most, bound)
+        data = _rows_of(path, own, limit, bound)
         data = (_as_lines(data, own) if is_json_array(data) else data).rstrip(b"\r\n") + b"\n"
         starts.append((lines, own))
         parts.append(data)
         lines += data.count(b"\n")
         size += len(data)
-        if size > most:
-            raise _too_large(name, most)
+        if size > limit:
+            raise _too_large(name, limit)
     return Joined(b"".join(parts), name, starts)
 
 
-def _rows_of(path: Path, name: str, most: int, bound: Bound) -> bytes:
+def _rows_of(path: Path, name: str, limit: int, bound: Bound) -> bytes:
     try:
-        if path.stat().st_size > most:
-            raise _too_large(name, most)
-        return as_json_lines(path, name, most=most, bound=bound) if path.suffix.lower() in FORMS else path.read_bytes()
+        if path.stat().st_size > limit:
+            raise _too_large(name, limit)
+        return (
+            as_json_lines(path, name, limit=limit, bound=bound) if path.suffix.lower() in FORMS else path.read_bytes()
+        )
     except OSError as error:
         raise AnnotationError(f"{name} can't be read: {error.strerror}") from None
 
 
-def _too_large(name: str, most: int) -> AnnotationError:
-    return AnnotationError(f"{name} is larger than {most // 2**20:,} MB; split it")
+def _too_large(name: str, limit: int) -> AnnotationError:
+    return AnnotationError(f"{name} is larger than {limit // 2**20:,} MB; split it")
 
 
 def _as_lines(data: bytes, name: str) -> bytes:
@@ -122,15 +124,15 @@ def is_packed(name: str) -> bool:
     return is_zip(name) or PurePosixPath(name).suffix.lower() in FORMS
 
 
-def unpack(archive: Path, folder: Path, name: str, *, most: int) -> None:
-    """Unpack a ZIP archive into a new folder, within bounds; nothing is written outside it.
+def unpack(archive: Path, folder: Path, name: str, *, limit: int) -> None:
+    """Unpack a ZIP archive into a new folder, within bounds. Nothing is written outside it.
 
     most : bytes that its files may take, counted while they are unpacked; they may not fill the disk either
     Raises: AnnotationError for an archive that can't be read, is too large, or holds a link or a way out of the folder.
     """
     try:
         room = shutil.disk_usage(folder.parent).free - settings.LEAST_FREE_BYTES
-        left = min(most, max(0, room))
+        remaining = min(limit, max(0, room))
         folder.mkdir()
         with zipfile.ZipFile(archive) as packed:
             if len(packed.infolist()) > MOST_FILES:
@@ -141,10 +143,10 @@ def unpack(archive: Path, folder: Path, name: str, *, most: int) -> None:
                     continue
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with packed.open(member) as file, target.open("xb") as out:
-                    while chunk := file.read(min(2**20, left + 1)):
-                        left -= len(chunk)
-                        if left < 0:
-                            than = "the disk has room for" if room < most else f"{most // 2**20:,} MB"
+                    while chunk := file.read(min(2**20, remaining + 1)):
+                        remaining -= len(chunk)
+                        if remaining < 0:
+                            than = "the disk has room for" if room < limit else f"{limit // 2**20:,} MB"
                             raise AnnotationError(f"{name} unpacks to more than {than}")
                         out.write(chunk)
     except FileExistsError:

@@ -22,9 +22,9 @@ def this_process() -> str:
 
 
 def is_gone(name: str) -> bool:
-    """Tell whether a process of this machine has ended; False for other machines'."""
-    machine, _, rest = name.partition(":")
-    process = rest.partition(":")[0]
+    """Tell whether a process of this machine has ended, or False for other machines'."""
+    machine, _, process_part = name.partition(":")
+    process = process_part.partition(":")[0]
     if machine != this_machine() or not process.isdigit():
         return False
     try:

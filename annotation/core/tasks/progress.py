@@ -1,4 +1,4 @@
-"""How far long work is: told to a function, or noted in a file that web server and worker share.
+"""Progress reporting for long-running tasks, to a function or a file.
 
 A file, since an import is one transaction: other processes see nothing of what it writes into the database before its end.
 """
@@ -20,7 +20,7 @@ RATE_WINDOW = 30.0  # seconds, for a smooth rate
 
 
 class Rate:
-    """How much is done a second, lately."""
+    """The recent rate of work a second."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
@@ -50,8 +50,8 @@ _told: ContextVar[Callable[[str, int, int], None] | None] = ContextVar("told", d
 
 def report(stage: str, done: int, total: int) -> None:
     """Report how far the running work is, to the reader of progress if there is one."""
-    if (told := _told.get()) is not None:
-        told(stage, done, total)
+    if (listener := _told.get()) is not None:
+        listener(stage, done, total)
 
 
 def counted(items: Iterable[T], total: int, stage: str = STORING) -> Iterator[T]:

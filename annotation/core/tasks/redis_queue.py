@@ -27,7 +27,7 @@ class RecordedBackend(DatabaseBackend):
     """Queues a task in the database, and delivers it when the transaction is committed."""
 
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
-        """Queue a task; one for later is delivered by `deliver_due`."""
+        """Queue a task. One for later is delivered by `deliver_due`."""
         result: Any = super().enqueue(task, args, kwargs)
         if task.run_after is None:
             transaction.on_commit(lambda: deliver([result.id]))
@@ -60,7 +60,7 @@ def run_recorded(task_id: str) -> None:
 
 
 def deliver(task_ids: Iterable[str]) -> None:
-    """Bring tasks to Redis; while that does not answer they stay in the record."""
+    """Bring tasks to Redis. While that does not answer they stay in the record."""
     try:
         for task_id in task_ids:
             run_recorded.enqueue(task_id)
@@ -73,13 +73,13 @@ def deliver_due() -> None:
 
     One that a worker is just taking may be delivered twice: the second worker finds that it is claimed.
     """
-    due = [str(key) for key in DBTaskResult.objects.ready().values_list("pk", flat=True)]
+    keys = [str(key) for key in DBTaskResult.objects.ready().values_list("pk", flat=True)]
     try:
-        there = {job.args[0] for job in redis_queue().jobs}
+        queued = {job.args[0] for job in redis_queue().jobs}
     except RedisError:
-        log.warning("Redis does not answer; %s tasks wait", len(due), exc_info=True)
+        log.warning("Redis does not answer; %s tasks wait", len(keys), exc_info=True)
     else:
-        deliver(task_id for task_id in due if task_id not in there)
+        deliver(task_id for task_id in keys if task_id not in queued)
 
 
 def redis_queue() -> Queue:

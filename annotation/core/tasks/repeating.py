@@ -31,6 +31,6 @@ class RepeatingThread(threading.Thread):
                 connections.close_all()
 
     def end(self, *, timeout: float) -> None:
-        """Stop, and wait so many seconds for work that has begun; what is still not done then ends with the process."""
+        """Stop, and wait so many seconds for work that has begun. What is still not done then ends with the process."""
         self.ended.set()
         self.join(timeout)

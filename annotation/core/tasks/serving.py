@@ -32,27 +32,27 @@ def run_worker() -> None:
 
 
 def run_together(programs: Mapping[str, Callable[[], None]], *, follow_parent: bool = False) -> int:
-    """Run programs, each with its name in messages, until one ends or a signal comes; return the exit status.
+    """Run programs, each with its name in messages, until one ends or a signal comes. Return the exit status.
 
     follow_parent : stop also when the process that started this one is gone
     """
-    parent, asked = os.getppid(), list[int]()
+    parent, signals = os.getppid(), list[int]()
     fork = get_context("fork").Process  # they share the memory of what is loaded by now
     running = [fork(target=_run_apart, args=(program,), name=name) for name, program in programs.items()]
     for process in running:
         process.start()
     for number in STOP_SIGNALS:
-        signal.signal(number, lambda number, _frame: asked.append(number))
-    while not asked and all(process.is_alive() for process in running):
+        signal.signal(number, lambda number, _frame: signals.append(number))
+    while not signals and all(process.is_alive() for process in running):
         wait([process.sentinel for process in running], timeout=0.5)
         if follow_parent and os.getppid() != parent:
-            asked.append(signal.SIGHUP)
-    ended = [process for process in running if not (asked or process.is_alive())]
+            signals.append(signal.SIGHUP)
+    ended = [process for process in running if not (signals or process.is_alive())]
     until = time.monotonic() + GRACE
     for process in running:
         process.terminate()
     for process in running:
-        while process.is_alive() and time.monotonic() < until and asked.count(signal.SIGINT) < 2:  # Ctrl-C twice
+        while process.is_alive() and time.monotonic() < until and signals.count(signal.SIGINT) < 2:  # Ctrl-C twice
             process.join(0.1)
         with suppress(ProcessLookupError):
             os.killpg(process.ident or 0, signal.SIGKILL)  # all that it has started

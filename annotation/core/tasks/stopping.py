@@ -6,7 +6,7 @@ from weakref import WeakSet
 
 
 class StopFlag:
-    """Set once, from any thread or signal handler, or with its parent; wakes the waiting thread or event loop.
+    """A flag set once, from any thread or signal handler or with its parent, that wakes whoever waits.
 
     is_watched : the present work ends by itself once the flag is set
     """
@@ -37,7 +37,7 @@ class StopFlag:
         return self._set.is_set()
 
     def wait_for(self, seconds: float) -> bool:
-        """Block for at most this long; tell whether stopping was asked for."""
+        """Block for at most this long and tell whether stopping was asked for."""
         return self._set.wait(seconds)
 
     async def wait(self) -> None:

@@ -22,8 +22,8 @@ UNDER_WAY = (TaskResultStatus.READY, TaskResultStatus.RUNNING)
 
 def last_task(path: str, **arguments: object) -> QueuedTask | None:
     """Return the last task of a path with these arguments, each named by its place as `args__0`."""
-    wanted = {f"args_kwargs__{place}": value for place, value in arguments.items()}
-    return DBTaskResult.objects.filter(task_path=path, **wanted).order_by("enqueued_at").last()
+    conditions = {f"args_kwargs__{index}": value for index, value in arguments.items()}
+    return DBTaskResult.objects.filter(task_path=path, **conditions).order_by("enqueued_at").last()
 
 
 def is_under_way(path: str, is_dead: Callable[[QueuedTask], bool], **arguments: object) -> bool:
@@ -62,7 +62,7 @@ BY_PROCESS = DeathRule(is_orphan)
 
 
 def requeue_tasks(rules: Mapping[str, DeathRule]) -> int:
-    """Requeue the running tasks whose worker is dead; returns how many.
+    """Requeue the running tasks whose worker is dead. Return how many.
 
     rules : by path, of tasks that send heartbeats; others go by the worker's process
     """

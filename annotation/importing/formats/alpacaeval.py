@@ -1,4 +1,4 @@
-"""AlpacaEval's files: outputs of systems, each with its instruction; and annotations, preferences of 1 to 2 for the second of two outputs."""
+"""AlpacaEval's files: outputs of systems, and annotations (preferences from 1 to 2 for the second output)."""
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
@@ -14,7 +14,7 @@ TIES = (0, 1.5)  # as its versions 1 and 2 write them
 
 
 def reader(*, dataset: str, people: bool) -> Read:
-    """Return what reads one annotation; `people`: the annotators are people where a record doesn't say."""
+    """Return what reads one annotation. `people`: the annotators are people where a record doesn't say."""
 
     def read(fields: Fields) -> list[Comparison]:
         source = _source(fields)
@@ -25,12 +25,12 @@ def reader(*, dataset: str, people: bool) -> Read:
             )
             preference = None
         p_second = None if preference is None else 0.5 if preference in TIES else float(preference) - 1
-        systems = [fields.name(f"generator_{place}", longest=LONGEST_SYSTEM) for place in (1, 2)]
-        texts = [fields.text(f"output_{place}", may_be_blank=True) for place in (1, 2)]
+        systems = [fields.name(f"generator_{index}", longest=LONGEST_SYSTEM) for index in (1, 2)]
+        texts = [fields.text(f"output_{index}", may_be_blank=True) for index in (1, 2)]
         switched = fields.record.get("is_switched_outputs") is True  # the second one was shown first
         first, second = (1, 0) if switched else (0, 1)
         verdict = None if p_second is None else (p_second > 0.5) - (p_second < 0.5)
-        place, kind = fields.place(source, dataset, "alpaca"), fields.record.get("rater_kind")
+        instance, kind = fields.place(source, dataset, "alpaca"), fields.record.get("rater_kind")
         if kind not in (None, "person", "judge"):
             fields.problems.append(
                 refusal("not_one_of", field="rater_kind", words="person or judge, or missing", value=repr(kind))
@@ -38,7 +38,7 @@ def reader(*, dataset: str, people: bool) -> Read:
         return [
             Comparison(
                 fields.number,
-                **{**place, "system_a": place["system_a"] or systems[0]},
+                **{**instance, "system_a": instance["system_a"] or systems[0]},
                 systems=(systems[first], systems[second]),
                 texts=(texts[first], texts[second]),
                 rater=fields.name("annotator", longest=LONGEST_RATER, default="annotator"),
@@ -78,10 +78,10 @@ def parse_outputs(
         bound.refuse_more(name, count, "texts")
         fields = Fields(number, record)
         source, system = _source(fields), fields.name("generator", longest=LONGEST_SYSTEM)
-        text, place = fields.text("output", may_be_blank=True), fields.place(source, dataset, "alpaca")
+        text, instance = fields.text("output", may_be_blank=True), fields.place(source, dataset, "alpaca")
         reference = reference or system
         row = rows.setdefault(
-            place["instance_id"], InstanceRow(number, place["instance_id"], place["dataset"], source, {})
+            instance["instance_id"], InstanceRow(number, instance["instance_id"], instance["dataset"], source, {})
         )
         if system in row.generations:
             fields.problems.append(refusal("second_output", system=repr(system)))
@@ -110,9 +110,9 @@ def parse_outputs(
 
 
 def _source(fields: Fields) -> str:
-    given = fields.record.get("input")
-    source = fields.text("instruction", may_be_blank=bool(given))
-    return f"{source}\n\n{given}".lstrip("\n") if given else source
+    input_text = fields.record.get("input")
+    source = fields.text("instruction", may_be_blank=bool(input_text))
+    return f"{source}\n\n{input_text}".lstrip("\n") if input_text else source
 
 
 def _is_preference(value: object) -> bool:

@@ -14,7 +14,7 @@ ROLES = {"user": "User", "assistant": "Assistant", "system": "System"}
 
 
 def reader(*, dataset: str) -> Read:
-    """Return what reads one battle; a judge given as a list, or as `judge:NAME`, is a model."""
+    """Return what reads one battle. A judge given as a list, or as `judge:NAME`, is a model."""
 
     def read(fields: Fields) -> list[Comparison]:
         conversations = [_conversation(fields, f"conversation_{side}") for side in "ab"]
@@ -32,8 +32,8 @@ def reader(*, dataset: str) -> Read:
         source, turn = conversations[0][0], fields.record.get("turn")
         named = fields.record.get("question_id")
         if named is not None and "instance_id" not in fields.record:
-            later = f"-turn-{turn}" if isinstance(turn, int) and turn > 1 else ""
-            fields.record = {**fields.record, "instance_id": f"{named}{later}"[:LONGEST_ID]}
+            suffix = f"-turn-{turn}" if isinstance(turn, int) and turn > 1 else ""
+            fields.record = {**fields.record, "instance_id": f"{named}{suffix}"[:LONGEST_ID]}
         return [
             Comparison(
                 fields.number,
@@ -61,11 +61,11 @@ def _conversation(fields: Fields, name: str) -> tuple[str, str]:
     if not isinstance(messages, list) or len(messages) < 2 or not all(map(_is_message, messages)):
         fields.problems.append(refusal("not_conversation", field=name))
         return "", ""
-    first, *rest = messages
-    if len(rest) == 1:
-        return str(first["content"]), str(rest[0]["content"])
+    first, *answers = messages
+    if len(answers) == 1:
+        return str(first["content"]), str(answers[0]["content"])
     return str(first["content"]), "\n\n".join(
-        f"{ROLES.get(one['role'], one['role'])}: {one['content']}" for one in rest
+        f"{ROLES.get(item['role'], item['role'])}: {item['content']}" for item in answers
     )
 
 

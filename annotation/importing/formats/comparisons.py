@@ -58,7 +58,7 @@ class Fields:
         self.problems: list[Reason] = []
 
     def text(self, name: str, *, longest: int | None = None, may_be_blank: bool = False, default: str = "") -> str:
-        """Return a text; a missing one is a problem unless there is a default."""
+        """Return a text. A missing one is a problem unless there is a default."""
         value = self.record.get(name)
         if value is None and default:
             return default
@@ -72,7 +72,7 @@ class Fields:
         return trim(self.text(field, longest=longest, default=default))
 
     def whole(self, name: str) -> int:
-        """Return a whole number from 0 on; 0 where there is none."""
+        """Return a whole number from 0 on, or 0 where there is none."""
         value = self.record.get(name) or 0
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1000:
             self.problems.append(
@@ -87,9 +87,9 @@ class Fields:
 
     def place(self, source: str, dataset: str, prefix: str) -> dict[str, Any]:
         """Return what says which pair it is: as Tandem has written it, or made of the source."""
-        made = f"{prefix}-{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+        made_id = f"{prefix}-{hashlib.sha256(source.encode()).hexdigest()[:16]}"
         return {
-            "instance_id": self.name("instance_id", longest=LONGEST_ID, default=made),
+            "instance_id": self.name("instance_id", longest=LONGEST_ID, default=made_id),
             "dataset": self.name("dataset", longest=LONGEST_DATASET, default=dataset),
             "source": source,
             "index": self.whole("pair_index"),
@@ -103,52 +103,52 @@ Read = Callable[[Fields], list[Comparison]]
 def read_comparisons(
     data: bytes, name: str, read: Read, bound: Bound = FOR_COMMANDS, mapping: FieldMapping = NOTHING
 ) -> list[Comparison]:
-    """Read JSON Lines, a JSON array or CSV, a record at a time; `mapping`: see `annotation.core.files.mapping`.
+    """Read JSON Lines, a JSON array or CSV, a record at a time. `mapping`: see `annotation.core.files.mapping`.
 
     Raises: BadFile listing the bad lines.
     """
     records, bad = read_mapped(data, mapping)
-    found: list[Comparison] = []
+    comparisons: list[Comparison] = []
     for number, record in records:
         if len(bad) >= MOST_BAD_LINES:
             break
         fields = Fields(number, record)
         read_here = read(fields)
-        problems = [*fields.problems, *(problem for one in read_here for problem in _problems(one))]
+        problems = [*fields.problems, *(problem for item in read_here for problem in _problems(item))]
         bad.extend(BadLine(number, problem) for problem in dict.fromkeys(problems))
         if not problems:
-            found += read_here
-        bound.refuse_more(name, len(found), "comparisons")
-    if not found and not bad:
+            comparisons += read_here
+        bound.refuse_more(name, len(comparisons), "comparisons")
+    if not comparisons and not bad:
         bad.append(BadLine(1, refusal("no_rows", what="comparisons")))
     if bad:
         try:
-            instances_of(found, name)
+            instances_of(comparisons, name)
         except BadFile as error:  # where a bad record is left out, there may be gaps
             bad += [line for line in error.lines if line.reason.code != "gaps"]
     lines.refuse(name, bad)
-    return found
+    return comparisons
 
 
-def _problems(one: Comparison) -> list[Reason]:
+def _problems(comparison: Comparison) -> list[Reason]:
     problems = [
         problem
-        for what, value, longest in (
-            *(("the name of a system", system, LONGEST_SYSTEM) for system in one.systems),
-            ("the rater", one.rater, LONGEST_RATER),
+        for subject, value, longest in (
+            *(("the name of a system", system, LONGEST_SYSTEM) for system in comparison.systems),
+            ("the rater", comparison.rater, LONGEST_RATER),
         )
-        if (problem := text_problem(value, what, longest=longest))
+        if (problem := text_problem(value, subject, longest=longest))
     ]
-    if one.systems[0] == one.systems[1]:
-        problems.append(refusal("one_system", system=repr(one.systems[0])))
-    if one.system_a and one.system_a not in one.systems:
-        problems.append(refusal("a_not_compared", system=repr(one.system_a)))
+    if comparison.systems[0] == comparison.systems[1]:
+        problems.append(refusal("one_system", system=repr(comparison.systems[0])))
+    if comparison.system_a and comparison.system_a not in comparison.systems:
+        problems.append(refusal("a_not_compared", system=repr(comparison.system_a)))
     return problems
 
 
 @dataclass
 class _Instance:
-    """What is known of an instance so far."""
+    """An instance as read so far."""
 
     row: InstanceRow
     texts: dict[str, dict[int, str]] = field(default_factory=dict)
@@ -160,30 +160,36 @@ def instances_of(comparisons: Iterable[Comparison], name: str) -> list[InstanceR
 
     Raises: BadFile for another source or text under the same name, and for pairs that are left out between others.
     """
-    found: dict[str, _Instance] = {}
+    result: dict[str, _Instance] = {}
     orders: dict[frozenset[str], tuple[str, str]] = {}
     bad: list[BadLine] = []
-    for one in comparisons:
+    for comparison in comparisons:
         if len(bad) >= MOST_BAD_LINES:
             break
-        row = InstanceRow(one.number, one.instance_id, one.dataset, one.source, {})
-        here = found.setdefault(one.instance_id, _Instance(row))
-        if (here.row.source, here.row.dataset) != (one.source, one.dataset):
+        row = InstanceRow(comparison.number, comparison.instance_id, comparison.dataset, comparison.source, {})
+        instance = result.setdefault(comparison.instance_id, _Instance(row))
+        if (instance.row.source, instance.row.dataset) != (comparison.source, comparison.dataset):
             bad.append(
-                BadLine(one.number, refusal("other_source_or_set", instance=one.instance_id, line=here.row.number))
-            )
-        for system, text in zip(one.systems, one.texts, strict=True):
-            if here.texts.setdefault(system, {}).setdefault(one.index, text) != text:
-                bad.append(
-                    BadLine(one.number, refusal("other_text_before", system=repr(system), instance=one.instance_id))
+                BadLine(
+                    comparison.number,
+                    refusal("other_source_or_set", instance=comparison.instance_id, line=instance.row.number),
                 )
-        both = frozenset(one.systems)
-        a = one.system_a or one.systems[0]
+            )
+        for system, text in zip(comparison.systems, comparison.texts, strict=True):
+            if instance.texts.setdefault(system, {}).setdefault(comparison.index, text) != text:
+                bad.append(
+                    BadLine(
+                        comparison.number,
+                        refusal("other_text_before", system=repr(system), instance=comparison.instance_id),
+                    )
+                )
+        both = frozenset(comparison.systems)
+        a = comparison.system_a or comparison.systems[0]
         order = orders.setdefault(both, (a, *(both - {a})))  # type: ignore[arg-type]  # of two
-        if one.system_a and order[0] != a:
-            bad.append(BadLine(one.number, refusal("other_a_before", system=repr(a), earlier=repr(order[0]))))
-        here.matchups[both] = order
-    for one_instance in found.values():
+        if comparison.system_a and order[0] != a:
+            bad.append(BadLine(comparison.number, refusal("other_a_before", system=repr(a), earlier=repr(order[0]))))
+        instance.matchups[both] = order
+    for one_instance in result.values():
         for system, texts in one_instance.texts.items():
             if set(texts) != set(range(len(texts))):
                 bad.append(BadLine(one_instance.row.number, refusal("gaps", system=repr(system))))
@@ -191,8 +197,8 @@ def instances_of(comparisons: Iterable[Comparison], name: str) -> list[InstanceR
     lines.refuse(name, bad)
     return [
         InstanceRow(
-            here.row.number, here.row.instance_id, here.row.dataset, here.row.source, here.row.generations,
-            matchups=tuple(here.matchups.values()),
+            present.row.number, present.row.instance_id, present.row.dataset, present.row.source, present.row.generations,
+            matchups=tuple(present.matchups.values()),
         )
-        for here in found.values()
+        for present in result.values()
     ]  # fmt: skip

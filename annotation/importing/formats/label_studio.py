@@ -16,7 +16,7 @@ NAMES = ("left_system", "right_system")
 
 
 def reader(*, dataset: str, source: str = "", left: str = "", right: str = "") -> Read:
-    """Return what reads one task; the names are those in its data."""
+    """Return what reads one task. The names are those in its data."""
     names = {"source": source or DATA["source"], "left": left or DATA["left"], "right": right or DATA["right"]}
 
     def read(fields: Fields) -> list[Comparison]:
@@ -31,16 +31,16 @@ def reader(*, dataset: str, source: str = "", left: str = "", right: str = "") -
         left_system, right_system = (
             task.name(name, longest=LONGEST_SYSTEM, default=name.removesuffix("_system")) for name in NAMES
         )
-        place = task.place(prompt, dataset, "task")
+        instance = task.place(prompt, dataset, "task")
         fields.problems += task.problems
         return [
             Comparison(
-                fields.number, **place, systems=(left_system, right_system), texts=texts, rater=trim(rater),
-                by_judge=by_judge, verdict=verdict, rated_at=fields.moment(one.get("created_at")),
-                repeat=one["repeat"] if isinstance(one.get("repeat"), int) else 0,
+                fields.number, **instance, systems=(left_system, right_system), texts=texts, rater=trim(rater),
+                by_judge=by_judge, verdict=verdict, rated_at=fields.moment(item.get("created_at")),
+                repeat=item["repeat"] if isinstance(item.get("repeat"), int) else 0,
             )
-            for one, rater, by_judge in _answers(fields)
-            for verdict in _verdicts(fields, one)
+            for item, rater, by_judge in _answers(fields)
+            for verdict in _verdicts(fields, item)
         ]  # fmt: skip
 
     return read
@@ -50,20 +50,20 @@ def _answers(fields: Fields) -> Iterator[tuple[dict[str, Any], str, bool]]:
     """Yield people's annotations that were not cancelled, and models' predictions, with who made them."""
     for kind in ("annotations", "predictions"):
         answers = fields.record.get(kind) or []
-        if not isinstance(answers, list) or not all(isinstance(one, dict) for one in answers):
+        if not isinstance(answers, list) or not all(isinstance(answer, dict) for answer in answers):
             fields.problems.append(refusal("not_objects", field=kind))
             continue
-        for one in answers:
+        for entry in answers:
             if kind == "predictions":
-                yield one, str(one.get("model_version") or "model"), True
-            elif not one.get("was_cancelled"):
-                by = one.get("completed_by")
+                yield entry, str(entry.get("model_version") or "model"), True
+            elif not entry.get("was_cancelled"):
+                by = entry.get("completed_by")
                 named = by.get("id") if isinstance(by, dict) else by
-                yield one, str(one.get("rater") or f"label-studio-{named}"), False
+                yield entry, str(entry.get("rater") or f"label-studio-{named}"), False
 
 
 def _verdicts(fields: Fields, answer: dict[str, Any]) -> Iterator[int]:
-    """Yield the verdict of an answer, which may hold regions of other kinds; none is a problem."""
+    """Yield the verdict of an answer, which may hold regions of other kinds. A missing one is a problem."""
     result = answer.get("result")
     for region in result if isinstance(result, list) else []:
         value = region.get("value") if isinstance(region, dict) else None
@@ -73,7 +73,7 @@ def _verdicts(fields: Fields, answer: dict[str, Any]) -> Iterator[int]:
             yield SIDES[value["selected"]]
             return
         choices = value.get("choices")
-        if isinstance(choices, list) and [str(one).lower() for one in choices] == [TIE]:
+        if isinstance(choices, list) and [str(choice).lower() for choice in choices] == [TIE]:
             yield 0
             return
     fields.problems.append(refusal("no_selection"))

@@ -56,7 +56,7 @@ def parse_labelled(
     seed: int = 0,
     bound: Bound = FOR_COMMANDS,
 ) -> list[InstanceRow]:
-    """Parse a file of `form`, one instance a record; the outputs become two systems, `output_1` (A) and `output_2`.
+    """Parse a file of `form`, one instance a record. The outputs become two systems, `output_1` (A) and `output_2`.
 
     dataset : by default the file's name without suffix; an instance without an id is named by it and its index
     tags    : of every instance; by default `natural` or `adversarial` if the file's name contains it
@@ -65,26 +65,26 @@ def parse_labelled(
     Raises: BadFile listing the bad lines.
     """
     stem = PurePath(name).stem
-    kept = list(dict.fromkeys(tags)) or [tag for tag in KNOWN_TAGS if tag in re.split(r"[^a-z]+", stem.lower())]
+    tags_kept = list(dict.fromkeys(tags)) or [tag for tag in KNOWN_TAGS if tag in re.split(r"[^a-z]+", stem.lower())]
     records, bad = lines.read_json(data)
     rows: list[InstanceRow] = []
     first_seen: dict[str, int] = {}
     values = 0
-    for place, (number, record) in enumerate(records):
+    for index, (number, record) in enumerate(records):
         if len(bad) >= MOST_BAD_LINES:
             break
-        bound.refuse_more(name, place + 1, "instances")
-        instance_id = _instance_id(record, f"{dataset or stem}-{place}")
-        found = _READ[form](record, instance_id, seed)
-        problems = [*(found if isinstance(found, list) else ()), *_problems(record, FIELDS[form], instance_id)]
+        bound.refuse_more(name, index + 1, "instances")
+        instance_id = _instance_id(record, f"{dataset or stem}-{index}")
+        compared = _READ[form](record, instance_id, seed)
+        problems = [*(compared if isinstance(compared, list) else ()), *_problems(record, FIELDS[form], instance_id)]
         if instance_id in first_seen:
             problems.append(
                 refusal("repeated_on", field="instance", value=repr(instance_id), line=first_seen[instance_id])
             )
         first_seen.setdefault(instance_id, number)
         bad.extend(BadLine(number, problem) for problem in problems)
-        if not problems and isinstance(found, _Compared):
-            rows.append(_row(number, instance_id, dataset or stem, found, _extra(record, FIELDS[form], kept)))
+        if not problems and isinstance(compared, _Compared):
+            rows.append(_row(number, instance_id, dataset or stem, compared, _extra(record, FIELDS[form], tags_kept)))
             values += count_values(rows[-1].metadata)
             bound.refuse_metadata(name, values)
     if not rows and not bad:
@@ -112,12 +112,12 @@ def _labelled(record: dict[str, Any], instance_id: str, seed: int) -> _Compared 
 
 def _preference(record: dict[str, Any], instance_id: str, seed: int) -> _Compared | list[Reason]:
     """Return the pair with the chosen text on a random side."""
-    found = read_preference(record)
-    if isinstance(found, list):
-        return found
+    preference = read_preference(record)
+    if isinstance(preference, list):
+        return preference
     second = hashlib.sha256(f"{seed}\x00{instance_id}".encode("utf-8", "surrogatepass")).digest()[0] & 1
-    outputs = (found.chosen, found.rejected)
-    return _Compared(found.source, outputs[::-1] if second else outputs, SYSTEMS[second])
+    outputs = (preference.chosen, preference.rejected)
+    return _Compared(preference.source, outputs[::-1] if second else outputs, SYSTEMS[second])
 
 
 _READ: dict[str, Callable[[dict[str, Any], str, int], _Compared | list[Reason]]] = {
@@ -126,21 +126,21 @@ _READ: dict[str, Callable[[dict[str, Any], str, int], _Compared | list[Reason]]]
 }
 
 
-def _row(number: int, instance_id: str, dataset: str, found: _Compared, metadata: dict[str, Any]) -> InstanceRow:
+def _row(number: int, instance_id: str, dataset: str, compared: _Compared, metadata: dict[str, Any]) -> InstanceRow:
     return InstanceRow(
         number=number,
         instance_id=instance_id,
         dataset=dataset,
-        source=found.source,
-        generations={system: [text] for system, text in zip(SYSTEMS, found.outputs, strict=True)},
-        gold={"better": found.better},
+        source=compared.source,
+        generations={system: [text] for system, text in zip(SYSTEMS, compared.outputs, strict=True)},
+        gold={"better": compared.better},
         metadata=metadata,
     )
 
 
 def _instance_id(record: dict[str, Any], otherwise: str) -> str:
-    given = next((record[key] for key in _IDS if record.get(key) is not None), otherwise)
-    return trim(str(given)) if isinstance(given, str | int) and not isinstance(given, bool) else ""
+    identifier = next((record[key] for key in _IDS if record.get(key) is not None), otherwise)
+    return trim(str(identifier)) if isinstance(identifier, str | int) and not isinstance(identifier, bool) else ""
 
 
 def _extra(record: dict[str, Any], fields: Sequence[str], tags: list[str]) -> dict[str, Any]:
@@ -151,16 +151,16 @@ def _extra(record: dict[str, Any], fields: Sequence[str], tags: list[str]) -> di
 
 
 def _problems(record: dict[str, Any], fields: Sequence[str], instance_id: str) -> list[Reason]:
-    found = []
+    results = []
     if not instance_id.strip():
-        found.append(refusal("no_id"))
+        results.append(refusal("no_id"))
     elif problem := text_problem(instance_id, "the id", longest=LONGEST_ID):
-        found.append(problem)
+        results.append(problem)
     tags = record.get("tags")
     if tags is not None and (
         not isinstance(tags, list) or any(text_problem(tag, longest=LONGEST_TAG) is not None for tag in tags)
     ):
-        found.append(refusal("not_a", field="tags", kind="a list of short texts"))
+        results.append(refusal("not_a", field="tags", kind="a list of short texts"))
     if broken := unstorable_key({key: value for key, value in record.items() if key not in fields}):
-        found.append(refusal("unstorable", key=repr(broken)))
-    return found
+        results.append(refusal("unstorable", key=repr(broken)))
+    return results

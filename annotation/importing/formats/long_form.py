@@ -1,4 +1,4 @@
-"""Columns of people's work in long form, for exports and imports: ratings (judgments have these too), changes, flags, raters."""
+"""Columns of people's work in long form, for exports and imports."""
 
 from collections.abc import Sequence
 
@@ -33,5 +33,9 @@ ANSWER_COLUMNS = ("question", "strength", "tie_kind")
 
 def answer_columns(questions: Sequence[Question]) -> tuple[str, ...]:
     """Return those of `ANSWER_COLUMNS` that rows of people's answers have, by what a study's questions ask for."""
-    asked = (len(questions) > 1, any(one.strength for one in questions), any(one.tie_kinds for one in questions))
-    return tuple(column for column, wanted in zip(ANSWER_COLUMNS, asked, strict=True) if wanted)
+    columns = (
+        len(questions) > 1,
+        any(question.strength for question in questions),
+        any(question.tie_kinds for question in questions),
+    )
+    return tuple(column for column, requested in zip(ANSWER_COLUMNS, columns, strict=True) if requested)

@@ -36,7 +36,7 @@ _PER_PAIR = ("first", "second", "order", "answer")
 
 @dataclass(frozen=True, slots=True)
 class MturkPair:
-    """One pair of a row, in study order; `further` has the answers to further questions, by their numbers."""
+    """One pair of a row, in study order. `further` has the answers to further questions, by their numbers."""
 
     text_1: str
     text_2: str
@@ -73,26 +73,26 @@ def parse_mturk(
     bound: Bound = FOR_COMMANDS,
     questions: Sequence[Question] = PLAIN,
 ) -> list[MturkRow]:
-    """Parse a results CSV; `columns` overrides `DEFAULT_COLUMNS`, `bound` limits the ratings.
+    """Parse a results CSV. `columns` overrides `DEFAULT_COLUMNS`, `bound` limits the ratings.
 
     questions : what the study asks of a pair; the answers to a further one are in the main one's columns with its key
     Raises: BadFile listing the bad lines.
     """
-    wanted = {**DEFAULT_COLUMNS, **(columns or {})}
+    columns_used = {**DEFAULT_COLUMNS, **(columns or {})}
     header, records, bad = lines.read_csv(data)
     if not bad:
-        numbers, bad = _pair_numbers(header, wanted)
-        bad = bad or _strange_questions(header, wanted["answer"], questions)
+        numbers, bad = _pair_numbers(header, columns_used)
+        bad = bad or _strange_questions(header, columns_used["answer"], questions)
     lines.refuse(name, bad)
-    asked = [(question, answers_of(question) | {"0": Answer(0)}) for question in questions]
+    questions_asked = [(question, answers_of(question) | {"0": Answer(0)}) for question in questions]
     rows: list[MturkRow] = []
-    kept: dict[str, str] = {}  # shares equal cells: every worker's row repeats the HIT's texts
+    texts_kept: dict[str, str] = {}  # shares equal cells: every worker's row repeats the HIT's texts
     for number, record in records:
         if len(bad) >= MOST_BAD_LINES:
             break
         problems: list[Reason] = []
-        record = {column: kept.setdefault(cell, cell) for column, cell in record.items()}
-        row = _row(number, record, wanted, numbers, header, asked, problems)
+        record = {column: texts_kept.setdefault(cell, cell) for column, cell in record.items()}
+        row = _row(number, record, columns_used, numbers, header, questions_asked, problems)
         bad.extend(BadLine(number, problem) for problem in problems)
         if not problems:
             rows.append(row)
@@ -104,54 +104,54 @@ def parse_mturk(
     return rows
 
 
-def _pair_numbers(header: list[str], wanted: Mapping[str, str]) -> tuple[list[int], list[BadLine]]:
+def _pair_numbers(header: list[str], columns: Mapping[str, str]) -> tuple[list[int], list[BadLine]]:
     """Return the numbers j in the header, each of which needs all four columns."""
-    if unnumbered := [field for field in _PER_PAIR if "{j}" not in wanted[field]]:
+    if unnumbered := [field for field in _PER_PAIR if "{j}" not in columns[field]]:
         return [], [
-            BadLine(1, refusal("no_pair_number", field=field, column=repr(wanted[field]))) for field in unnumbered
+            BadLine(1, refusal("no_pair_number", field=field, column=repr(columns[field]))) for field in unnumbered
         ]
-    found: dict[str, set[int]] = {}
+    result: dict[str, set[int]] = {}
     for field in _PER_PAIR:
-        pattern = re.escape(wanted[field]).replace(re.escape("{j}"), r"(0|[1-9][0-9]{0,3})")
-        found[field] = {int(match[1]) for column in header if (match := re.fullmatch(pattern, column))}
-    numbers = sorted(set().union(*found.values()))
-    missing = [wanted[field].replace("{j}", str(j)) for j in numbers for field in _PER_PAIR if j not in found[field]]
-    if wanted["worker"] not in header:
-        missing.insert(0, wanted["worker"])
+        pattern = re.escape(columns[field]).replace(re.escape("{j}"), r"(0|[1-9][0-9]{0,3})")
+        result[field] = {int(match[1]) for column in header if (match := re.fullmatch(pattern, column))}
+    numbers = sorted(set().union(*result.values()))
+    missing = [columns[field].replace("{j}", str(j)) for j in numbers for field in _PER_PAIR if j not in result[field]]
+    if columns["worker"] not in header:
+        missing.insert(0, columns["worker"])
     if not numbers:
-        missing += [wanted[field] for field in _PER_PAIR]
+        missing += [columns[field] for field in _PER_PAIR]
     return numbers, [BadLine(1, refusal("missing_column", column=column)) for column in missing]
 
 
 def _row(
     number: int,
     record: dict[str, str],
-    wanted: Mapping[str, str],
+    columns: Mapping[str, str],
     numbers: list[int],
     header: list[str],
-    asked: Asked,
+    question: Asked,
     problems: list[Reason],
 ) -> MturkRow:
-    worker = trim(record[wanted["worker"]])
+    worker = trim(record[columns["worker"]])
     if not worker:
-        problems.append(refusal("empty", field=wanted["worker"]))
-    pairs = [_pair(record, wanted, j, asked, problems) for j in numbers]
-    named = trim(record.get(wanted["hit"], ""))
-    source = record.get(wanted["source"], "").strip()
+        problems.append(refusal("empty", field=columns["worker"]))
+    pairs = [_pair(record, columns, j, question, problems) for j in numbers]
+    named = trim(record.get(columns["hit"], ""))
+    source = record.get(columns["source"], "").strip()
     return MturkRow(
         number=number,
         worker=worker,
-        hit=named or _fingerprint(record, wanted, numbers, header),
+        hit=named or _fingerprint(record, columns, numbers, header),
         named_hit=bool(named),
         source=source,
-        seconds=_seconds(record.get(wanted["seconds"], ""), wanted["seconds"], problems),
-        rejected=record.get(wanted["status"], "").strip().lower() == "rejected",
+        seconds=_seconds(record.get(columns["seconds"], ""), columns["seconds"], problems),
+        rejected=record.get(columns["status"], "").strip().lower() == "rejected",
         pairs=tuple(pair for pair in pairs if pair is not None),
     )
 
 
 def _strange_questions(header: list[str], column: str, questions: Sequence[Question]) -> list[BadLine]:
-    """Find columns of answers to questions that are not asked; with one question other columns are ignored."""
+    """Find columns of answers to questions that are not asked. With one question other columns are ignored."""
     if len(questions) == 1:
         return []
     pattern = re.escape(column).replace(re.escape("{j}"), r"(?:0|[1-9][0-9]{0,3})") + "_(.+)"
@@ -161,49 +161,49 @@ def _strange_questions(header: list[str], column: str, questions: Sequence[Quest
 
 
 def _pair(
-    record: dict[str, str], wanted: Mapping[str, str], j: int, asked: Asked, problems: list[Reason]
+    record: dict[str, str], columns: Mapping[str, str], j: int, questions: Asked, problems: list[Reason]
 ) -> MturkPair | None:
-    names = {field: wanted[field].replace("{j}", str(j)) for field in _PER_PAIR}
+    names = {field: columns[field].replace("{j}", str(j)) for field in _PER_PAIR}
     cells = {field: record[name] for field, name in names.items()}
-    found = []
+    results = []
     order = cells["order"].strip()
     if order not in ("1", "2", "1.0", "2.0"):
-        found.append(refusal("no_order", field=names["order"], value=repr(order)))
+        results.append(refusal("no_order", field=names["order"], value=repr(order)))
     answers: dict[int, Answer] = {}
-    for question, meaning in asked:
+    for question, meaning in questions:
         column = column_of(names["answer"], question)
         cell = record.get(column, "").strip()
         if answer := meaning.get(cell.removesuffix(".0")):
             answers[question.number] = answer
         elif cell:
             offered = ", ".join(sorted(meaning))
-            found.append(refusal("not_an_answer", field=column, value=repr(cell), words=offered))
-    problems.extend(found)
-    if found:
+            results.append(refusal("not_an_answer", field=column, value=repr(cell), words=offered))
+    problems.extend(results)
+    if results:
         return None
     first_is_1 = order.startswith("1")
     # Answers are in screen order: -1 is the text shown first.
-    said = {number: answer if first_is_1 else answer.swapped() for number, answer in answers.items()}
+    answers_of_sides = {number: answer if first_is_1 else answer.swapped() for number, answer in answers.items()}
     return MturkPair(
         text_1=cells["first"] if first_is_1 else cells["second"],
         text_2=cells["second"] if first_is_1 else cells["first"],
         first_is_1=first_is_1,
-        answer=said.pop(MAIN, None),
-        further=tuple(said.items()),
-        reason=record.get(wanted["reason"].replace("{j}", str(j)), "").strip(),
+        answer=answers_of_sides.pop(MAIN, None),
+        further=tuple(answers_of_sides.items()),
+        reason=record.get(columns["reason"].replace("{j}", str(j)), "").strip(),
     )
 
 
 def _seconds(cell: str, column: str, problems: list[Reason]) -> float | None:
-    seconds = parse_number(cell, least=0)
+    seconds = parse_number(cell, minimum=0)
     if cell.strip() and seconds is None:
         problems.append(refusal("not_kind", field=column, kind="a number of seconds", value=repr(cell)))
     return seconds
 
 
-def _fingerprint(record: dict[str, str], wanted: Mapping[str, str], numbers: list[int], header: list[str]) -> str:
+def _fingerprint(record: dict[str, str], columns: Mapping[str, str], numbers: list[int], header: list[str]) -> str:
     """Return an id of a HIT without one: rows with the same input cells are one HIT."""
-    used = {wanted[field].replace("{j}", str(j)) for field in ("first", "second", "order") for j in numbers}
+    used = {columns[field].replace("{j}", str(j)) for field in ("first", "second", "order") for j in numbers}
     inputs = {column: record[column] for column in header if column.startswith("Input.") or column in used}
     # Sorted, since the order of columns may differ between exports.
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
@@ -217,9 +217,9 @@ def _contradictions(rows: list[MturkRow]) -> list[BadLine]:
     for row in rows:
         if len(bad) >= MOST_BAD_LINES:
             break
-        shown = (row.source, [(pair.text_1, pair.text_2) for pair in row.pairs])
-        line, first = texts.setdefault(row.hit, (row.number, shown))
-        if shown != first:
+        texts_of_row = (row.source, [(pair.text_1, pair.text_2) for pair in row.pairs])
+        line, first = texts.setdefault(row.hit, (row.number, texts_of_row))
+        if texts_of_row != first:
             bad.append(BadLine(row.number, refusal("other_texts", hit=row.hit, line=line)))
         earlier = answered.setdefault((row.hit, row.worker), row.number)
         if earlier != row.number:

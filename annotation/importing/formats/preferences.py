@@ -39,52 +39,53 @@ def read_preference(record: dict[str, Any]) -> Preference | list[Reason]:
     ]
     if problems:
         return problems
-    prompt, chosen, rejected = (record.get(name) for name in ("prompt", *NEEDED))
-    if isinstance(chosen, str) != isinstance(rejected, str):
+    prompt, better, rejected = (record.get(name) for name in ("prompt", *NEEDED))
+    if isinstance(better, str) != isinstance(rejected, str):
         return [refusal("two_kinds")]
-    found = (
-        _of_texts(prompt, str(chosen), str(rejected))
-        if isinstance(chosen, str)
-        else _of_messages(prompt, list(chosen or ()), list(rejected or ()))
+    preference = (
+        _of_texts(prompt, str(better), str(rejected))
+        if isinstance(better, str)
+        else _of_messages(prompt, list(better or ()), list(rejected or ()))
     )
-    if isinstance(found, Preference):
-        return found if found.source.strip() else [refusal("empty", field="the prompt")]
-    return [found]
+    if isinstance(preference, Preference):
+        return preference if preference.source.strip() else [refusal("empty", field="the prompt")]
+    return [preference]
 
 
-def _of_texts(prompt: Any, chosen: str, rejected: str) -> Preference | Reason:
+def _of_texts(prompt: Any, better: str, rejected: str) -> Preference | Reason:
     if prompt is not None:
-        return Preference(prompt if isinstance(prompt, str) else transcript(prompt), chosen, rejected)
-    common = len(_common_prefix(chosen, rejected))
-    turns = [turn for turn in _TURN.finditer(chosen) if turn.end() <= common]
+        return Preference(prompt if isinstance(prompt, str) else transcript(prompt), better, rejected)
+    common = len(_common_prefix(better, rejected))
+    turns = [turn for turn in _TURN.finditer(better) if turn.end() <= common]
     if not turns:
         return refusal("no_common_conversation")
     begin, end = turns[-1].start(), turns[-1].end()
-    return Preference(chosen[:begin].strip(), chosen[end:].strip(), rejected[end:].strip())
+    return Preference(better[:begin].strip(), better[end:].strip(), rejected[end:].strip())
 
 
-def _of_messages(prompt: Any, chosen: Messages, rejected: Messages) -> Preference | Reason:
-    common = len(_common_prefix(chosen, rejected))
-    common = min(common, len(chosen) - 1, len(rejected) - 1)  # two answers may be equal
-    before = chosen[:common]
+def _of_messages(prompt: Any, better: Messages, rejected: Messages) -> Preference | Reason:
+    common = len(_common_prefix(better, rejected))
+    common = min(common, len(better) - 1, len(rejected) - 1)  # two answers may be equal
+    before = better[:common]
     if not before and prompt is None:
         return refusal("no_common_message")
     source = transcript(before) if before else prompt if isinstance(prompt, str) else transcript(prompt)
-    return Preference(source, *(transcript(one[common:]) for one in (chosen, rejected)))
+    return Preference(source, *(transcript(item[common:]) for item in (better, rejected)))
 
 
-def _common_prefix(one: Sequence[Any], other: Sequence[Any]) -> Sequence[Any]:
+def _common_prefix(first: Sequence[Any], second: Sequence[Any]) -> Sequence[Any]:
     """Return the common prefix of two sequences."""
-    length = next((place for place, both in enumerate(zip(one, other, strict=False)) if both[0] != both[1]), None)
-    return one[: min(len(one), len(other)) if length is None else length]
+    length = next((index for index, both in enumerate(zip(first, second, strict=False)) if both[0] != both[1]), None)
+    return first[: min(len(first), len(second)) if length is None else length]
 
 
 def transcript(messages: Messages) -> str:
-    """Return messages as a transcript; a single one without its role."""
+    """Return messages as a transcript. A single one without its role."""
     if len(messages) == 1:
         return str(messages[0]["content"])
     return "\n\n".join(
-        f"{_ROLES.get(str(one['role']).lower(), str(one['role']))}: {one['content']}" for one in messages
+        f"{_ROLES.get(str(message['role']).lower(), str(message['role']))}: {message['content']}"
+        for message in messages
     )
 
 
@@ -96,12 +97,12 @@ def _problem(record: dict[str, Any], name: str) -> Reason | None:
         return text_problem(value, name, may_be_blank=may_be_blank)
     if not value:
         return refusal("empty_list", field=name)
-    for one in value:
-        if not isinstance(one, dict) or not isinstance(one.get("role"), str):
+    for message in value:
+        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             return refusal("not_messages", field=name)
         content, role = (f"{name} has a message whose {part}" for part in ("content", "role"))
-        if problem := text_problem(one.get("content"), content, may_be_blank=may_be_blank):
+        if problem := text_problem(message.get("content"), content, may_be_blank=may_be_blank):
             return problem
-        if problem := text_problem(one["role"], role):
+        if problem := text_problem(message["role"], role):
             return problem
     return None

@@ -27,7 +27,7 @@ LETTERS = {"A>B": FIRST, "B>A": SECOND, "A=B": TIE, "A": FIRST, "B": SECOND}
 
 @dataclass(frozen=True)
 class TwoTexts:
-    """Where a record has a source, two texts, and which is better; it becomes an instance with gold.
+    """The fields of a record with a source, two texts and the better one, which becomes an instance with gold.
 
     better  : values of `label` → FIRST, SECOND or TIE; a label that is not among them is refused
     systems : fields that name the systems; names of the texts' fields where there are none
@@ -79,7 +79,7 @@ def made_id(*parts: Any) -> str:
 def instances(
     convert: Callable[[Json], Iterable[Json]],
 ) -> Callable[[Iterable[Record], list[BadLine]], Iterator[Record]]:
-    """Convert a record at a time to instances; one without an id is named by its texts, and numbered where these are repeated."""
+    """Convert a record at a time to instances. One without an id is named by its texts, and numbered where these are repeated."""
 
     def converted(records: Iterable[Record], bad: list[BadLine]) -> Iterator[Record]:
         counts: Counter[str] = Counter()
@@ -111,7 +111,7 @@ def as_text(value: Any) -> Any:
 
 
 def objects(record: Json, name: str) -> list[Json]:
-    """Return a list of objects. Raises: Unfit; KeyError."""
+    """Return a list of objects. Raises: Unfit, KeyError."""
     value = record[name]
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise Unfit(refusal("not_objects", field=name))
@@ -136,7 +136,7 @@ def chosen_by_models(record: Json) -> Iterator[Json]:
 
 
 def pandalm(record: Json) -> Iterator[Json]:
-    """Yield what each annotator of PandaLM's test set preferred; the order in which texts were shown is not published."""
+    """Yield what each annotator of PandaLM's test set preferred. The order in which texts were shown is not published."""
     systems = str(record["cmp_key"]).split("_")
     if len(systems) != 2:
         raise Unfit(refusal("not_kind", field="cmp_key", value=repr(record["cmp_key"])[:60], kind="SYSTEM_SYSTEM"))
@@ -315,10 +315,10 @@ def mt_bench(records: Iterable[Record], bad: list[BadLine]) -> Iterator[Record]:
         if question not in questions or not isinstance(questions[question][0], list):
             bad.append(BadLine(number, refusal("no_question", question=question)))
             continue
-        asked, record = questions[question]
-        for turn in range(1, len(asked) + 1):
+        turns_asked, record = questions[question]
+        for turn in range(1, len(turns_asked) + 1):
             generations = {
-                model: [_dialogue(asked, texts, turn) for texts in choices if len(texts) >= turn]
+                model: [_dialogue(turns_asked, texts, turn) for texts in choices if len(texts) >= turn]
                 for model, choices in by_model.items()
             }
             yield (
@@ -326,19 +326,19 @@ def mt_bench(records: Iterable[Record], bad: list[BadLine]) -> Iterator[Record]:
                 {
                     "instance_id": question if turn == 1 else f"{question}-turn-{turn}",
                     "dataset": "mt-bench",
-                    "source": asked[0],
+                    "source": turns_asked[0],
                     "generations": {model: texts for model, texts in generations.items() if texts},
                     "metadata": {"category": record.get("category"), "turn": turn},
                 },
             )
 
 
-def _dialogue(asked: list[Any], texts: list[Any], turn: int) -> Any:
+def _dialogue(turns_asked: list[Any], texts: list[Any], turn: int) -> Any:
     """Return the answer of the first turn, or a transcript of what follows the first question."""
     if turn == 1:
         return texts[0]
     messages = [{"role": "assistant", "content": texts[0]}]
-    for question, text in zip(asked[1:turn], texts[1:turn], strict=False):
+    for question, text in zip(turns_asked[1:turn], texts[1:turn], strict=False):
         messages += [{"role": "user", "content": question}, {"role": "assistant", "content": text}]
     return transcript(messages)
 
@@ -374,13 +374,13 @@ def argilla(record: Json) -> Iterator[Json]:
 
 
 def _better_of(value: Any, first: str, second: str) -> int | None:
-    """Return which of two texts an answer names; None where it says something else, as a comment does."""
+    """Return which of two texts an answer names, or None where it says something else, as a comment does."""
     if isinstance(value, list):
         ranks = {str(item.get("value")): item.get("rank") for item in value if isinstance(item, dict)}
-        one, other = ranks.get(first), ranks.get(second)
-        if not isinstance(one, int) or not isinstance(other, int):
+        first_rank, second_rank = ranks.get(first), ranks.get(second)
+        if not isinstance(first_rank, int) or not isinstance(second_rank, int):
             return None
-        return TIE if one == other else FIRST if one < other else SECOND
+        return TIE if first_rank == second_rank else FIRST if first_rank < second_rank else SECOND
     names = {first.lower(): FIRST, second.lower(): SECOND, "tie": TIE, "equal": TIE, "both": TIE}
     return names.get(value.lower()) if isinstance(value, str) else None
 
@@ -453,7 +453,7 @@ def recognised(data: bytes, name: str) -> PublicForm:
     if (form := recognise(data)) is None:
         if any(name.startswith("Input.") for name in first_fields(data)):
             raise BadFile(name, [BadLine(1, refusal("file_of_mturk"))])
-        known = ", ".join(dict.fromkeys(form.name for form in FORMS))
-        reason = refusal("unknown_form", fields=listed(first_fields(data)) or "no record", forms=known)
+        names = ", ".join(dict.fromkeys(form.name for form in FORMS))
+        reason = refusal("unknown_form", fields=listed(first_fields(data)) or "no record", forms=names)
         raise BadFile(name, [BadLine(1, reason)])
     return form

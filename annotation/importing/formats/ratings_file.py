@@ -56,11 +56,11 @@ class LongRow:
 
 
 def parse_ratings(data: bytes, name: str, mapping: FieldMapping = NOTHING) -> tuple[list[LongRow], list[BadLine]]:
-    """Parse long-form ratings; return the rows and the bad lines.
+    """Parse long-form ratings and return the rows and the bad lines.
 
     Raises: BadFile for a file without the columns.
     """
-    return read_rows(data, name, _rating, required=REQUIRED, what="ratings", mapping=mapping)
+    return read_rows(data, name, _rating, required=REQUIRED, subject="ratings", mapping=mapping)
 
 
 def _rating(number: int, cells: RecordFields) -> LongRow:
@@ -68,7 +68,7 @@ def _rating(number: int, cells: RecordFields) -> LongRow:
     if kind not in ("", "person"):
         cells.problems.append(refusal("not_by_people", kind=repr(kind)))
     shown_first = cells.one_of("shown_first", ("a", "b", ""))
-    pair_index, index_a, index_b = (cells.whole(field, most=_MOST) for field in _INDEXES)
+    pair_index, index_a, index_b = (cells.whole(field, maximum=_MOST) for field in _INDEXES)
     row = LongRow(
         number=number,
         batch=cells.name("batch", longest=LONGEST["batch"]),
@@ -86,8 +86,8 @@ def _rating(number: int, cells: RecordFields) -> LongRow:
         arm=cells.name("arm", longest=LONGEST["arm"]),
         table_variant=cells.name("table_variant"),
         reason=cells.text("reason"),
-        active_seconds=cells.number("active_seconds", least=0, kind="a number of seconds"),
-        wall_seconds=cells.number("wall_seconds", least=0, kind="a number of seconds"),
+        active_seconds=cells.number("active_seconds", minimum=0, kind="a number of seconds"),
+        wall_seconds=cells.number("wall_seconds", minimum=0, kind="a number of seconds"),
         rated_at=cells.moment("rated_at"),
         late=bool(cells.flag("late")),
         excluded=bool(cells.flag("excluded")),

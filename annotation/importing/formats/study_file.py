@@ -35,7 +35,7 @@ _SYSTEM_COLUMN = re.compile(r"(?P<system>.+)/(?P<index>[1-9][0-9]{0,3})")
 
 @dataclass(frozen=True, slots=True)
 class InstanceRow:
-    """One checked instance; `matchups` None means every pair of its systems."""
+    """One checked instance. `matchups` None means every pair of its systems."""
 
     number: int
     instance_id: str
@@ -119,7 +119,7 @@ def _records(data: bytes, name: str, *, sources_only: bool) -> tuple[Iterator[Re
 
 
 def _normalised(record: dict[str, Any]) -> dict[str, Any]:
-    """Trim the names in a record, those of systems only where they stay apart; make text of a numeric id, and a list of one text."""
+    """Trim the names in a record, those of systems only where they stay apart. Make text of a numeric id, and a list of one text."""
     trimmed: dict[str, Any] = {
         key: trim(record[key]) for key in ("instance_id", "dataset") if isinstance(record.get(key), str)
     }
@@ -162,30 +162,30 @@ def _row(number: int, record: dict[str, Any], dataset: str) -> InstanceRow:
 
 
 def _problems(record: dict[str, Any], *, sources_only: bool = False) -> list[Reason]:
-    found = []
+    results = []
     for key, longest in (("instance_id", LONGEST_ID), ("source", None)):
         # Texts may have been generated from nothing.
         may_be_blank = key == "source" and not sources_only
         if key not in record:
-            found.append(refusal("missing", field=key))
+            results.append(refusal("missing", field=key))
         elif problem := text_problem(record[key], key, longest=longest, may_be_blank=may_be_blank):
-            found.append(problem)
+            results.append(problem)
     named = record.get("dataset")
     if named is not None and (problem := text_problem(named, "dataset", longest=LONGEST_DATASET)):
-        found.append(problem)
+        results.append(problem)
     if record.get("metadata") is not None and not isinstance(record["metadata"], dict):
-        found.append(refusal("not_a", field="metadata", kind="a JSON object"))
+        results.append(refusal("not_a", field="metadata", kind="a JSON object"))
     if broken := unstorable_key({key: value for key, value in record.items() if key not in _CHECKED}):
-        found.append(refusal("unstorable", key=repr(broken)))
+        results.append(refusal("unstorable", key=repr(broken)))
     if sources_only:
-        return found + [refusal("has_texts", field=key) for key in ("generations", "gold") if record.get(key)]
+        return results + [refusal("has_texts", field=key) for key in ("generations", "gold") if record.get(key)]
     if "generations" not in record:
-        return [*found, refusal("missing", field="generations")]
+        return [*results, refusal("missing", field="generations")]
     is_exported = record.keys() >= _EXPORTED  # also while systems are still being sampled
-    if problems := _generation_problems(record["generations"], least=0 if is_exported else 2):
-        return found + problems
+    if problems := _generation_problems(record["generations"], minimum=0 if is_exported else 2):
+        return results + problems
     systems = set(record["generations"])
-    return found + _gold_problems(record.get("gold"), systems) + _matchup_problems(record.get("matchups"), systems)
+    return results + _gold_problems(record.get("gold"), systems) + _matchup_problems(record.get("matchups"), systems)
 
 
 def _matchup_problems(matchups: object, systems: set[str]) -> list[Reason]:
@@ -204,28 +204,28 @@ def _matchup_problems(matchups: object, systems: set[str]) -> list[Reason]:
     return []
 
 
-def _generation_problems(generations: object, *, least: int) -> list[Reason]:
+def _generation_problems(generations: object, *, minimum: int) -> list[Reason]:
     if not isinstance(generations, dict):
         return [refusal("not_a", field="generations", kind="a JSON object of system → list of texts")]
-    found = []
+    results = []
     if len(generations) > MOST_SYSTEMS:
         return [refusal("too_many_systems", number=len(generations), most=MOST_SYSTEMS)]
-    if len(generations) < least:
-        found.append(refusal("too_few_systems", number=len(generations)))
+    if len(generations) < minimum:
+        results.append(refusal("too_few_systems", number=len(generations)))
     for system, texts in generations.items():
         if problem := text_problem(system, f"the system name {system!r}", longest=LONGEST_SYSTEM):
-            found.append(problem)
+            results.append(problem)
         if not isinstance(texts, list) or not texts:
-            found.append(refusal("no_text", system=repr(system)))
+            results.append(refusal("no_text", system=repr(system)))
             continue
         if len(texts) > MOST_TEXTS:
-            found.append(refusal("too_many_texts", system=repr(system), number=len(texts), most=MOST_TEXTS))
+            results.append(refusal("too_many_texts", system=repr(system), number=len(texts), most=MOST_TEXTS))
             continue
         for index, text in enumerate(texts, start=1):
             # Systems may give empty texts.
             if problem := text_problem(text, f"text {index} of system {system!r}", may_be_blank=True):
-                found.append(problem)
-    return found
+                results.append(problem)
+    return results
 
 
 def _gold_problems(gold: object, systems: set[str]) -> list[Reason]:
@@ -296,7 +296,7 @@ def _wide_records(records: Iterator[Record], columns: dict[str, list[tuple[int, 
 
 
 def _filled_cells(record: dict[str, Any], names: list[tuple[int, str]]) -> list[str]:
-    """Return a system's cells up to the last filled one; earlier empty cells are empty texts, and so is a single cell."""
+    """Return a system's cells up to the last filled one. Earlier empty cells are empty texts, and so is a single cell."""
     cells = [record[column] for _, column in names]
     while len(names) > 1 and cells and not cells[-1].strip():
         cells.pop()

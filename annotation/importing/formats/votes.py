@@ -40,8 +40,8 @@ def parse_votes(
     Raises: BadFile listing the bad lines.
     """
     votes = _votes(*_records(data, name), name)
-    shown = _texts(*_records(texts, texts_name), texts_name)
-    without = (vote for vote in votes if vote.pair_id not in shown)
+    texts_shown = _texts(*_records(texts, texts_name), texts_name)
+    without = (vote for vote in votes if vote.pair_id not in texts_shown)
     lines.refuse(
         name,
         (
@@ -49,7 +49,7 @@ def parse_votes(
             for vote in islice(without, MOST_BAD_LINES)
         ),
     )
-    return _instances(votes, shown, name, dataset), votes
+    return _instances(votes, texts_shown, name, dataset), votes
 
 
 def instance_of_prompt(prompt: str) -> str:
@@ -93,7 +93,7 @@ def _votes(records: Iterator[Record], bad: list[BadLine], name: str) -> list[Vot
 
 
 def _texts(records: Iterator[Record], bad: list[BadLine], name: str) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {}
+    result: dict[str, dict[str, str]] = {}
     for number, record in records:
         if len(bad) >= MOST_BAD_LINES:
             break
@@ -112,16 +112,18 @@ def _texts(records: Iterator[Record], bad: list[BadLine], name: str) -> dict[str
                 texts[field] = value
         if not pair_id:
             bad.append(BadLine(number, refusal("missing", field="id")))
-        elif pair_id in found:
+        elif pair_id in result:
             bad.append(BadLine(number, refusal("repeated", field="id", value=repr(pair_id))))
         else:
-            found[pair_id] = texts
+            result[pair_id] = texts
     lines.refuse(name, bad)
-    return found
+    return result
 
 
-def _instances(votes: list[VoteRow], shown: dict[str, dict[str, str]], name: str, dataset: str) -> list[InstanceRow]:
-    """Collect each prompt's systems; a system with two texts on one prompt is refused, as pairs would be ambiguous."""
+def _instances(
+    votes: list[VoteRow], texts_shown: dict[str, dict[str, str]], name: str, dataset: str
+) -> list[InstanceRow]:
+    """Collect each prompt's systems. A system with two texts on one prompt is refused, as pairs would be ambiguous."""
     rows: dict[str, InstanceRow] = {}
     bad: list[BadLine] = []
     matchups: dict[str, dict[frozenset[str], tuple[str, str]]] = {}
@@ -129,7 +131,7 @@ def _instances(votes: list[VoteRow], shown: dict[str, dict[str, str]], name: str
     for vote in votes:
         if len(bad) >= MOST_BAD_LINES:
             break
-        texts = shown[vote.pair_id]
+        texts = texts_shown[vote.pair_id]
         row = rows.setdefault(
             vote.instance_id, InstanceRow(vote.number, vote.instance_id, dataset, texts["source"], {})
         )

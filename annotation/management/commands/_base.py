@@ -41,7 +41,7 @@ class TandemCommand(BaseCommand):
         _add_all(parser, self.arguments)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run, and add a row to the audit log; show domain errors without a stack trace."""
+        """Run, and add a row to the audit log. Show domain errors without a stack trace."""
         try:
             if not self.is_audited:
                 return super().execute(*args, **options)
@@ -75,10 +75,10 @@ class TandemCommand(BaseCommand):
         """Print a JSON document, with money as text."""
         self.say(json.dumps(document, ensure_ascii=False, indent=2, default=_as_text))
 
-    def say_numbers(self, found: dict[str, Any], form: str, as_text: Callable[[dict[str, Any]], str]) -> None:
+    def say_numbers(self, numbers: dict[str, Any], form: str, as_text: Callable[[dict[str, Any]], str]) -> None:
         """Print numbers as JSON, or as text for people."""
         as_json = form == "json"
-        self.say(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1) if as_json else as_text(found))
+        self.say(json.dumps(numbers, ensure_ascii=False, allow_nan=False, indent=1) if as_json else as_text(numbers))
 
     def say_result(self, lines: Iterable[str], document: Any, options: Mapping[str, Any]) -> None:
         """Print lines, or the same as JSON where `--format json` asks for it."""
@@ -145,16 +145,16 @@ def one_of(*arguments: Argument, required: bool = False) -> Argument:
 
 
 def read_file(path: str) -> tuple[bytes, str]:
-    """Return a file's bytes and name; the rows of a Parquet file as JSON Lines, those of a folder's data files together.
+    """Return a file's bytes and name. The rows of a Parquet file as JSON Lines, those of a folder's data files together.
 
     Raises: AnnotationError when it can't be read, or is too large; BadFile.
     """
-    return read_sent(Path(path), path, most=MOST_BYTES, bound=FOR_COMMANDS).data, Path(path).name
+    return read_sent(Path(path), path, limit=MOST_BYTES, bound=FOR_COMMANDS).data, Path(path).name
 
 
 @contextmanager
 def read_files(paths: Sequence[str]) -> Iterator[tuple[bytes, str]]:
-    """Give the bytes and name of one or several files, or of a folder; bad lines have the numbers of their own files.
+    """Give the bytes and name of one or several files, or of a folder. Bad lines have the numbers of their own files.
 
     Raises: AnnotationError when they can't be read, or are too large; BadFile.
     """
@@ -166,9 +166,9 @@ def read_files(paths: Sequence[str]) -> Iterator[tuple[bytes, str]]:
 def sent_files(paths: Sequence[str]) -> Joined:
     """Read one or several files, or a folder. Raises: as `read_files`."""
     if len(paths) == 1:
-        joined = read_sent(Path(paths[0]), paths[0], most=MOST_BYTES, bound=FOR_COMMANDS)
+        joined = read_sent(Path(paths[0]), paths[0], limit=MOST_BYTES, bound=FOR_COMMANDS)
     else:
-        joined = join([(Path(path), path) for path in paths], paths[0], most=MOST_BYTES, bound=FOR_COMMANDS)
+        joined = join([(Path(path), path) for path in paths], paths[0], limit=MOST_BYTES, bound=FOR_COMMANDS)
     return replace(joined, name=Path(paths[0]).name)
 
 

@@ -23,8 +23,8 @@ def batch_of(options: Mapping[str, Any]) -> Batch:
     study = find_study(options["study"])
     batch = study.batches.select_related("study", "system_a", "system_b").filter(name=options["batch"]).first()
     if batch is None:
-        known = ", ".join(study.batches.values_list("name", flat=True)) or "none yet"
-        raise UnknownName(f"study {study.slug} has no batch {options['batch']!r}; it has: {known}")
+        names = ", ".join(study.batches.values_list("name", flat=True)) or "none yet"
+        raise UnknownName(f"study {study.slug} has no batch {options['batch']!r}; it has: {names}")
     return batch
 
 

@@ -30,7 +30,7 @@ class RoleScope:
 
 
 def scope_of(options: Mapping[str, Any], role: str = "") -> RoleScope:
-    """Return the scope in the options; the main group by default.
+    """Return the scope in the options, by default the main group.
 
     Raises: UnknownStudy, UnknownName.
     """

@@ -30,10 +30,10 @@ def add_base_url(parser: CommandParser) -> None:
 
 def study_settings(options: dict[str, Any]) -> dict[str, Any]:
     """Return the given settings, by the model's names."""
-    given = {name: options[name] for name in _SETTINGS if options.get(name) is not None}
-    if "task" in given:
-        given["task_kind"] = given.pop("task")
-    return given
+    values = {name: options[name] for name in _SETTINGS if options.get(name) is not None}
+    if "task" in values:
+        values["task_kind"] = values.pop("task")
+    return values
 
 
 def named_settings(items: Iterable[str]) -> dict[str, str]:

@@ -22,7 +22,7 @@ class Command(TandemCommand):
         study = find_study(options["study"])
         act = restore_study if options["restore"] else archive_study
         changed = act(study=study, reason=options["reason"])
-        place = "in use" if options["restore"] else "in the archive"
-        line = f"study {study.slug} is {'now' if changed else 'already'} {place}"
+        state = "in use" if options["restore"] else "in the archive"
+        line = f"study {study.slug} is {'now' if changed else 'already'} {state}"
         archived = study.archived_at is not None
         self.say_result([line], {"study": study.slug, "archived": archived, "changed": changed}, options)

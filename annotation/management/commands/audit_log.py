@@ -9,8 +9,8 @@ from annotation.members.audit import entries
 
 
 def _time(text: str) -> datetime:
-    given = datetime.fromisoformat(text)
-    return given if given.tzinfo else given.replace(tzinfo=UTC)
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 class Command(TandemCommand):

@@ -39,14 +39,14 @@ class Command(TandemCommand):
         study = find_study(options["study"])
         if not options["values"] and not options["family"]:
             raise CommandError("nothing to change: give NAME=VALUE, or --family SYSTEM=FAMILY")
-        given = named_settings(options["values"])
-        before = {name: getattr(study, name) for name in given}
-        settings = checked_settings(study, given)
+        values = named_settings(options["values"])
+        before = {name: getattr(study, name) for name in values}
+        settings = checked_settings(study, values)
         last = study.events.order_by("pk").last()
         with transaction.atomic():
             families = set_families(study=study, families=dict(_family(item) for item in options["family"]))
             saved = save_settings(study=study, reason=options["reason"], **settings)
-        changed = {name: value for name in given if (value := getattr(saved, name)) != before[name]}
+        changed = {name: value for name in values if (value := getattr(saved, name)) != before[name]}
         if notice := too_few_hits(saved):
             self.stderr.write(f"notice: {notice}")
         amended = study.events.order_by("pk").last() != last
@@ -74,5 +74,5 @@ def _family(item: str) -> tuple[str, str]:
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(one if isinstance(one, str) else described(one) for one in value) or "none"
+        return ", ".join(item if isinstance(item, str) else described(item) for item in value) or "none"
     return "nothing" if value in (None, "") else str(value)

@@ -22,7 +22,7 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         batch = batch_of(options)
-        copy, made = filled_by(CopyBatch, options).run(batch)
-        outcome = f"made after {batch.name}, {copy.status}" if made else "there already, made the same way"
+        copy, created = filled_by(CopyBatch, options).run(batch)
+        outcome = f"made after {batch.name}, {copy.status}" if created else "there already, made the same way"
         line = f"batch {copy.name}: {copy.hits.count()} HITs (seed {copy.seed}), {outcome}"
-        self.say_result([line], document(batch.study, copy, made=made), options)
+        self.say_result([line], document(batch.study, copy, made=created), options)

@@ -37,19 +37,19 @@ class Command(TandemCommand):
         options = with_ids(options)
         study = find_study(options["study"])
         form = filled_by(CreateBatch, options, study=study)
-        batches, made = form.run()
+        batches, created = form.run()
         if options["format"] == "json":
-            documents = [document(study, batch, made=made) for batch in batches]
+            documents = [document(study, batch, made=created) for batch in batches]
             self.say_json({"batches": documents} if form.asked_design else documents[0])
         else:
             for batch in batches:
-                self._report(batch, made)
-        if made and not form.asked_design:
+                self._report(batch, created)
+        if created and not form.asked_design:
             self._notices(batches[0])
 
-    def _report(self, batch: Batch, made: bool) -> None:
+    def _report(self, batch: Batch, created: bool) -> None:
         hits = batch.hits.count()
-        if not made:
+        if not created:
             self.say(
                 f"batch {batch.name} is there already, made the same way: {number_of(hits, 'HIT')}; nothing was changed"
             )

@@ -14,7 +14,7 @@ from annotation.models.members import main_group
 from annotation.studies.presets import BLANK, TEMPLATES, batch_defaults, find_template
 from annotation.studies.settings_form import StudySettingsForm, checked_settings
 
-TITLES = "; ".join(f"{one.name}: {one.title}" for one in TEMPLATES.values())
+TITLES = "; ".join(f"{template.name}: {template.title}" for template in TEMPLATES.values())
 
 
 class Command(TandemCommand):
@@ -40,9 +40,9 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         template = find_template(options["template"])
-        given = {"title": options["title"] or options["study"], **named_settings(options["values"])}
+        values = {"title": options["title"] or options["study"], **named_settings(options["values"])}
         begun = template.study()
-        checked = checked_settings(begun, given)
+        checked = checked_settings(begun, values)
         study, summary = create_study(
             slug=options["study"],
             group=main_group() if options["group"] is None else find_group(options["group"]),
@@ -60,8 +60,8 @@ class Command(TandemCommand):
         )
         if as_document:
             batch = {"pairs": plan.pairs, "raters": plan.raters, "select": plan.select}
-            made = {"study": study.slug, "key": study.key, "group": study.group.slug, "template": template}
-            self.say_json({**made, "settings": settings_of(study), "batch": batch, "file": summary or None})
+            values = {"study": study.slug, "key": study.key, "group": study.group.slug, "template": template}
+            self.say_json({**values, "settings": settings_of(study), "batch": batch, "file": summary or None})
             return
         self.say(f"study {study.slug} made from template {template}, in group {study.group.slug}")
         if summary:

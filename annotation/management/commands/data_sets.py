@@ -19,18 +19,18 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         study = find_study(options["study"])
-        found = data_sets(study)
-        values = {"study": study.slug, "data_sets": [one.as_row() for one in found]}
-        self.say_result(map(_line, found), values, options)
+        listed = data_sets(study)
+        values = {"study": study.slug, "data_sets": [item.as_row() for item in listed]}
+        self.say_result(map(_line, listed), values, options)
 
 
-def _line(one: DataSet) -> str:
-    held = f"{number_of(one.instances, 'instance')} ({one.gold} with gold)"
-    counts = f"{held}, {number_of(one.systems, 'system')}, {number_of(one.pairs, 'pair')}"
+def _line(data_set: DataSet) -> str:
+    instances = f"{number_of(data_set.instances, 'instance')} ({data_set.gold} with gold)"
+    counts = f"{instances}, {number_of(data_set.systems, 'system')}, {number_of(data_set.pairs, 'pair')}"
     lengths = [
-        f"{found.n} {name} of {found.mean:.1f} words (median {found.median:g}, {found.shortest} to {found.longest})"
-        if found.mean is not None
+        f"{result.n} {name} of {result.mean:.1f} words (median {result.median:g}, {result.shortest} to {result.longest})"
+        if result.mean is not None
         else f"no {name}"
-        for name, found in (("sources", one.sources), ("texts", one.texts))
+        for name, result in (("sources", data_set.sources), ("texts", data_set.texts))
     ]
-    return f"{one.name or 'all'}: {counts}; {'; '.join(lengths)}"
+    return f"{data_set.name or 'all'}: {counts}; {'; '.join(lengths)}"

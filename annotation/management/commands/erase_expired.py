@@ -20,14 +20,14 @@ class Command(TandemCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         now = timezone.now()
         if options["dry_run"]:
-            for one in expired_studies(now):
-                self.say(_describe(one))
+            for expired in expired_studies(now):
+                self.say(_describe(expired))
             self.say("nothing was changed")
             return
-        for one in erase_expired(at=now):
-            self.say(_describe(one))
+        for expired in erase_expired(at=now):
+            self.say(_describe(expired))
         self.say(f"sessions and failed sign-ins: {number_of(erase_traces(at=now), 'row')} deleted")
 
 
-def _describe(one: Expired) -> str:
-    return f"{one.study.slug}: personal data of {number_of(one.raters, 'rater')}, due since {one.since:%Y-%m-%d}"
+def _describe(expired: Expired) -> str:
+    return f"{expired.study.slug}: personal data of {number_of(expired.raters, 'rater')}, due since {expired.since:%Y-%m-%d}"

@@ -40,8 +40,8 @@ class Command(TandemCommand):
         if study is None and not options["keep_ratings"] and options["key"] != raters[0].code:
             done = erase_person(annotators=raters, by=None, at=now)
         else:
-            kept = options["keep_ratings"]
-            done = [erase_rater(annotator=one, by=None, at=now, keep_ratings=kept) for one in raters]
+            keeps_ratings = options["keep_ratings"]
+            done = [erase_rater(annotator=rater, by=None, at=now, keep_ratings=keeps_ratings) for rater in raters]
         for erased in done:
             self.say(_describe(erased))
 
@@ -54,5 +54,5 @@ def _describe(erased: Erased) -> str:
     else:
         outcome = f"withdrawn, personal data and {number_of(erased.ratings, 'vote')} deleted"
     account = {True: "; account deleted", False: "; account kept: it has other roles or studies", None: ""}
-    due = f"; {erased.due} {erased.currency} still due under this code" if erased.due else ""
-    return f"{erased.study}: rater {erased.rater}: {outcome}{account[erased.account]}{due}"
+    pay_due = f"; {erased.due} {erased.currency} still due under this code" if erased.due else ""
+    return f"{erased.study}: rater {erased.rater}: {outcome}{account[erased.account]}{pay_due}"

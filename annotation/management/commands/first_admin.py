@@ -1,4 +1,4 @@
-"""`first_admin [--if-terminal]`: a sign-in link for the first site admin; `serve` prints it before it serves."""
+"""`first_admin [--if-terminal]`: a sign-in link for the first site admin. `serve` prints it before it serves."""
 
 from typing import Any
 

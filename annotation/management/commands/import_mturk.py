@@ -58,9 +58,9 @@ class Command(TandemCommand):
             self.say(f"there already: {number_of(ratings.unchanged, 'rating')}")
 
 
-def _columns(given: list[str]) -> dict[str, str]:
+def _columns(arguments: list[str]) -> dict[str, str]:
     columns = {}
-    for item in given:
+    for item in arguments:
         field, _, column = item.partition("=")
         if field not in DEFAULT_COLUMNS or not column:
             raise CommandError(f"--column {item}: give FIELD=COLUMN with FIELD one of {', '.join(DEFAULT_COLUMNS)}")

@@ -40,16 +40,16 @@ class Command(TandemCommand):
         data, name = read_file(options["file"])
         mapping = parse_mapping(options["map"])
         form = options["form"] or (None if is_csv(name) or mapping else detect_form(data)) or STUDY
-        given = {"data": data, "name": name, "slug": options["study"], **study_settings(options)}
+        arguments = {"data": data, "name": name, "slug": options["study"], **study_settings(options)}
         if form == STUDY:
             if options["tag"] or options["side_seed"]:
                 raise CommandError("--tag and --side-seed go with labelled outputs and preference pairs only")
             study, stored = study_files.import_study(
-                dataset=options["dataset"] or DEFAULT_DATASET, mapping=mapping, **given
+                dataset=options["dataset"] or DEFAULT_DATASET, mapping=mapping, **arguments
             )
         elif mapping:
             raise CommandError("--map goes with study files only")
         else:
-            chosen = {"dataset": options["dataset"], "tags": options["tag"], "side_seed": options["side_seed"]}
-            study, stored = study_files.import_labelled(form=form, **chosen, **given)
+            settings = {"dataset": options["dataset"], "tags": options["tag"], "side_seed": options["side_seed"]}
+            study, stored = study_files.import_labelled(form=form, **settings, **arguments)
         self.say(study_files.summary(name, study, stored))

@@ -17,5 +17,5 @@ class Command(TandemCommand):
         if not added:
             self.say(f"{name}: nothing new; {number_of(unchanged, 'table')} there already (study {study.slug})")
             return
-        there = f", {unchanged} there already" if unchanged else ""
-        self.say(f"{name}: {number_of(added, 'table')} added{there} (study {study.slug})")
+        note = f", {unchanged} there already" if unchanged else ""
+        self.say(f"{name}: {number_of(added, 'table')} added{note} (study {study.slug})")

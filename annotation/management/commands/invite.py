@@ -47,13 +47,13 @@ class Command(TandemCommand):
             links = [reissue(channel=channel_of_rater(study=study, code=code), code=code, **common)]
         else:
             batch = _batch(study, options["batch"]) if options["batch"] is not None else None
-            asked = filled_by(Invite, options).cleaned_data
+            cleaned = filled_by(Invite, options).cleaned_data
             channel = invitation_channel(study=study, batch=batch)
-            links = invite(channel=channel, count=asked["count"], valid_days=asked["days"], **common)
+            links = invite(channel=channel, count=cleaned["count"], valid_days=cleaned["days"], **common)
         self._print(study, links, options["format"])
 
     def _print(self, study: Study, links: list[Link], as_format: str) -> None:
-        rows = [{"rater": one.rater, "link": one.link, "valid_until": one.valid_until.isoformat()} for one in links]
+        rows = [{"rater": link.rater, "link": link.link, "valid_until": link.valid_until.isoformat()} for link in links]
         if as_format == "json":
             self.say(json.dumps({"study": study.slug, "links": rows}, indent=2))
         elif as_format == "csv":

@@ -24,7 +24,8 @@ class Command(TandemCommand):
             grants += grants_in(group=scope.study.group)
         admins = User.objects.filter(is_superuser=True, is_active=True).order_by("username")
         rows = [
-            (str(one.user), one.role, f"study {one.study}" if one.study else f"group {one.group}") for one in grants
+            (str(grant.user), grant.role, f"study {grant.study}" if grant.study else f"group {grant.group}")
+            for grant in grants
         ]
         rows += [(str(admin), Role.ADMIN.value, "all studies") for admin in admins]
         if options["format"] == "json":

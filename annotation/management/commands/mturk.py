@@ -1,4 +1,4 @@
-"""`mturk ACTION STUDY …`; every action can be retried after a failure."""
+"""`mturk ACTION STUDY …`. Every action can be retried after a failure."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""`prolific ACTION STUDY …`; every action can be retried after a failure."""
+"""`prolific ACTION STUDY …`. Every action can be retried after a failure."""
 
 import json
 from typing import Any

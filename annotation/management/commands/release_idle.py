@@ -33,8 +33,12 @@ class Command(TandemCommand):
             released = release_idle(batch=batch, after=after, reason=options["reason"], by=None, at=at)
         if options["format"] == "json":
             idle = [
-                {"rater": one.assignment.annotator.code, "assignment": one.assignment.key, "idle_minutes": one.minutes}
-                for one in claims
+                {
+                    "rater": claim.assignment.annotator.code,
+                    "assignment": claim.assignment.key,
+                    "idle_minutes": claim.minutes,
+                }
+                for claim in claims
             ]
             self.say(json.dumps({"batch": batch.name, "idle": idle, "released": released}, indent=2))
             return

@@ -1,4 +1,4 @@
-"""What commands that call models share: options, and the files that they name."""
+"""Shared options and files of commands that call models."""
 
 import json
 import sys
@@ -46,10 +46,10 @@ QUESTIONS = one_of(
 IN_FLIGHT = argument("--in-flight", type=int, metavar="W", help="calls at the same time (default: 8)")
 
 
-def max_cost(what: str) -> Argument:
+def max_cost(subject: str) -> Argument:
     """Declare the option for a cap on what something costs."""
     exceeded = "an answer that is longer than all before can exceed it where no max_tokens is set"
-    return argument("--max-cost", metavar="X", help=f"stop before {what} has cost more than this; {exceeded}")
+    return argument("--max-cost", metavar="X", help=f"stop before {subject} has cost more than this; {exceeded}")
 
 
 def questions_of(study: Study, options: Mapping[str, Any]) -> list[int]:
@@ -78,13 +78,13 @@ def pairs_of(study: Study, options: Mapping[str, Any]) -> dict[str, Any]:
     return {"batch": batch, "only": only}
 
 
-def param(about: str) -> Argument:
+def param(subject: str) -> Argument:
     """Declare the option for parameters, which may be repeated."""
-    return argument("--param", type=parameter, action="append", default=[], metavar="KEY=VALUE", help=about)
+    return argument("--param", type=parameter, action="append", default=[], metavar="KEY=VALUE", help=subject)
 
 
 def parameter(text: str) -> tuple[str, Any]:
-    """Read key=value; the value is JSON where it can be read as such, else text."""
+    """Read key=value. The value is JSON where it can be read as such, else text."""
     key, equals, value = text.partition("=")
     if not key or not equals:
         raise ArgumentTypeError(f"expected KEY=VALUE, got {text!r}")
@@ -99,7 +99,7 @@ def parameter(text: str) -> tuple[str, Any]:
 
 
 def text_of(path: str) -> str:
-    """Read a text file; `-` is the standard input.
+    """Read a text file. `-` is the standard input.
 
     Raises: CommandError
     """
@@ -111,14 +111,14 @@ def text_of(path: str) -> str:
 
 
 def instance_ids(path: str | None) -> tuple[str, ...]:
-    """Return the ids in a file, one a line; none without a file.
+    """Return the ids in a file, one a line, or none without a file.
 
     Raises: CommandError when it can't be read or names none.
     """
     if not path:
         return ()
     data, name = read_file(path)
-    found = tuple(ids_of(data.decode("utf-8-sig", errors="replace")))
-    if not found:
+    ids = tuple(ids_of(data.decode("utf-8-sig", errors="replace")))
+    if not ids:
         raise CommandError(f"{name} names no instance")
-    return found
+    return ids

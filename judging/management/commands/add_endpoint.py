@@ -13,7 +13,7 @@ RATES = ("requests_per_minute", "tokens_per_minute")
 
 
 def header(text: str) -> tuple[str, str] | None:
-    """Read NAME:VALUE; an empty text stands for no header. Never repeats what was given: it may hold a secret."""
+    """Read NAME:VALUE. An empty text stands for no header. Never repeats what was given: it may hold a secret."""
     if not text.strip():
         return None
     name, colon, value = text.partition(":")
@@ -49,25 +49,25 @@ class Command(TandemCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        given = {name: options[name] for name in EndpointForm.base_fields if options.get(name) is not None}
-        given |= {name: None for name in RATES if given.get(name) in (0, "0")}  # no limit
+        values = {name: options[name] for name in EndpointForm.base_fields if options.get(name) is not None}
+        values |= {name: None for name in RATES if values.get(name) in (0, "0")}  # no limit
         if options["header"] is not None:
-            given["headers"] = dict(pair for pair in options["header"] if pair is not None)
+            values["headers"] = dict(pair for pair in options["header"] if pair is not None)
         if options["update"]:
-            changes = {name: value for name, value in given.items() if name in LimitsForm.base_fields}
+            changes = {name: value for name, value in values.items() if name in LimitsForm.base_fields}
             changes = filled(LimitsForm, changes).named_in(changes)
-            self.report(update_endpoint(**{**given, **changes}), "updated")
+            self.report(update_endpoint(**{**values, **changes}), "updated")
             return
-        endpoint, is_new = add_endpoint(**filled(EndpointForm, given).named_in(given))
+        endpoint, is_new = add_endpoint(**filled(EndpointForm, values).named_in(values))
         self.report(endpoint, "added" if is_new else "unchanged")
 
-    def report(self, endpoint: Endpoint, what: str) -> None:
-        """Print one line on the endpoint; its prices only when it has any."""
-        self.stdout.write(f"endpoint {endpoint.name} {what}: {endpoint.model} at {endpoint.base_url}")
+    def report(self, endpoint: Endpoint, outcome: str) -> None:
+        """Print one line on the endpoint. Its prices only when it has any."""
+        self.stdout.write(f"endpoint {endpoint.name} {outcome}: {endpoint.model} at {endpoint.base_url}")
         if endpoint.price_prompt is not None or endpoint.price_completion is not None:
             parts = [
-                f"{'unknown' if amount is None else f'{amount.normalize():f}'} {endpoint.currency} {what}"
-                for amount, what in (
+                f"{'unknown' if amount is None else f'{amount.normalize():f}'} {endpoint.currency} {subject}"
+                for amount, subject in (
                     (endpoint.price_prompt, "for a million prompt tokens"),
                     (endpoint.price_completion, "for a million tokens written"),
                 )

@@ -66,11 +66,11 @@ def jury_params(options: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises: BadSettings where they are named for another method.
     """
-    given = {name: options[name] for name in ("members", "rule") if options[name] is not None}
+    values = {name: options[name] for name in ("members", "rule") if options[name] is not None}
     if options["method"] == Judge.JURY:
-        return {"members": [], "rule": MAJORITY} | given
-    if given:
-        raise BadSettings(f"--{' and --'.join(given)} are of juries: choose --method {Judge.JURY}")
+        return {"members": [], "rule": MAJORITY} | values
+    if values:
+        raise BadSettings(f"--{' and --'.join(values)} are of juries: choose --method {Judge.JURY}")
     return {}
 
 

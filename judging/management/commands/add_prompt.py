@@ -31,10 +31,10 @@ class Command(TandemCommand):
         data, file_name = read_file(options["file"])
         if options["entry"] and not options["form"]:
             raise CommandError("--entry names a prompt of a published file: give its --form")
-        given = read_published(data, options["form"], options["entry"]) if options["form"] else read_prompt(data)
+        prompt_text = read_published(data, options["form"], options["entry"]) if options["form"] else read_prompt(data)
         prompt, is_new = add_prompt(
-            prompt=given,
-            name=options["name"] or given.name or Path(file_name).stem,
+            prompt=prompt_text,
+            name=options["name"] or prompt_text.name or Path(file_name).stem,
             parser=options["parser"],
             group=find_group(options["group"]) if options["group"] else None,
         )
@@ -43,5 +43,5 @@ class Command(TandemCommand):
                 "notice: neither its text nor its system message says how to answer; give its judges a system message that does "
                 "(add_judge --system-prompt)"
             )
-        whose = f"group {prompt.group}" if prompt.group else "all groups"
-        self.stdout.write(f"prompt {prompt} {'added' if is_new else 'unchanged'}: parser {prompt.parser}, for {whose}")
+        owner = f"group {prompt.group}" if prompt.group else "all groups"
+        self.stdout.write(f"prompt {prompt} {'added' if is_new else 'unchanged'}: parser {prompt.parser}, for {owner}")

@@ -42,17 +42,17 @@ class Command(TandemCommand):
         study = find_study(options["study"])
         require_tables(study, options["variant"])
         endpoint = find_endpoint(options["endpoint"])
-        asked = {"endpoint": endpoint, "variant": options["variant"], "params": dict(options["param"])}
+        request = {"endpoint": endpoint, "variant": options["variant"], "params": dict(options["param"])}
         cap = parse_money(options["max_cost"])
         if options["estimate"]:
-            estimate = estimate_entailment(study, **asked)
+            estimate = estimate_entailment(study, **request)
             self.say_result(estimate_lines(estimate, cap), {"study": study.slug, **estimate.as_dict()}, options)
             return
         with asking(self.stderr) as work:
             settings = {"max_cost": cap, "in_flight": options["in_flight"]}
-            found = checked_by_entailment(study, **asked, **settings, stop=work.stop, on_progress=work.meter)
+            checks = checked_by_entailment(study, **request, **settings, stop=work.stop, on_progress=work.meter)
         work.conclude()
-        done = found.done
+        done = checks.done
         usage = done.usage
         lines = [
             f"{number_of(done.made, 'table')} checked, {done.kept} were before, "
@@ -60,21 +60,19 @@ class Command(TandemCommand):
             f"{number_of(usage.calls, 'call')}, {usage.cached} from the cache, "
             f"cost {money(usage.total.cost, endpoint.currency)}",
             *(
-                f"{name}: entailment {_score(one.entailment, 'no cell says anything')}; "
-                f"coverage of sentences {_score(one.coverage, 'no text has a sentence')}"
-                for name, one in found.figures.items()
+                f"{name}: entailment {_score(figure.entailment, 'no cell says anything')}; "
+                f"coverage of sentences {_score(figure.coverage, 'no text has a sentence')}"
+                for name, figure in checks.figures.items()
             ),
         ]
-        self.say_result(lines, found.document, options)
+        self.say_result(lines, checks.document, options)
 
 
-def _score(found: Proportion, why: str) -> str:
-    if found.value is None:
+def _score(proportion: Proportion, why: str) -> str:
+    if proportion.value is None:
         return f"undefined: {why}"
-    return (
-        f"{found.value:.3f}, the mean of {number_of(found.n, 'table')} ({_interval(found)}; {found.left_out} left out)"
-    )
+    return f"{proportion.value:.3f}, the mean of {number_of(proportion.n, 'table')} ({_interval(proportion)}; {proportion.left_out} left out)"
 
 
-def _interval(found: Proportion) -> str:
-    return "no interval" if found.low is None else f"95 % interval {found.low:.3f}–{found.high:.3f}"
+def _interval(proportion: Proportion) -> str:
+    return "no interval" if proportion.low is None else f"95 % interval {proportion.low:.3f}–{proportion.high:.3f}"

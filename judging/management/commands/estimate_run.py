@@ -35,26 +35,30 @@ class Command(TandemCommand):
         study = find_study(options["study"])
         judge = find_judge(options["judge"])
         way = JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS
-        asked: dict[str, Any] = {**pairs_of(study, options), "questions": questions_of(study, options)}
-        found = estimate(study=study, judge=judge, **asked, limit=options["limit"], way=way)
-        values = {"study": study.slug, "judge": judge.name, **found.as_dict()}
-        self.say_result(lines(found, parse_money(options["max_cost"])), values, options)
+        cells: dict[str, Any] = {**pairs_of(study, options), "questions": questions_of(study, options)}
+        estimated = estimate(study=study, judge=judge, **cells, limit=options["limit"], way=way)
+        values = {"study": study.slug, "judge": judge.name, **estimated.as_dict()}
+        self.say_result(lines(estimated, parse_money(options["max_cost"])), values, options)
 
 
-def lines(found: RunEstimate, cap: Decimal | None = None) -> list[str]:
-    """Format an estimate; one above the cap says so."""
-    about = "" if found.is_exact else "about "
-    kinds = ", ".join(f"{kind.calls:,} {kind.kind}" for kind in found.kinds if kind.calls)
-    said = [
-        f"presentations: {found.presentations:,}, of which {found.pending:,} are to be asked",
-        f"calls: {about}{found.calls:,}{f' ({kinds})' if kinds else ''}; answers already there: {about}{found.cached:,}",
+def lines(estimated: RunEstimate, cap: Decimal | None = None) -> list[str]:
+    """Format an estimate. One above the cap says so."""
+    prefix = "" if estimated.is_exact else "about "
+    kinds = ", ".join(f"{kind.calls:,} {kind.kind}" for kind in estimated.kinds if kind.calls)
+    sentences = [
+        f"presentations: {estimated.presentations:,}, of which {estimated.pending:,} are to be asked",
+        f"calls: {prefix}{estimated.calls:,}{f' ({kinds})' if kinds else ''}; answers already there: {prefix}{estimated.cached:,}",
     ]
-    if not found.calls:
-        return said
-    by = f"by {number_of(found.learned_from, 'stored answer')}" if found.learned_from else "by the number of characters"
-    sample = "" if found.is_exact else f", from {number_of(found.sampled, 'presentation')}"
+    if not estimated.calls:
+        return sentences
+    by = (
+        f"by {number_of(estimated.learned_from, 'stored answer')}"
+        if estimated.learned_from
+        else "by the number of characters"
+    )
+    sample = "" if estimated.is_exact else f", from {number_of(estimated.sampled, 'presentation')}"
     return [
-        *said,
-        f"tokens: about {found.prompt_tokens:,} sent and {found.completion_tokens:,} written ({by}{sample})",
-        cost_line(found.cost, found.currency, total=found.total, cap=cap),
+        *sentences,
+        f"tokens: about {estimated.prompt_tokens:,} sent and {estimated.completion_tokens:,} written ({by}{sample})",
+        cost_line(estimated.cost, estimated.currency, total=estimated.total, cap=cap),
     ]

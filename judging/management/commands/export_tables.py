@@ -34,8 +34,10 @@ class Command(TandemCommand):
         study = find_study(options["study"])
         more = makings_of if options["with_makings"] else None
         if options["variant"] and not study.tables.filter(variant=options["variant"]).exists():
-            known = ", ".join(sorted(study.tables.order_by().values_list("variant", flat=True).distinct()))
-            raise CommandError(f"study {study.slug} has no tables of variant {options['variant']}; there are: {known}")
+            variants = ", ".join(sorted(study.tables.order_by().values_list("variant", flat=True).distinct()))
+            raise CommandError(
+                f"study {study.slug} has no tables of variant {options['variant']}; there are: {variants}"
+            )
         lines = table_lines(study=study, variant=options["variant"], more=more)
         if options["output"] == "-":
             for line in lines:

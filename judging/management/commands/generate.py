@@ -86,9 +86,9 @@ class Command(TandemCommand):
             check_selection(study, selection)
             check_cap(parse_money(options["max_cost"]), sampling.endpoint)
             run = build_run(study, options["system"], sampling, by=BY)
-            found = estimate_generating(run, selection)
-            values = {"study": study.slug, "system": run.name, **found.as_dict(), "settings": as_dict(run)}
-            lines = [*settings_lines(run), *estimate_lines(found, parse_money(options["max_cost"]))]
+            estimate = estimate_generating(run, selection)
+            values = {"study": study.slug, "system": run.name, **estimate.as_dict(), "settings": as_dict(run)}
+            lines = [*settings_lines(run), *estimate_lines(estimate, parse_money(options["max_cost"]))]
             self.say_result(lines, values, options)
             return
         bounds: dict[str, Any] = {"in_flight": options["in_flight"], "max_cost": parse_money(options["max_cost"])}
@@ -108,7 +108,7 @@ class Command(TandemCommand):
         )
 
     def run_it(self, run: GenerationRun, counts: InstanceCounts, options: dict[str, Any]) -> None:
-        """Sample; progress goes to stderr, the summary to stdout."""
+        """Sample. Progress goes to stderr, the summary to stdout."""
         for line in settings_lines(run):
             self.stderr.write(line)
         totals = SamplingTotals()
@@ -148,26 +148,26 @@ class Command(TandemCommand):
         self.say_result(lines, {"study": study.slug, "systems": listed}, options)
 
 
-def template_of(study: Study, given: str | None) -> Wording:
-    """Return the template that is named, by its name or as a file; else the usual one of the study's kind.
+def template_of(study: Study, value: str | None) -> Wording:
+    """Return the template that is named, by its name or as a file, or the usual one of the study's kind.
 
     Raises: CommandError for a file that can't be read; BadSettings
     """
-    if not given:
+    if not value:
         return default_template(study.task_kind)
-    if Path(given).is_file() or given.endswith(FILE_ENDINGS):
-        return own_template(text_of(given), Path(given).name)
-    return find_template(given)
+    if Path(value).is_file() or value.endswith(FILE_ENDINGS):
+        return own_template(text_of(value), Path(value).name)
+    return find_template(value)
 
 
-def text_or_file(given: str) -> str:
+def text_or_file(value: str) -> str:
     """Return a text, or what is in the file of that name.
 
     Raises: CommandError for what looks like a file's name and is none.
     """
-    looks_like_one = given.endswith(FILE_ENDINGS) and not any(map(str.isspace, given))
+    looks_like_one = value.endswith(FILE_ENDINGS) and not any(map(str.isspace, value))
     try:
-        is_file = bool(given) and Path(given).is_file()
+        is_file = bool(value) and Path(value).is_file()
     except OSError:  # a text that is longer than any name
         is_file = False
-    return (text_of(given) if is_file or looks_like_one else given).strip()
+    return (text_of(value) if is_file or looks_like_one else value).strip()

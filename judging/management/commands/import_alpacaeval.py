@@ -29,10 +29,10 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         with read_files(options["files"]) as (data, name):
-            given = {"data": data, "name": name, "slug": options["study"], **study_settings(options)}
+            arguments = {"data": data, "name": name, "slug": options["study"], **study_settings(options)}
             if set(OUTPUT) <= set(first_json_record(data)):
-                study, stored = import_outputs(dataset=options["dataset"], reference=options["reference"], **given)
+                study, stored = import_outputs(dataset=options["dataset"], reference=options["reference"], **arguments)
                 self.say(summary(name, study, stored))
             else:
-                chosen = {"dataset": options["dataset"], "people": options["people"]}
-                self.say(import_elsewhere(kind="alpacaeval", options=chosen, **given)[1])
+                settings = {"dataset": options["dataset"], "people": options["people"]}
+                self.say(import_elsewhere(kind="alpacaeval", options=settings, **arguments)[1])

@@ -21,6 +21,6 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         with read_files(options["files"]) as (data, name):
-            chosen = {option: options[option] for option in OPTIONS}
-            given = {"data": data, "name": name, "slug": options["study"], **study_settings(options)}
-            self.say(import_elsewhere(kind="battles", options=chosen, **given)[1])
+            settings = {option: options[option] for option in OPTIONS}
+            arguments = {"data": data, "name": name, "slug": options["study"], **study_settings(options)}
+            self.say(import_elsewhere(kind="battles", options=settings, **arguments)[1])

@@ -39,6 +39,6 @@ class Command(TandemCommand):
                 f"{name}: nothing new; {number_of(stored.unchanged, 'judgment')} there already (study {study.slug})"
             )
             return
-        there = f", {stored.unchanged} there already" if stored.unchanged else ""
+        unchanged = f", {stored.unchanged} there already" if stored.unchanged else ""
         judges = number_of(len(stored.judges), "judge")
-        self.say(f"{name}: {number_of(stored.added, 'judgment')} of {judges} added{there} (study {study.slug})")
+        self.say(f"{name}: {number_of(stored.added, 'judgment')} of {judges} added{unchanged} (study {study.slug})")

@@ -79,8 +79,11 @@ class Command(TandemCommand):
         versions = list(versions_of(study))
         aspects, name = current_aspects(study)
         listed = [
-            (f"{one}: {origin_of(one)}, {one.created_at:%Y-%m-%d %H:%M} UTC", *bulleted(one.aspects).splitlines())
-            for one in versions
+            (
+                f"{version}: {origin_of(version)}, {version.created_at:%Y-%m-%d %H:%M} UTC",
+                *bulleted(version.aspects).splitlines(),
+            )
+            for version in versions
         ]
         lines = chain.from_iterable(listed or [(name, *bulleted(aspects).splitlines())])
         self.say_result(lines, {"holds": name, "aspects": aspects, "versions": list(map(as_dict, versions))}, options)
@@ -93,12 +96,12 @@ class Command(TandemCommand):
     def estimate(self, study: Study, options: dict[str, Any]) -> None:
         """Print what distilling would take."""
         endpoint = find_endpoint(options["endpoint"])
-        found = estimate_distilling(study, endpoint=endpoint, **_asked(options))
-        values = {"study": study.slug, "endpoint": endpoint.name, **found.as_dict()}
-        self.say_result(estimate_lines(found, parse_money(options["max_cost"])), values, options)
+        estimated = estimate_distilling(study, endpoint=endpoint, **_asked(options))
+        values = {"study": study.slug, "endpoint": endpoint.name, **estimated.as_dict()}
+        self.say_result(estimate_lines(estimated, parse_money(options["max_cost"])), values, options)
 
     def distil(self, study: Study, options: dict[str, Any]) -> None:
-        """Distil; progress goes to stderr."""
+        """Distil. Progress goes to stderr."""
         bounds: dict[str, Any] = {"in_flight": options["in_flight"], "max_cost": parse_money(options["max_cost"])}
         endpoint = find_endpoint(options["endpoint"])
         job = start_distilling(study, endpoint=endpoint, **_asked(options), **bounds, by=BY)

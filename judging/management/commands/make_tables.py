@@ -74,9 +74,9 @@ class Command(RunJudge):
         where = pairs_of(study, options)
         if options["estimate"]:
             judge = build_tables_judge(**made_with)
-            found = estimate(study=study, judge=judge, **where, limit=options["limit"])
-            values = {"study": study.slug, "judge": judge.name, **found.as_dict()}
-            self.say_result(lines(found, parse_money(options["max_cost"])), values, options)
+            estimated = estimate(study=study, judge=judge, **where, limit=options["limit"])
+            values = {"study": study.slug, "judge": judge.name, **estimated.as_dict()}
+            self.say_result(lines(estimated, parse_money(options["max_cost"])), values, options)
             return
         run = start_tables(
             study=study,
@@ -87,20 +87,20 @@ class Command(RunJudge):
             max_cost=parse_money(options["max_cost"]),
         )
         ended = self.work(run, options["limit"])
-        made = table_figures(run)
-        about = {"study": run.study.slug, "variant": run.tables_as, "judge": run.judge.name}
-        values = {**about, **asdict(made), "made_calls": ended.progress.calls}
-        self.say_result(in_words(run, made, ended.progress.calls), values, options)
+        figures = table_figures(run)
+        shared_values = {"study": run.study.slug, "variant": run.tables_as, "judge": run.judge.name}
+        values = {**shared_values, **asdict(figures), "made_calls": ended.progress.calls}
+        self.say_result(in_words(run, figures, ended.progress.calls), values, options)
         self.conclude(run, ended)
 
     def settings(self, study: Study, options: dict[str, Any]) -> tuple[TableSettings, str]:
-        """Return how the tables are to be made, and their variant; offline aspects are those that hold for the study now."""
+        """Return how the tables are to be made, and their variant. Offline aspects are those that hold for the study now."""
         aspects: str | tuple[str, ...] = ONLINE
         name = ""
         if options["aspects"] == OFFLINE:
-            known, name = current_aspects(study)
-            self.stderr.write(f"aspects: {name}: {'; '.join(known)}")
-            aspects = tuple(known)
+            current, name = current_aspects(study)
+            self.stderr.write(f"aspects: {name}: {'; '.join(current)}")
+            aspects = tuple(current)
         settings = TableSettings(
             samples=8 if options["samples"] is None else options["samples"],
             budget=options["budget"],
@@ -111,17 +111,17 @@ class Command(RunJudge):
         return settings, default_variant(settings, name)
 
 
-def in_words(run: JudgeRun, made: TableFigures, calls: int) -> list[str]:
+def in_words(run: JudgeRun, figures: TableFigures, calls: int) -> list[str]:
     """Format the outcome of a run."""
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in made.calls.items())
-    said = [
-        f"tables: {made.tables:,} of {number_of(made.pairs, 'pair')} as variant {run.tables_as} (judge {run.judge.name})",
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in figures.calls.items())
+    sentences = [
+        f"tables: {figures.tables:,} of {number_of(figures.pairs, 'pair')} as variant {run.tables_as} (judge {run.judge.name})",
         f"calls: {calls:,} made now; behind all of them {kinds or 'none yet'}",
     ]
-    if made.lost_samples or made.coins:
-        said.append(
-            f"samples that could not be read: {made.lost_samples:,}; decisions by a seeded coin: {made.coins:,}"
+    if figures.lost_samples or figures.coins:
+        sentences.append(
+            f"samples that could not be read: {figures.lost_samples:,}; decisions by a seeded coin: {figures.coins:,}"
         )
-    if made.marked:
-        said.append(f"pairs without a table: {made.marked:,}, for example: {made.why}")
-    return said
+    if figures.marked:
+        sentences.append(f"pairs without a table: {figures.marked:,}, for example: {figures.why}")
+    return sentences

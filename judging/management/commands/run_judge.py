@@ -109,28 +109,28 @@ class Command(TandemCommand):
             raise CommandError(f"no question got an answer: {causes[0].example}")
 
 
-def parse_money(given: object) -> Decimal | None:
+def parse_money(value: object) -> Decimal | None:
     """Read a cap on costs.
 
     Raises: CommandError, BadSettings
     """
-    if given is None:
+    if value is None:
         return None
     try:
-        cap = Decimal(str(given))
+        cap = Decimal(str(value))
     except InvalidOperation:
-        raise CommandError(f"--max-cost must be a sum of money, got {given}") from None
+        raise CommandError(f"--max-cost must be a sum of money, got {value}") from None
     check_cap(cap)
     return cap
 
 
 def summary_of(run: JudgeRun, progress: Progress) -> str:
     """Return the last lines of a run: its outcomes, question by question if the study asks several, and its usage."""
-    asked = run.study.questions
-    if len(asked) == 1:
+    questions = run.study.questions
+    if len(questions) == 1:
         return summary(together(counts_of_run(run).values()), progress)
-    found = [f"{asked[number].key}: {_outcomes(counts)}" for number, counts in counts_of_run(run).items()]
-    return "\n".join([*found, f"cached {progress.cached}, calls {progress.calls}{_cost(progress)}"])
+    results = [f"{questions[number].key}: {_outcomes(counts)}" for number, counts in counts_of_run(run).items()]
+    return "\n".join([*results, f"cached {progress.cached}, calls {progress.calls}{_cost(progress)}"])
 
 
 def summary(counts: Counts, progress: Progress) -> str:

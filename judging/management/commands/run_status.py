@@ -35,10 +35,10 @@ class Command(TandemCommand):
             runs = runs.filter(batch=find_batch(study, options["batch"]))
         if options["judge"]:
             judge = find_judge(options["judge"])
-            found = list(runs.filter(judge=judge))
-            if not found:
+            listed = list(runs.filter(judge=judge))
+            if not listed:
                 raise UnknownJudge(f"judge {judge} has no run on {options['batch'] or study.slug}")
-            report = {"study": study.slug, "judge": judge.name, "runs": [run.pk for run in found], **report_on(found)}
+            report = {"study": study.slug, "judge": judge.name, "runs": [run.pk for run in listed], **report_on(listed)}
         else:
             report = {
                 "study": study.slug,
@@ -60,12 +60,12 @@ class Command(TandemCommand):
 
 
 def lines(report: dict[str, Any], indent: str = "") -> Iterator[str]:
-    """Write a report as lines; what belongs to an entry of a list is indented."""
+    """Write a report as lines. What belongs to an entry of a list is indented."""
     for name, value in report.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
             for entry in value:
-                head, *rest = lines(entry, f"{indent}  ")
-                yield from (f"{indent}{name}: {head.strip()}", *rest)
+                head, *more_lines = lines(entry, f"{indent}  ")
+                yield from (f"{indent}{name}: {head.strip()}", *more_lines)
         else:
             yield f"{indent}{name}: {shown(value)}"
 

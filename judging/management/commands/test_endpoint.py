@@ -20,7 +20,10 @@ class Command(TandemCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         endpoint = probe_endpoint(find_endpoint(options["name"]))
         features = supported_by(endpoint)
-        lines = [f"{one.name}: {ANSWERS[one.works]}{f' ({one.why})' if one.why else ''}" for one in features]
+        lines = [
+            f"{feature.name}: {ANSWERS[feature.works]}{f' ({feature.why})' if feature.why else ''}"
+            for feature in features
+        ]
         if endpoint.supports["latency_ms"] is not None:
             fastest, slowest = endpoint.supports["latency_ms"], endpoint.supports["max_latency_ms"]
             lines.append(f"latency: {fastest:.0f} ms in the middle, {slowest:.0f} ms at most")

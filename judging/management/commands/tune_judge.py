@@ -66,15 +66,15 @@ class Command(TandemCommand):
     )
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
-        asked = tuning_of(slug, options)
+        settings = tuning_of(slug, options)
         cap = parse_money(options["max_cost"])
         if options["estimate"]:
-            found = estimate_tuning(asked)
-            said = [*lines(found), cost_line(found.cost, found.currency, total=found.cost, cap=cap)]
-            self.say_result(said, {"study": slug, "judge": asked.judge.name, **as_json(found)}, options)
+            estimate = estimate_tuning(settings)
+            sentences = [*lines(estimate), cost_line(estimate.cost, estimate.currency, total=estimate.cost, cap=cap)]
+            self.say_result(sentences, {"study": slug, "judge": settings.judge.name, **as_json(estimate)}, options)
             return
-        name = options["name"] or default_name(asked.judge)
-        tuning = start_tuning(asked, name=name, in_flight=options["in_flight"], max_cost=cap)
+        name = options["name"] or default_name(settings.judge)
+        tuning = start_tuning(settings, name=name, in_flight=options["in_flight"], max_cost=cap)
         if tuning.ended_at is None:
             with asking(self.stderr, also=TuningStopped) as work:
                 tune(tuning, stop=work.stop, on_progress=work.meter)
@@ -82,14 +82,14 @@ class Command(TandemCommand):
         self.say_result(lines_of(tuning), as_json(tuning), options)
 
 
-def lines(found: TuningEstimate) -> list[str]:
+def lines(estimate: TuningEstimate) -> list[str]:
     """Format an estimate."""
     rounds = ", then ".join(
-        f"{candidates} on {number_of(instances, 'instance')}" for candidates, instances in found.rounds
+        f"{candidates} on {number_of(instances, 'instance')}" for candidates, instances in estimate.rounds
     )
     return [
-        f"candidates: {rounds}, of {found.choosing} to choose on; {found.held_out} are held out",
-        f"presentations: at most {found.presentations:,}; calls: about {found.calls:,}",
+        f"candidates: {rounds}, of {estimate.choosing} to choose on; {estimate.held_out} are held out",
+        f"presentations: at most {estimate.presentations:,}; calls: about {estimate.calls:,}",
     ]
 
 
@@ -99,7 +99,7 @@ def tuning_of(slug: str, options: dict[str, Any]) -> TuningSettings:
     Raises: UnknownStudy, UnknownJudge, UnknownName
     """
     study = find_study(slug)
-    prompts = [found for name in options["prompt"] if (found := prompt_named(name)) is not None]
+    prompts = [prompt for name in options["prompt"] if (prompt := prompt_named(name)) is not None]
     return TuningSettings(
         study=study,
         judge=find_judge(options["judge"]),

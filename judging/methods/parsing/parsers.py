@@ -162,7 +162,7 @@ def verdict_line(reply: Reply, offer: Offer) -> ParsedAnswer:
 
 @parser("letter")
 def letter(reply: Reply, offer: Offer) -> ParsedAnswer:
-    """Only a letter. Also a letter followed by reasons, or a verdict line."""
+    """Only a letter, or a letter followed by reasons, or a verdict line."""
     verdict = whole(offer.form.read(reply.text, letter_first=True), reply)
     return ParsedAnswer(verdict.letter, verdict.rationale)
 
@@ -289,10 +289,10 @@ def arguments_in(response: Mapping[str, Any]) -> Iterator[Any]:
 def is_contradicted(letter: str, after: str, offer: Offer) -> bool:
     """Tell whether the text after a verdict in another form takes it back, or has another one."""
     try:
-        later = offer.form.find(after)
+        verdict = offer.form.find(after)
     except UnparsedVerdict:
         return True
-    return (later is not None and later.letter != letter) or offer.form.is_taken_back(letter, f"\n{after}")
+    return (verdict is not None and verdict.letter != letter) or offer.form.is_taken_back(letter, f"\n{after}")
 
 
 def is_json(completion: str) -> bool:

@@ -24,8 +24,8 @@ BETTER = r"is\s+(?:(?:clearly|much|slightly|somewhat|far)\s+)?(?:the\s+)?(?:(?:m
 ALONE = re.compile(rf"(?i)^{EDGE}{NUMBER}{EDGE}(?:[.:,;–—-]|(?={BETTER})is\b|$)")
 # Follows a number that is no choice: the next item of a list, or that the other table is better.
 INSTEAD = {
-    number: re.compile(rf"(?im){START}{other}[.)]\s|\btable\s{other}\s{BETTER}")
-    for number, other in (("1", "2"), ("2", "1"))
+    number: re.compile(rf"(?im){START}{second}[.)]\s|\btable\s{second}\s{BETTER}")
+    for number, second in (("1", "2"), ("2", "1"))
 }
 REASON = re.compile(rf"(?i)^{EDGE}(?:reason|justification|because){EDGE}[:=]?{EDGE}")
 

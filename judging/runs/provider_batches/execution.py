@@ -58,7 +58,7 @@ class PassSession(RunWorkerSession):
 
     @transaction.atomic
     def claim_cells(self) -> None:
-        """Claim the open cells, or as many as may be started; none if the worker was removed meanwhile.
+        """Claim the open cells, or as many as may be started, or none if the worker was removed meanwhile.
 
         Raises: RunBusy if another worker joined first: two would submit the same requests.
         """
@@ -78,7 +78,7 @@ class PassSession(RunWorkerSession):
         return self.run.judgments.filter(status=Judgment.Status.PENDING, worker=self.job.worker)
 
     def begin_pass(self) -> None:
-        """Start with the first cell; those that failed before come last."""
+        """Start with the first cell. Those that failed before come last."""
         self._next, self.exhausted = (
             deque(self.open_cells().order_by("cause", "pk").values_list("pk", flat=True)),
             False,
@@ -142,14 +142,14 @@ class BatchWork(Transport):
         return self.has_lost_lease or self.job.stop.is_set()
 
     def step(
-        self, answers: Sequence[StoredAnswer | FailedCall] = (), *, wanted: int = 0, send_heartbeat: bool = False
+        self, answers: Sequence[StoredAnswer | FailedCall] = (), *, count: int = 0, send_heartbeat: bool = False
     ) -> StepResult:
         """Run a step of the session, and apply its result.
 
         Raises: StatusChanged if the run was stopped
         """
         result = self.session.step(
-            answers, wanted=wanted, outstanding=self.budget.outstanding, send_heartbeat=send_heartbeat
+            answers, count=count, outstanding=self.budget.outstanding, send_heartbeat=send_heartbeat
         )
         if result.halt is not None:
             self.halt(result.halt)
@@ -171,7 +171,7 @@ class BatchWork(Transport):
         return self.poll()
 
     def poll(self) -> list[ProviderBatch]:
-        """Return finished batches; what came back is in `lines`."""
+        """Return finished batches. What came back is in `lines`."""
         finished, self.lines = self.provider.poll()
         return finished
 
@@ -216,9 +216,9 @@ class BatchWork(Transport):
 
     def note_batches(self, *, besides: list[ProviderBatch]) -> None:
         """Note which requests are in open batches, and how often each was submitted."""
-        others = list(self.provider.open_batches().exclude(pk__in=[batch.pk for batch in besides]))
-        self.owes = bool(others)
-        self.open_keys = {key for batch in others for key in batch.keys}
+        other_batches = list(self.provider.open_batches().exclude(pk__in=[batch.pk for batch in besides]))
+        self.owes = bool(other_batches)
+        self.open_keys = {key for batch in other_batches for key in batch.keys}
         handed_in = self.job.run.provider_batches.exclude(
             status__in=[ProviderBatch.Status.FAILED, ProviderBatch.Status.QUEUE_FULL]
         )
@@ -227,20 +227,20 @@ class BatchWork(Transport):
     def advance(self) -> list[Request]:
         """Start the next cells, advance them as far as there are answers, and return the requests to submit."""
         missing: list[Request] = []
-        wanted = self.step(wanted=CELLS).first
-        while wanted:
+        requests = self.step(count=CELLS).first
+        while requests:
             answers: list[StoredAnswer | FailedCall] = []
-            for request in wanted:
+            for request in requests:
                 if (answer := self.answer_to(request)) is not None:
                     answers.append(answer)
                 elif request.key not in self.open_keys:
                     missing.append(request)
-            wanted = self.step(answers).follow_up
+            requests = self.step(answers).follow_up
         self.session.pool.drop_waiting()
         return missing
 
     def answer_to(self, request: Request) -> StoredAnswer | FailedCall | None:
-        """Return what came back for a request; `None` if it is in an open batch, or to be submitted."""
+        """Return what came back for a request, or `None` if it is in an open batch, or to be submitted."""
         line = self.lines.pop(request.key, None)
         if isinstance(line, ChatAnswer):
             self.progress.calls += 1
@@ -271,20 +271,20 @@ class BatchWork(Transport):
 
     def is_new(self, request: Request, answer: ChatAnswer) -> bool:
         """Tell whether an unusable answer was not stored before, and remember it: a batch may be collected twice."""
-        known = self.unusable[request.key]
-        if answer.response in known:
+        keys = self.unusable[request.key]
+        if answer.response in keys:
             return False
-        known.append(answer.response)
+        keys.append(answer.response)
         return True
 
     @cached_property
     def unusable(self) -> dict[str, list[Any]]:
         """The run's stored unusable answers, by request."""
-        found: dict[str, list[Any]] = defaultdict(list)
-        known = Completion.objects.filter(judgments__run=self.job.run, finish_reason=UNUSABLE).order_by()
-        for base_url, request, sample, response in known.values_list("base_url", "request", "sample", "response"):
-            found[cache_key(base_url, request, sample)].append(response)
-        return found
+        result: dict[str, list[Any]] = defaultdict(list)
+        completions = Completion.objects.filter(judgments__run=self.job.run, finish_reason=UNUSABLE).order_by()
+        for base_url, request, sample, response in completions.values_list("base_url", "request", "sample", "response"):
+            result[cache_key(base_url, request, sample)].append(response)
+        return result
 
     # Money
 

@@ -49,7 +49,7 @@ def request_line(key: str, body: Mapping[str, Any]) -> bytes:
 
 
 def read_lines(content: str, scrub: Scrub) -> Iterator[tuple[str, ChatAnswer | CallFailed]]:
-    """Parse a file of answers or errors; `scrub` is applied to every string. Lines that name no request are skipped."""
+    """Parse a file of answers or errors. `scrub` is applied to every string. Lines that name no request are skipped."""
     for text in content.split("\n"):
         try:
             record = scrub_json(json.loads(text), scrub)

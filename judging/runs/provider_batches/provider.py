@@ -55,7 +55,7 @@ class BatchProvider:
         return self.run.provider_batches.filter(status__in=OPEN)
 
     def most_requests(self) -> int:
-        """Return how many requests the next file may hold; 0: as many as any.
+        """Return how many requests the next file may hold. 0: as many as any.
 
         A batch over the queue limit, while none of this endpoint was queued, is submitted again in halves.
         Raises: RunStopped if not even one request is taken.
@@ -69,7 +69,7 @@ class BatchProvider:
         return min(sizes, default=0)
 
     def queued_at(self, at: datetime | None) -> QuerySet[ProviderBatch]:
-        """Return the batches at this endpoint, of any run, that were queued at a time; `None`: now."""
+        """Return the batches at this endpoint, of any run, that were queued at a time. `None`: now."""
         queued = ProviderBatch.objects.filter(run__judge__endpoint=self.endpoint).exclude(provider_id="")
         queued = queued.exclude(status__in=[ProviderBatch.Status.QUEUE_FULL, ProviderBatch.Status.FAILED])
         if at is None:
@@ -81,7 +81,7 @@ class BatchProvider:
         return self.run.provider_batches.filter(status=ProviderBatch.Status.QUEUE_FULL).exists()
 
     def note_full(self, batch: ProviderBatch, message: Reason | str) -> None:
-        """Note that the provider did not take a batch, for too much is queued; its requests are open again."""
+        """Note that the provider did not take a batch, for too much is queued. Its requests are open again."""
         self.is_full = True
         batch.keys = []
         batch.save(update_fields=["keys"])
@@ -171,12 +171,12 @@ class BatchProvider:
         async def download(client: OpenAIClient) -> Lines:
             return dict([line for name in files for line in read_lines(await client.download(name), client.scrub)])
 
-        found = self.call(download)
-        lines = {key: found[key] for key in batch.keys if key in found}
+        content = self.call(download)
+        lines = {key: content[key] for key in batch.keys if key in content}
         batch.message = outcome_line(record["status"], batch.keys, lines)
         return lines
 
-    def call(self, about: Callable[[OpenAIClient], Awaitable[T]]) -> T:
+    def call(self, send: Callable[[OpenAIClient], Awaitable[T]]) -> T:
         """Call the provider's API, with retries, while sending heartbeats.
 
         Raises: CallFailed; what `send_heartbeat` raises
@@ -184,7 +184,7 @@ class BatchProvider:
 
         async def with_heartbeats() -> T:
             client = OpenAIClient(self.endpoint)
-            asking = asyncio.create_task(with_retries(client, about))
+            asking = asyncio.create_task(with_retries(client, send))
             try:
                 while not (await asyncio.wait([asking], timeout=leases.HEARTBEAT_SECONDS))[0]:
                     await sync_to_async(self.send_heartbeat)()
@@ -197,7 +197,7 @@ class BatchProvider:
         return async_to_sync(with_heartbeats)()
 
 
-async def with_retries(client: OpenAIClient, about: Callable[[OpenAIClient], Awaitable[T]]) -> T:
+async def with_retries(client: OpenAIClient, send: Callable[[OpenAIClient], Awaitable[T]]) -> T:
     """Call the provider's API, and again after transient failures."""
     retrying = AsyncRetrying(
         retry=retry_if_exception(RetryPolicy().may_retry),
@@ -207,7 +207,7 @@ async def with_retries(client: OpenAIClient, about: Callable[[OpenAIClient], Awa
     )
 
     async def ask() -> T:
-        return await about(client)
+        return await send(client)
 
     return await retrying(ask)
 
@@ -219,7 +219,7 @@ def end(batch: ProviderBatch, status: str, message: Reason | str) -> None:
 
 
 def cancel_batches(run: JudgeRun) -> None:
-    """Cancel a cancelled run's batches at the provider; errors are logged, and the batches then continue and cost."""
+    """Cancel a cancelled run's batches at the provider. Errors are logged, and the batches then continue and cost."""
     endpoint = run.judge.endpoint
     if run.status != JudgeRun.Status.CANCELLED or endpoint is None:
         return

@@ -31,35 +31,36 @@ DEGREES = {
 }
 
 
-def answer(found: Findings) -> list[Sentence]:
-    """Return up to six sentences as {rule, values, text, evidence}; `text` is English, `evidence` names keys of findings.
+def answer(findings: Findings) -> list[Sentence]:
+    """Return up to six sentences as {rule, values, text, evidence}. `text` is English, `evidence` names keys of findings.
 
     The rules, in this order: who is preferred; whether length changes that; how much of the ratings informs; whether
     separability tells where; how far people agree; which judge may stand in; what would change it. Where programs rated
     under “people”, that is said first, beyond the six. Where judges alone rated, the answer is about them.
     """
-    if not found["configurations"]:
+    if not findings["configurations"]:
         return []
-    if not _people(found) and (alone := list(judges_alone(found))):
+    if not _people(findings) and (alone := list(judges_alone(findings))):
         return [
             {**_sentence(rule, evidence, **values), "text": english(rule, values)} for rule, evidence, values in alone
         ]
-    preference = list(_preference(found))
+    preference = list(_preference(findings))
     sentences = [
         *preference,
-        *_length(found),
-        *_information(found),
-        *_agreement(found),
-        *_judges(found),
-        *_changes(found, preference),
+        *_length(findings),
+        *_information(findings),
+        *_agreement(findings),
+        *_judges(findings),
+        *_changes(findings, preference),
     ]
     if len(sentences) < MOST_SENTENCES:
         after = next(
-            (at for at, one in enumerate(sentences) if one["rule"].startswith("consistency")), len(sentences) - 1
+            (at for at, sentence in enumerate(sentences) if sentence["rule"].startswith("consistency")),
+            len(sentences) - 1,
         )
-        sentences[after + 1 : after + 1] = _separability(found)
-    said = [*_scripted(found), *sentences[:MOST_SENTENCES]]
-    return [{**one, "text": english(one["rule"], one["values"])} for one in said]
+        sentences[after + 1 : after + 1] = _separability(findings)
+    statements = [*_scripted(findings), *sentences[:MOST_SENTENCES]]
+    return [{**item, "text": english(item["rule"], item["values"])} for item in statements]
 
 
 def being_computed() -> list[Sentence]:
@@ -71,43 +72,48 @@ def _sentence(rule: str, evidence: Iterable[str], **values: Any) -> Sentence:
     return {"rule": rule, "values": values, "evidence": list(evidence)}
 
 
-def _people(found: Findings) -> list[Findings]:
+def _people(findings: Findings) -> list[Findings]:
     """Return people's findings in each configuration that they rated."""
-    people = (one["raters"][0] for one in found["configurations"])
-    return [one for one in people if one["ratings"]]
+    people = (configuration["raters"][0] for configuration in findings["configurations"])
+    return [person for person in people if person["ratings"]]
 
 
-def _ranking(found: Findings, measure: str) -> Findings | None:
-    return next((one for one in found["rankings"] if one["rater"] == PEOPLE and one["measure"] == measure), None)
+def _ranking(findings: Findings, measure: str) -> Findings | None:
+    return next(
+        (ranking for ranking in findings["rankings"] if ranking["rater"] == PEOPLE and ranking["measure"] == measure),
+        None,
+    )
 
 
-def _scripted(found: Findings) -> Iterator[Sentence]:
-    raters = found.get("raters") or ()
-    if scripted := sum(one["scripted"] for one in raters):
+def _scripted(findings: Findings) -> Iterator[Sentence]:
+    raters = findings.get("raters") or ()
+    if scripted := sum(rater["scripted"] for rater in raters):
         rule = "all_scripted" if scripted == len(raters) else "scripted"
         yield _sentence(rule, ["raters.scripted"], scripted=scripted, raters=len(raters))
 
 
-def _preference(found: Findings) -> Iterator[Sentence]:
-    rates = _ranking(found, "win_rate")
-    if not _people(found) or rates is None:
+def _preference(findings: Findings) -> Iterator[Sentence]:
+    rates = _ranking(findings, "win_rate")
+    if not _people(findings) or rates is None:
         yield _sentence("no_people", ["configurations.raters"])
         return
-    compared = [one for one in rates["systems"] if one["value"] is not None]
-    counts = counts_of(found, PEOPLE)
+    compared = [system for system in rates["systems"] if system["value"] is not None]
+    counts = counts_of(findings, PEOPLE)
     if counts["tie"] and not counts["a"] + counts["b"]:
         yield _sentence("all_ties", ["configurations.raters"], ratings=counts["tie"])
         return
     if len(rates["systems"]) > 2:
-        yield from _first_of_many(found, rates)
+        yield from _first_of_many(findings, rates)
     elif len(compared) == 2:
-        yield _of_two(compared[0], compared[1], sum(one["instances"] for one in found["configurations"]))
+        yield _of_two(
+            compared[0], compared[1], sum(configuration["instances"] for configuration in findings["configurations"])
+        )
 
 
-def _of_two(first: Findings, second: Findings, chosen: int) -> Sentence:
-    """Compare two systems by their win rates, which mirror each other; the first has the higher one."""
+def _of_two(first: Findings, second: Findings, n_instances: int) -> Sentence:
+    """Compare two systems by their win rates, which mirror each other. The first has the higher one."""
     evidence = [f"rankings.{PEOPLE}.win_rate"]
-    instances = first.get("n_instances", chosen)
+    instances = first.get("n_instances", n_instances)
     if instances < LEAST_INSTANCES or first["low"] is None:
         return _sentence("too_few", evidence, instances=instances, needed=LEAST_INSTANCES)
     return _sentence(
@@ -124,8 +130,8 @@ def _of_two(first: Findings, second: Findings, chosen: int) -> Sentence:
     )
 
 
-def _first_of_many(found: Findings, rates: Findings) -> Iterator[Sentence]:
-    strengths = _ranking(found, "bradley_terry")
+def _first_of_many(findings: Findings, rates: Findings) -> Iterator[Sentence]:
+    strengths = _ranking(findings, "bradley_terry")
     if strengths is None:
         yield _sentence("unranked", [f"rankings.{PEOPLE}.win_rate"], systems=len(rates["systems"]))
         return
@@ -134,8 +140,8 @@ def _first_of_many(found: Findings, rates: Findings) -> Iterator[Sentence]:
     if len(groups) > 1:
         yield _sentence("disconnected", evidence, systems=systems, groups=len(groups))
         return
-    ranked = [one for one in strengths["systems"] if one["value"] is not None]
-    leader = next((one for one in ranked if one["system"] == verdict["system"]), None)
+    ranked = [system for system in strengths["systems"] if system["value"] is not None]
+    leader = next((row for row in ranked if row["system"] == verdict["system"]), None)
     if leader is None:
         yield _sentence("unranked", evidence, systems=systems)
     elif leader["n_instances"] < LEAST_INSTANCES:
@@ -144,7 +150,7 @@ def _first_of_many(found: Findings, rates: Findings) -> Iterator[Sentence]:
         rule = {True: "first", False: "leads", None: "untested"}[verdict["by_more_than_chance"]]
         yield _sentence(
             rule,
-            [*evidence, *(["system_tests"] if found.get("system_tests") else [])],
+            [*evidence, *(["system_tests"] if findings.get("system_tests") else [])],
             first=leader["system"],
             systems=len(ranked),
             rating=leader["value"],
@@ -152,67 +158,73 @@ def _first_of_many(found: Findings, rates: Findings) -> Iterator[Sentence]:
             rank_high=leader["rank_high"],
             p_value=verdict.get("p_value"),
             instances=leader["n_instances"],
-            **_inferred(found, leader, ranked),
+            **_inferred(findings, leader, ranked),
         )
 
 
-def _inferred(found: Findings, leader: Findings, ranked: list[Findings]) -> dict[str, Any]:
+def _inferred(findings: Findings, leader: Findings, ranked: list[Findings]) -> dict[str, Any]:
     """Return those that the first system never met, the best first, if there are any."""
     met, first = leader.get("opponents"), leader["system"]
-    unmet = [one["system"] for one in ranked if one["system"] not in (first, *(met or ()))]
+    unmet = [row["system"] for row in ranked if row["system"] not in (first, *(met or ()))]
     if met is None or not unmet:
         return {}
     names = ", ".join(unmet) if len(unmet) <= MOST_NAMED else None
-    other = all(_data_sets(found, first).isdisjoint(_data_sets(found, one)) for one in unmet)
-    return {"inferred": {"unmet": names, "number": len(unmet), "other_data": other}}
+    on_other_data = all(_data_sets(findings, first).isdisjoint(_data_sets(findings, item)) for item in unmet)
+    return {"inferred": {"unmet": names, "number": len(unmet), "other_data": on_other_data}}
 
 
-def _data_sets(found: Findings, system: str) -> set[str]:
+def _data_sets(findings: Findings, system: str) -> set[str]:
     """Return the data sets on which people rated a system."""
     return {
-        one["dataset"]
-        for one in found["configurations"]
-        if system in (one["system_a"], one["system_b"]) and one["raters"][0]["ratings"]
+        configuration["dataset"]
+        for configuration in findings["configurations"]
+        if system in (configuration["system_a"], configuration["system_b"]) and configuration["raters"][0]["ratings"]
     }
 
 
-def _length(found: Findings) -> Iterator[Sentence]:
-    if said := length_rule(found):
-        rule, values = said
+def _length(findings: Findings) -> Iterator[Sentence]:
+    if rule_and_values := length_rule(findings):
+        rule, values = rule_and_values
         yield _sentence(rule, ["length_adjusted"], **values)
 
 
-def _information(found: Findings) -> Iterator[Sentence]:
-    people = _people(found)
+def _information(findings: Findings) -> Iterator[Sentence]:
+    people = _people(findings)
     if not people:
         return
     evidence = ["configurations.raters.consistency_distribution", "pooled.uninformative"]
-    if has_one_pair(found["configurations"]):
+    if has_one_pair(findings["configurations"]):
         yield _sentence("one_pair", evidence)
         return
-    people = _people({"configurations": [one for one in found["configurations"] if not has_one_pair([one])]})
-    incomplete = sum(one.get("incomplete_rating_sets", 0) for one in people)
-    full, part, none = sets_by_consistency(one["consistency_distribution"] for one in people)
+    people = _people(
+        {
+            "configurations": [
+                configuration for configuration in findings["configurations"] if not has_one_pair([configuration])
+            ]
+        }
+    )
+    incomplete = sum(person.get("incomplete_rating_sets", 0) for person in people)
+    full, part, none = sets_by_consistency(person["consistency_distribution"] for person in people)
     if not full + part + none and incomplete:
         yield _sentence("all_incomplete", evidence, rating_sets=incomplete)
     if sets := full + part + none:
         shares = {"none": none / sets, "part": part / sets, "full": full / sets}
         counts = {"none_sets": none, "part_sets": part, "full_sets": full, "rating_sets": sets}
-        uninformative = next(one for one in found["pooled"]["uninformative"] if one["rater"] == PEOPLE)
+        uninformative = next(row for row in findings["pooled"]["uninformative"] if row["rater"] == PEOPLE)
         counts |= {"silent": uninformative["count"], "instances": uninformative["instances"]}
         if not incomplete:
             yield _sentence("consistency", evidence, **shares, **counts)
-        elif found.get("filters", {}).get("with_incomplete"):
+        elif findings.get("filters", {}).get("with_incomplete"):
             yield _sentence("consistency_with_incomplete", evidence, **shares, **counts, incomplete_sets=incomplete)
         else:
             yield _sentence("consistency", evidence, **shares, **counts, incomplete=incomplete)
 
 
-def _separability(found: Findings) -> Iterator[Sentence]:
+def _separability(findings: Findings) -> Iterator[Sentence]:
     """Say that consistency rises with separability, where the intervals of the outer bins don't overlap."""
-    if has_one_pair(found["configurations"]):
+    if has_one_pair(findings["configurations"]):
         return
-    bins = found["pooled"].get("mean_consistency_by_bin") or []
+    bins = findings["pooled"].get("mean_consistency_by_bin") or []
     means = [
         (bin_, rater["mean_consistency"])
         for bin_ in bins
@@ -220,12 +232,12 @@ def _separability(found: Findings) -> Iterator[Sentence]:
         if rater["rater"] == PEOPLE and rater["mean_consistency"]["low"] is not None
     ]
     if len(means) > 1 and means[0][1]["high"] < means[-1][1]["low"]:
-        (lowest, least), (highest, most) = means[0], means[-1]
+        (lowest, lowest_mean), (highest, highest_mean) = means[0], means[-1]
         yield _sentence(
             "rises",
             ["pooled.mean_consistency_by_bin"],
-            **_of_bin("least", lowest, least),
-            **_of_bin("most", highest, most),
+            **_of_bin("least", lowest, lowest_mean),
+            **_of_bin("most", highest, highest_mean),
         )
 
 
@@ -235,10 +247,10 @@ def _of_bin(name: str, bin_: Findings, mean: Findings) -> dict[str, Any]:
     return {name: mean["value"], **limits, **edges, f"{name}_instances": mean["n_instances"]}
 
 
-def _agreement(found: Findings) -> Iterator[Sentence]:
-    if not _people(found):
+def _agreement(findings: Findings) -> Iterator[Sentence]:
+    if not _people(findings):
         return
-    agreement = found["pooled"]["people_agreement"]
+    agreement = findings["pooled"]["people_agreement"]
     raw, alpha = agreement["raw_agreement"], agreement["krippendorff_alpha"]["ordinal"]
     rates = {"rate": raw["value"], "rate_low": raw["low"], "rate_high": raw["high"]}
     rates |= {"rate_level": raw.get("level"), "instances": raw.get("n_instances")}
@@ -254,35 +266,35 @@ def _agreement(found: Findings) -> Iterator[Sentence]:
         yield _sentence(rule, evidence, **rates, alpha=alpha["value"], **limits, degree=degree(alpha["value"]))
 
 
-def _judges(found: Findings) -> Iterator[Sentence]:
-    names = {rater["rater"] for one in found["configurations"] for rater in one["raters"][1:]}
-    verdicts = [one for one in found.get("replacement") or () if one["verdict"]["rule"] in VERDICTS]
+def _judges(findings: Findings) -> Iterator[Sentence]:
+    names = {rater["rater"] for configuration in findings["configurations"] for rater in configuration["raters"][1:]}
+    verdicts = [judge for judge in findings.get("replacement") or () if judge["verdict"]["rule"] in VERDICTS]
     if not names:
         yield _sentence("no_judge", ["configurations.raters"])
-    elif verdicts and _people(found):
-        tested = [one for one in verdicts if one["verdict"]["rule"] not in UNTESTED]
+    elif verdicts and _people(findings):
+        tested = [verdict for verdict in verdicts if verdict["verdict"]["rule"] not in UNTESTED]
         if len(verdicts) > 1 and not tested:
-            available = max(one["verdict"]["values"].get("instances", 0) for one in verdicts)
+            available = max(verdict["verdict"]["values"].get("instances", 0) for verdict in verdicts)
             counts = {"judges": len(verdicts), "available": available, "needed": LEAST_INSTANCES}
             yield _sentence("judges_untested", ["replacement"], **counts)
             return
         best = min(tested or verdicts, key=_standing)
         verdict = {key: best["verdict"][key] for key in ("rule", "values")}
-        may = sum(one["verdict"]["rule"] in MAY_REPLACE for one in verdicts)
-        alike = _alike(best["judge"], {one["judge"] for one in verdicts}, found.get("judge_tests") or ())
+        may = sum(verdict["verdict"]["rule"] in MAY_REPLACE for verdict in verdicts)
+        alike = _alike(best["judge"], {verdict["judge"] for verdict in verdicts}, findings.get("judge_tests") or ())
         rule = "judge" if len(verdicts) == 1 else f"{'judges' if may else 'no_judge_may'}{'_alike' * alike}"
         evidence = ["replacement", *(["judge_tests"] if alike else [])]
         yield _sentence(rule, evidence, judges=len(verdicts), may=may, judge=best["judge"], verdict=verdict)
 
 
-def _alike(judge: str, others: set[str], tests: Iterable[Findings]) -> bool:
+def _alike(judge: str, other_judges: set[str], tests: Iterable[Findings]) -> bool:
     """Tell whether some other judge is not shown to agree less with people than this one."""
     farther = {
-        ({one["judge_a"], one["judge_b"]} - {judge}).pop()
-        for one in tests
-        if judge in (one["judge_a"], one["judge_b"]) and _is_first(one, judge)
+        ({test["judge_a"], test["judge_b"]} - {judge}).pop()
+        for test in tests
+        if judge in (test["judge_a"], test["judge_b"]) and _is_first(test, judge)
     }
-    return bool(others - {judge} - farther)
+    return bool(other_judges - {judge} - farther)
 
 
 def _is_first(test: Findings, judge: str) -> bool:
@@ -298,26 +310,29 @@ def _standing(judge: Findings) -> tuple[bool, int, float, str]:
     return "kappa" in values, VERDICTS.index(rule), -difference, judge["judge"]
 
 
-def _changes(found: Findings, preference: list[Sentence]) -> Iterator[Sentence]:
+def _changes(findings: Findings, preference: list[Sentence]) -> Iterator[Sentence]:
     """Say what would settle the preference, or else what is missing first."""
-    told = preference[0] if preference else None
-    if told is not None and told["rule"] == "no_preference":
-        yield _more_instances(told["values"], told["evidence"])
-    elif told is not None and (unmet := told["values"].get("inferred", {}).get("unmet")):
-        yield _sentence("compare_unmet", told["evidence"], first=told["values"]["first"], unmet=unmet)
-    elif told is not None and told["rule"] == "leads":
-        yield _more_for_first(found, told)
-    elif any(map(lacks_separability, found["configurations"])):
+    statement = preference[0] if preference else None
+    if statement is not None and statement["rule"] == "no_preference":
+        yield _more_instances(statement["values"], statement["evidence"])
+    elif statement is not None and (unmet := statement["values"].get("inferred", {}).get("unmet")):
+        yield _sentence("compare_unmet", statement["evidence"], first=statement["values"]["first"], unmet=unmet)
+    elif statement is not None and statement["rule"] == "leads":
+        yield _more_for_first(findings, statement)
+    elif any(map(lacks_separability, findings["configurations"])):
         yield _sentence("no_separability", ["configurations.separability"])
 
 
-def _more_for_first(found: Findings, told: Sentence) -> Sentence:
+def _more_for_first(findings: Findings, statement: Sentence) -> Sentence:
     """Say how many more ratings would settle the first place, where that is planned."""
-    place, first = (_ranking(found, "bradley_terry") or {}).get("next_place") or {}, told["values"]["first"]
-    if (place.get("place"), place.get("system")) != (1, first) or not place.get("more"):
-        return _sentence("more_for_first", told["evidence"], first=first)
-    planned = {"more": place["more"], "made": place["comparisons"], "chance": place["chance"]}
-    return _sentence("more_to_be_first", told["evidence"], first=first, **planned)
+    next_place, first = (
+        (_ranking(findings, "bradley_terry") or {}).get("next_place") or {},
+        statement["values"]["first"],
+    )
+    if (next_place.get("place"), next_place.get("system")) != (1, first) or not next_place.get("more"):
+        return _sentence("more_for_first", statement["evidence"], first=first)
+    planned = {"more": next_place["more"], "made": next_place["comparisons"], "chance": next_place["chance"]}
+    return _sentence("more_to_be_first", statement["evidence"], first=first, **planned)
 
 
 def _more_instances(values: Mapping[str, Any], evidence: list[str]) -> Sentence:
@@ -329,9 +344,9 @@ def _more_instances(values: Mapping[str, Any], evidence: list[str]) -> Sentence:
     width = 2 * (values["rate"] - values["low"])
     # The variance of one instance's mean, as an interval of this width over so many instances implies it.
     spread = width / (2 * NormalDist().inv_cdf((1 + values["level"]) / 2))
-    one = Components(instance=instances * spread**2, pair=0.0, rater=0.0, residual=0.0)
+    components = Components(instance=instances * spread**2, pair=0.0, rater=0.0, residual=0.0)
     # Always a number: further instances have no bound, and those at hand are too few.
-    needed = cast("int", instances_needed(one, pairs=1, raters=1, width=2 * away, level=values["level"]))
+    needed = cast("int", instances_needed(components, pairs=1, raters=1, width=2 * away, level=values["level"]))
     needed = max(needed, instances + 1)
     if needed > OUT_OF_REACH * instances:
         return _sentence("out_of_reach", evidence, rate=values["rate"], needed=needed, times=OUT_OF_REACH)
@@ -344,4 +359,4 @@ def degree(value: float) -> str:
     Source: Landis and Koch 1977, The Measurement of Observer Agreement for Categorical Data, §4. They name no value between
     two of their ranges, such as .205; it has the word of the higher one.
     """
-    return next(word for most, word in DEGREES.items() if value <= most or most == 1)
+    return next(word for maximum, word in DEGREES.items() if value <= maximum or maximum == 1)

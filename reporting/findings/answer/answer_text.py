@@ -182,29 +182,29 @@ def english(rule: str, values: Mapping[str, Any]) -> str:
 
 
 def on_page(rule: str, values: Mapping[str, Any]) -> SafeString:
-    """Return the sentence as HTML; names from uploaded files are escaped and isolated."""
-    shown = {
+    """Return the sentence as HTML. Names from uploaded files are escaped and isolated."""
+    texts = {
         name: format_html("<bdi>{}</bdi>", text) if isinstance(values.get(name), str) else text
         for name, text in _texts(values).items()
     }
-    sentence = format_html(TEXTS[rule], **shown) if shown else escape(TEXTS[rule])
+    sentence = format_html(TEXTS[rule], **texts) if texts else escape(TEXTS[rule])
     return format_html("{}{}", sentence, _uneven(values))
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    """Write the values of a sentence; missing ones are left out."""
-    shown = {name: WRITTEN.get(name, _plain)(value) for name, value in values.items() if value is not None}
+    """Write the values of a sentence. Missing ones are left out."""
+    texts = {name: WRITTEN.get(name, _plain)(value) for name, value in values.items() if value is not None}
     for name in ("inferred", "incomplete", "position", "baseline", "models_alone"):
-        shown.setdefault(name, "")
+        texts.setdefault(name, "")
     for name in ("instances", "silent", "degree", *BINS):
-        shown.setdefault(name, "—")  # findings that were kept earlier may lack it
+        texts.setdefault(name, "—")  # findings that were kept earlier may lack it
     for name in BRACKETED:
         if values.get(f"{name}_low") is not None:
             low, high = (WRITTEN[name](values[f"{name}_{end}"]) for end in ("low", "high"))
             level = values.get(f"{name}_level")
             ends = f"{level_text(level)} interval {low} to {high}" if level else f"{low}, {high}"
-            shown[name] += f" [{ends}]"
-    return shown
+            texts[name] += f" [{ends}]"
+    return texts
 
 
 def _uneven(values: Mapping[str, Any]) -> str:
@@ -226,8 +226,8 @@ def _counted(of: str, number: int) -> str:
 
 def _p_value(value: float) -> str:
     """Write a p-value as p = 0.012."""
-    least = 0.001
-    return f"p < {fixed(least, 3)}" if value < least else f"p = {fixed(value, 3)}"
+    smallest = 0.001
+    return f"p < {fixed(smallest, 3)}" if value < smallest else f"p = {fixed(value, 3)}"
 
 
 def _decimal(value: float) -> str:
@@ -255,8 +255,8 @@ def _incomplete(number: int) -> str:
 def _inferred(inferred: Mapping[str, Any]) -> str:
     """Say that the order of systems which never met rests on others, as a further sentence."""
     unmet = inferred["unmet"] or f"{inferred['number']} of the other systems"
-    apart = ", and was rated on other data sets" if inferred["other_data"] else ""
-    return f" It never met {unmet}{apart}: their order is inferred through other systems."
+    note = ", and was rated on other data sets" if inferred["other_data"] else ""
+    return f" It never met {unmet}{note}: their order is inferred through other systems."
 
 
 def _position(share: Mapping[str, Any]) -> str:

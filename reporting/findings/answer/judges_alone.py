@@ -11,14 +11,14 @@ MOST_JUDGES = 5  # each with a sentence
 PREFIX = "judge:"
 
 
-def judges_alone(found: Findings) -> Iterator[Said]:
-    """Yield the sentences; nothing where no judge was asked anything."""
-    baselines = set(found.get("baselines") or ())
+def judges_alone(findings: Findings) -> Iterator[Said]:
+    """Yield the sentences, if any judge was asked."""
+    baselines = set(findings.get("baselines") or ())
     judges = list(
         dict.fromkeys(
             rater["rater"]
-            for one in found["configurations"]
-            for rater in one["raters"]
+            for configuration in findings["configurations"]
+            for rater in configuration["raters"]
             if rater["rater"].startswith(PREFIX)
         )
     )
@@ -27,30 +27,34 @@ def judges_alone(found: Findings) -> Iterator[Said]:
         return
     yield "judges_alone", ["configurations.raters"], {}
     for judge in judges[:MOST_JUDGES]:
-        rule, evidence, values = _of_judge(found, judge)
+        rule, evidence, values = _of_judge(findings, judge)
         name = judge.removeprefix(PREFIX)
         yield rule, evidence, {"judge": name, **values, **({"baseline": True} if name in baselines else {})}
     if more := len(judges[MOST_JUDGES:]):
         yield "judges_more", ["rankings"], {"number": more}
-    if len(found["judge_agreement"]["together"]) > 1:
-        yield from _agreement(found, baselines)
-    yield _next(found, are_baselines=all(judge.removeprefix(PREFIX) in baselines for judge in judges))
+    if len(findings["judge_agreement"]["together"]) > 1:
+        yield from _agreement(findings, baselines)
+    yield _next(findings, are_baselines=all(judge.removeprefix(PREFIX) in baselines for judge in judges))
 
 
-def _of_judge(found: Findings, judge: str) -> Said:
-    ranked = {one["measure"]: one for one in found["rankings"] if one["rater"] == judge}
+def _of_judge(findings: Findings, judge: str) -> Said:
+    ranked = {ranking["measure"]: ranking for ranking in findings["rankings"] if ranking["rater"] == judge}
     rates = ranked["win_rate"]
     compared = [row for row in rates["systems"] if row["value"] is not None]
     evidence = [f"rankings.{judge}.win_rate"]
     if not compared:
-        asked = sum(
+        presentations = sum(
             rater.get("asked", 0)
-            for one in found["configurations"]
-            for rater in one["raters"]
+            for configuration in findings["configurations"]
+            for rater in configuration["raters"]
             if rater["rater"] == judge
         )
-        return ("judge_silent" if asked else "judge_pending"), ["configurations.raters"], {"asked": asked}
-    counts = counts_of(found, judge)
+        return (
+            ("judge_silent" if presentations else "judge_pending"),
+            ["configurations.raters"],
+            {"asked": presentations},
+        )
+    counts = counts_of(findings, judge)
     if not counts["a"] + counts["b"]:
         return "judge_all_ties", ["configurations.raters"], {"verdicts": counts["tie"]}
     ranking = ranked.get("bradley_terry", rates)
@@ -64,7 +68,7 @@ def _of_judge(found: Findings, judge: str) -> Said:
         **{f"rate_{key}": leader[key] for key in ("low", "high", "level")},
         "instances": leader["n_instances"],
         **uneven(leader),
-        **_position(found, judge),
+        **_position(findings, judge),
     }
     evidence += ["pooled.preferred_first"] * ("position" in values)
     if len(rates["systems"]) == 2:
@@ -81,11 +85,11 @@ def _of_judge(found: Findings, judge: str) -> Said:
     return rule, evidence, {**values, "systems": len(compared)}
 
 
-def counts_of(found: Findings, rater: str) -> Counter[str]:
+def counts_of(findings: Findings, rater: str) -> Counter[str]:
     """Count a rater's verdicts for A, for B and ties, over all configurations."""
     counts: Counter[str] = Counter()
-    for one in found["configurations"]:
-        for own in one["raters"]:
+    for configuration in findings["configurations"]:
+        for own in configuration["raters"]:
             if own["rater"] == rater:
                 counts.update(own["counts"])
     return counts
@@ -96,15 +100,15 @@ def uneven(estimate: Findings) -> dict[str, Any]:
     return {"effective_n": estimate["effective_n"]} if "effective_n" in estimate else {}
 
 
-def _position(found: Findings, judge: str) -> dict[str, Any]:
-    share = next((one for one in found["pooled"]["preferred_first"] if one["rater"] == judge), None)
+def _position(findings: Findings, judge: str) -> dict[str, Any]:
+    share = next((row for row in findings["pooled"]["preferred_first"] if row["rater"] == judge), None)
     if share is None or share["low"] is None:
         return {}
     return {"position": {key: share[key] for key in ("value", "low", "high")}}
 
 
-def _agreement(found: Findings, baselines: set[str]) -> Iterator[Said]:
-    agreement = found["judge_agreement"]
+def _agreement(findings: Findings, baselines: set[str]) -> Iterator[Said]:
+    agreement = findings["judge_agreement"]
     raw, alpha = agreement["raw_agreement"], agreement["krippendorff_alpha"]["ordinal"]
     if raw["value"] is None:
         yield "judges_apart", ["judge_agreement"], {}
@@ -120,8 +124,8 @@ def _agreement(found: Findings, baselines: set[str]) -> Iterator[Said]:
     yield "judges_agree_alpha", ["judge_agreement"], {**values, "alpha": alpha["value"], **limits}
 
 
-def _next(found: Findings, *, are_baselines: bool) -> Said:
-    agreement = found["judge_agreement"]
+def _next(findings: Findings, *, are_baselines: bool) -> Said:
+    agreement = findings["judge_agreement"]
     if are_baselines:
         return "let_model_judge", ["configurations.raters"], {}
     if agreement["different"]:

@@ -32,14 +32,14 @@ LONGEST_PERSON = 16  # characters; with more, 100 would not fit into a cell
 CLASSES = {"a": "A", "tie": "=", "b": "B"}  # words would not fit into cells
 
 
-def people_agreement(found: Findings, theme: str) -> Spec:
+def people_agreement(findings: Findings, theme: str) -> Spec:
     """Points: raw agreement and ordinal alpha of people in each configuration."""
     title = "Agreement between people"
     series = ["raw agreement", "Krippendorff’s α, ordinal"]
     rows = [
         row
-        for name, one in _names(found)
-        for people in one["raters"][:1]
+        for name, item in _names(findings)
+        for people in item["raters"][:1]
         for row in (
             point(name, series[0], people["raw_agreement"]),
             point(name, series[1], people["krippendorff_alpha"]["ordinal"]),
@@ -52,73 +52,82 @@ def people_agreement(found: Findings, theme: str) -> Spec:
     looks = [(colour, shape), (colour, "diamond")]
     axis = "Agreement (α: 0 is chance, 1 full)"
     body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, marks=[(0, False), (1, False)])
-    notes = [*interval_notes(found, rows), *about_rows, *study_notes(found)]
+    notes = [*interval_notes(findings, rows), *about_rows, *study_notes(findings)]
     return column_spec(body, [title], notes, theme, legend=series)
 
 
-def position(found: Findings, theme: str) -> Spec:
+def position(findings: Findings, theme: str) -> Spec:
     """Points: the share of verdicts for the text shown first, by rater and configuration."""
-    everyone = dict.fromkeys(one["rater"] for each in found["configurations"] for one in each["raters"])
+    everyone = dict.fromkeys(rater["rater"] for each in findings["configurations"] for rater in each["raters"])
     raters, more = first_series(list(everyone))
     names = rater_names(raters, 40)
     rows = [
         row
-        for name, one in _names(found)
-        for rater in one["raters"]
+        for name, item in _names(findings)
+        for rater in item["raters"]
         if rater["rater"] in names
         for row in [point(name, names[rater["rater"]], rater["preferred_first"])]
         if row["value"] is not None
     ]
     title = "Position"
     if not rows:
-        codes = [rater["preferred_first"]["why_code"] for one in found["configurations"] for rater in one["raters"]]
+        codes = [
+            rater["preferred_first"]["why_code"]
+            for configuration in findings["configurations"]
+            for rater in configuration["raters"]
+        ]
         return nothing(title, (ALL_TIES if ALL_TIES.code in codes else NO_VERDICT).text, theme)
     series = [name for name in names.values() if name in {row["series"] for row in rows}]
     axis = "Share for the text shown first"
-    looks = rater_looks(found, (rater for rater, name in names.items() if name in series), theme)
+    looks = rater_looks(findings, (rater for rater, name in names.items() if name in series), theme)
     body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, share=True, marks=[(0.5, True)])
     notes = [
-        *interval_notes(found, rows),
+        *interval_notes(findings, rows),
         "ties left out",
         "dashed: no bias",
         *more,
         *about_rows,
-        *study_notes(found),
+        *study_notes(findings),
     ]
     return column_spec(body, [title], notes, theme, legend=series)
 
 
-def _names(found: Findings) -> list[tuple[str, Findings]]:
+def _names(findings: Findings) -> list[tuple[str, Findings]]:
     """Return the configurations with a name: the data set's, where no two have the same."""
-    sets = Counter(one["dataset"] for one in found["configurations"])
+    sets = Counter(configuration["dataset"] for configuration in findings["configurations"])
     return [
         (
-            one["dataset"] if sets[one["dataset"]] == 1 else f"{one['system_a']} / {one['system_b']}, {one['dataset']}",
-            one,
+            configuration["dataset"]
+            if sets[configuration["dataset"]] == 1
+            else f"{configuration['system_a']} / {configuration['system_b']}, {configuration['dataset']}",
+            configuration,
         )
-        for one in found["configurations"]
+        for configuration in findings["configurations"]
     ]
 
 
-def majority_confusion(found: Findings, theme: str) -> Spec:
+def majority_confusion(findings: Findings, theme: str) -> Spec:
     """Coloured cells: each rater's verdicts where the majority of the (other) people says A, tie or B."""
-    raters = [one for one in found["raters"] if one["confusion"]["n"]]
+    raters = [rater for rater in findings["raters"] if rater["confusion"]["n"]]
     if not raters:
-        return nothing(title_of(found), found["raters"][0]["confusion"]["why"], theme)
-    shown, more = first_of([one["rater"] for one in raters], MAX_RATERS)
-    names = rater_names(shown, 12)
+        return nothing(title_of(findings), findings["raters"][0]["confusion"]["why"], theme)
+    names_drawn, more = first_of([rater["rater"] for rater in raters], MAX_RATERS)
+    names = rater_names(names_drawn, 12)
     cells = [
-        cell for one in raters if one["rater"] in names for cell in _majority_cells(one, names[one["rater"]], theme)
+        cell
+        for rater in raters
+        if rater["rater"] in names
+        for cell in _majority_cells(rater, names[rater["rater"]], theme)
     ]
-    empty = any(not sum(row.values()) for one in raters for row in one["confusion"]["by_majority"].values())
-    left_out = sum(one["confusion"]["excluded"] for one in raters if one["rater"] in names)
+    empty = any(not sum(row.values()) for rater in raters for row in rater["confusion"]["by_majority"].values())
+    left_out = sum(rater["confusion"]["excluded"] for rater in raters if rater["rater"] in names)
     notes = [
         "=: tie",
         "rows: what the majority of people says, for people that of the others; columns: what the rater says",
         *(["empty: no such pair"] if empty else []),
         f"left out, for want of a majority beside them: {left_out}",
         *more,
-        *configuration_notes(found),
+        *configuration_notes(findings),
     ]
     meaning = (
         "What raters say where the majority of people says A, tie or B, in percent of the row; below it, how often"
@@ -132,60 +141,72 @@ def majority_confusion(found: Findings, theme: str) -> Spec:
         two=True,
         count="count",
     )
-    return column_spec(body, [title_of(found), meaning], notes, theme)
+    return column_spec(body, [title_of(findings), meaning], notes, theme)
 
 
-def _majority_cells(one: Findings, name: str, theme: str) -> Iterator[ShadedCell]:
-    for given, row in one["confusion"]["by_majority"].items():
+def _majority_cells(findings: Findings, name: str, theme: str) -> Iterator[ShadedCell]:
+    for majority, row in findings["confusion"]["by_majority"].items():
         n = sum(row.values())
         for verdict, count in row.items() if n else ():
-            about = {"rater": rater_name(one["rater"]), "majority": given, "verdict": verdict, "count": count, "n": n}
-            panel = f"{name} (n = {one['confusion']['n']})"
-            yield ShadedCell(panel, CLASSES[given], CLASSES[verdict], count / n, _scale(theme, one["rater"]), about)
+            values = {
+                "rater": rater_name(findings["rater"]),
+                "majority": majority,
+                "verdict": verdict,
+                "count": count,
+                "n": n,
+            }
+            panel = f"{name} (n = {findings['confusion']['n']})"
+            yield ShadedCell(
+                panel, CLASSES[majority], CLASSES[verdict], count / n, _scale(theme, findings["rater"]), values
+            )
 
 
-def people_confusion(found: Findings, theme: str) -> Spec:
+def people_confusion(findings: Findings, theme: str) -> Spec:
     """Coloured cells: each person's votes where the model of Dawid and Skene says A, tie or B."""
-    title, model = "How each person rates, by the model", found["dawid_skene"]
+    title, model = "How each person rates, by the model", findings["dawid_skene"]
     if not model["people"]:
         return nothing(title, model["why"], theme)
     classes = list(CLASSES)
-    by_ratings = sorted(model["people"], key=lambda one: (-one["ratings"], one["rater"]))
-    shown, more = first_of([one["rater"] for one in by_ratings], MAX_PEOPLE)
-    names = short_names(shown, LONGEST_PERSON)
-    labels = {one["rater"]: f"{names[one['rater']]} ({one['ratings']})" for one in by_ratings if one["rater"] in names}
+    by_ratings = sorted(model["people"], key=lambda person: (-person["ratings"], person["rater"]))
+    names_drawn, more = first_of([person["rater"] for person in by_ratings], MAX_PEOPLE)
+    names = short_names(names_drawn, LONGEST_PERSON)
+    labels = {
+        person["rater"]: f"{names[person['rater']]} ({person['ratings']})"
+        for person in by_ratings
+        if person["rater"] in names
+    }
     cells = [
-        _of_person(one, labels[one["rater"]], (classes[true], classes[given]), share, theme)
-        for one in by_ratings
-        if one["rater"] in labels
-        for true, row in enumerate(one["confusion"])
+        _of_person(person, labels[person["rater"]], (classes[true], classes[index]), share, theme)
+        for person in by_ratings
+        if person["rater"] in labels
+        for true, row in enumerate(person["confusion"])
         if row is not None
-        for given, share in enumerate(row)
+        for index, share in enumerate(row)
     ]
     body = cells_body(
         cells,
         rows=list(labels.values()),
         columns=list(CLASSES.values()),
         titles=("person", "rating"),
-        panels=[f"model: {one}" for one in CLASSES.values()],
-        beside=True,
+        panels=[f"model: {class_}" for class_ in CLASSES.values()],
+        side_by_side=True,
     )
     notes = [
         "=: tie",
         "in brackets: ratings",
         "empty: next to no pair of the kind",
         *more,
-        *study_notes(found),
+        *study_notes(findings),
     ]
     meaning = "share of a person’s ratings, in percent, where the model of Dawid and Skene says A, tie or B"
     return column_spec(body, [title, meaning], notes, theme)
 
 
 def _of_person(person: dict[str, Any], label: str, classes: tuple[str, str], share: float, theme: str) -> ShadedCell:
-    true, given = classes
-    data = {"rater": shorten(person["rater"]), "true": true, "vote": given, "n": person["rated"][true]}
+    true, verdict = classes
+    data = {"rater": shorten(person["rater"]), "true": true, "vote": verdict, "n": person["rated"][true]}
     panel = f"model: {CLASSES[true]}"
-    return ShadedCell(panel, label, CLASSES[given], share, _scale(theme, PEOPLE), data)
+    return ShadedCell(panel, label, CLASSES[verdict], share, _scale(theme, PEOPLE), data)
 
 
 def _scale(theme: str, rater: str) -> tuple[str, str]:

@@ -36,7 +36,7 @@ def cells_body(
     columns: Sequence[str],
     titles: tuple[str, str],
     panels: Sequence[str],
-    beside: bool = False,
+    side_by_side: bool = False,
     two: bool = False,
     count: str = "n",
 ) -> Spec:
@@ -45,18 +45,18 @@ def cells_body(
     titles : what rows are, and what columns are
     count  : the number that stands in a cell below the share, where there is room
     """
-    across = len(columns) * (len(panels) if beside else 1)
+    across = len(columns) * (len(panels) if side_by_side else 1)
     counted = across <= MANY
     labelled = 2 if two else 1  # panels in a row that have names of rows
-    letters = 10 if beside and not counted else 12
+    letters = 10 if side_by_side and not counted else 12
     room = (
         COLUMN_WIDTH / labelled
         - (70 if two else 50)
         - max(map(len, rows)) * LETTER * letters
-        - (SPACING * (len(panels) - 1) if beside else 0)
+        - (SPACING * (len(panels) - 1) if side_by_side else 0)
     )
     width, height = (
-        min(most, size) for most, size in zip(LARGE if counted else SMALL, (room / across, 99), strict=True)
+        min(maximum, size) for maximum, size in zip(LARGE if counted else SMALL, (room / across, 99), strict=True)
     )
     size = {"width": {"step": round(width)}, "height": {"step": height}}
     x, y = _columns_axis(columns, titles[1], counted), _rows_axis(rows, titles[0], letters)
@@ -66,13 +66,13 @@ def cells_body(
             "title": {"text": panel, "anchor": "start", "frame": "group", "fontSize": 11, "fontWeight": "normal"},
             "transform": [{"filter": {"field": "panel", "equal": panel}}],
             **size,
-            "layer": _layers({"x": x, "y": unnamed if beside and number else y}, count if counted else None),
+            "layer": _layers({"x": x, "y": unnamed if side_by_side and number else y}, count if counted else None),
         }
         for number, panel in enumerate(panels)
     ]
     data = {"data": {"values": [_row(cell) for cell in cells]}}
-    in_row = len(panels) if beside else 2 if two else 1
-    return {**data, "concat": drawn, "columns": in_row, **({"spacing": SPACING} if beside else {})}
+    in_row = len(panels) if side_by_side else 2 if two else 1
+    return {**data, "concat": drawn, "columns": in_row, **({"spacing": SPACING} if side_by_side else {})}
 
 
 def _columns_axis(columns: Sequence[str], title: str, counted: bool) -> Spec:
@@ -109,19 +109,19 @@ def _rows_axis(rows: Sequence[str], title: str, letters: int) -> Spec:
     }
 
 
-def _layers(place: Spec, count: str | None) -> list[Spec]:
+def _layers(position: Spec, count: str | None) -> list[Spec]:
     """Return what is drawn in each cell: its colour, the share, and below it the number `count`, if it has room."""
     colour = {"type": "nominal", "scale": None, "legend": None}
     ink = {"field": "_ink", **colour}
     share = {"mark": {"type": "text", "fontSize": 11 if count else 10, "dy": -6 if count else 0}}
     layers: list[Spec] = [
-        {"mark": {"type": "rect"}, "encoding": {**place, "color": {"field": "_fill", **colour}}},
-        {**share, "encoding": {**place, "text": {"field": "_percent", "type": "nominal"}, "color": ink}},
+        {"mark": {"type": "rect"}, "encoding": {**position, "color": {"field": "_fill", **colour}}},
+        {**share, "encoding": {**position, "text": {"field": "_percent", "type": "nominal"}, "color": ink}},
     ]
     if count:
         number = {"mark": {"type": "text", "fontSize": 10, "dy": 7}}
         text = {"field": count, "type": "quantitative"}
-        layers.append({**number, "encoding": {**place, "text": text, "color": ink}})
+        layers.append({**number, "encoding": {**position, "text": text, "color": ink}})
     return layers
 
 

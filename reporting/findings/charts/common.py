@@ -1,4 +1,4 @@
-"""What the pictures of findings share: notes below their title, labels of bins and rows, and their form for a paper."""
+"""Shared parts of the pictures of findings: notes, labels, and the form for a paper."""
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ EVERYONE = "everyone"  # names of all raters, in an order that gives each its lo
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Split a text into lines between words; a long name stays whole."""
+    """Split a text into lines between words. A long name stays whole."""
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
@@ -73,40 +73,44 @@ def nothing(title: str, why: str, theme: str) -> Spec:
     return {**spec, "width": COLUMN_WIDTH - 10}
 
 
-def interval_note(found: Findings) -> str:
+def interval_note(findings: Findings) -> str:
     """Say what bars are, or why there are none yet."""
-    if "being_computed" in found:
+    if "being_computed" in findings:
         return "intervals are being computed"
-    bars = f"bars: {found['filters']['level'] * 100:g}% intervals"
-    if found["filters"]["two_way"]:
+    bars = f"bars: {findings['filters']['level'] * 100:g}% intervals"
+    if findings["filters"]["two_way"]:
         return f"{bars}, over instances and raters where a number has several raters"
     return f"{bars} over instances"
 
 
-def study_notes(found: Findings) -> list[str]:
+def study_notes(findings: Findings) -> list[str]:
     """Return what pictures over all configurations say below their title."""
-    return _notes(found, found["pooled"]["scripted"], [row for one in found["configurations"] for row in one["chosen"]])
+    return _notes(
+        findings,
+        findings["pooled"]["scripted"],
+        [row for configuration in findings["configurations"] for row in configuration["chosen"]],
+    )
 
 
-def configuration_notes(found: Findings) -> list[str]:
+def configuration_notes(findings: Findings) -> list[str]:
     """Return what a configuration's pictures say below their title."""
-    return _notes(found, any(rater.get("scripted") for rater in found["raters"]), found["chosen"])
+    return _notes(findings, any(rater.get("scripted") for rater in findings["raters"]), findings["chosen"])
 
 
-def _notes(found: Findings, scripted: bool, chosen: list[Findings]) -> list[str]:
-    note = [shorten(selection_note(chosen), MAX_NOTE_LENGTH)] if chosen else []
-    question = [shorten(found["question"], MAX_NOTE_LENGTH)] if "question" in found else []
+def _notes(findings: Findings, scripted: bool, rows: list[Findings]) -> list[str]:
+    note = [shorten(selection_note(rows), MAX_NOTE_LENGTH)] if rows else []
+    question = [shorten(findings["question"], MAX_NOTE_LENGTH)] if "question" in findings else []
     return [*question, *([SCRIPTED] if scripted else []), *note]
 
 
-def reason(found: Findings) -> str:
+def reason(findings: Findings) -> str:
     """Say why a configuration has nothing to draw."""
-    return str(found.get("why") or (found["separability"] or {}).get("why") or "no rating set yet")
+    return str(findings.get("why") or (findings["separability"] or {}).get("why") or "no rating set yet")
 
 
-def title_of(found: Findings) -> str:
+def title_of(findings: Findings) -> str:
     """Name a configuration."""
-    return f"{shorten(found['dataset'])}: A = {shorten(found['system_a'])}, B = {shorten(found['system_b'])}"
+    return f"{shorten(findings['dataset'])}: A = {shorten(findings['system_a'])}, B = {shorten(findings['system_b'])}"
 
 
 def bin_labels(bins: list[Findings]) -> list[str]:
@@ -118,15 +122,15 @@ def unique(labels: Sequence[str]) -> list[str]:
     """Number labels where two are equal, since they are places on an axis."""
     if len(set(labels)) == len(labels):
         return list(labels)
-    return [f"{place}: {label}" for place, label in enumerate(labels, start=1)]
+    return [f"{index}: {label}" for index, label in enumerate(labels, start=1)]
 
 
-def short_names(names: Iterable[str], longest: int, shown: Callable[[str], str] = str) -> dict[str, str]:
-    """Return a name of at most so many characters for each name, cut in the middle; different ones for different names.
+def short_names(names: Iterable[str], longest: int, displayed_as: Callable[[str], str] = str) -> dict[str, str]:
+    """Return a name of at most so many characters for each name, cut in the middle. Different ones for different names.
 
     shown : how a name is written
     """
-    clean = {name: shorten(text, len(text)) for name in names for text in [shown(name)]}
+    clean = {name: shorten(text, len(text)) for name in names for text in [displayed_as(name)]}
     tail = longest // 2
     cut = [
         name if len(name) <= longest else f"{name[: longest - tail - 1]}…{name[len(name) - tail :]}"
@@ -140,10 +144,10 @@ def rater_names(raters: Iterable[str], longest: int) -> dict[str, str]:
     return short_names(raters, longest, rater_name)
 
 
-def interval_notes(found: Findings, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+def interval_notes(findings: Findings, rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Say what bars are, and why a value of these has none."""
-    missing = "being_computed" not in found and any(row["value"] is not None and row["low"] is None for row in rows)
-    return [interval_note(found), *(["without a bar: too few instances for an interval"] if missing else [])]
+    missing = "being_computed" not in findings and any(row["value"] is not None and row["low"] is None for row in rows)
+    return [interval_note(findings), *(["without a bar: too few instances for an interval"] if missing else [])]
 
 
 def separability_axis(*, angle: int = -40) -> Spec:
@@ -152,11 +156,13 @@ def separability_axis(*, angle: int = -40) -> Spec:
     return {"field": "bin", "type": "ordinal", "sort": None, "title": title, "axis": {"labelAngle": angle}}
 
 
-def rater_looks(found: Findings, raters: Iterable[str], theme: str) -> list[Look]:
-    """Return the look of each rater, the same in every picture of the findings; the mean of judges is no rater's."""
-    places = {name: place for place, name in enumerate([PEOPLE, *(name for name in found[EVERYONE] if name != PEOPLE)])}
+def rater_looks(findings: Findings, raters: Iterable[str], theme: str) -> list[Look]:
+    """Return the look of each rater, the same in every picture of the findings. The mean of judges is no rater's."""
+    index_of = {
+        name: index for index, name in enumerate([PEOPLE, *(name for name in findings[EVERYONE] if name != PEOPLE)])
+    }
     mean = (THEMES[theme].ink, SHAPES[-1])
-    return [THEMES[theme].look(places[name]) if name in places else mean for name in raters]
+    return [THEMES[theme].look(index_of[name]) if name in index_of else mean for name in raters]
 
 
 def kind_looks(theme: str) -> dict[str, Look]:
@@ -169,9 +175,9 @@ def first_series(names: Sequence[str]) -> tuple[list[str], list[str]]:
     return first_of(names, MAX_SERIES)
 
 
-def first_of(names: Sequence[str], most: int) -> tuple[list[str], list[str]]:
+def first_of(names: Sequence[str], limit: int) -> tuple[list[str], list[str]]:
     """Return the first names, and a note that says how many are left out."""
-    left_out = len(names) - most
-    cut = f"the first {most} of {len(names)}; the others are in the findings’ JSON"
+    left_out = len(names) - limit
+    cut = f"the first {limit} of {len(names)}; the others are in the findings’ JSON"
     note = [cut] if left_out > 0 else []
-    return list(names[:most]), note
+    return list(names[:limit]), note

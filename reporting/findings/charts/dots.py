@@ -37,29 +37,29 @@ def dot_rows(
     """
     points = max(Counter((row.get("panel"), row["name"]) for row in rows).values())  # of a row
     tallest = (POINT * (points + 1) + GAP) * len({row.get("panel") for row in rows})
-    most = max(MIN_ROWS, MAX_HEIGHT // max(1, tallest))
-    names, more = first_of(list(dict.fromkeys(row["name"] for row in rows)), most)
+    limit = max(MIN_ROWS, MAX_HEIGHT // max(1, tallest))
+    names, more = first_of(list(dict.fromkeys(row["name"] for row in rows)), limit)
     notes = [COUNTED, *more]
     drawn = _labelled([row for row in rows if row["name"] in names])
     labels = list(dict.fromkeys(row["_label"] for row in drawn))
     longest = max(map(len, labels), default=0)
-    above = longest > BESIDE
-    step = POINT * points + GAP + (POINT if above else 0)
+    is_above = longest > BESIDE
+    step = POINT * points + GAP + (POINT if is_above else 0)
     y: Spec = {"field": "_label", "type": "nominal", "sort": labels}
-    y |= {"scale": {"padding": 0}, "axis": None if above else NAMES_AXIS}
-    offset = {"scale": {"range": [POINT + GAP if above else GAP, step - GAP]}} if points > 1 or above else None
+    y |= {"scale": {"padding": 0}, "axis": None if is_above else NAMES_AXIS}
+    offset = {"scale": {"range": [POINT + GAP if is_above else GAP, step - GAP]}} if points > 1 or is_above else None
     values = [row[key] for row in drawn for key in ("value", "low", "high")] + [value for value, _dashed in marks]
     x = quantity("value", title, **(shares() if share else padded(values)))
     if not share:
         x["axis"] |= {"format": WITHOUT_COMMA}
     layers = _layers(series, looks, (x, y, offset), THEMES[theme], marks)
-    if above:
+    if is_above:
         layers += _names(y, THEMES[theme])
     size = {"width": COLUMN_WIDTH, "height": {"step": step, "for": "position"}}
     if not panel:
         return {"data": {"values": drawn}, **size, "layer": layers}, notes
     panels = list(dict.fromkeys(row["panel"] for row in drawn))
-    size["width"] = round(COLUMN_WIDTH - 20 - (0 if above else longest * LETTER))
+    size["width"] = round(COLUMN_WIDTH - 20 - (0 if is_above else longest * LETTER))
     return {
         "data": {"values": drawn},
         "facet": {"row": {"field": "panel", "type": "nominal", "sort": panels, "title": None, "header": PANEL_HEADER}},
@@ -75,18 +75,18 @@ PANEL_HEADER = {"labelOrient": "top", "labelAnchor": "start", "labelAngle": 0}
 
 def point(name: str, series: str, estimate: dict[str, Any], **more: Any) -> Row:
     """Return the row of an estimate."""
-    kept = ("value", "low", "high", "n", "n_instances")
-    return {"name": name, "series": series, **{key: estimate.get(key) for key in kept}, **more}
+    names = ("value", "low", "high", "n", "n_instances")
+    return {"name": name, "series": series, **{key: estimate.get(key) for key in names}, **more}
 
 
 def _labelled(rows: Sequence[Row]) -> list[Row]:
-    """Return rows with a `_label`; `_first` tells whether it is the first row of its name in its panel."""
-    labels, seen, found = _labels(rows), set(), list[Row]()
+    """Return rows with a `_label`. `_first` tells whether it is the first row of its name in its panel."""
+    labels, used, labelled = _labels(rows), set(), list[Row]()
     for row in rows:
         key = (row.get("panel"), row["name"])
-        found.append({**row, "_label": labels[key], "_first": key not in seen})
-        seen.add(key)
-    return found
+        labelled.append({**row, "_label": labels[key], "_first": key not in used})
+        used.add(key)
+    return labelled
 
 
 def _labels(rows: Sequence[Row]) -> dict[tuple[str | None, str], str]:
@@ -95,7 +95,7 @@ def _labels(rows: Sequence[Row]) -> dict[tuple[str | None, str], str]:
     instances: dict[tuple[str | None, str], list[int]] = {}
     for row in rows:
         instances.setdefault((row.get("panel"), row["name"]), []).append(row["n_instances"] or 0)
-    spans = {key: (min(found), max(found)) for key, found in instances.items()}
+    spans = {key: (min(instance), max(instance)) for key, instance in instances.items()}
     return {
         key: f"{short[key[1]]} (n = {low if low == high else f'{low}–{high}'})" for key, (low, high) in spans.items()
     }
@@ -125,12 +125,12 @@ def _layers(
     marks: Sequence[tuple[float, bool]],
 ) -> list[Spec]:
     x, y, offset = axes
-    place = {"y": y}
+    position = {"y": y}
     if offset:
-        place["yOffset"] = {"field": "series", "type": "nominal", "sort": list(series), **offset}
+        position["yOffset"] = {"field": "series", "type": "nominal", "sort": list(series), **offset}
     encoded = series_encoding("series", None, series, theme, looks)
     if len(series) == 1:
-        encoded = {channel: {**one, "legend": None} for channel, one in encoded.items()}
+        encoded = {channel: {**item, "legend": None} for channel, item in encoded.items()}
     lines = [
         {
             "mark": {"type": "rule", "color": theme.ink, **({"strokeDash": [4, 4]} if dashed else {})},
@@ -141,10 +141,10 @@ def _layers(
     interval = {
         "transform": [{"filter": {"field": "low", "valid": True}}],
         "mark": {"type": "rule", "strokeWidth": 2},
-        "encoding": {**place, "x": {**x, "field": "low"}, "x2": {"field": "high"}, "color": encoded["color"]},
+        "encoding": {**position, "x": {**x, "field": "low"}, "x2": {"field": "high"}, "color": encoded["color"]},
     }
     points = {
         "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-        "encoding": {**place, "x": x, **encoded},
+        "encoding": {**position, "x": x, **encoded},
     }
     return [*lines, interval, points]

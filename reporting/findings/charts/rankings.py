@@ -1,4 +1,4 @@
-"""Which system is preferred: win rates, ratings, the matrix of wins, and rates at equal lengths."""
+"""Pictures of preferences: win rates, ratings, wins, and rates at equal lengths."""
 
 from typing import Any
 
@@ -32,61 +32,65 @@ MAX_RATES = 24  # at equal lengths, of all raters together
 MAX_PANELS, FEW_SYSTEMS, MAX_SYSTEMS = 8, 4, 14  # few systems leave room for several raters and for names of columns
 
 
-def preferences(found: Findings, theme: str) -> Spec:
-    """Points: each rater's win rate of the better of two systems; of more systems their Bradley-Terry ratings."""
-    measure = "bradley_terry" if _of(found, "bradley_terry") else "win_rate"
-    rankings = [one for one in _of(found, measure) if any(row["value"] is not None for row in one["systems"])]
+def preferences(findings: Findings, theme: str) -> Spec:
+    """Points: each rater's win rate of the better of two systems, or Bradley-Terry ratings of more systems."""
+    measure = "bradley_terry" if _of(findings, "bradley_terry") else "win_rate"
+    rankings = [item for item in _of(findings, measure) if any(row["value"] is not None for row in item["systems"])]
     if not rankings:
         return nothing("Preference", "no comparison yet", theme)
     systems = [row["system"] for row in rankings[0]["systems"]]
     if len(systems) == 2:
         first, second = (shorten(name) for name in systems)
         kinds = {"person": "people", "judge": "judge"}
-        names = rater_names((one["rater"] for one in rankings), MAX_NAME_LENGTH)
+        names = rater_names((ranking["rater"] for ranking in rankings), MAX_NAME_LENGTH)
         rows = [
-            point(names[one["rater"]], kinds[one["kind"]], row)
-            for one in rankings
-            for row in one["systems"]
+            point(names[ranking["rater"]], kinds[ranking["kind"]], row)
+            for ranking in rankings
+            for row in ranking["systems"]
             if row["system"] == systems[0] and row["value"] is not None
         ]
-        known = {kinds[kind]: look for kind, look in kind_looks(theme).items()}
+        looks_of_kinds = {kinds[kind]: look for kind, look in kind_looks(theme).items()}
         series = list(dict.fromkeys(row["series"] for row in rows))
         title = f"How often {first} is preferred to {second}"
         axis = "Share of verdicts won, a tie as half"
-        looks = [known[name] for name in series]
+        looks = [looks_of_kinds[name] for name in series]
         body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, share=True, marks=[(0.5, True)])
-        notes = [*interval_notes(found, rows), "dashed: no preference", *about_rows, *study_notes(found)]
+        notes = [*interval_notes(findings, rows), "dashed: no preference", *about_rows, *study_notes(findings)]
         return column_spec(body, [title], notes, theme, legend=series)
-    raters, more = first_series([one["rater"] for one in rankings])
+    raters, more = first_series([ranking["rater"] for ranking in rankings])
     names = rater_names(raters, 40)
     rated = [
-        (system, names[one["rater"]], row)
+        (system, names[ranking["rater"]], row)
         for system in systems
-        for one in rankings
-        for row in one["systems"]
-        if row["system"] == system and row["value"] is not None and one["rater"] in raters
+        for ranking in rankings
+        for row in ranking["systems"]
+        if row["system"] == system and row["value"] is not None and ranking["rater"] in raters
     ]
     rows, separated = _bounded(rated)
-    looks = rater_looks(found, names, theme)
+    looks = rater_looks(findings, names, theme)
     body, about_rows = dot_rows(rows, list(names.values()), "Rating on Elo’s scale", theme, looks=looks)
-    notes = [*_rating_notes(found, rows), *separated, *more, *about_rows, *study_notes(found)]
+    notes = [*_rating_notes(findings, rows), *separated, *more, *about_rows, *study_notes(findings)]
     title = "Ratings of systems (Bradley–Terry)"
     return column_spec(body, [title], notes, theme, legend=list(names.values()))
 
 
-def ratings(found: Findings, theme: str) -> Spec:
+def ratings(findings: Findings, theme: str) -> Spec:
     """Points: ratings of systems by people, plain and weighted by separability (paper 004, figure 9)."""
     title = "Ratings of systems by people"
-    named = {one["measure"]: one for one in found["rankings"] if one["rater"] == PEOPLE and one["measure"] in WAYS}
+    named = {
+        ranking["measure"]: ranking
+        for ranking in findings["rankings"]
+        if ranking["rater"] == PEOPLE and ranking["measure"] in WAYS
+    }
     if not named:
         return nothing(title, "two systems have no ratings but their win rate", theme)
     ways = {measure: name for measure, name in WAYS.items() if measure in named}  # a first pass has no Elo
     rated = [
-        (one["system"], ways[measure], row)
-        for one in named["bradley_terry"]["systems"]
+        (system["system"], ways[measure], row)
+        for system in named["bradley_terry"]["systems"]
         for measure in ways
         for row in named[measure]["systems"]
-        if row["system"] == one["system"] and row["value"] is not None
+        if row["system"] == system["system"] and row["value"] is not None
     ]
     rows, separated = _bounded(rated)
     if not rows:
@@ -94,37 +98,39 @@ def ratings(found: Findings, theme: str) -> Spec:
     looks = [(kind_looks(theme)["person"][0], shape) for shape in SHAPES[: len(ways)]]
     body, about_rows = dot_rows(rows, list(ways.values()), "Rating on Elo’s scale", theme, looks=looks)
     notes = [
-        *interval_notes(found, rows),
+        *interval_notes(findings, rows),
         "SEP: weighted by separability",
         *separated,
         *about_rows,
-        *study_notes(found),
+        *study_notes(findings),
     ]
     return column_spec(body, [title], notes, theme, legend=list(ways.values()))
 
 
-def win_matrix(found: Findings, theme: str) -> Spec:
+def win_matrix(findings: Findings, theme: str) -> Spec:
     """Heat map: the share of comparisons that each system won against each other one, by rater."""
     title = "Who wins against whom"
-    matrices = [one for one in found["win_matrices"] if any(map(any, one["comparisons"]))]
+    matrices = [matrix for matrix in findings["win_matrices"] if any(map(any, matrix["comparisons"]))]
     if not matrices:
         return nothing(title, "no comparison yet", theme)
-    rankings = _of(found, "bradley_terry") or _of(found, "win_rate")
-    main = next((one for one in rankings if any(row["value"] is not None for row in one["systems"])), rankings[0])
+    rankings = _of(findings, "bradley_terry") or _of(findings, "win_rate")
+    main = next(
+        (ranking for ranking in rankings if any(row["value"] is not None for row in ranking["systems"])), rankings[0]
+    )
     ranked = [row["system"] for row in main["systems"]]
-    few = len(ranked) <= FEW_SYSTEMS
-    raters, more = first_of([one["rater"] for one in matrices], MAX_PANELS if few else 1)
+    is_small = len(ranked) <= FEW_SYSTEMS
+    raters, more = first_of([matrix["rater"] for matrix in matrices], MAX_PANELS if is_small else 1)
     systems, more_systems = first_of(ranked, MAX_SYSTEMS)
-    names = short_names(systems, 30 if few else 16)
-    numbers = {name: names[name] if few else str(place) for place, name in enumerate(systems, start=1)}
-    rows = {name: names[name] if few else f"{numbers[name]}  {names[name]}" for name in systems}
+    names = short_names(systems, 30 if is_small else 16)
+    numbers = {name: names[name] if is_small else str(index) for index, name in enumerate(systems, start=1)}
+    rows = {name: names[name] if is_small else f"{numbers[name]}  {names[name]}" for name in systems}
     panels = rater_names(raters, 30)
     cells = [
-        _meeting(one, panels[one["rater"]], (system, other), (rows[system], numbers[other]), theme)
-        for one in matrices
-        if one["rater"] in raters
+        _meeting(matrix, panels[matrix["rater"]], (system, item), (rows[system], numbers[item]), theme)
+        for matrix in matrices
+        if matrix["rater"] in raters
         for system in systems
-        for other in systems
+        for item in systems
     ]
     body = cells_body(
         [cell for cell in cells if cell],
@@ -137,36 +143,42 @@ def win_matrix(found: Findings, theme: str) -> Spec:
         "share of verdicts that the system of the row won, in percent, a tie as half; below it, in how many they met"
     )
     plain = "share of verdicts that the system of the row won against that of the column, in percent, a tie as half"
-    notes = ["empty: never compared", *more, *more_systems, *study_notes(found)]
-    return column_spec(body, [title, meaning if few else plain], notes, theme)
+    notes = ["empty: never compared", *more, *more_systems, *study_notes(findings)]
+    return column_spec(body, [title, meaning if is_small else plain], notes, theme)
 
 
-def length_adjusted(found: Findings, theme: str) -> Spec:
+def length_adjusted(findings: Findings, theme: str) -> Spec:
     """Points: A's win rate as it is and at equal lengths, by configuration, a panel for each rater."""
     title = "Win rates at equal lengths"
     raters, more = first_of(
-        [one["rater"] for one in found["length_adjusted"]], max(1, MAX_RATES // max(1, len(found["configurations"])))
+        [rater["rater"] for rater in findings["length_adjusted"]],
+        max(1, MAX_RATES // max(1, len(findings["configurations"]))),
     )
     names = rater_names(raters, MAX_NAME_LENGTH)
     plain, adjusted = "as it is", "at equal lengths"
     rows = [
-        point(f"{one['system_a']} / {one['system_b']}, {one['dataset']}", series, one[key], panel=names[rater["rater"]])
-        for rater in found["length_adjusted"]
+        point(
+            f"{configuration['system_a']} / {configuration['system_b']}, {configuration['dataset']}",
+            series,
+            configuration[key],
+            panel=names[rater["rater"]],
+        )
+        for rater in findings["length_adjusted"]
         if rater["rater"] in raters
-        for one in rater["configurations"]
+        for configuration in rater["configurations"]
         for series, key in ((plain, "plain"), (adjusted, "win_rate_a"))
-        if one[key]["value"] is not None
+        if configuration[key]["value"] is not None
     ]
     if not rows:
         return nothing(title, "no comparison yet", theme)
     axis = "Win rate of the first system, a tie as half"
     body, about_rows = dot_rows(rows, [plain, adjusted], axis, theme, share=True, marks=[(0.5, True)], panel=True)
-    notes = [*interval_notes(found, rows), "dashed: no preference", *more, *about_rows, *study_notes(found)]
+    notes = [*interval_notes(findings, rows), "dashed: no preference", *more, *about_rows, *study_notes(findings)]
     return column_spec(body, [title], notes, theme, legend=[plain, adjusted])
 
 
 def _meeting(
-    matrix: dict[str, Any], panel: str, systems: tuple[str, str], places: tuple[str, str], theme: str
+    matrix: dict[str, Any], panel: str, systems: tuple[str, str], labels: tuple[str, str], theme: str
 ) -> ShadedCell | None:
     row, column = (matrix["systems"].index(name) for name in systems)
     n = matrix["comparisons"][row][column]
@@ -175,34 +187,34 @@ def _meeting(
     wins = matrix["wins"][row][column]
     return ShadedCell(
         panel,
-        *places,
+        *labels,
         wins / n,
         THEMES[theme].opposites[::-1],
         {"system": systems[0], "against": systems[1], "wins": wins, "ties": matrix["ties"][row][column], "n": n},
     )
 
 
-def is_without_intervals(found: Findings) -> bool:
+def is_without_intervals(findings: Findings) -> bool:
     """Tell whether no system has instances enough for the interval of a Bradley-Terry rating."""
-    rows = [row for one in _of(found, "bradley_terry") for row in one["systems"]]
+    rows = [row for item in _of(findings, "bradley_terry") for row in item["systems"]]
     return bool(rows) and all(row["n_instances"] < MIN_FOR_STATISTIC for row in rows)
 
 
-def _rating_notes(found: Findings, rows: list[Row]) -> list[str]:
+def _rating_notes(findings: Findings, rows: list[Row]) -> list[str]:
     """Say what bars are, or that none will come: those of ratings take 20 instances of a system."""
-    if is_without_intervals(found):
+    if is_without_intervals(findings):
         return [f"no intervals: fewer than {MIN_FOR_STATISTIC} instances of each system"]
-    return [*interval_notes(found, rows), f"intervals from {MIN_FOR_STATISTIC} instances of a system"]
+    return [*interval_notes(findings, rows), f"intervals from {MIN_FOR_STATISTIC} instances of a system"]
 
 
 def _bounded(rated: list[tuple[str, str, Findings]]) -> tuple[list[Row], list[str]]:
     """Return the points of (system, series, rating), and a note if ratings are left out that the prior alone makes finite."""
-    kept = [one for one in rated if one[2].get("why_code") != BY_PRIOR.code]
-    if not kept:
-        return [point(*one) for one in rated], []
+    retained = [rated_pairs for rated_pairs in rated if rated_pairs[2].get("why_code") != BY_PRIOR.code]
+    if not retained:
+        return [point(*rated_pairs) for rated_pairs in rated], []
     note = ["left out: ratings of systems that won or lost everything, how far apart cannot be told"]
-    return [point(*one) for one in kept], note if len(kept) < len(rated) else []
+    return [point(*item) for item in retained], note if len(retained) < len(rated) else []
 
 
-def _of(found: Findings, measure: str) -> list[dict[str, Any]]:
-    return [one for one in found["rankings"] if one["measure"] == measure]
+def _of(findings: Findings, measure: str) -> list[dict[str, Any]]:
+    return [ranking for ranking in findings["rankings"] if ranking["measure"] == measure]

@@ -1,4 +1,4 @@
-"""How many instances each bin of separability holds, and consistency by separability of raters and of all together."""
+"""Pictures of instances and consistency by separability."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -51,11 +51,11 @@ SMALL_PANEL = (122, 120)  # beside its axis, whose title may have two lines
 Curve = tuple[str, list[tuple[Findings, Findings]]]  # a rater's name; bins with the rater's estimates in them
 
 
-def separability_histogram(found: Findings, theme: str) -> Spec:
+def separability_histogram(findings: Findings, theme: str) -> Spec:
     """Bars: how many instances each separability bin holds (paper 004, figure 3)."""
-    separability = found["separability"]
+    separability = findings["separability"]
     if not separability or not separability["bins"]:
-        return nothing(title_of(found), reason(found), theme)
+        return nothing(title_of(findings), reason(findings), theme)
     rows = [
         {"bin": label, "bin_low": bin_["low"], "bin_high": bin_["high"], "instances": bin_["instances"]}
         for label, bin_ in zip(bin_labels(separability["bins"]), separability["bins"], strict=True)
@@ -71,41 +71,41 @@ def separability_histogram(found: Findings, theme: str) -> Spec:
     measured = f"Instances by separability ({shorten(separability['similarity'])})"
     undefined = separability["undefined"]
     left_out = [f"left out: {undefined} without a separability"] if undefined else []
-    return column_spec(spec, [title_of(found), measured], [*left_out, *configuration_notes(found)], theme)
+    return column_spec(spec, [title_of(findings), measured], [*left_out, *configuration_notes(findings)], theme)
 
 
-def mean_consistency(found: Findings, theme: str) -> Spec:
+def mean_consistency(findings: Findings, theme: str) -> Spec:
     """Curve: each rater's mean consistency by separability, with its interval."""
     lines: list[Curve] = [
-        (rater["rater"], [(bin_, bin_["mean_consistency"]) for bin_ in rater["bins"]]) for rater in with_sets(found)
+        (rater["rater"], [(bin_, bin_["mean_consistency"]) for bin_ in rater["bins"]]) for rater in with_sets(findings)
     ]
-    title, notes = [title_of(found), MEAN_CONSISTENCY], configuration_notes(found)
-    drawn = curves(found, lines, "Mean consistency", title, notes, theme)
-    return drawn or nothing(title_of(found), reason(found), theme)
+    title, notes = [title_of(findings), MEAN_CONSISTENCY], configuration_notes(findings)
+    drawn = curves(findings, lines, "Mean consistency", title, notes, theme)
+    return drawn or nothing(title_of(findings), reason(findings), theme)
 
 
-def consistency_of_matchups(found: Findings, theme: str) -> Spec:
+def consistency_of_matchups(findings: Findings, theme: str) -> Spec:
     """Points: the consistency of each rater on each instance, by its separability."""
-    separability = found["separability"]
+    separability = findings["separability"]
     values = separability["values"] if separability else {}
-    drawn, more = first_of([rater["rater"] for rater in found["raters"]], MAX_PANELS)
+    drawn, more = first_of([rater["rater"] for rater in findings["raters"]], MAX_PANELS)
     names = rater_names(drawn, 16)
     rows = [
         {
             "rater": names[rater["rater"]],
             "instance": shorten(instance),
             "separability": values[instance],
-            "consistency": one["mean_consistency"],
-            "n": one["rating_sets"],
+            "consistency": value["mean_consistency"],
+            "n": value["rating_sets"],
         }
-        for rater in found["raters"]
+        for rater in findings["raters"]
         if rater["rater"] in names
-        for instance, one in (rater["consistency_by_instance"]["values"] or {}).items()
+        for instance, value in (rater["consistency_by_instance"]["values"] or {}).items()
         if values.get(instance) is not None
     ]
     if not rows:
-        why = found["raters"][0]["consistency_by_instance"].get("why")
-        return nothing(title_of(found), why or reason(found), theme)
+        why = findings["raters"][0]["consistency_by_instance"].get("why")
+        return nothing(title_of(findings), why or reason(findings), theme)
     counts = Counter(row["rater"] for row in rows)
     colours = {name: kind_looks(theme)["person" if rater == PEOPLE else "judge"][0] for rater, name in names.items()}
     rows = [
@@ -117,38 +117,38 @@ def consistency_of_matchups(found: Findings, theme: str) -> Spec:
     y = quantity("consistency", "Mean consistency", **shares())
     mark = {"type": "point", "size": 28, "strokeWidth": 1.3, "opacity": 0.7}
     encoding = {"x": x, "y": y, "color": {"field": "_colour", "type": "nominal", "scale": None, "legend": None}}
-    shown = list(dict.fromkeys(row["_panel"] for row in rows))
-    body = panels("_panel", shown, [{"mark": mark, "encoding": encoding}], PANEL, columns=2, resolve=OWN_X_AXES)
+    panel_names = list(dict.fromkeys(row["_panel"] for row in rows))
+    body = panels("_panel", panel_names, [{"mark": mark, "encoding": encoding}], PANEL, columns=2, resolve=OWN_X_AXES)
     meaning = "Consistency of each matchup by its separability; a point: the mean over a matchup’s rating sets"
-    notes = [COUNTED, *more, *configuration_notes(found)]
-    return column_spec({"data": {"values": rows}, **body}, [title_of(found), meaning], notes, theme)
+    notes = [COUNTED, *more, *configuration_notes(findings)]
+    return column_spec({"data": {"values": rows}, **body}, [title_of(findings), meaning], notes, theme)
 
 
-def pooled_consistency(found: Findings, theme: str) -> Spec:
+def pooled_consistency(findings: Findings, theme: str) -> Spec:
     """Curve: mean consistency over all configurations, on one scale of separability (paper 004, figure 8)."""
-    return _pooled(found, "mean_consistency_by_bin", "mean_consistency", "Mean consistency", MEAN_CONSISTENCY, theme)
+    return _pooled(findings, "mean_consistency_by_bin", "mean_consistency", "Mean consistency", MEAN_CONSISTENCY, theme)
 
 
-def pooled_strength(found: Findings, theme: str) -> Spec:
+def pooled_strength(findings: Findings, theme: str) -> Spec:
     """Curve: mean absolute preference strength over all configurations, on one scale of separability."""
     axis, meaning = "Mean |preference strength|", "How strongly either system is preferred, by separability"
-    return _pooled(found, "strength_by_bin", "mean_absolute_strength", axis, meaning, theme)
+    return _pooled(findings, "strength_by_bin", "mean_absolute_strength", axis, meaning, theme)
 
 
-def agreement_by_bin(found: Findings, theme: str) -> Spec:
+def agreement_by_bin(findings: Findings, theme: str) -> Spec:
     """Curve: agreement of people with one another, and of each judge with them, on one scale of separability."""
     axis, meaning = "Share of ratings that agree", "Agreement with people, by separability"
     why = "no pair has ratings of two people"
-    return _pooled(found, "agreement_by_bin", "agreement", axis, meaning, theme, why=why)
+    return _pooled(findings, "agreement_by_bin", "agreement", axis, meaning, theme, why=why)
 
 
-def fully_consistent(found: Findings, theme: str) -> Spec:
+def fully_consistent(findings: Findings, theme: str) -> Spec:
     """Points: the share of rating sets that are fully consistent, by rater."""
-    known = {one["rater"]: one for one in found["pooled"]["fully_consistent"] if one["value"] is not None}
+    by_rater = {row["rater"]: row for row in findings["pooled"]["fully_consistent"] if row["value"] is not None}
     kinds = {"person": "people", "judge": "judge"}
     rows = [
-        point(name, kinds["person" if rater == PEOPLE else "judge"], known[rater])
-        for rater, name in rater_names(known, MAX_NAME_LENGTH).items()
+        point(name, kinds["person" if rater == PEOPLE else "judge"], by_rater[rater])
+        for rater, name in rater_names(by_rater, MAX_NAME_LENGTH).items()
     ]
     title = "Fully consistent rating sets"
     if not rows:
@@ -158,26 +158,28 @@ def fully_consistent(found: Findings, theme: str) -> Spec:
     series = list(dict.fromkeys(row["series"] for row in rows))
     looks = [kind_looks(theme)[kind] for kind, name in kinds.items() if name in series]
     body, about_rows = dot_rows(rows, series, "Share of rating sets", theme, looks=looks, share=True)
-    notes = [*interval_notes(found, rows), *about_rows, *study_notes(found)]
+    notes = [*interval_notes(findings, rows), *about_rows, *study_notes(findings)]
     return column_spec(body, [title], notes, theme, legend=series)
 
 
-def _pooled(found: Findings, key: str, estimate: str, axis: str, meaning: str, theme: str, *, why: str = "") -> Spec:
-    bins, name = found["pooled"][key], "All configurations"
+def _pooled(findings: Findings, key: str, estimate: str, axis: str, meaning: str, theme: str, *, why: str = "") -> Spec:
+    bins, name = findings["pooled"][key], "All configurations"
     if bins is None:
-        return nothing(name, found["pooled"].get("why", ""), theme)
+        return nothing(name, findings["pooled"].get("why", ""), theme)
     lines: list[Curve] = [
-        (rater["rater"], [(bin_, bin_["raters"][place][estimate]) for bin_ in bins])
-        for place, rater in enumerate(bins[0]["raters"])
+        (rater["rater"], [(bin_, bin_["raters"][index][estimate]) for bin_ in bins])
+        for index, rater in enumerate(bins[0]["raters"])
     ]
-    notes = study_notes(found)
-    return curves(found, lines, axis, [name, meaning], notes, theme) or nothing(name, why or "no rating set yet", theme)
+    notes = study_notes(findings)
+    return curves(findings, lines, axis, [name, meaning], notes, theme) or nothing(
+        name, why or "no rating set yet", theme
+    )
 
 
 def curves(
-    found: Findings, lines: Sequence[Curve], axis: str, title: list[str], notes: list[str], theme: str
+    findings: Findings, lines: Sequence[Curve], axis: str, title: list[str], notes: list[str], theme: str
 ) -> Spec | None:
-    """Draw lines through the bins; None without a value. With more raters than colours each judge has a panel with people.
+    """Draw lines through the bins, or None without a value. With more raters than colours each judge has a panel with people.
 
     axis : title of the axis of values, which are from 0 to 1
     """
@@ -185,7 +187,7 @@ def curves(
     if not lines:
         return None
     estimates = [estimate for _name, line in lines for _bin, estimate in line]
-    notes = ["ticks: edges of the bins", *interval_notes(found, estimates), COUNTED, *notes]
+    notes = ["ticks: edges of the bins", *interval_notes(findings, estimates), COUNTED, *notes]
     together = len(lines) <= MAX_SERIES
     labels = rater_names((name for name, _line in lines), 40 if together else 11)
     short = {
@@ -205,30 +207,30 @@ def curves(
     if not together:
         return column_spec(_panel_by_judge(lines, short, x, y, theme), title, notes, theme)
     names = [short[name] for name, _line in lines]
-    rows = [row for place, (name, line) in enumerate(lines) for row in _points(short[name], line, place, len(lines))]
-    looks = rater_looks(found, (name for name, _line in lines), theme)
+    rows = [row for index, (name, line) in enumerate(lines) for row in _points(short[name], line, index, len(lines))]
+    looks = rater_looks(findings, (name for name, _line in lines), theme)
     body = {"height": HEIGHT, "layer": _layers(names, looks, x, y, THEMES[theme])}
     return column_spec({"data": {"values": rows}, **body}, title, notes, theme, legend=names)
 
 
 def _panel_by_judge(lines: Sequence[Curve], short: Mapping[str, str], x: Spec, y: Spec, theme: str) -> Spec:
     """Return the body of a picture with a panel for each judge, in which people are drawn too."""
-    known = [(rater_name(name), line) for name, line in lines if name == PEOPLE]
+    existing = [(rater_name(name), line) for name, line in lines if name == PEOPLE]
     judges, judge = [line for line in lines if line[0] != PEOPLE], JUDGE_SERIES
     rows = [
         {"panel": short[name], **row}
         for name, line in judges
-        for place, (series, shown) in enumerate([*known, (judge, line)])
-        for row in _points(series, shown, place, len(known) + 1)
+        for index, (series, displayed) in enumerate([*existing, (judge, line)])
+        for row in _points(series, displayed, index, len(existing) + 1)
     ]
-    looks = [kind_looks(theme)[kind] for kind in (*["person"][: len(known)], "judge")]
-    layers = _layers([*(name for name, _line in known), judge], looks, x, y, THEMES[theme])
+    looks = [kind_looks(theme)[kind] for kind in (*["person"][: len(existing)], "judge")]
+    layers = _layers([*(name for name, _line in existing), judge], looks, x, y, THEMES[theme])
     body = panels("panel", [short[name] for name, _line in judges], layers, SMALL_PANEL, columns=2, resolve=OWN_X_AXES)
     return {"data": {"values": rows}, **body}
 
 
-def _points(name: str, line: list[tuple[Findings, Findings]], place: int, raters: int) -> list[dict[str, Any]]:
-    """Return one row per bin; raters are offset within the bin, so that no interval hides another."""
+def _points(name: str, line: list[tuple[Findings, Findings]], index: int, raters: int) -> list[dict[str, Any]]:
+    """Return one row per bin. Raters are offset within the bin, so that no interval hides another."""
     return [
         {
             "rater": name,
@@ -236,7 +238,7 @@ def _points(name: str, line: list[tuple[Findings, Findings]], place: int, raters
             "bin_high": bin_["high"],
             **{key: estimate.get(key) for key in ("value", "low", "high", "n", "n_instances")},
             "_x": (bin_["low"] + bin_["high"]) / 2
-            + ((place + 0.5) / raters - 0.5) * BIN_FILL * (bin_["high"] - bin_["low"]),
+            + ((index + 0.5) / raters - 0.5) * BIN_FILL * (bin_["high"] - bin_["low"]),
         }
         for bin_, estimate in line
     ]

@@ -1,4 +1,4 @@
-"""Stacked bars by separability bin, a panel for each rater (paper 004, figures 6, 7, 11 and 12)."""
+"""Stacked bars by separability bin, a panel for each rater (paper 004, figures 6 to 12)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,9 +18,15 @@ from reporting.findings.charts.common import (
 )
 
 
-def consistency_by_bin(found: Findings, theme: str) -> Spec:
+def consistency_by_bin(findings: Findings, theme: str) -> Spec:
     """Stacked bars: the share of rating sets at each consistency, per separability bin and rater."""
-    values = sorted({float(value) for one in with_sets(found) for value in _values(one, "consistency_distribution")})
+    values = sorted(
+        {
+            float(value)
+            for rating_set in with_sets(findings)
+            for value in _values(rating_set, "consistency_distribution")
+        }
+    )
     colour = {
         "field": "consistency",
         "type": "ordinal",
@@ -29,10 +35,10 @@ def consistency_by_bin(found: Findings, theme: str) -> Spec:
         "scale": {"domain": values, "range": [THEMES[theme].consistency(value) for value in values]},
         "legend": {"columns": min(len(values), 7), "format": ".2~f"},
     }
-    return _stacks(found, "consistency", colour, "How consistent rating sets are, by separability", theme)
+    return _stacks(findings, "consistency", colour, "How consistent rating sets are, by separability", theme)
 
 
-def strength_by_bin(found: Findings, theme: str) -> Spec:
+def strength_by_bin(findings: Findings, theme: str) -> Spec:
     """Stacked bars: the share of rating sets at each preference strength, per separability bin and rater."""
     colours = THEMES[theme]
     colour = {
@@ -43,20 +49,20 @@ def strength_by_bin(found: Findings, theme: str) -> Spec:
         "legend": {"gradientLength": 200, "direction": "horizontal", "values": [-1, -0.5, 0, 0.5, 1]},
     }
     title = "How strongly a system is preferred, by separability; A at the bottom, B at the top"
-    return _stacks(found, "preference_strength", colour, title, theme)
+    return _stacks(findings, "preference_strength", colour, title, theme)
 
 
-def with_sets(found: Findings) -> list[dict[str, Any]]:
-    """Return the raters that have rating sets; the page lists the others with the reason."""
-    return [rater for rater in found["raters"] if rater["rating_sets"]]
+def with_sets(findings: Findings) -> list[dict[str, Any]]:
+    """Return the raters that have rating sets. The page lists the others with the reason."""
+    return [rater for rater in findings["raters"] if rater["rating_sets"]]
 
 
-def _stacks(found: Findings, measure: str, colour: Spec, meaning: str, theme: str) -> Spec:
-    drawn = with_sets(found)
+def _stacks(findings: Findings, measure: str, colour: Spec, meaning: str, theme: str) -> Spec:
+    drawn = with_sets(findings)
     short = rater_names((rater["rater"] for rater in drawn), 22)
     rows = [row for rater in drawn for row in _stacked(rater, short[rater["rater"]], measure)]
     if not rows:
-        return nothing(title_of(found), reason(found), theme)
+        return nothing(title_of(findings), reason(findings), theme)
     x, y = separability_axis(angle=-90), quantity("share", "Share of rating sets", scale={"domain": [0, 1]})
     bars = {
         "mark": {"type": "bar", "stroke": THEMES[theme].background, "strokeWidth": 0.5},
@@ -76,12 +82,12 @@ def _stacks(found: Findings, measure: str, colour: Spec, meaning: str, theme: st
         "data": {"values": rows},
         **panels("rater", list(short.values()), [bars, counts], PANEL, columns=2, resolve=OWN_X_AXES),
     }
-    notes = ["above the bars: number of rating sets", *configuration_notes(found)]
-    return column_spec(spec, [title_of(found), meaning], notes, theme)
+    notes = ["above the bars: number of rating sets", *configuration_notes(findings)]
+    return column_spec(spec, [title_of(findings), meaning], notes, theme)
 
 
 def _stacked(rater: Findings, name: str, measure: str) -> list[dict[str, Any]]:
-    """Return one row per bin and value; a bin without rating sets has a row of 0."""
+    """Return one row per bin and value. A bin without rating sets has a row of 0."""
     rows = []
     for label, bin_ in zip(bin_labels(rater["bins"]), rater["bins"], strict=True):
         n = bin_["rating_sets"]
@@ -97,9 +103,9 @@ def _stacked(rater: Findings, name: str, measure: str) -> list[dict[str, Any]]:
                 "rating_sets": count,
                 "n": n,
                 "instances": bin_["instances"],
-                "_first": place == 0,
+                "_first": index == 0,
             }
-            for place, (value, count) in enumerate(counts.items())
+            for index, (value, count) in enumerate(counts.items())
         ]
     return rows
 

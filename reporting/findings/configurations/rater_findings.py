@@ -1,4 +1,4 @@
-"""The findings on one rater in one configuration, as JSON; the same for people and judges."""
+"""The findings on one rater in one configuration, as JSON. The same for people and judges."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -107,16 +107,16 @@ def uninformative(consistency: FloatArray, instance: IntArray) -> dict[str, int]
 
 def has_one_pair(configurations: Iterable[Mapping[str, Any]]) -> bool:
     """Tell whether no instance has two pairs, so that rating sets have no consistency to speak of."""
-    return all(one["pairs"] <= one["instances"] for one in configurations)
+    return all(configuration["pairs"] <= configuration["instances"] for configuration in configurations)
 
 
 def sets_by_consistency(distributions: Iterable[Mapping[str, int]]) -> tuple[int, int, int]:
-    """Count rating sets that are fully consistent, those between, and those with consistency 0; each set is one of the three.
+    """Count rating sets that are fully consistent, those between, and those with consistency 0. Each set is one of the three.
 
     distributions : rating sets by consistency, as findings have them
     """
-    counts = [(float(value), n) for one in distributions for value, n in one.items()]
-    full, none = (sum(n for value, n in counts if value == wanted) for wanted in (1.0, 0.0))
+    counts = [(float(value), n) for row in distributions for value, n in row.items()]
+    full, none = (sum(n for value, n in counts if value == requested) for requested in (1.0, 0.0))
     return full, sum(n for _, n in counts) - full - none, none
 
 
@@ -125,29 +125,29 @@ def _degrees(rated: RatedPairs) -> dict[str, Any]:
     if rated.asked is None:
         return {}
     verdict = rated.outcomes.verdict
-    found = {}
+    degrees = {}
     for side, preferred in (("a", -1), ("tie", 0), ("b", 1)):
         degree = rated.tie_kind if side == "tie" else rated.strength
-        known = {"good": GOOD, "bad": BAD} if side == "tie" else {"much": MUCH, "slightly": SLIGHTLY}
+        levels = {"good": GOOD, "bad": BAD} if side == "tie" else {"much": MUCH, "slightly": SLIGHTLY}
         if rated.asked.tie_kinds if side == "tie" else rated.asked.strength:
-            counts = {name: _count((verdict == preferred) & (degree == value)) for name, value in known.items()}
-            found[side] = {**counts, "unknown": _count(verdict == preferred) - sum(counts.values())}
-    return {"degrees": found}
+            counts = {name: _count((verdict == preferred) & (degree == value)) for name, value in levels.items()}
+            degrees[side] = {**counts, "unknown": _count(verdict == preferred) - sum(counts.values())}
+    return {"degrees": degrees}
 
 
 def _measures_of_sets(
-    rater: Rater, chosen: BoolArray, settings: IntervalSettings, why: Reason, *, left_out: int = 0
+    rater: Rater, is_selected: BoolArray, settings: IntervalSettings, why: Reason, *, left_out: int = 0
 ) -> dict[str, Any]:
     """Return means and distributions of consistency and preference strength over the chosen rating sets."""
-    instance, who, n = rater.sets.instance[chosen], rater.sets.rater[chosen], _count(chosen)
-    consistency, strength = rater.consistency[chosen], rater.strength[chosen]
+    instance, person, n = rater.sets.instance[is_selected], rater.sets.rater[is_selected], _count(is_selected)
+    consistency, strength = rater.consistency[is_selected], rater.strength[is_selected]
     about_consistency = Basis(n, "rating sets", TIE_IN_CONSISTENCY, left_out, why)
     about_strength = Basis(n, "rating sets", TIE_IN_STRENGTH, left_out, why)
     return {
-        "mean_consistency": mean_estimate(mean_rows(consistency), instance, about_consistency, settings, rater=who),
+        "mean_consistency": mean_estimate(mean_rows(consistency), instance, about_consistency, settings, rater=person),
         "consistency_distribution": distribution_keys(distribution(consistency, possible_consistencies(rater.sizes))),
         "mean_preference_strength": mean_estimate(
-            mean_rows(strength), instance, about_strength, settings, floor=-1.0, rater=who
+            mean_rows(strength), instance, about_strength, settings, floor=-1.0, rater=person
         ),
         "preference_strength_distribution": distribution_keys(distribution(strength, possible_strengths(rater.sizes))),
     }
@@ -155,21 +155,21 @@ def _measures_of_sets(
 
 def _bins(rater: Rater, bins: Bins, settings: IntervalSettings) -> list[dict[str, Any]]:
     bin_of_set = bins.of_instance[rater.sets.instance]
-    found = []
+    results = []
     for index, (low, high, instances) in enumerate(bins.listed()):
-        chosen = bin_of_set == index
+        is_selected = bin_of_set == index
         why = NO_SET_IN_BIN if instances else NO_INSTANCE_IN_BIN
-        measures = _measures_of_sets(rater, chosen, settings, why)
-        found.append(
+        measures = _measures_of_sets(rater, is_selected, settings, why)
+        results.append(
             {
                 "low": number(low),
                 "high": number(high),
                 "instances": instances,
-                "rating_sets": _count(chosen),
+                "rating_sets": _count(is_selected),
                 **measures,
             }
         )
-    return found
+    return results
 
 
 def is_without_order(rater: Rater) -> bool:
@@ -178,7 +178,7 @@ def is_without_order(rater: Rater) -> bool:
 
 
 def preferred_first(positions: Positions, settings: IntervalSettings, *, without_order: bool = False) -> Estimate:
-    """Return the share of verdicts for the text shown first, ties left out; ½ without position bias."""
+    """Return the share of verdicts for the text shown first, ties left out. ½ without position bias."""
     preferred = positions.preferred
     first = preferred == -1
     decided, ties = first | (preferred == 1), _count(preferred == 0)
@@ -202,56 +202,62 @@ def preferred_first(positions: Positions, settings: IntervalSettings, *, without
 
 
 def few_raters_note(people: Rater) -> list[str]:
-    """Return a note where three people of five or more gave over half of the ratings; else nothing."""
+    """Return a note where three people of five or more gave over half of the ratings, or nothing."""
     outcomes = people.rated.outcomes
-    given = np.sort(np.bincount(outcomes.rater[~np.isnan(outcomes.verdict)]))[::-1]
-    share = float(given[:FEW].sum() / max(given.sum(), 1))
-    if np.count_nonzero(given) < MIN_CLUSTERS or share <= FEW_GAVE:
+    counts = np.sort(np.bincount(outcomes.rater[~np.isnan(outcomes.verdict)]))[::-1]
+    share = float(counts[:FEW].sum() / max(counts.sum(), 1))
+    if np.count_nonzero(counts) < MIN_CLUSTERS or share <= FEW_GAVE:
         return []
     return [FEW_RATERS.format(few=FEW, share=share)]
 
 
-def _count(chosen: BoolArray) -> int:
-    return int(np.count_nonzero(chosen))
+def _count(is_selected: BoolArray) -> int:
+    return int(np.count_nonzero(is_selected))
 
 
 def weighted_findings(rater: Rater, settings: IntervalSettings) -> dict[str, Any]:
-    """Return `weighted`: ratio estimates, each with its unweighted value `as_drawn`; empty where no probability is known.
+    """Return `weighted`: ratio estimates, each with its unweighted value `as_drawn`, or an empty string where no probability is known.
 
     Both are over the rating sets with a rating whose probability is known; means over sets are over those in use. An
     instance's weight is the mean of the weights of its sets.
     """
     rated = rater.every.present > 0
-    known = rated & ~np.isnan(rater.chance)
-    if not known.any():
+    is_known = rated & ~np.isnan(rater.chance)
+    if not is_known.any():
         return {}
-    chances, instance = rater.chance[known], rater.every.instance[known]
+    chances, instance = rater.chance[is_known], rater.every.instance[is_known]
     of_instance = ratio(mean_sums(1 / chances, instance))
-    left_out = int((rated & ~known).sum())
+    left_out = int((rated & ~is_known).sum())
     return {
         "weighted": {
-            "rating_sets": int((known & rater.in_use).sum()),
+            "rating_sets": int((is_known & rater.in_use).sum()),
             "instances": len(of_instance),
             "rating_sets_left_out": left_out,
             **(CHANCE_UNKNOWN.as_json() if left_out else {}),
             "smallest_weight": float(1 / chances.max()),
             "largest_weight": float(1 / chances.min()),
             "effective_instances": effective_number(of_instance),
-            **_estimates(rater, known, settings),
+            **_estimates(rater, is_known, settings),
         }
     }
 
 
-def _estimates(rater: Rater, known: BoolArray, settings: IntervalSettings) -> dict[str, Any]:
-    sums, instance, who = _sums(rater)[known], rater.every.instance[known], rater.every.rater[known]
+def _estimates(rater: Rater, is_selected: BoolArray, settings: IntervalSettings) -> dict[str, Any]:
+    sums, instance, person = (
+        _sums(rater)[is_selected],
+        rater.every.instance[is_selected],
+        rater.every.rater[is_selected],
+    )
     drawn = ratio(sums.sum(axis=0))
-    weighted = inverse_probability_weighted(sums, rater.chance[known])
+    weighted = inverse_probability_weighted(sums, rater.chance[is_selected])
     consistency, strength, a, tie, b, wins = (
         {
-            **mean_estimate(weighted[:, place], instance, basis, settings, floor=floor, rater=who),
+            **mean_estimate(weighted[:, index], instance, basis, settings, floor=floor, rater=person),
             "as_drawn": number(value),
         }
-        for place, (basis, floor, value) in enumerate(zip(_bases(rater, known), FLOORS, drawn.tolist(), strict=True))
+        for index, (basis, floor, value) in enumerate(
+            zip(_bases(rater, is_selected), FLOORS, drawn.tolist(), strict=True)
+        )
     )
     shares: dict[str, Estimate] = {"a": a, "tie": tie, "b": b}
     return {
@@ -274,10 +280,10 @@ def _sums(rater: Rater) -> FloatArray:
     return np.stack([np.stack(column, axis=1) for column in columns], axis=1)
 
 
-def _bases(rater: Rater, known: BoolArray) -> list[Basis]:
+def _bases(rater: Rater, is_selected: BoolArray) -> list[Basis]:
     present = rater.every.present
-    sets, verdicts = int((known & rater.in_use).sum()), int(present[known].sum())
-    sets_out, verdicts_out = int((~known & rater.in_use).sum()), int(present[~known].sum())
+    sets, verdicts = int((is_selected & rater.in_use).sum()), int(present[is_selected].sum())
+    sets_out, verdicts_out = int((~is_selected & rater.in_use).sum()), int(present[~is_selected].sum())
     of_sets = [Basis(sets, "rating sets", rule, sets_out) for rule in (TIE_IN_CONSISTENCY, TIE_IN_STRENGTH)]
     rules = (TIE_IS_A_SHARE, TIE_IS_A_SHARE, TIE_IS_A_SHARE, TIE_IS_HALF)
     return of_sets + [Basis(verdicts, "verdicts", rule, verdicts_out) for rule in rules]

@@ -45,7 +45,7 @@ NARROW = 24  # characters of a name for which a field of the usual width has roo
 
 
 def similarity_named(study: Study, name: str | None) -> str | None:
-    """Check the name of a similarity, or the label of one of the study's runs; an empty name stands for all.
+    """Check the name of a similarity, or the label of one of the study's runs. An empty name stands for all.
 
     Raises: UnknownName listing those that exist.
     """
@@ -54,34 +54,34 @@ def similarity_named(study: Study, name: str | None) -> str | None:
     runs = list(study.separability_runs.all())
     if not any(run.similarity == name or run.measure.is_called(name) for run in runs):
         computed = "; ".join(names_of(runs)) or "none yet"
-        known = ", ".join(similarity.names())
-        raise UnknownName(f"there is no similarity {name}; known: {known}; computed for {study.slug}: {computed}")
+        names = ", ".join(similarity.names())
+        raise UnknownName(f"there is no similarity {name}; known: {names}; computed for {study.slug}: {computed}")
     return name
 
 
 def judges_named(study: Study, names: Sequence[str]) -> tuple[str, ...] | None:
-    """Check the names of judges that have a run on the study; no name stands for all.
+    """Check the names of judges that have a run on the study. No name stands for all.
 
     Raises: UnknownName listing those that have.
     """
     if not names:
         return None
-    known = judge_names(study)
-    if strangers := [name for name in names if name not in known]:
+    existing = judge_names(study)
+    if strangers := [name for name in names if name not in existing]:
         raise UnknownName(
-            f"no judge {', '.join(strangers)} has run on study {study.slug}; those that have: {', '.join(known) or 'none'}"
+            f"no judge {', '.join(strangers)} has run on study {study.slug}; those that have: {', '.join(existing) or 'none'}"
         )
     return tuple(dict.fromkeys(names))
 
 
 def judge_names(study: Study) -> list[str]:
     """List the judges that have a run on a study, on any of its questions."""
-    asked = (judges_of(study, question=question.number) for question in study.questions)
-    return sorted({run.judge.name for runs in asked for run in runs})
+    judges_by_question = (judges_of(study, question=question.number) for question in study.questions)
+    return sorted({run.judge.name for runs in judges_by_question for run in runs})
 
 
 def epsilon_named(text: str) -> float:
-    """Read the agreement that a judge may lack; empty text stands for the default.
+    """Read the agreement that a judge may lack. Empty text stands for the default.
 
     Raises: UnknownName unless it is a number from 0 to 1.
     """
@@ -95,24 +95,24 @@ def epsilon_named(text: str) -> float:
 
 
 def ties_named(name: str) -> Ties:
-    """Check how Bradley-Terry strengths treat ties; an empty name stands for halves.
+    """Check how Bradley-Terry strengths treat ties. An empty name stands for halves.
 
     Raises: UnknownName listing the ways.
     """
-    for known in get_args(Ties):
-        if name in (known, ""):
-            return cast(Ties, known)
+    for arg in get_args(Ties):
+        if name in (arg, ""):
+            return cast(Ties, arg)
     raise UnknownName(f"there is no way of ties {name}; there are: {', '.join(get_args(Ties))}")
 
 
-def _known(study: Study, kind: str, names: Sequence[str], known: Iterable[str]) -> tuple[str, ...] | None:
-    """Check names; no name stands for all.
+def _known(study: Study, kind: str, names: Sequence[str], existing: Iterable[str]) -> tuple[str, ...] | None:
+    """Check names. No name stands for all.
 
     Raises: UnknownName listing those that exist.
     """
     if not names:
         return None
-    listed = list(dict.fromkeys(known))
+    listed = list(dict.fromkeys(existing))
     if strangers := [name for name in names if name not in listed]:
         more = f" and {len(listed) - MOST_LISTED} more" if len(listed) > MOST_LISTED else ""
         have = ", ".join(listed[:MOST_LISTED]) or "none"
@@ -121,36 +121,36 @@ def _known(study: Study, kind: str, names: Sequence[str], known: Iterable[str]) 
 
 
 def datasets_named(study: Study, names: Sequence[str]) -> tuple[str, ...] | None:
-    """Check names of data sets; no name stands for all.
+    """Check names of data sets. No name stands for all.
 
     Raises: UnknownName listing those that exist.
     """
-    known = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct() if names else ()
-    return _known(study, "data set", names, known)
+    existing = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct() if names else ()
+    return _known(study, "data set", names, existing)
 
 
 def systems_named(study: Study, names: Sequence[str]) -> tuple[str, ...] | None:
-    """Check the name of a system, or the names of a pair of systems; no name stands for all.
+    """Check the name of a system, or the names of a pair of systems. No name stands for all.
 
     Raises: UnknownName listing those that exist, or for more than two.
     """
-    found = _known(study, "system", names, study.systems.order_by("position").values_list("name", flat=True))
-    if found and len(found) > 2:
-        raise UnknownName(f"a pair has two systems, {len(found)} are named: {', '.join(found)}")
-    return found
+    existing = _known(study, "system", names, study.systems.order_by("position").values_list("name", flat=True))
+    if existing and len(existing) > 2:
+        raise UnknownName(f"a pair has two systems, {len(existing)} are named: {', '.join(existing)}")
+    return existing
 
 
 def raters_named(study: Study, codes: Sequence[str]) -> tuple[str, ...] | None:
-    """Check the codes of people; no code stands for all.
+    """Check the codes of people. No code stands for all.
 
     Raises: UnknownName listing those that exist.
     """
-    known = study.annotators.filter(withdrawn_at=None).order_by("code")
-    return _known(study, "rater", codes, known.values_list("code", flat=True))
+    annotators = study.annotators.filter(withdrawn_at=None).order_by("code")
+    return _known(study, "rater", codes, annotators.values_list("code", flat=True))
 
 
 def arms_named(study: Study, names: Sequence[str]) -> tuple[str, ...] | None:
-    """Check the names of arms; no name stands for all.
+    """Check the names of arms. No name stands for all.
 
     Raises: UnknownName listing those that exist.
     """
@@ -161,12 +161,12 @@ def arm_names(study: Study) -> list[str]:
     """List the arms in which people rated."""
     work = Assignment.objects.filter(hit__batch__study=study)
     second = Rating.objects.filter(display__assignment__hit__batch__study=study, stage=Rating.Stage.REVISED)
-    found = [rows.order_by().values_list("arm", flat=True).distinct() for rows in (work, second)]
-    return sorted({arm for arms in found[: 1 + study.is_two_stage] for arm in arms} - {""})
+    results = [rows.order_by().values_list("arm", flat=True).distinct() for rows in (work, second)]
+    return sorted({arm for arms in results[: 1 + study.is_two_stage] for arm in arms} - {""})
 
 
 def stage_named(name: str) -> str:
-    """Check the name of a stage; an empty one stands for the first.
+    """Check the name of a stage. An empty one stands for the first.
 
     Raises: UnknownName listing those that exist.
     """
@@ -176,7 +176,7 @@ def stage_named(name: str) -> str:
 
 
 def switch_named(name: str, value: str) -> bool:
-    """Read whether a switch is on, as forms and programs write it; an empty value stands for off.
+    """Read whether a switch is on, as forms and programs write it. An empty value stands for off.
 
     Raises: UnknownName for another value.
     """
@@ -187,7 +187,7 @@ def switch_named(name: str, value: str) -> bool:
 
 
 def filters_of(study: Study, query: QueryDict) -> Filters:
-    """Read the parameters of `SEVERAL` (repeated), those of `SWITCHES`, `similarity`, `stage`, `ties`, `question`, `epsilon`.
+    """Read the filters of a request's parameters.
 
     Raises: UnknownName for an unknown name, another ε than 0 to 1, or a switch that is neither on nor off.
     """
@@ -234,19 +234,19 @@ def chart_url(study: Study, name: str, form: str, filters: Filters, **more: str)
 
 
 def selection_of(filters: Mapping[str, Any]) -> list[str]:
-    """Say what the filters in findings leave of a study; nothing where they leave all."""
-    said = [f"{label}: {', '.join(filters[name])}" for name, label in NAMED.items() if filters[name]]
+    """Describe the part of a study that the filters select, or nothing for all of it."""
+    parts = [f"{label}: {', '.join(filters[name])}" for name, label in NAMED.items() if filters[name]]
     if filters["stage"] != Rating.Stage.FIRST:
-        said.append("People’s second ratings, after the comparison table")
+        parts.append("People’s second ratings, after the comparison table")
     if filters["with_excluded"]:
-        said.append("People’s ratings that were excluded manually count too")
+        parts.append("People’s ratings that were excluded manually count too")
     if filters["with_incomplete"]:
-        said.append("Incomplete rating sets count too: those look more consistent that lack more ratings")
-    return said
+        parts.append("Incomplete rating sets count too: those look more consistent that lack more ratings")
+    return parts
 
 
 def selection_text(filters: Mapping[str, Any]) -> str:
-    """Say it for a terminal; empty where the filters leave all."""
+    """Say it for a terminal, or an empty string where the filters leave all."""
     return "; ".join(map(printable, selection_of(filters)))
 
 
@@ -296,7 +296,7 @@ def _hits(study: Study) -> tuple[dict[str, int], dict[str, int], int]:
     work = Assignment.objects.filter(
         annotator__study=study, purpose=Assignment.Purpose.RATING, state=Assignment.State.SUBMITTED
     )
-    found = (
+    rows = (
         work.filter(annotator__withdrawn_at=None)
         .order_by("annotator__code", "arm")
         .values_list("annotator__code", "arm")
@@ -305,7 +305,7 @@ def _hits(study: Study) -> tuple[dict[str, int], dict[str, int], int]:
     raters: Counter[str] = Counter()
     arms: Counter[str] = Counter()
     excluded = 0
-    for code, arm, hits, left_out in found:
+    for code, arm, hits, left_out in rows:
         raters[code] += hits
         arms[arm] += hits
         excluded += left_out

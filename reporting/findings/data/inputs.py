@@ -17,7 +17,7 @@ DEFAULT_EPSILON = 0.1  # for crowd workers, see `analysis.judges.replacement`
 
 @dataclass(frozen=True)
 class Filters:
-    """Which part of a study findings cover, and the bootstrap settings; `None` stands for all.
+    """The part of a study that findings cover (`None` for all), and the bootstrap settings.
 
     batches, datasets : names
     systems : one name: configurations with that system; two: those of the two
@@ -64,7 +64,7 @@ class Filters:
         names = ("batches", "datasets", "systems", "raters", "arms", "judges")
         return {
             "similarity": self.similarity,
-            **{name: None if (given := getattr(self, name)) is None else list(given) for name in names},
+            **{name: None if (value := getattr(self, name)) is None else list(value) for name in names},
             "with_excluded": self.with_excluded,
             "bins": self.bins,
             "with_incomplete": self.with_incomplete,
@@ -81,7 +81,7 @@ class Filters:
 
 @dataclass(frozen=True)
 class ComparedSystem:
-    """A system's name and the family of its model; the family is empty where not stated."""
+    """A system's name and the family of its model. The family is empty where not stated."""
 
     name: str
     family: str = ""
@@ -89,7 +89,7 @@ class ComparedSystem:
 
 @dataclass(frozen=True)
 class Compared:
-    """A configuration by its names; A is the system that was imported first."""
+    """A configuration by its names. A is the system that was imported first."""
 
     dataset: str
     system_a: ComparedSystem
@@ -98,7 +98,7 @@ class Compared:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """What is known of the pairs of a configuration, beside their verdicts.
+    """The pairs of a configuration, without their verdicts.
 
     instance, index    : (n,) the instance's code in the selection, and the pair's index in the matchup, as in outcomes
     length_a, length_b : (n,) lengths of the two texts in characters
@@ -117,7 +117,7 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Selected:
-    """The instances and pairs of a configuration that findings cover; the place of an instance is its code in outcomes."""
+    """The instances and pairs of a configuration that findings cover. The place of an instance is its code in outcomes."""
 
     instance_ids: tuple[str, ...]
     pairs: Pairs
@@ -223,10 +223,10 @@ class StudyData:
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
 
     def in_dataset(self, name: str) -> "StudyData":
-        """Return the configurations of one data set, on the scale of all; hidden checks stay those of the whole study."""
-        kept = [place for place, one in enumerate(self.configurations) if one.dataset == name]
+        """Return the configurations of one data set, on the scale of all. Hidden checks stay those of the whole study."""
+        retained = [index for index, configuration in enumerate(self.configurations) if configuration.dataset == name]
         alignments = self.alignments
         if alignments is not None:
-            alignments = replace(alignments, rows=tuple(alignments.rows[place] for place in kept))
-        chosen = tuple(self.configurations[place] for place in kept)
-        return replace(self, configurations=chosen, alignments=alignments)
+            alignments = replace(alignments, rows=tuple(alignments.rows[index] for index in retained))
+        configurations = tuple(self.configurations[index] for index in retained)
+        return replace(self, configurations=configurations, alignments=alignments)

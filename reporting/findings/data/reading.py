@@ -61,38 +61,40 @@ def read_study(study: Study, filters: Filters) -> StudyData:
     Raises: UnknownName for an unknown batch.
     """
     batches = None if filters.batches is None else batches_named(study, filters.batches)
-    known = configurations(study, checks=False)
-    covered = [one for one in known if _is_covered(one, filters)]
+    existing = configurations(study, checks=False)
+    covered = [item for item in existing if _is_covered(item, filters)]
     if batches is not None:
-        covered = [one for one in covered if any(map(_is_of(one), batches))]
+        covered = [configuration for configuration in covered if any(map(_is_of(configuration), batches))]
     selections, runs = select_each(study, covered, batches), runs_by_configuration(study)
     pairs, separabilities = _pairs(study, selections, filters), _separabilities(selections, runs, filters)
     people = _people(study, selections, batches, filters)
     selected = selection_rows_by_configuration(study.batches.for_rating(), batches)
-    chosen = _chosen_judges(study, batches, filters)
-    judges, judged_only = _judges(study, selections, batches, filters, chosen)
+    judges_chosen = _chosen_judges(study, batches, filters)
+    judges, judged_only = _judges(study, selections, batches, filters, judges_chosen)
     return StudyData(
         slug=study.slug,
         configurations=tuple(
             ConfigurationData(
                 configuration=_compared(selection.configuration),
-                selection=Selected(selection.instance_ids, pairs[place]),
-                separability=separabilities[place],
-                people=people[place],
-                judges=judges[place],
+                selection=Selected(selection.instance_ids, pairs[index]),
+                separability=separabilities[index],
+                people=people[index],
+                judges=judges[index],
                 chosen=selected.get(selection.configuration.key, []),
                 judged_only=judged_only.get(selection.configuration.key, {}),
             )
-            for place, selection in enumerate(selections)
+            for index, selection in enumerate(selections)
         ),
-        alignments=_alignments(known, runs, selections, filters.similarity),
+        alignments=_alignments(existing, runs, selections, filters.similarity),
         scripted=frozenset(scripted_codes(study)),
-        checks={} if filters.estimates_only else _checks(study, {code for one in people for code in one.rated.raters}),
+        checks={}
+        if filters.estimates_only
+        else _checks(study, {code for person in people for code in person.rated.raters}),
         amendments=shown_with_results(study),
-        tuned={one.name: len(one.tuned["instances"]) for one in chosen if "instances" in one.tuned},
-        juries=tuple(JuryMembers.of(one.name, one.params) for one in chosen if one.is_jury),
-        baselines=frozenset(judge.name for judge in chosen if judge.method in BASELINES),
-        provenance={} if filters.estimates_only else provenance_of_judges(study, chosen, MAKING),
+        tuned={item.name: len(item.tuned["instances"]) for item in judges_chosen if "instances" in item.tuned},
+        juries=tuple(JuryMembers.of(item.name, item.params) for item in judges_chosen if item.is_jury),
+        baselines=frozenset(judge.name for judge in judges_chosen if judge.method in BASELINES),
+        provenance={} if filters.estimates_only else provenance_of_judges(study, judges_chosen, MAKING),
     )
 
 
@@ -100,35 +102,38 @@ def _key(batch: Batch) -> Key:
     return batch.dataset, batch.system_a_id, batch.system_b_id
 
 
-def _is_of(one: Configuration) -> Callable[[Batch], bool]:
-    return lambda batch: _key(batch) == one.key
+def _is_of(configuration: Configuration) -> Callable[[Batch], bool]:
+    return lambda batch: _key(batch) == configuration.key
 
 
-def _is_covered(one: Configuration, filters: Filters) -> bool:
-    systems = {one.system_a.name, one.system_b.name}
-    return (filters.datasets is None or one.dataset in filters.datasets) and systems >= set(filters.systems or ())
+def _is_covered(configuration: Configuration, filters: Filters) -> bool:
+    systems = {configuration.system_a.name, configuration.system_b.name}
+    return (filters.datasets is None or configuration.dataset in filters.datasets) and systems >= set(
+        filters.systems or ()
+    )
 
 
-def _compared(one: Configuration) -> Compared:
+def _compared(configuration: Configuration) -> Compared:
     return Compared(
-        one.dataset, *(ComparedSystem(system.name, system.family) for system in (one.system_a, one.system_b))
+        configuration.dataset,
+        *(ComparedSystem(system.name, system.family) for system in (configuration.system_a, configuration.system_b)),
     )
 
 
 def _people(
     study: Study, selections: Sequence[Selection], batches: Sequence[Batch] | None, filters: Filters
 ) -> list[Rater]:
-    whose = Whose(filters.raters, filters.arms, filters.with_excluded)
-    found = human_answers_on_each(
+    raters = Whose(filters.raters, filters.arms, filters.with_excluded)
+    answers = human_answers_on_each(
         study,
         selections,
         batches,
         stage=filters.stage,
         question=filters.question_number,
-        whose=whose,
+        raters=raters,
         timed=not filters.estimates_only,
     )
-    return [rater_of_people(one, with_incomplete=filters.with_incomplete) for one in found]
+    return [rater_of_people(item, with_incomplete=filters.with_incomplete) for item in answers]
 
 
 def _chosen_judges(study: Study, batches: Sequence[Batch] | None, filters: Filters) -> list[Judge]:
@@ -146,20 +151,20 @@ def _judges(
     """Read judges on each selection, and by configuration their verdicts on instances that stand on no HIT."""
     unplaced = select_unplaced(study, _wholly_selected(study, selections, batches))
     # First those on no HIT: the other selections know their pairs too, as not selected.
-    found = judgments_on_each(study, [*unplaced, *selections], judges, question=filters.question_number)
+    judged = judgments_on_each(study, [*unplaced, *selections], judges, question=filters.question_number)
     raters = [
         raters_of_judges(
             selection,
-            ((judge, each[place]) for judge, each in zip(judges, found, strict=True)),
+            ((judge, each[index]) for judge, each in zip(judges, judged, strict=True)),
             with_incomplete=filters.with_incomplete,
         )
-        for place, selection in enumerate(selections, start=len(unplaced))
+        for index, selection in enumerate(selections, start=len(unplaced))
     ]
     return raters, {
-        one.configuration.key: {
-            f"judge:{judge.name}": each[place].rated.outcomes for judge, each in zip(judges, found, strict=True)
+        selection.configuration.key: {
+            f"judge:{judge.name}": each[index].rated.outcomes for judge, each in zip(judges, judged, strict=True)
         }
-        for place, one in enumerate(unplaced)
+        for index, selection in enumerate(unplaced)
     }
 
 
@@ -171,50 +176,52 @@ def _wholly_selected(
     Instances of a batch that is left out may be chosen ones: without them, those on no HIT are no fair rest.
     """
     rated = list(study.batches.for_rating())
-    chosen = {batch.pk for batch in (rated if batches is None else batches)}
-    whole = {_key(batch): True for batch in rated} | {_key(batch): False for batch in rated if batch.pk not in chosen}
-    return [one.configuration for one in selections if whole.get(one.configuration.key)]
+    batch_ids = {batch.pk for batch in (rated if batches is None else batches)}
+    is_whole = {_key(batch): True for batch in rated} | {
+        _key(batch): False for batch in rated if batch.pk not in batch_ids
+    }
+    return [selection.configuration for selection in selections if is_whole.get(selection.configuration.key)]
 
 
 def _pairs(study: Study, selections: Sequence[Selection], filters: Filters) -> list[Pairs]:
     """Read the lengths of the selected pairs' texts, and the gold of their instances."""
     stored = Pair.objects.none() if filters.estimates_only else Pair.objects.filter(matchup__instance__study=study)
     lengths = (Length("generation_a__text"), Length("generation_b__text"))
-    key, *known = number_columns(stored.order_by("pk"), "pk", *lengths)
+    key, *columns = number_columns(stored.order_by("pk"), "pk", *lengths)
     golden = Matchup.objects.filter(instance__study=study, instance__gold__isnull=False).order_by()
     gold_of = dict(golden.values_list("pk", "instance__gold"))
-    found = []
+    results = []
     for selection in selections:
-        chosen = np.flatnonzero(selection.instance >= 0)
-        chosen = chosen[np.lexsort((selection.index[chosen], selection.instance[chosen]))]
-        instance, at = selection.instance[chosen], places(key.astype(np.int64), selection.pair[chosen])
+        order = np.flatnonzero(selection.instance >= 0)
+        order = order[np.lexsort((selection.index[order], selection.instance[order]))]
+        instance, at = selection.instance[order], places(key.astype(np.int64), selection.pair[order])
         named = [system.name for system in (selection.configuration.system_a, selection.configuration.system_b)]
         gold = [gold_verdict(gold_of.get(pk), *named) for pk in selection.matchup_ids] if gold_of else []
         of_instance = np.array(
-            [np.nan if one is None else one for one in gold] or np.full(len(selection.matchup_ids), np.nan)
+            [np.nan if item is None else item for item in gold] or np.full(len(selection.matchup_ids), np.nan)
         )
-        length_a, length_b = (np.append(length, np.nan)[at] for length in known)
-        found.append(Pairs(instance, selection.index[chosen], length_a, length_b, of_instance[instance]))
-    return found
+        length_a, length_b = (np.append(length, np.nan)[at] for length in columns)
+        results.append(Pairs(instance, selection.index[order], length_a, length_b, of_instance[instance]))
+    return results
 
 
 def _separabilities(selections: Sequence[Selection], runs: SeparabilityRuns, filters: Filters) -> list[Separability]:
     """Find each configuration's run for a similarity, a label or no name (`find_run`), and bin its instances."""
-    chosen = [find_run(runs.get(one.configuration.key, []), filters.similarity) for one in selections]
-    stored = Alignment.objects.filter(run__in=[run for run in chosen if run is not None]).order_by("matchup_id")
+    selected = [find_run(runs.get(selection.configuration.key, []), filters.similarity) for selection in selections]
+    stored = Alignment.objects.filter(run__in=[run for run in selected if run is not None]).order_by("matchup_id")
     key, value = number_columns(stored, "matchup_id", "separability")
-    found = []
-    for selection, run in zip(selections, chosen, strict=True):
+    results = []
+    for selection, run in zip(selections, selected, strict=True):
         # A matchup is of one configuration, and so of one run.
         row = places(key.astype(np.int64), np.array(selection.matchup_ids, dtype=np.int64))
         values = np.append(value, np.nan)[row]
         if run is None:
             why = why_not_computed(selection.index, filters.similarity)
-            found.append(Separability(None, values, None, why))
+            results.append(Separability(None, values, None, why))
         else:
             missing = int((row < 0).sum())
-            found.append(separability_of(values, _measured(run), not_computed=missing, bins=filters.bins))
-    return found
+            results.append(separability_of(values, _measured(run), not_computed=missing, bins=filters.bins))
+    return results
 
 
 def _measured(run: SeparabilityRun) -> SeparabilityMeasure:
@@ -222,20 +229,22 @@ def _measured(run: SeparabilityRun) -> SeparabilityMeasure:
 
 
 def _alignments(
-    known: Sequence[Configuration], runs: SeparabilityRuns, selections: Sequence[Selection], similarity: str | None
+    existing: Sequence[Configuration], runs: SeparabilityRuns, selections: Sequence[Selection], similarity: str | None
 ) -> StudyAlignments | None:
     """Read the alignments of all configurations by one measure that every one has, if there is one."""
-    chosen = _runs_by_shared_measure([runs.get(one.key, []) for one in known], similarity)
-    if chosen is None:
+    shared_runs = _runs_by_shared_measure([runs.get(item.key, []) for item in existing], similarity)
+    if shared_runs is None:
         return None
-    study = known[0].study
+    study = existing[0].study
     compared = without_checks(study, Matchup.objects.filter(instance__study=study).order_by())
-    rows = Alignment.objects.filter(run__in=chosen, matchup__in=compared).order_by("matchup_id")
+    rows = Alignment.objects.filter(run__in=shared_runs, matchup__in=compared).order_by("matchup_id")
     key, *raw = number_columns(rows, "matchup_id", "self_a", "self_b", "cross")
     return StudyAlignments(
-        _measured(chosen[0]),
+        _measured(shared_runs[0]),
         np.stack(raw, axis=1),
-        tuple(places(key.astype(np.int64), np.array(one.matchup_ids, dtype=np.int64)) for one in selections),
+        tuple(
+            places(key.astype(np.int64), np.array(selection.matchup_ids, dtype=np.int64)) for selection in selections
+        ),
     )
 
 
@@ -245,16 +254,17 @@ def _runs_by_shared_measure(runs: list[list[SeparabilityRun]], similarity: str |
     shared = [
         run
         for run in sorted((run for listed in runs for run in listed), key=lambda run: run.computed_at, reverse=True)
-        if all(run.measure in known for known in by_measure)
+        if all(run.measure in existing for existing in by_measure)
     ]
-    found = find_run(shared, similarity)
-    return [known[found.measure] for known in by_measure] if found is not None else None
+    shared_run = find_run(shared, similarity)
+    return [existing[shared_run.measure] for existing in by_measure] if shared_run is not None else None
 
 
 def _checks(study: Study, codes: Collection[str]) -> dict[str, Checks]:
-    """Read the hidden checks of the people with these codes; those who were given none are left out."""
+    """Read the hidden checks of the people with these codes. Those who were given none are left out."""
     people = {pk: code for pk, code in study.annotators.values_list("pk", "code") if code in codes}
-    found = {people[pk]: one for pk, one in scores_of(people).items() if one.gold_asked or one.repeat_asked}
+    scores = {people[pk]: item for pk, item in scores_of(people).items() if item.gold_asked or item.repeat_asked}
     return {
-        code: Checks(one.gold_asked, one.gold_right, one.repeat_asked, one.repeat_same) for code, one in found.items()
+        code: Checks(item.gold_asked, item.gold_right, item.repeat_asked, item.repeat_same)
+        for code, item in scores.items()
     }

@@ -56,13 +56,15 @@ class SeparabilityMeasure:
     @classmethod
     def of(cls, measure: Measure, group: str, low: float, high: float) -> "SeparabilityMeasure":
         """Return the measure of a run."""
-        similarity, *rest = measure._asdict().items()
-        return cls(similarity[1], {name: value for name, value in rest if value not in (None, "")}, group, low, high)
+        similarity, *settings = measure._asdict().items()
+        return cls(
+            similarity[1], {name: value for name, value in settings if value not in (None, "")}, group, low, high
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Separability:
-    """Separability of a selection; `measured` or `bins` are missing for the reason in `why`."""
+    """Separability of a selection. `measured` or `bins` are missing for the reason in `why`."""
 
     measured: SeparabilityMeasure | None
     values: FloatArray
@@ -90,7 +92,7 @@ def separability_of(
 
 
 def why_not_computed(index: IntArray, similarity: str | None) -> Reason:
-    """Return why a configuration has no separability; `index` has the places of all its pairs within their matchups."""
+    """Return why a configuration has no separability. `index` has the places of all its pairs within their matchups."""
     return not_computed_with(similarity) if index.any() or not len(index) else ONE_TEXT
 
 
@@ -99,15 +101,15 @@ def lacks_separability(configuration: Mapping[str, Any]) -> bool:
     return configuration["separability"] is None and configuration.get("why_code") != ONE_TEXT.code
 
 
-def _why_undefined(undefined: int, later: int) -> Reason:
-    """Return why instances have no separability; of two reasons the first has its code."""
-    lacking, reasons = undefined - later, []
-    if later:
-        reasons.append(ONE_CAME_LATER if later == 1 else CAME_LATER)
+def _why_undefined(undefined: int, added_later: int) -> Reason:
+    """Return why instances have no separability. Of two reasons the first has its code."""
+    lacking, reasons = undefined - added_later, []
+    if added_later:
+        reasons.append(ONE_CAME_LATER if added_later == 1 else CAME_LATER)
     if lacking > 0:
         reasons.append(ONE_OF_ONE_GENERATION if lacking == 1 else OF_ONE_GENERATION)
     template = "; ".join(reason.template for reason in reasons)
-    return Reason(reasons[0].code, template, {"later": later, "lacking": lacking})
+    return Reason(reasons[0].code, template, {"later": added_later, "lacking": lacking})
 
 
 def bins_of(values: FloatArray, n: int) -> Bins:
@@ -116,21 +118,25 @@ def bins_of(values: FloatArray, n: int) -> Bins:
     return Bins(edges, assign(values, edges))
 
 
-def separability_findings(instance_ids: Sequence[str], found: Separability) -> dict[str, Any]:
+def separability_findings(instance_ids: Sequence[str], separability: Separability) -> dict[str, Any]:
     """Return the separability as JSON, or `null` with the reason."""
-    if found.measured is None:
-        return {"separability": None, **(found.why or NOT_COMPUTED).as_json()}
-    listed = [] if found.bins is None else found.bins.listed()
-    missing = int(np.isnan(found.values).sum())
+    if separability.measured is None:
+        return {"separability": None, **(separability.why or NOT_COMPUTED).as_json()}
+    listed = [] if separability.bins is None else separability.bins.listed()
+    missing = int(np.isnan(separability.values).sum())
     described: dict[str, Any] = {
-        "similarity": found.measured.similarity,
-        **found.measured.settings,
-        "normalisation": {"group": found.measured.group, "min": found.measured.low, "max": found.measured.high},
-        "edges": [] if found.bins is None else found.bins.edges.tolist(),
+        "similarity": separability.measured.similarity,
+        **separability.measured.settings,
+        "normalisation": {
+            "group": separability.measured.group,
+            "min": separability.measured.low,
+            "max": separability.measured.high,
+        },
+        "edges": [] if separability.bins is None else separability.bins.edges.tolist(),
         "bins": [{"low": low, "high": high, "instances": count} for low, high, count in listed],
-        "values": dict(zip(instance_ids, numbers(found.values), strict=True)),
+        "values": dict(zip(instance_ids, numbers(separability.values), strict=True)),
         "undefined": missing,
     }
     if missing:
-        described |= (found.why or _why_undefined(missing, found.not_computed)).as_json()
+        described |= (separability.why or _why_undefined(missing, separability.not_computed)).as_json()
     return {"separability": described}

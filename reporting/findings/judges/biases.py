@@ -44,21 +44,21 @@ def length_adjusted(
     return [
         {
             "rater": name,
-            "kind": found[0][1].kind,
+            "kind": row[0][1].kind,
             "ridge": RIDGE,
             "configurations": _tested(
                 _configurations(
-                    [(everything[place], votes.instances[place], rater) for place, rater in found], filters.intervals
+                    [(everything[index], votes.instances[index], rater) for index, rater in row], filters.intervals
                 )
             ),
         }
-        for name, found in raters_by_name(everything).items()
+        for name, row in raters_by_name(everything).items()
     ]
 
 
 @dataclass(frozen=True, eq=False)
 class _Verdicts:
-    """A rater's verdicts on a configuration, 1 for A, with the lengths of both texts; `left_out` have no length or verdict."""
+    """A rater's verdicts on a configuration, 1 for A, with the lengths of both texts. `left_out` have no length or verdict."""
 
     data: ConfigurationData
     towards_a: FloatArray
@@ -70,10 +70,10 @@ class _Verdicts:
     @classmethod
     def of(cls, data: ConfigurationData, codes: IntArray, rater: Rater) -> "_Verdicts":
         outcomes, lengths = rater.rated.outcomes, _lengths(data, rater)
-        known = ~np.isnan(outcomes.verdict) & ~np.isnan(lengths[0])
-        length_a, length_b = (one[known] for one in lengths)
-        instance = codes[outcomes.instance[known]]
-        return cls(data, -outcomes.verdict[known], instance, length_a, length_b, len(known) - int(known.sum()))
+        is_known = ~np.isnan(outcomes.verdict) & ~np.isnan(lengths[0])
+        length_a, length_b = (length[is_known] for length in lengths)
+        instance = codes[outcomes.instance[is_known]]
+        return cls(data, -outcomes.verdict[is_known], instance, length_a, length_b, len(is_known) - int(is_known.sum()))
 
     @property
     def compared(self) -> LengthVerdicts:
@@ -82,15 +82,15 @@ class _Verdicts:
 
 
 def _configurations(
-    found: Sequence[tuple[ConfigurationData, IntArray, Rater]], settings: IntervalSettings
+    configurations: Sequence[tuple[ConfigurationData, IntArray, Rater]], settings: IntervalSettings
 ) -> list[dict[str, Any]]:
-    """Return a rater's configurations; those of a data set are fitted together."""
-    verdicts = [_Verdicts.of(*one) for one in found]
+    """Return a rater's configurations. Those of a data set are fitted together."""
+    verdicts = [_Verdicts.of(*item) for item in configurations]
     rates: dict[int, LengthAdjustedRate] = {}
-    for places in grouped((one.data.dataset, place) for place, one in enumerate(verdicts)).values():
-        compared = [verdicts[place].compared for place in places]
-        rates.update(zip(places, length_adjusted_win_rates(compared, level=settings.level), strict=True))
-    return [_configuration(one, rates[place], settings) for place, one in enumerate(verdicts)]
+    for indexes in grouped((verdict.data.dataset, index) for index, verdict in enumerate(verdicts)).values():
+        compared = [verdicts[index].compared for index in indexes]
+        rates.update(zip(indexes, length_adjusted_win_rates(compared, level=settings.level), strict=True))
+    return [_configuration(verdict, rates[index], settings) for index, verdict in enumerate(verdicts)]
 
 
 def _tested(configurations: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -98,50 +98,50 @@ def _tested(configurations: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
     It does where that p-value is below 1 - level and the paired interval of the change is without 0; None where not tested.
     """
-    p_values = [one["length_effect_p_value"] for one in configurations]
-    adjusted = numbers(holm([math.nan if one is None else one for one in p_values]))
-    found = []
-    for one, p_value in zip(configurations, adjusted, strict=True):
-        change, matters = one["change"], None
+    p_values = [configuration["length_effect_p_value"] for configuration in configurations]
+    adjusted = numbers(holm([math.nan if value is None else value for value in p_values]))
+    results = []
+    for row, p_value in zip(configurations, adjusted, strict=True):
+        change, matters = row["change"], None
         if p_value is not None and change["low"] is not None:
             matters = p_value < 1 - change["level"] and not change["low"] <= 0 <= change["high"]
-        found.append({**one, "length_effect_adjusted": p_value, "matters": matters})
-    return found
+        results.append({**row, "length_effect_adjusted": p_value, "matters": matters})
+    return results
 
 
-def _configuration(one: _Verdicts, found: LengthAdjustedRate, settings: IntervalSettings) -> dict[str, Any]:
-    why = NO_VERDICT if not found.n else ONE_DIFFERENCE if math.isnan(found.scale) else NO_OVERLAP
-    basis = Basis(found.n, "verdicts", TIE_IS_HALF, one.left_out, why)
+def _configuration(verdicts: _Verdicts, rate: LengthAdjustedRate, settings: IntervalSettings) -> dict[str, Any]:
+    why = NO_VERDICT if not rate.n else ONE_DIFFERENCE if math.isnan(rate.scale) else NO_OVERLAP
+    basis = Basis(rate.n, "verdicts", TIE_IS_HALF, verdicts.left_out, why)
 
     def estimate(value: float, low: float, high: float) -> dict[str, Any]:
         """Return no value where lengths hardly overlap: at equal lengths it would be a guess."""
         value, bounds = (
-            (math.nan if found.extrapolates else value),
-            Bounds(low, high, settings.level, found.n_instances),
+            (math.nan if rate.extrapolates else value),
+            Bounds(low, high, settings.level, rate.n_instances),
         )
-        return estimate_with_bounds(value, bounds, basis, settings, found.n_instances, minimum=MIN_INSTANCES)
+        return estimate_with_bounds(value, bounds, basis, settings, rate.n_instances, minimum=MIN_INSTANCES)
 
     together = {
-        "ridge": found.ridge,
-        "length_effect": found.common_effect,
-        "difficulty_effect": found.difficulty_effect,
+        "ridge": rate.ridge,
+        "length_effect": rate.common_effect,
+        "difficulty_effect": rate.difficulty_effect,
     }
-    effect = (found.length_effect, found.effect_low, found.effect_high, found.effect_p_value)
+    effect = (rate.length_effect, rate.effect_low, rate.effect_high, rate.effect_p_value)
     return {
-        "dataset": one.data.dataset,
-        "system_a": one.data.systems[0],
-        "system_b": one.data.systems[1],
-        "win_rate_a": estimate(found.win_rate, found.low, found.high),
-        "plain": mean_estimate(mean_rows((1 + one.towards_a) / 2), one.instance, basis, settings),
-        "change": estimate(found.change, found.change_low, found.change_high),
-        "near_equal": number(found.near),
+        "dataset": verdicts.data.dataset,
+        "system_a": verdicts.data.systems[0],
+        "system_b": verdicts.data.systems[1],
+        "win_rate_a": estimate(rate.win_rate, rate.low, rate.high),
+        "plain": mean_estimate(mean_rows((1 + verdicts.towards_a) / 2), verdicts.instance, basis, settings),
+        "change": estimate(rate.change, rate.change_low, rate.change_high),
+        "near_equal": number(rate.near),
         **{
-            f"length_effect{end}": number(value) if found.overlaps else None
+            f"length_effect{end}": number(value) if rate.overlaps else None
             for end, value in zip(("", "_low", "_high", "_p_value"), effect, strict=True)
         },
-        "mean_length_a": number(one.length_a.mean()) if found.n else None,
-        "mean_length_b": number(one.length_b.mean()) if found.n else None,
-        **({} if math.isnan(found.common_effect) else {"together": together}),
+        "mean_length_a": number(verdicts.length_a.mean()) if rate.n else None,
+        "mean_length_b": number(verdicts.length_b.mean()) if rate.n else None,
+        **({} if math.isnan(rate.common_effect) else {"together": together}),
     }
 
 
@@ -159,7 +159,7 @@ def self_preference(
     everything: Sequence[ConfigurationData], votes: VoteTable, filters: Filters
 ) -> list[dict[str, Any]]:
     """Return per judge the win share of its family's systems with it, with people on the same pairs, and the difference."""
-    families = {one.rater.name: one.family for data in everything for one in data.judges}
+    families = {judge.rater.name: judge.family for data in everything for judge in data.judges}
     return [
         {
             "judge": name.removeprefix("judge:"),
@@ -176,20 +176,20 @@ def _judge(
     side = np.array([_side(data, family) for data in everything], dtype=np.float64)
     own = np.where(votes.is_rated, side[votes.configuration], 0.0) if len(side) else np.empty(0)
     judge = _share(own * votes.judges[name])
-    given = votes.votes
-    wins = np.bincount(given.unit, _share(own[given.unit] * given.verdict), given.n_units)
+    people_votes = votes.votes
+    wins = np.bincount(people_votes.unit, _share(own[people_votes.unit] * people_votes.verdict), people_votes.n_units)
     people = ratio(np.stack([wins, votes.class_counts.sum(axis=1)], axis=1))
-    chosen = (own != 0) & ~np.isnan(judge)
-    n = int(chosen.sum())
+    is_selected = (own != 0) & ~np.isnan(judge)
+    n = int(is_selected.sum())
     basis = Basis(n, "pairs", TIE_IS_HALF, int((own != 0).sum()) - n, _why(family, everything, side))
-    instance = votes.instance[chosen]
+    instance = votes.instance[is_selected]
 
     def estimate(values: FloatArray, floor: float) -> dict[str, Any]:
-        return mean_estimate(mean_rows(values[chosen]), instance, basis, filters.intervals, floor=floor)
+        return mean_estimate(mean_rows(values[is_selected]), instance, basis, filters.intervals, floor=floor)
 
     return {
         "family": family,
-        "configurations": len(np.unique(votes.configuration[chosen])),
+        "configurations": len(np.unique(votes.configuration[is_selected])),
         "with_judge": estimate(judge, 0.0),
         "with_people": estimate(people, 0.0),
         "difference": estimate(judge - people, -1.0),
@@ -203,8 +203,8 @@ def _side(data: ConfigurationData, family: str) -> int:
     return int(b) - int(a)
 
 
-def _same(one: str, other: str) -> bool:
-    return bool(one.strip()) and one.strip().casefold() == other.strip().casefold()
+def _same(first: str, second: str) -> bool:
+    return bool(first.strip()) and first.strip().casefold() == second.strip().casefold()
 
 
 def _share(towards: FloatArray) -> FloatArray:
@@ -215,6 +215,6 @@ def _why(family: str, everything: Sequence[ConfigurationData], side: FloatArray)
     if not family.strip():
         return NO_FAMILY
     named = [data.configuration for data in everything]
-    if not any(system.family.strip() for one in named for system in (one.system_a, one.system_b)):
+    if not any(system.family.strip() for item in named for system in (item.system_a, item.system_b)):
         return NO_SYSTEM_FAMILY
     return NO_COMMON_PAIR if side.any() else NO_PAIR_OF_FAMILY

@@ -1,4 +1,4 @@
-"""How far judges agree with people, and beside it, on the same pairs, people with one another; overall and by separability."""
+"""Agreement of judges with people, and of people with one another on the same pairs."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,21 +35,21 @@ TIE_EQUALS_TIE = "a tie agrees with a tie only"
 
 def judges_against_people(votes: VoteTable, bins: Bins | None, filters: Filters) -> list[dict[str, Any]]:
     """Return per judge its agreement with people, and theirs with one another, over all pairs and in each bin."""
-    found = []
+    results = []
     for name in votes.judges:
-        beside = _Beside.of(votes, name)
-        found.append(
+        compared = _Beside.of(votes, name)
+        results.append(
             {
                 "judge": name.removeprefix("judge:"),
                 "rater": name,
-                "overall": _table(beside, filters.intervals),
+                "overall": _table(compared, filters.intervals),
                 "bins": [
-                    {**described, **_table(beside.at(votes.bin == index), filters.intervals)}
+                    {**described, **_table(compared.at(votes.bin == index), filters.intervals)}
                     for index, described in enumerate(described_bins(bins))
                 ],
             }
         )
-    return found
+    return results
 
 
 def agreement_by_bin(
@@ -93,22 +93,22 @@ def described_bins(bins: Bins | None) -> list[dict[str, Any]]:
     return [{"low": number(low), "high": number(high), "instances": n} for low, high, n in listed]
 
 
-def _table(beside: "_Beside", settings: IntervalSettings) -> dict[str, Any]:
+def _table(compared: "_Beside", settings: IntervalSettings) -> dict[str, Any]:
     return {
-        "agreement": beside.agreement(settings),
-        "people_agreement": beside.people_agreement(settings),
-        "difference": beside.difference(settings),
-        "kappa": beside.kappa(settings),
-        "people_kappa": beside.people_kappa(settings),
-        "kappa_difference": beside.kappa_difference(settings),
-        "accuracy": beside.accuracy(settings),
-        "majority_kappa": beside.majority_kappa(settings),
+        "agreement": compared.agreement(settings),
+        "people_agreement": compared.people_agreement(settings),
+        "difference": compared.difference(settings),
+        "kappa": compared.kappa(settings),
+        "people_kappa": compared.people_kappa(settings),
+        "kappa_difference": compared.kappa_difference(settings),
+        "accuracy": compared.accuracy(settings),
+        "majority_kappa": compared.majority_kappa(settings),
     }
 
 
 @dataclass(frozen=True, eq=False)
 class _Beside:
-    """A judge's verdicts beside people's votes; without a judge, people's votes beside one another's.
+    """A judge's verdicts beside people's votes, or people's votes beside one another's.
 
     instance, verdict, majority : (n_units,); counts : (n_units, 3) votes for -1, 0, +1
     shares : of the votes beside others', where the judge has a verdict
@@ -215,11 +215,11 @@ class _Beside:
         return Basis(n, "pairs with a majority", TIE_EQUALS_TIE, judged - n, NO_MAJORITY)
 
 
-def _cells(instance: IntArray, one: FloatArray, other: FloatArray) -> FloatArray:
+def _cells(instance: IntArray, first: FloatArray, second: FloatArray) -> FloatArray:
     """(n_instances, 3, 3) confusions of two columns without missing values, by instance."""
-    known, code = np.unique(instance, return_inverse=True)
-    place = 9 * code + 3 * (one + 1).astype(np.int64) + (other + 1).astype(np.int64)
-    return np.bincount(place, minlength=9 * len(known)).reshape(-1, 3, 3).astype(np.float64)
+    distinct, code = np.unique(instance, return_inverse=True)
+    cell = 9 * code + 3 * (first + 1).astype(np.int64) + (second + 1).astype(np.int64)
+    return np.bincount(cell, minlength=9 * len(distinct)).reshape(-1, 3, 3).astype(np.float64)
 
 
 def _kappa_difference(sums: FloatArray) -> FloatArray:
@@ -233,26 +233,34 @@ def judge_tests(votes: VoteTable, filters: Filters) -> list[dict[str, Any]]:
 
     Intervals are not adjusted; `adjusted` p-values are, by Holm's method over the `of` pairs of judges tested.
     """
-    given, settings = votes.votes, filters.intervals
-    beside = {name: verdict[given.unit] for name, verdict in votes.judges.items()}
-    equal = {name: np.where(np.isnan(one), np.nan, one == given.verdict) for name, one in beside.items()}
-    found, p_values = [], []
-    for one, other in combinations(equal, 2):
-        gap = equal[one] - equal[other]
-        known = ~np.isnan(gap)
-        rows, instance, who = mean_rows(gap[known]), votes.instance[given.unit[known]], given.person[known]
-        n = int(known.sum())
+    people, settings = votes.votes, filters.intervals
+    verdicts = {name: verdict[people.unit] for name, verdict in votes.judges.items()}
+    equal = {name: np.where(np.isnan(item), np.nan, item == people.verdict) for name, item in verdicts.items()}
+    rows_of_tests, p_values = [], []
+    for first, second in combinations(equal, 2):
+        gap = equal[first] - equal[second]
+        is_known = ~np.isnan(gap)
+        rows, instance, person = (
+            mean_rows(gap[is_known]),
+            votes.instance[people.unit[is_known]],
+            people.person[is_known],
+        )
+        n = int(is_known.sum())
         basis = Basis(n, "ratings", TIE_EQUALS_TIE, len(gap) - n, NO_VOTES_BESIDE_BOTH)
-        difference = mean_estimate(rows, instance, basis, settings, floor=-1.0, rater=who)
-        spread = ratio_spread(rows, instance, who if settings.two_way else None)
+        difference = mean_estimate(rows, instance, basis, settings, floor=-1.0, rater=person)
+        spread = ratio_spread(rows, instance, person if settings.two_way else None)
         p_values.append(two_sided_p_value(spread))
-        found.append(
-            {"judge_a": one.removeprefix("judge:"), "judge_b": other.removeprefix("judge:"), "difference": difference}
+        rows_of_tests.append(
+            {
+                "judge_a": first.removeprefix("judge:"),
+                "judge_b": second.removeprefix("judge:"),
+                "difference": difference,
+            }
         )
     adjusted, tested = holm(p_values), int((~np.isnan(p_values)).sum()) if p_values else 0
     return [
-        {**test, "p_value": number(raw), "adjusted": number(held), "adjustment": "Holm", "of": tested}
-        for test, raw, held in zip(found, p_values, adjusted.tolist(), strict=True)
+        {**test, "p_value": number(raw), "adjusted": number(held_values), "adjustment": "Holm", "of": tested}
+        for test, raw, held_values in zip(rows_of_tests, p_values, adjusted.tolist(), strict=True)
     ]
 
 
@@ -281,18 +289,18 @@ def judge_agreement(
         "different": int((shared & (counts.max(axis=1) < counts.sum(axis=1))).sum()),
         "judges": [
             {
-                "judge_a": names[one],
-                "judge_b": names[other],
-                "agreement": _of_two(table[:, one], table[:, other], instance, settings),
+                "judge_a": names[item],
+                "judge_b": names[second],
+                "agreement": _of_two(table[:, item], table[:, second], instance, settings),
             }
-            for one, other in combinations(range(len(names)), 2)
+            for item, second in combinations(range(len(names)), 2)
         ],
     }
 
 
-def _of_two(one: np.ndarray, other: np.ndarray, instance: np.ndarray, settings: IntervalSettings) -> dict[str, Any]:
-    both = ~np.isnan(one) & ~np.isnan(other)
+def _of_two(first: np.ndarray, second: np.ndarray, instance: np.ndarray, settings: IntervalSettings) -> dict[str, Any]:
+    both = ~np.isnan(first) & ~np.isnan(second)
     n = int(both.sum())
-    alone = int((~np.isnan(one) | ~np.isnan(other)).sum()) - n
-    equal = mean_rows((one[both] == other[both]).astype(np.float64))
+    alone = int((~np.isnan(first) | ~np.isnan(second)).sum()) - n
+    equal = mean_rows((first[both] == second[both]).astype(np.float64))
     return share_estimate(equal, instance[both], Basis(n, "pairs", TIE_EQUALS_TIE, alone, NOT_BOTH_JUDGES), settings)

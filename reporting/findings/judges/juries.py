@@ -1,4 +1,4 @@
-"""How many independent votes a jury is worth, and what each of its members adds to its agreement with people."""
+"""The independent votes that a jury is worth, and each member's contribution."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,13 +26,15 @@ def jury_findings(juries: Sequence[JuryMembers], votes: VoteTable, filters: Filt
 
     Computed on pairs with people's votes, of the members that have verdicts under these filters; `absent` are the others.
     """
-    return [_jury(one, votes, filters) for one in juries]
+    return [_jury(jury, votes, filters) for jury in juries]
 
 
 def _jury(jury: JuryMembers, votes: VoteTable, filters: Filters) -> dict[str, Any]:
-    given = {name: verdicts for name in jury.members if (verdicts := votes.judges.get(f"judge:{name}")) is not None}
-    members = [name for name, verdicts in given.items() if not np.isnan(verdicts[votes.is_rated]).all()]
-    about = {
+    members_with_verdicts = {
+        name: verdicts for name in jury.members if (verdicts := votes.judges.get(f"judge:{name}")) is not None
+    }
+    members = [name for name, verdicts in members_with_verdicts.items() if not np.isnan(verdicts[votes.is_rated]).all()]
+    description = {
         "judge": jury.name,
         "rater": f"judge:{jury.name}",
         "rule": jury.rule,
@@ -40,10 +42,10 @@ def _jury(jury: JuryMembers, votes: VoteTable, filters: Filters) -> dict[str, An
         "absent": [name for name in jury.members if name not in members],
     }
     if len(members) < 2:
-        return {**about, **FEW_MEMBERS.as_json(), "voting": {}, "without": []}
+        return {**description, **FEW_MEMBERS.as_json(), "voting": {}, "without": []}
     rated = votes.is_rated
     units = JuryUnits(
-        np.stack([given[name][rated] for name in members], axis=1),
+        np.stack([members_with_verdicts[name][rated] for name in members], axis=1),
         votes.class_counts[rated].astype(np.float64),
         votes.instance[rated],
         votes.configuration[rated],
@@ -51,7 +53,7 @@ def _jury(jury: JuryMembers, votes: VoteTable, filters: Filters) -> dict[str, An
     voting, pairs = np.unique((~np.isnan(units.votes)).sum(axis=1), return_counts=True)
     correlation = _correlation(units, filters)
     return {
-        **about,
+        **description,
         "voting": dict(zip(map(str, voting.tolist()), pairs.tolist(), strict=True)),
         "error_correlation": correlation,
         "effective_members": _effective(correlation, len(members)),
@@ -67,7 +69,7 @@ def _correlation(units: JuryUnits, filters: Filters) -> Estimate:
 
 
 def _effective(correlation: Estimate, members: int) -> Estimate:
-    """Convert the correlation and its limits; the number falls as it rises."""
+    """Convert the correlation and its limits. The number falls as it rises."""
     value, low, high = (
         None if at is None else number(effective_members(at, members))
         for at in (correlation["value"], correlation["high"], correlation["low"])
@@ -77,23 +79,25 @@ def _effective(correlation: Estimate, members: int) -> Estimate:
 
 
 def _without(units: JuryUnits, members: Sequence[str], rule: str, filters: Filters) -> list[dict[str, Any]]:
-    whole = jury_verdicts(units, rule)
-    found = []
-    for place, name in enumerate(members):
-        rest = jury_verdicts(units.without(place), rule)
-        both = ~np.isnan(whole) & ~np.isnan(rest)
+    of_all = jury_verdicts(units, rule)
+    results = []
+    for index, name in enumerate(members):
+        remaining = jury_verdicts(units.without(index), rule)
+        both = ~np.isnan(of_all) & ~np.isnan(remaining)
         cast = units.people[both].sum(axis=1)
-        gap = _equal(units.people[both], whole[both]) - _equal(units.people[both], rest[both])
+        gap = _equal(units.people[both], of_all[both]) - _equal(units.people[both], remaining[both])
         basis = Basis(
             int(cast.sum()), "ratings", TIE_EQUALS_TIE, int(units.people[~both].sum()), NO_VOTES_OF_BOTH_JURIES
         )
         rows = np.stack([gap, cast], axis=1)
         difference = mean_estimate(rows, units.instance[both], basis, filters.intervals, floor=-1.0)
-        found.append({"member": name, "difference": difference, "changes": int((whole[both] != rest[both]).sum())})
-    return found
+        results.append(
+            {"member": name, "difference": difference, "changes": int((of_all[both] != remaining[both]).sum())}
+        )
+    return results
 
 
 def _equal(people: FloatArray, verdict: FloatArray) -> FloatArray:
     """(n,) people's votes that are the verdict."""
-    given: FloatArray = np.where(verdict[:, np.newaxis] == VALUES, people, 0.0).sum(axis=1)
-    return given
+    equal_votes: FloatArray = np.where(verdict[:, np.newaxis] == VALUES, people, 0.0).sum(axis=1)
+    return equal_votes

@@ -49,12 +49,12 @@ def replacement(
 
 def _tests(judge: FloatArray, votes: VoteTable, bins: Bins | None, filters: Filters) -> JudgeTests:
     """Test a judge against people, over all instances and in each bin."""
-    given, settings = (judge, votes.votes, votes.instance), filters.intervals
+    inputs, settings = (judge, votes.votes, votes.instance), filters.intervals
     intervals = {"level": settings.level, "two_way": settings.two_way}
     how: dict[str, Any] = {"margin": filters.epsilon, "group": votes.configuration, **intervals}
     listed = [] if bins is None else bins.listed()
-    by_bin = non_inferiority_by_bin(*given, votes.bin, len(listed), **how) if listed else ()
-    return JudgeTests(non_inferiority(*given, **how), by_bin)
+    by_bin = non_inferiority_by_bin(*inputs, votes.bin, len(listed), **how) if listed else ()
+    return JudgeTests(non_inferiority(*inputs, **how), by_bin)
 
 
 def _judge(
@@ -78,8 +78,8 @@ def _judge(
         "non_inferiority": {
             "overall": _non_inferiority(overall, shown(overall).needed, settings),
             "bins": [
-                {**described, **_non_inferiority(one, shown(one, overall).needed, settings)}
-                for described, one in zip(described_bins(bins), tests.bins, strict=True)
+                {**described, **_non_inferiority(bin_, shown(bin_, overall).needed, settings)}
+                for described, bin_ in zip(described_bins(bins), tests.bins, strict=True)
             ],
         },
         "prediction_powered": [
@@ -92,54 +92,54 @@ def _judge(
     }
 
 
-def _alternative_annotator(found: AlternativeAnnotatorTest, people: Sequence[str]) -> dict[str, Any]:
+def _alternative_annotator(test: AlternativeAnnotatorTest, people: Sequence[str]) -> dict[str, Any]:
     return {
-        "epsilon": found.epsilon,
-        "winning_rate": number(found.winning_rate),
-        "passes": found.passes,
-        "advantage": number(found.advantage),
-        "tested": sum(one.tested for one in found.people),
+        "epsilon": test.epsilon,
+        "winning_rate": number(test.winning_rate),
+        "passes": test.passes,
+        "advantage": number(test.advantage),
+        "tested": sum(person.tested for person in test.people),
         "min_instances": MIN_INSTANCES,
         "min_people": MIN_PEOPLE,
-        "without_judge": found.without_judge,
+        "without_judge": test.without_judge,
         "curve": [
             {"epsilon": epsilon, "winning_rate": number(rate)}
-            for epsilon, rate in zip(found.epsilons.tolist(), found.winning_rates.tolist(), strict=True)
+            for epsilon, rate in zip(test.epsilons.tolist(), test.winning_rates.tolist(), strict=True)
         ],
         "people": [
             {
-                "rater": people[one.person],
-                "n_instances": one.n_instances,
-                "tested": one.tested,
-                "judge_wins": one.judge_wins,
-                "person_wins": one.person_wins,
-                "p_value": number(one.p_value),
-                "adjusted": number(one.adjusted),
-                "rejected": one.rejected,
+                "rater": people[person.person],
+                "n_instances": person.n_instances,
+                "tested": person.tested,
+                "judge_wins": person.judge_wins,
+                "person_wins": person.person_wins,
+                "p_value": number(person.p_value),
+                "adjusted": number(person.adjusted),
+                "rejected": person.rejected,
             }
-            for one in found.people
+            for person in test.people
         ],
-        **_why(found.refusal),
+        **_why(test.refusal),
     }
 
 
-def _non_inferiority(found: NonInferiority, needed: int | None, settings: IntervalSettings) -> dict[str, Any]:
-    basis = Basis(found.n_votes, "ratings", TIE_EQUALS_TIE, found.without_judge, NO_SHARED_VOTES)
+def _non_inferiority(test: NonInferiority, needed: int | None, settings: IntervalSettings) -> dict[str, Any]:
+    basis = Basis(test.n_votes, "ratings", TIE_EQUALS_TIE, test.without_judge, NO_SHARED_VOTES)
 
     def estimate(value: float, bounds: Bounds) -> Estimate:
-        return estimate_with_bounds(value, bounds, basis, settings, found.n_instances, minimum=MIN_CLUSTERS)
+        return estimate_with_bounds(value, bounds, basis, settings, test.n_instances, minimum=MIN_CLUSTERS)
 
     return {
-        "difference": estimate(found.difference, Bounds(found.low, found.high, found.level, found.n_instances)),
-        "judge_agreement": number(found.judge_agreement),
-        "people_agreement": number(found.people_agreement),
-        "people_by_chance": number(found.people_by_chance),
-        "people_above_chance": estimate(found.people_above_chance, found.above_chance),
-        "n_people": found.n_people,
-        "passes": found.passes,
-        "p_value": number(found.p_value),
+        "difference": estimate(test.difference, Bounds(test.low, test.high, test.level, test.n_instances)),
+        "judge_agreement": number(test.judge_agreement),
+        "people_agreement": number(test.people_agreement),
+        "people_by_chance": number(test.people_by_chance),
+        "people_above_chance": estimate(test.people_above_chance, test.above_chance),
+        "n_people": test.n_people,
+        "passes": test.passes,
+        "p_value": number(test.p_value),
         "needed": needed,
-        **_why(found.refusal),
+        **_why(test.refusal),
     }
 
 
@@ -150,7 +150,7 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, settings: Interva
     """
     n = len(data.selection.instance_ids)
     people, f = (
-        win_shares(-one.rated.outcomes.verdict, one.rated.outcomes.instance, n) for one in (data.people, judge)
+        win_shares(-item.rated.outcomes.verdict, item.rated.outcomes.instance, n) for item in (data.people, judge)
     )
     chances = _chances(data.people, n)
     rated = ~np.isnan(people) & ~np.isnan(f)
@@ -159,34 +159,36 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, settings: Interva
     weighted = not unknown and bool(rated.any())
     only = _judged_only(data, judge)
     unrated = np.full(len(only), np.nan)
-    found = prediction_powered_win_rate(
+    powered = prediction_powered_win_rate(
         np.append(np.where(rated, people, np.nan), unrated),
         np.append(f, only),
         probabilities=np.append(chances, unrated) if weighted else None,
         random_draw=not any(row["kind"] in CHOSEN for row in data.chosen),
         level=settings.level,
     )
-    why = of_refusal(found.refusal) if found.refusal else None
+    why = of_refusal(powered.refusal) if powered.refusal else None
     if drawn_unequally and unknown:
         why = why or CHANCES_UNKNOWN.with_values(n=unknown)
-    left_out = int((~np.isnan(people)).sum()) - found.n_rated
+    left_out = int((~np.isnan(people)).sum()) - powered.n_rated
 
     def estimate(value: float, low: float, high: float, why: Reason) -> Estimate:
-        basis = Basis(found.n_rated, "instances", TIE_IS_HALF, left_out, why)
-        bounds = Bounds(low, high, settings.level, found.n_rated)
-        return estimate_with_bounds(value, bounds, basis, settings, found.n_rated, minimum=MIN_CLUSTERS)
+        basis = Basis(powered.n_rated, "instances", TIE_IS_HALF, left_out, why)
+        bounds = Bounds(low, high, settings.level, powered.n_rated)
+        return estimate_with_bounds(value, bounds, basis, settings, powered.n_rated, minimum=MIN_CLUSTERS)
 
-    plain = found.plain
-    numbers = {"coefficient": found.coefficient, "effective_n": found.effective_n, "saved": found.saved}
+    plain = powered.plain
+    numbers = {"coefficient": powered.coefficient, "effective_n": powered.effective_n, "saved": powered.saved}
     return {
         "dataset": data.dataset,
         "system_a": data.systems[0],
         "system_b": data.systems[1],
-        "win_rate_a": estimate(np.nan if why else found.estimate, found.low, found.high, why or NOTHING_TO_MEASURE),
+        "win_rate_a": estimate(
+            np.nan if why else powered.estimate, powered.low, powered.high, why or NOTHING_TO_MEASURE
+        ),
         "plain": estimate(plain.estimate, plain.low, plain.high, NO_RATED),
         **{name: None if why else number(value) for name, value in numbers.items()},
-        "n_rated": found.n_rated,
-        "n_judged": found.n_judged,
+        "n_rated": powered.n_rated,
+        "n_judged": powered.n_judged,
         "weighted": weighted and bool(np.ptp(chances[rated])),
         **(why.as_json() if why else {}),
     }
@@ -194,20 +196,20 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, settings: Interva
 
 def _judged_only(data: ConfigurationData, judge: Rater) -> FloatArray:
     """Return A's share of the judge's verdicts on each instance that stands on no HIT."""
-    found = data.judged_only.get(judge.name)
-    if found is None:
+    outcomes = data.judged_only.get(judge.name)
+    if outcomes is None:
         return np.empty(0)
-    return win_shares(-found.verdict, found.instance, found.instance.max(initial=-1) + 1)
+    return win_shares(-outcomes.verdict, outcomes.instance, outcomes.instance.max(initial=-1) + 1)
 
 
 def _chances(people: Rater, n_instances: int) -> FloatArray:
-    """Return the recorded inclusion probability of each instance; NaN where votes record none, or different ones."""
+    """Return the recorded inclusion probability of each instance, or NaN where votes record none, or different ones."""
     rated = people.rated
-    least, most = np.full(n_instances, np.inf), np.full(n_instances, -np.inf)
+    smallest, largest = np.full(n_instances, np.inf), np.full(n_instances, -np.inf)
     unknown = np.isnan(rated.chance)
-    np.minimum.at(least, rated.outcomes.instance, np.where(unknown, -np.inf, rated.chance))
-    np.maximum.at(most, rated.outcomes.instance, np.where(unknown, np.inf, rated.chance))
-    return np.where(least == most, least, np.nan)
+    np.minimum.at(smallest, rated.outcomes.instance, np.where(unknown, -np.inf, rated.chance))
+    np.maximum.at(largest, rated.outcomes.instance, np.where(unknown, np.inf, rated.chance))
+    return np.where(smallest == largest, smallest, np.nan)
 
 
 def _why(refusal: Refusal | None) -> dict[str, str]:

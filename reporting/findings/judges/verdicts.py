@@ -94,7 +94,7 @@ ALTERNATIVE = {
 
 @dataclass(frozen=True)
 class NonInferiorityResult:
-    """What a test of non-inferiority showed, over all instances or in a bin from `low` to `high`.
+    """The result of a test of non-inferiority, over all instances or in a bin.
 
     needed : instances that would pass, were all as found; None where more would hardly help
     """
@@ -107,35 +107,33 @@ class NonInferiorityResult:
 
 
 def shown(
-    found: NonInferiority,
+    test: NonInferiority,
     like: NonInferiority | None = None,
     *,
     low: float | None = None,
     high: float | None = None,
     limit: float | None = None,
 ) -> NonInferiorityResult:
-    """Sum up a test; below five instances the number needed is taken from the difference and spread of `like`.
+    """Sum up a test. Below five instances the number needed is taken from the difference and spread of `like`.
 
     limit : the p-value that passes in a verdict; by its interval alone when left out
     """
-    few = found.n_instances < MIN_CLUSTERS
-    source = like if few and like else found
+    has_few = test.n_instances < MIN_CLUSTERS
+    source = like if has_few and like else test
     stricter = {} if limit is None else {"level": 1 - 2 * limit, "skewness": source.skewness}
-    needed = instances_to_pass(source, margin=found.margin, **stricter)
+    needed = instances_to_pass(source, margin=test.margin, **stricter)
     status: Status
-    if not found.n_votes:
+    if not test.n_votes:
         status = "nothing"
-    elif found.high < -found.margin:
+    elif test.high < -test.margin:
         status = "worse"
-    elif found.refusal is not None and found.refusal.what == "chance":
+    elif test.refusal is not None and test.refusal.what == "chance":
         status = "chance"
-    elif found.low > -found.margin:  # of a bin after one that did not pass too
-        status = "passes" if limit is None or found.p_value <= limit else "narrow"
+    elif test.low > -test.margin:  # of a bin after one that did not pass too
+        status = "passes" if limit is None or test.p_value <= limit else "narrow"
     else:
-        status = "few" if few else "open"
-    return NonInferiorityResult(
-        status, found.n_instances, None if status in ("passes", "chance") else needed, low, high
-    )
+        status = "few" if has_few else "open"
+    return NonInferiorityResult(status, test.n_instances, None if status in ("passes", "chance") else needed, low, high)
 
 
 @dataclass(frozen=True)
@@ -147,7 +145,7 @@ class JudgeTests:
 
     @property
     def are_made(self) -> bool:
-        """Whether there are enough instances for any of them."""
+        """True if there are enough instances for any of them."""
         return not all(math.isnan(test.p_value) for test in (self.overall, *self.bins))
 
     def limits(self, level: float) -> tuple[float, float]:
@@ -179,7 +177,7 @@ class JudgeTests:
 
 @dataclass(frozen=True)
 class Family:
-    """The judges that are tested on the same people; each has a part of the level of all."""
+    """The judges that are tested on the same people. Each has a part of the level of all."""
 
     judges: int
     level: float
@@ -207,24 +205,24 @@ def verdict(
     kappa: Mapping[str, Any],
     family: Family,
 ) -> dict[str, Any]:
-    """Return {rule, values, text}: the text in English, and `until`, the instances needed, where that is a number.
+    """Return {rule, values, text} and, where it is a number, `until` (instances needed).
 
     edges : of the bins
     kappa : of the judge with people, on the votes over all instances; said where its interval does not lie above 0
     """
     overall = tests.overall
     of_whole, of_bins = tests.limits(family.level)
-    whole = shown(overall, limit=of_whole)
+    overall_result = shown(overall, limit=of_whole)
     bins = [
         shown(test, overall, low=low, high=high, limit=of_bins)
         for test, (low, high) in zip(tests.bins, edges, strict=True)
     ]
-    above = list(takewhile(lambda one: one.status in ("passes", "nothing"), reversed(bins)))
-    stop = bins[-1 - len(above)] if len(above) < len(bins) else None
-    while above and above[-1].status == "nothing":
-        above.pop()
-    rule = _rule(whole, bool(above), stop)
-    undecided = stop if rule in ("from", "overall_only") else whole
+    upper_bins = list(takewhile(lambda item: item.status in ("passes", "nothing"), reversed(bins)))
+    stop = bins[-1 - len(upper_bins)] if len(upper_bins) < len(bins) else None
+    while upper_bins and upper_bins[-1].status == "nothing":
+        upper_bins.pop()
+    rule = _rule(overall_result, bool(upper_bins), stop)
+    undecided = stop if rule in ("from", "overall_only") else overall_result
     values: Values = {
         "epsilon": overall.margin,
         "difference": number(overall.difference),
@@ -232,12 +230,12 @@ def verdict(
         "high": number(overall.high),
         "agreement": number(overall.people_agreement),
         "by_chance": number(overall.people_by_chance),
-        "instances": whole.n,
+        "instances": overall_result.n,
         "judges": family.judges,
     }
     if rule in ("from", "everywhere"):
-        values["from"] = above[-1].low
-        values["untested"] = [{"low": one.low, "high": one.high} for one in above if one.status == "nothing"]
+        values["from"] = upper_bins[-1].low
+        values["untested"] = [{"low": item.low, "high": item.high} for item in upper_bins if item.status == "nothing"]
     if stop is not None and undecided is stop:
         values["next_bin"] = {"status": stop.status, "low": stop.low, "high": stop.high, "instances": stop.n}
     if rule == "narrow":
@@ -251,15 +249,15 @@ def verdict(
     return {"rule": rule, "values": values, "text": verdict_text(rule, values), **until}
 
 
-def _rule(whole: NonInferiorityResult, above: bool, stop: NonInferiorityResult | None) -> str:
-    """Return the rule; `above` tells whether the most separable bins pass, `stop` is the first that does not."""
-    if whole.status in ("nothing", "few"):
-        return whole.status
-    if above:
-        return "everywhere" if stop is None and whole.status == "passes" else "from"
-    if whole.status == "passes":
+def _rule(overall_result: NonInferiorityResult, has_upper_bins: bool, stop: NonInferiorityResult | None) -> str:
+    """Return the rule. `above` tells whether the most separable bins pass, `stop` is the first that does not."""
+    if overall_result.status in ("nothing", "few"):
+        return overall_result.status
+    if has_upper_bins:
+        return "everywhere" if stop is None and overall_result.status == "passes" else "from"
+    if overall_result.status == "passes":
         return "overall" if stop is None else "overall_only"
-    return whole.status
+    return overall_result.status
 
 
 def _hope(instances: int, values: Values) -> Literal["needs", "far", "hopeless"]:
@@ -270,14 +268,14 @@ def _hope(instances: int, values: Values) -> Literal["needs", "far", "hopeless"]
     return "needs" if needed <= OUT_OF_REACH * instances else "far"
 
 
-def _alternative(found: AlternativeAnnotatorTest) -> Values:
-    tested = [one for one in found.people if one.tested]
-    values = {"tested": len(tested), "most": max((one.n_instances for one in found.people), default=0)}
-    if found.passes is not None:
-        won = sum(one.rejected for one in tested)
-        return {"rule": "passes" if found.passes else "fails", "won": won, **values}
-    least = {"min_instances": MIN_INSTANCES, "min_people": MIN_PEOPLE}
-    return {"rule": "few" if tested else "no person" if found.people else "", **values, **least}
+def _alternative(test: AlternativeAnnotatorTest) -> Values:
+    tested = [person for person in test.people if person.tested]
+    values = {"tested": len(tested), "most": max((person.n_instances for person in test.people), default=0)}
+    if test.passes is not None:
+        won = sum(row.rejected for row in tested)
+        return {"rule": "passes" if test.passes else "fails", "won": won, **values}
+    minimums = {"min_instances": MIN_INSTANCES, "min_people": MIN_PEOPLE}
+    return {"rule": "few" if tested else "no person" if test.people else "", **values, **minimums}
 
 
 def verdict_text(rule: str, values: Values) -> str:
@@ -302,7 +300,7 @@ def verdict_text(rule: str, values: Values) -> str:
 
 
 def _shown_values(values: Values) -> Values:
-    """Format numbers: two decimals, counts with their noun; a dash where there is none."""
+    """Format numbers: two decimals, counts with their noun. A dash where there is none."""
     n = values.get("instances", 0)
     numbers = {name: fixed(value, 2) for name, value in values.items() if isinstance(value, float)}
     numbers |= {name: f"{values[name]:.3g}" for name in ("p_value", "limit") if name in values}

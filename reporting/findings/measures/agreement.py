@@ -47,25 +47,25 @@ MOST_INSTANCES = 2000  # listed one by one
 
 
 @measure("raw_agreement", "Raw agreement", kinds=(PERSON,))
-def raw_agreement(given: MeasureInput) -> Estimate:
+def raw_agreement(inputs: MeasureInput) -> Estimate:
     """Share of agreeing pairs of votes, over all pairs with two or more votes."""
-    found = given.people_votes
-    rows = agreement_sums_of_counts(found.counts)
-    alone = int((found.sizes == 1).sum())
+    votes = inputs.people_votes
+    rows = agreement_sums_of_counts(votes.counts)
+    alone = int((votes.sizes == 1).sum())
     basis = Basis(int(rows[:, 1].sum()), "pairs of ratings", TIE_EQUALS_TIE, alone, NO_COMMON_VOTES)
-    return given.share(rows, found.instance, basis)
+    return inputs.share(rows, votes.instance, basis)
 
 
 @measure("krippendorff_alpha", "Krippendorff’s α", kinds=(PERSON,), levels=LEVELS, text="alpha")
-def krippendorff_alpha(given: MeasureInput) -> dict[str, Estimate]:
+def krippendorff_alpha(inputs: MeasureInput) -> dict[str, Estimate]:
     """Krippendorff's alpha over all pairs with two or more votes, at each level of measurement."""
-    found = given.people_votes
-    n, alone = int((found.sizes > 1).sum()), int((found.sizes == 1).sum())
-    rows = coincidences_of_counts(found.counts)
+    votes = inputs.people_votes
+    n, alone = int((votes.sizes > 1).sum()), int((votes.sizes == 1).sum())
+    rows = coincidences_of_counts(votes.counts)
     return {
-        level: given.statistic(
+        level: inputs.statistic(
             rows,
-            found.instance,
+            votes.instance,
             partial(alpha_from_coincidences, level=level),
             Basis(n, "pairs with two or more ratings", TIE_IN_ALPHA[level], alone, NO_VARIATION),
             ceiling=1.0,
@@ -79,69 +79,69 @@ def krippendorff_alpha(given: MeasureInput) -> dict[str, Estimate]:
     "Krippendorff’s α, ordinal, five levels by strength",
     kinds=(PERSON,),
     text="alpha, five levels",
-    applies=lambda given: given.rater.rated.asked is not None and given.rater.rated.asked.strength,
+    applies=lambda values: values.rater.rated.asked is not None and values.rater.rated.asked.strength,
 )
-def five_level_alpha(given: MeasureInput) -> Estimate:
+def five_level_alpha(inputs: MeasureInput) -> Estimate:
     """Krippendorff's ordinal alpha of verdicts with their strengths, over all pairs with two or more such votes."""
-    rated = given.rater.rated
-    found = units(rated.outcomes, degrees_of(rated), most=2)
+    rated = inputs.rater.rated
+    votes = units(rated.outcomes, degrees_of(rated), limit=2)
     basis = Basis(
-        int((found.sizes > 1).sum()),
+        int((votes.sizes > 1).sum()),
         "pairs with two or more ratings",
         STRENGTH_IN_ALPHA,
-        int((found.sizes == 1).sum()),
+        int((votes.sizes == 1).sum()),
         NO_VARIATION,
     )
-    rows = coincidences_of_counts(found.counts)
-    unknown = int((~np.isnan(rated.outcomes.verdict)).sum() - found.sizes.sum())
+    rows = coincidences_of_counts(votes.counts)
+    unknown = int((~np.isnan(rated.outcomes.verdict)).sum() - votes.sizes.sum())
     return {
-        **given.statistic(rows, found.instance, degree_alpha_from_coincidences, basis, ceiling=1.0),
+        **inputs.statistic(rows, votes.instance, degree_alpha_from_coincidences, basis, ceiling=1.0),
         "unknown_strength": unknown,
     }
 
 
 @measure("agreement_with_people", "Agrees with people", kinds=(JUDGE,))
-def agreement_with_people(given: MeasureInput) -> Estimate:
+def agreement_with_people(inputs: MeasureInput) -> Estimate:
     """Share of people's votes that equal the judge's verdict on the same pair."""
-    rows = vote_sums_of_counts(given.beside_people, given.people_votes.counts)
+    rows = vote_sums_of_counts(inputs.beside_people, inputs.people_votes.counts)
     n = int(rows[:, 1].sum())
-    basis = Basis(n, "ratings", TIE_EQUALS_TIE, int(given.people_votes.sizes.sum()) - n, NO_RATED_VERDICTS)
-    if not given.settings.two_way:
-        return given.share(rows, given.people_votes.instance, basis)
-    votes = given.people.rated.outcomes
-    rows = vote_sums(verdicts_beside(given.rater.rated.outcomes, votes), votes.verdict[:, np.newaxis])
-    return given.share(rows, votes.instance, basis, rater=votes.rater)
+    basis = Basis(n, "ratings", TIE_EQUALS_TIE, int(inputs.people_votes.sizes.sum()) - n, NO_RATED_VERDICTS)
+    if not inputs.settings.two_way:
+        return inputs.share(rows, inputs.people_votes.instance, basis)
+    votes = inputs.people.rated.outcomes
+    rows = vote_sums(verdicts_beside(inputs.rater.rated.outcomes, votes), votes.verdict[:, np.newaxis])
+    return inputs.share(rows, votes.instance, basis, rater=votes.rater)
 
 
 @measure("agreement_with_majority", "Agrees with their majority", kinds=(JUDGE,))
-def agreement_with_majority(given: MeasureInput) -> Estimate:
+def agreement_with_majority(inputs: MeasureInput) -> Estimate:
     """Share of pairs on which the judge's verdict equals the majority of the people's votes."""
-    verdict, people = given.beside_people, given.people_votes
+    verdict, people = inputs.beside_people, inputs.people_votes
     rows = majority_sums_of(verdict, people.majority)
     n = int(rows[:, 1].sum())
     left_out = int((~np.isnan(verdict) & (people.sizes > 0)).sum()) - n
-    return given.share(rows, people.instance, Basis(n, "pairs with a majority", TIE_EQUALS_TIE, left_out, NO_MAJORITY))
+    return inputs.share(rows, people.instance, Basis(n, "pairs with a majority", TIE_EQUALS_TIE, left_out, NO_MAJORITY))
 
 
-def confusion_findings(given: MeasureInput) -> dict[str, Any]:
+def confusion_findings(inputs: MeasureInput) -> dict[str, Any]:
     """Return `confusion`: a judge's verdicts by people's majority, and each person's votes by the other people's."""
-    people = given.people_votes
-    if given.rater.kind == PERSON:
-        found = others_confusion_of_counts(people.counts)
+    people = inputs.people_votes
+    if inputs.rater.kind == PERSON:
+        confusion = others_confusion_of_counts(people.counts)
     else:
-        found = majority_confusion_of_counts(given.beside_people, people.counts)
+        confusion = majority_confusion_of_counts(inputs.beside_people, people.counts)
     return {
         "confusion": {
             "by_majority": {
                 name: dict(zip(CLASSES, row, strict=True))
-                for name, row in zip(CLASSES, found.counts.tolist(), strict=True)
+                for name, row in zip(CLASSES, confusion.counts.tolist(), strict=True)
             },
-            "n": found.n,
+            "n": confusion.n,
             "of": "verdicts beside a majority",
-            "excluded": found.no_majority + found.no_vote,
-            "no_majority": found.no_majority,
-            "no_vote": found.no_vote,
-            **({} if found.n else NO_VERDICT_BESIDE_MAJORITY.as_json()),
+            "excluded": confusion.no_majority + confusion.no_vote,
+            "no_majority": confusion.no_majority,
+            "no_vote": confusion.no_vote,
+            **({} if confusion.n else NO_VERDICT_BESIDE_MAJORITY.as_json()),
         }
     }
 

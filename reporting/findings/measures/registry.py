@@ -36,7 +36,7 @@ class MeasureInput:
 
     @cached_property
     def beside_people(self) -> FloatArray:
-        """The rater's verdict on each pair of `people_votes`; NaN where it has none."""
+        """The rater's verdict on each pair of `people_votes`, or NaN where it has none."""
         return verdicts_beside(self.rater.rated.outcomes, self.people_votes)
 
     def share(self, rows: FloatArray, instance: IntArray, basis: Basis, *, rater: IntArray | None = None) -> Estimate:
@@ -88,24 +88,28 @@ class Measure:
     text: str = ""
     applies: Callable[[MeasureInput], bool] | None = None
 
-    def is_of(self, given: MeasureInput) -> bool:
+    def is_of(self, inputs: MeasureInput) -> bool:
         """Tell whether a rater has this measure."""
-        return given.rater.kind in self.kinds and (self.applies is None or self.applies(given))
+        return inputs.rater.kind in self.kinds and (self.applies is None or self.applies(inputs))
 
     def headings(self) -> list[str]:
         """Return the headings of its columns on the page."""
         return list(self.levels.values()) or [self.label]
 
-    def estimates(self, found: Mapping[str, Any]) -> list[Estimate | None]:
-        """Return a rater's estimates in the order of the headings; `None` where it has none."""
-        value = found.get(self.key)
+    def estimates(self, findings: Mapping[str, Any]) -> list[Estimate | None]:
+        """Return a rater's estimates in the order of the headings, or `None` where it has none."""
+        value = findings.get(self.key)
         return [value[level] if value else None for level in self.levels] or [value]
 
-    def lines(self, found: Mapping[str, Any]) -> Iterator[tuple[str, Estimate]]:
+    def lines(self, findings: Mapping[str, Any]) -> Iterator[tuple[str, Estimate]]:
         """Yield name and estimate of each line in the text."""
         name = self.text or self.key.replace("_", " ")
         names = [f"{name}, {level}" for level in self.levels] or [name]
-        yield from ((line, one) for line, one in zip(names, self.estimates(found), strict=True) if one is not None)
+        yield from (
+            (line, estimate)
+            for line, estimate in zip(names, self.estimates(findings), strict=True)
+            if estimate is not None
+        )
 
 
 _MEASURES: dict[str, Measure] = {}
@@ -114,7 +118,7 @@ _MEASURES: dict[str, Measure] = {}
 def measure(
     key: str, label: str, **options: Any
 ) -> Callable[[Callable[[MeasureInput], Any]], Callable[[MeasureInput], Any]]:
-    """Register a function as a measure; `options` are the further fields of `Measure`."""
+    """Register a function as a measure. `options` are the further fields of `Measure`."""
 
     def register(compute: Callable[[MeasureInput], Any]) -> Callable[[MeasureInput], Any]:
         if key in _MEASURES:
@@ -130,6 +134,6 @@ def measures() -> list[Measure]:
     return list(_MEASURES.values())
 
 
-def compute_measures(given: MeasureInput) -> dict[str, Any]:
+def compute_measures(inputs: MeasureInput) -> dict[str, Any]:
     """Compute every measure of a rater, by key."""
-    return {one.key: one.compute(given) for one in measures() if one.is_of(given)}
+    return {row.key: row.compute(inputs) for row in measures() if row.is_of(inputs)}

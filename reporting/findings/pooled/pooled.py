@@ -67,7 +67,7 @@ class StudyScale:
 
 
 def study_scale(data: StudyData) -> StudyScale:
-    """Return the scale of a study; it covers all configurations, so that no filter of batches moves it."""
+    """Return the scale of a study. It covers all configurations, so that no filter of batches moves it."""
     if not data.configurations:
         return StudyScale(why=NO_CONFIGURATION)
     if data.alignments is None:
@@ -117,16 +117,27 @@ def pooled_findings(
     sets = _sets(everything, votes, bins)
     consistent = [
         {
-            "rater": one.name,
-            "kind": one.kind,
-            **fully_consistent(one.consistency, one.instance, one.rater, filters.intervals, left_out=one.left_out),
+            "rater": rating_set.name,
+            "kind": rating_set.kind,
+            **fully_consistent(
+                rating_set.consistency,
+                rating_set.instance,
+                rating_set.rater,
+                filters.intervals,
+                left_out=rating_set.left_out,
+            ),
         }
-        for one in sets
+        for rating_set in sets
     ]
     sets_of_study = {
         "fully_consistent": consistent,
         "uninformative": [
-            {"rater": one.name, "kind": one.kind, **uninformative(one.consistency, one.instance)} for one in sets
+            {
+                "rater": rating_set.name,
+                "kind": rating_set.kind,
+                **uninformative(rating_set.consistency, rating_set.instance),
+            }
+            for rating_set in sets
         ],
     }
     if bins is None:
@@ -141,17 +152,17 @@ def pooled_findings(
         "mean_consistency_by_bin": _by_bin(
             bins,
             lambda index: [
-                *(_consistency(one, index, filters) for one in sets),
+                *(_consistency(rating_set, index, filters) for rating_set in sets),
                 *_mean_of_judges(sets, index, filters),
             ],
         ),
-        "strength_by_bin": _by_bin(bins, lambda index: [_strength(one, index, filters) for one in sets]),
+        "strength_by_bin": _by_bin(bins, lambda index: [_strength(rating_set, index, filters) for rating_set in sets]),
         **sets_of_study,
     }
 
 
 def pooled_bins(scale: StudyScale) -> Bins | None:
-    """Return five equal-width bins of all configurations' instances, one after another; None without a separability."""
+    """Return five equal-width bins of all configurations' instances, one after another, or None without a separability."""
     together = np.concatenate([np.empty(0), *scale.values])
     return None if np.isnan(together).all() else bins_of(together, POOLED_BINS)
 
@@ -159,20 +170,20 @@ def pooled_bins(scale: StudyScale) -> Bins | None:
 def _sets(everything: Sequence[ConfigurationData], votes: VoteTable, bins: Bins | None) -> list[PooledSets]:
     starts = np.cumsum([0, *(len(data.selection.instance_ids) for data in everything)])
     several = [len(data.selection.pairs) > len(data.selection.instance_ids) for data in everything]
-    found = []
+    results = []
     for name, every in raters_by_name(everything).items():
         # Sets of one rating are not comparable with others: they count where the study has no others.
         parts = [part for part in every if several[part[0]]] if any(several) else every
         if not parts:
             continue
-        matchup = np.concatenate([starts[place] + rater.sets.instance for place, rater in parts])
-        found.append(
+        matchup = np.concatenate([starts[index] + rater.sets.instance for index, rater in parts])
+        results.append(
             PooledSets(
                 name=name,
                 kind=parts[0][1].kind,
                 consistency=np.concatenate([rater.consistency for _, rater in parts]),
                 strength=np.concatenate([rater.strength for _, rater in parts]),
-                instance=np.concatenate([votes.instances[place][rater.sets.instance] for place, rater in parts]),
+                instance=np.concatenate([votes.instances[index][rater.sets.instance] for index, rater in parts]),
                 matchup=matchup,
                 rater=_persons([rater for _, rater in parts], [rater.sets.rater for _, rater in parts]),
                 bin=np.full(len(matchup), -1) if bins is None else bins.of_instance[matchup],
@@ -180,7 +191,7 @@ def _sets(everything: Sequence[ConfigurationData], votes: VoteTable, bins: Bins 
                 left_out=sum(rater.left_out for _, rater in parts),
             )
         )
-    return found
+    return results
 
 
 def _persons(raters: Sequence[Rater], rows: Sequence[IntArray]) -> IntArray:
@@ -203,51 +214,54 @@ def _by_bin(bins: Bins, listed: Callable[[int], list[dict[str, Any]]]) -> list[d
 
 
 def _consistency(sets: PooledSets, index: int, filters: Filters) -> dict[str, Any]:
-    chosen = sets.bin == index
-    n = int(chosen.sum())
+    is_selected = sets.bin == index
+    n = int(is_selected.sum())
     mean: Estimate = mean_estimate(
-        mean_rows(sets.consistency[chosen]),
-        sets.instance[chosen],
+        mean_rows(sets.consistency[is_selected]),
+        sets.instance[is_selected],
         Basis(n, "rating sets", TIE_IN_CONSISTENCY, why=NO_RATING_SETS),
         filters.intervals,
-        rater=sets.rater[chosen],
+        rater=sets.rater[is_selected],
     )
     return {"rater": sets.name, "kind": sets.kind, "rating_sets": n, "mean_consistency": mean}
 
 
 def _mean_of_judges(sets: Sequence[PooledSets], index: int, filters: Filters) -> list[dict[str, Any]]:
     """Return the mean over matchups of the mean over judges as one more series, where there are two judges or more."""
-    judges = [one for one in sets if one.kind == "judge"]
+    judges = [rating_set for rating_set in sets if rating_set.kind == "judge"]
     if len(judges) < 2:
         return []
     consistency, matchup, instance, in_bin = (
-        np.concatenate([getattr(one, name) for one in judges]) for name in ("consistency", "matchup", "instance", "bin")
+        np.concatenate([getattr(judge, name) for judge in judges])
+        for name in ("consistency", "matchup", "instance", "bin")
     )
-    chosen = in_bin == index
-    matchups, first = np.unique(matchup[chosen], return_index=True)
+    is_selected = in_bin == index
+    matchups, first = np.unique(matchup[is_selected], return_index=True)
     mean = mean_estimate(
-        mean_rows(ratio(mean_sums(consistency[chosen], matchup[chosen]))),
-        instance[chosen][first],
+        mean_rows(ratio(mean_sums(consistency[is_selected], matchup[is_selected]))),
+        instance[is_selected][first],
         Basis(len(matchups), "matchups", TIE_IN_CONSISTENCY, why=NO_RATING_SETS),
         filters.intervals,
     )
-    return [{"rater": MEAN_OF_JUDGES, "kind": "judges", "rating_sets": int(chosen.sum()), "mean_consistency": mean}]
+    return [
+        {"rater": MEAN_OF_JUDGES, "kind": "judges", "rating_sets": int(is_selected.sum()), "mean_consistency": mean}
+    ]
 
 
 def _strength(sets: PooledSets, index: int, filters: Filters) -> dict[str, Any]:
     """Return the distribution of preference strength, and the mean of its absolute value: pairs have no side in common."""
-    chosen = sets.bin == index
-    n, strength = int(chosen.sum()), sets.strength[chosen]
+    is_selected = sets.bin == index
+    n, strength = int(is_selected.sum()), sets.strength[is_selected]
     return {
         "rater": sets.name,
         "kind": sets.kind,
         "rating_sets": n,
         "mean_absolute_strength": mean_estimate(
             mean_rows(np.abs(strength)),
-            sets.instance[chosen],
+            sets.instance[is_selected],
             Basis(n, "rating sets", TIE_IN_STRENGTH, why=NO_RATING_SETS),
             filters.intervals,
-            rater=sets.rater[chosen],
+            rater=sets.rater[is_selected],
         ),
         "preference_strength_distribution": distribution_keys(distribution(strength, possible_strengths(sets.sizes))),
     }
@@ -296,17 +310,17 @@ def agreement_of_counts(
 def pooled_positions(
     everything: Sequence[ConfigurationData], votes: VoteTable, settings: IntervalSettings
 ) -> list[dict[str, Any]]:
-    """Return each rater's share of verdicts for the text shown first, ties left out; an instance counts once."""
-    found = []
+    """Return each rater's share of verdicts for the text shown first, ties left out. An instance counts once."""
+    results = []
     for name, parts in raters_by_name(everything).items():
         raters = [rater for _, rater in parts]
         positions = Positions(
-            np.concatenate([votes.instances[place][rater.positions.instance] for place, rater in parts]),
+            np.concatenate([votes.instances[index][rater.positions.instance] for index, rater in parts]),
             np.concatenate([rater.positions.preferred for rater in raters]),
             _persons(raters, [rater.positions.rater for rater in raters if rater.positions.rater is not None])
             if name == PEOPLE
             else None,
         )
         share = preferred_first(positions, settings, without_order=any(map(is_without_order, raters)))
-        found.append({"rater": name, "kind": raters[0].kind, **share})
-    return found
+        results.append({"rater": name, "kind": raters[0].kind, **share})
+    return results

@@ -88,12 +88,12 @@ class VoteTable:
 
 
 def vote_table(everything: Sequence[ConfigurationData], bins: Bins | None = None) -> VoteTable:
-    """Join all configurations; `bins` are those of all their instances, see `pooled.pooled_bins`."""
+    """Join all configurations. `bins` are those of all their instances, see `pooled.pooled_bins`."""
     raters = raters_by_name(everything)
     starts = np.cumsum([0, *(len(data.selection.instance_ids) for data in everything)])
     pairs = [data.selection.pairs for data in everything]
     numbers = [rater.rated.outcomes.pair for parts in raters.values() for _, rater in parts]
-    width = 1 + max((int(own.max(initial=0)) for own in (*numbers, *(one.index for one in pairs))), default=0)
+    width = 1 + max((int(own.max(initial=0)) for own in (*numbers, *(pair.index for pair in pairs))), default=0)
     keys = {
         name: _joined(
             (starts[at] + rater.rated.outcomes.instance) * width + rater.rated.outcomes.pair for at, rater in parts
@@ -101,25 +101,31 @@ def vote_table(everything: Sequence[ConfigurationData], bins: Bins | None = None
         for name, parts in raters.items()
     }
     verdicts = {name: _joined(rater.rated.outcomes.verdict for _, rater in parts) for name, parts in raters.items()}
-    known = {name: np.flatnonzero(~np.isnan(verdict)) for name, verdict in verdicts.items()}
-    units = groups(_joined(keys[name][rows] for name, rows in known.items()))[0]
+    rows_of_verdicts = {name: np.flatnonzero(~np.isnan(verdict)) for name, verdict in verdicts.items()}
+    units = groups(_joined(keys[name][rows] for name, rows in rows_of_verdicts.items()))[0]
     judges = {name: np.full(len(units), np.nan) for name in raters if name != PEOPLE}
     for name, of_units in judges.items():
-        of_units[places(units, keys[name][known[name]])] = verdicts[name][known[name]]
+        of_units[places(units, keys[name][rows_of_verdicts[name]])] = verdicts[name][rows_of_verdicts[name]]
     characters = np.full(len(units) + 1, np.nan)  # the last one for pairs without a verdict, whose place is -1
-    texts = _joined((at + one.instance) * width + one.index for at, one in zip(starts, pairs, strict=False))
-    characters[places(units, texts)] = _joined(one.length_a + one.length_b for one in pairs)
+    texts = _joined((at + pair.instance) * width + pair.index for at, pair in zip(starts, pairs, strict=False))
+    characters[places(units, texts)] = _joined(pair.length_a + pair.length_b for pair in pairs)
     matchup, instances = units // width, _instance_codes(everything)
     rated = [data.people.rated for data in everything]
     people, systems = (
         tuple(sorted({name for of_configuration in names for name in of_configuration}))
-        for names in ((one.raters for one in rated), (data.systems for data in everything))
+        for names in ((rated_pairs.raters for rated_pairs in rated), (data.systems for data in everything))
     )
     code = {name: number for number, name in enumerate(people)}
-    person = _joined(np.array([code[name] for name in one.raters], dtype=np.int64)[one.outcomes.rater] for one in rated)
-    rows = known.get(PEOPLE, np.empty(0, dtype=np.int64))
-    rows = rows[np.argsort(_joined(one.shown for one in rated)[rows], kind="stable")]
-    verdict, a_is_left = verdicts.get(PEOPLE, np.empty(0))[rows], _joined(one.first_is_a for one in rated)[rows]
+    person = _joined(
+        np.array([code[name] for name in rated_pairs.raters], dtype=np.int64)[rated_pairs.outcomes.rater]
+        for rated_pairs in rated
+    )
+    rows = rows_of_verdicts.get(PEOPLE, np.empty(0, dtype=np.int64))
+    rows = rows[np.argsort(_joined(rated_pairs.shown for rated_pairs in rated)[rows], kind="stable")]
+    verdict, a_is_left = (
+        verdicts.get(PEOPLE, np.empty(0))[rows],
+        _joined(rated_pairs.first_is_a for rated_pairs in rated)[rows],
+    )
     return VoteTable(
         people=people,
         systems=systems,
@@ -137,8 +143,8 @@ def vote_table(everything: Sequence[ConfigurationData], bins: Bins | None = None
         verdict=verdict,
         on_left=by_position(verdict, a_is_left),
         a_is_left=a_is_left,
-        seconds=_joined(one.seconds for one in rated)[rows],
-        missing={name: len(verdicts[name]) - len(known[name]) for name in raters},
+        seconds=_joined(rated_pairs.seconds for rated_pairs in rated)[rows],
+        missing={name: len(verdicts[name]) - len(rows_of_verdicts[name]) for name in raters},
     )
 
 
@@ -154,7 +160,7 @@ def _instance_codes(everything: Sequence[ConfigurationData]) -> tuple[IntArray, 
 
 def raters_by_name(everything: Sequence[ConfigurationData]) -> dict[str, list[tuple[int, Rater]]]:
     """Return (index of the configuration, the rater there) by the rater's name, people first."""
-    return grouped((rater.name, (place, rater)) for place, data in enumerate(everything) for rater in data.raters)
+    return grouped((rater.name, (index, rater)) for index, data in enumerate(everything) for rater in data.raters)
 
 
 def _joined(parts: Iterable[np.ndarray]) -> np.ndarray:

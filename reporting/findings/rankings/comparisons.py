@@ -61,7 +61,7 @@ class RaterComparisons:
 
     @cached_property
     def component(self) -> IntArray:
-        """(n_systems,) the lowest code of the systems that comparisons connect; -1 for one never compared."""
+        """(n_systems,) the lowest code of the systems that comparisons connect, or -1 for one never compared."""
         return components(self.matrix)
 
     @cached_property
@@ -75,10 +75,8 @@ class RaterComparisons:
     @cached_property
     def instances(self) -> IntArray:
         """(n_systems,) the number of instances on which each system was compared."""
-        first, (one, other) = self._first, (self.outcomes.a, self.outcomes.b)
-        (_, met), _ = groups_of_rows(
-            np.tile(self.outcomes.instance[first], 2), np.concatenate([one[first], other[first]])
-        )
+        first, (a, b) = self._first, (self.outcomes.a, self.outcomes.b)
+        (_, met), _ = groups_of_rows(np.tile(self.outcomes.instance[first], 2), np.concatenate([a[first], b[first]]))
         return self._count(met)
 
     @cached_property
@@ -97,19 +95,19 @@ class RaterComparisons:
         return first_rows(self.matchup)
 
     def _count(self, *systems: IntArray) -> IntArray:
-        found: IntArray = np.bincount(np.concatenate(systems), minlength=len(self.names))
-        return found
+        values: IntArray = np.bincount(np.concatenate(systems), minlength=len(self.names))
+        return values
 
 
 def comparisons_of_raters(votes: VoteTable, scale: StudyScale, *, in_order: bool = True) -> list[RaterComparisons]:
-    """Return the comparisons of every rater, people first; those that nothing is drawn from need no order."""
+    """Return the comparisons of every rater, people first. Those that nothing is drawn from need no order."""
     a, b = votes.system_a[votes.configuration], votes.system_b[votes.configuration]
     delta = np.concatenate(scale.values)[votes.matchup] if scale.values else np.full(len(a), np.nan)
     every = {PEOPLE: (votes.unit, votes.verdict, votes.person)}
     for name, verdict in votes.judges.items():
         units = np.flatnonzero(~np.isnan(verdict))
         every[name] = units, verdict[units], np.zeros(len(units), dtype=np.int64)
-    found = []
+    results = []
     for name, missing in votes.missing.items():
         unit, verdict, rater = every[name]
         of_units = [column[unit] for column in (votes.instance, np.minimum(a, b), np.maximum(a, b))]
@@ -119,13 +117,13 @@ def comparisons_of_raters(votes: VoteTable, scale: StudyScale, *, in_order: bool
             unit, verdict, rater, matchup = unit[rows], verdict[rows], rater[rows], matchup[rows]
         outcomes = Outcomes(votes.instance[unit], unit, a[unit], b[unit], verdict, rater)
         kind = "person" if name == PEOPLE else "judge"
-        found.append(RaterComparisons(name, kind, votes.systems, outcomes, matchup, delta[unit], missing))
-    return found
+        results.append(RaterComparisons(name, kind, votes.systems, outcomes, matchup, delta[unit], missing))
+    return results
 
 
 @dataclass(frozen=True, eq=False)
 class RankBasis:
-    """What ranks follow from.
+    """The basis of ranks.
 
     value     : (n_systems,) NaN for a system without a score
     component : (n_systems,) systems of unlike codes don't compare; -1 for one never compared
@@ -141,7 +139,7 @@ class RankBasis:
 
     @property
     def is_fair(self) -> bool:
-        """Whether all systems with a score met the same opponents equally often, where scores depend on that."""
+        """True if all systems with a score met the same opponents equally often, where scores depend on that."""
         if self.met is None:
             return True
         scored = np.flatnonzero(~np.isnan(self.value))
@@ -150,14 +148,14 @@ class RankBasis:
 
 
 def ranking(
-    about: RaterComparisons,
+    comparisons: RaterComparisons,
     measure: str,
     tie_rule: str,
     estimates: Sequence[Estimate],
     standing: RankBasis,
     settings: IntervalSettings,
 ) -> dict[str, Any]:
-    """Return a ranking, group by group, the best system first; those without a score last, equal ones by name.
+    """Return a ranking, group by group, the best system first. Those without a score last, equal ones by name.
 
     Ranks are within a system's group. A system is surely better than another if their paired difference says so by
     Student's t, adjusted by Holm's method over all pairs of the ranking. Without intervals ranks have no range yet. Nor
@@ -167,10 +165,10 @@ def ranking(
     component = standing.component.tolist()
     codes = sorted(set(component) - {-1})
     several = len(codes) > 1
-    rank, low, high = ranks(standing.value, standing.tests.better(len(about.names), level), standing.component)
+    rank, low, high = ranks(standing.value, standing.tests.better(len(comparisons.names), level), standing.component)
     fair = standing.is_fair
     columns = (rank, low, high) if fair and settings.made else (rank, 0 * low, 0 * high)
-    met, instances = opponents(about), about.instances.tolist()
+    met, instances = opponents(comparisons), comparisons.instances.tolist()
     systems = [
         {
             "system": name,
@@ -183,17 +181,17 @@ def ranking(
             },
             **({"group": codes.index(component[at])} if several and component[at] in codes else {}),
         }
-        for at, name in enumerate(about.names)
+        for at, name in enumerate(comparisons.names)
     ]
     systems.sort(key=lambda row: (row["value"] is None, row.get("group", 0), -(row["value"] or 0.0), row["system"]))
-    groups = [[name for name, own in zip(about.names, component, strict=True) if own == code] for code in codes]
+    groups = [[name for name, own in zip(comparisons.names, component, strict=True) if own == code] for code in codes]
     return {
-        "rater": about.rater,
-        "kind": about.kind,
+        "rater": comparisons.rater,
+        "kind": comparisons.kind,
         "measure": measure,
         "tie_rule": tie_rule,
         "systems": systems,
-        "first": _first(about.names, standing, codes, settings)
+        "first": _first(comparisons.names, standing, codes, settings)
         | ({"system": None, **SHARED_FIRST.as_json()} if fair and not several and (rank == 1).sum() > 1 else {}),
         "tests": {"adjustment": "Holm", "of": standing.tests.tested, "level": level},
         **({"groups": groups, "note": DISCONNECTED_NOTE} if several else {}),
@@ -214,10 +212,10 @@ def _first(
     adjusted = tests.adjusted[own]
     if np.isnan(adjusted).any():
         return _untold(names[best], NOT_TESTED.with_values(least=standing.least))
-    least = own[adjusted.argmax()]  # the test that leaves most doubt
-    p_value, other = float(adjusted.max()), int(tests.first[least] + tests.second[least] - best)
+    weakest = own[adjusted.argmax()]  # the test that leaves most doubt
+    p_value, opponent = float(adjusted.max()), int(tests.first[weakest] + tests.second[weakest] - best)
     verdict = {"by_more_than_chance": p_value < 1 - settings.level, "p_value": p_value}
-    return {"system": names[best], **verdict, "against": names[other]}
+    return {"system": names[best], **verdict, "against": names[opponent]}
 
 
 def _untold(system: str | None, why: Reason) -> dict[str, Any]:
@@ -228,6 +226,6 @@ def opponents(comparisons: RaterComparisons) -> dict[str, dict[str, int]]:
     """Count each system's comparisons by opponent."""
     played = comparisons.matrix.played
     return {
-        name: {other: int(n) for other, n in zip(comparisons.names, row, strict=True) if n}
+        name: {name: int(n) for name, n in zip(comparisons.names, row, strict=True) if n}
         for name, row in zip(comparisons.names, played.tolist(), strict=True)
     }

@@ -78,33 +78,37 @@ class Strengths:
     weights: FloatArray | None
 
 
-def fit_strengths(about: RaterComparisons, filters: Filters, *, weights: FloatArray | None = None) -> Strengths:
-    """Fit strengths, and, for intervals, again without each instance, or groups of them where there are many."""
-    n = len(about.names)
+def fit_strengths(comparisons: RaterComparisons, filters: Filters, *, weights: FloatArray | None = None) -> Strengths:
+    """Fit strengths, and for intervals again without each instance or group of instances."""
+    n = len(comparisons.names)
     if filters.estimates_only:
-        won = about.matrix if weights is None else win_matrix(*about.columns, n_systems=n, weights=weights)
+        won = comparisons.matrix if weights is None else win_matrix(*comparisons.columns, n_systems=n, weights=weights)
         fit = fit_win_matrices(won, ties=filters.ties)
-        held, covariance = np.zeros(n, dtype=bool), np.full((n, n), np.nan)
+        is_held, covariance = np.zeros(n, dtype=bool), np.full((n, n), np.nan)
     else:
-        found = left_out_strengths(
-            *about.columns, about.outcomes.instance, n_systems=n, weights=weights, ties=filters.ties
+        left_out = left_out_strengths(
+            *comparisons.columns, comparisons.outcomes.instance, n_systems=n, weights=weights, ties=filters.ties
         )
-        apart = found.together[:, np.newaxis] != found.together
-        fit, held, covariance = found.fit, found.held, np.where(apart, np.nan, jackknife_covariance(found.moved))
-    tests = differences(fit.strengths, covariance, about.instances, fit.component, least=MIN_FOR_STATISTIC)
-    return Strengths(about, fit, held, covariance, tests, weights)
+        is_apart = left_out.together[:, np.newaxis] != left_out.together
+        fit, is_held, covariance = (
+            left_out.fit,
+            left_out.held,
+            np.where(is_apart, np.nan, jackknife_covariance(left_out.moved)),
+        )
+    tests = differences(fit.strengths, covariance, comparisons.instances, fit.component, least=MIN_FOR_STATISTIC)
+    return Strengths(comparisons, fit, is_held, covariance, tests, weights)
 
 
 def bradley_terry_ranking(strengths: Strengths, filters: Filters) -> dict[str, Any]:
-    """Return the ranking by strengths, shown on Elo's scale; intervals are Student's t on the jackknife."""
-    about, fit, settings = strengths.comparisons, strengths.fit, filters.intervals
+    """Return the ranking by strengths, shown on Elo's scale. Intervals are Student's t on the jackknife."""
+    comparisons, fit, settings = strengths.comparisons, strengths.fit, filters.intervals
     reach, why = _reach(strengths, settings)
     limits = (rating(fit.strengths), rating(fit.strengths - reach), rating(fit.strengths + reach))
     rule = TIES[filters.ties]
     estimates = [
-        {**one, "strength": number(strength), **({"prior": True} if prior else {})}
-        for one, strength, prior in zip(
-            _estimates(limits, why, about.compared, "verdicts", rule, about.excluded, settings.level),
+        {**estimate, "strength": number(strength), **({"prior": True} if prior else {})}
+        for estimate, strength, prior in zip(
+            _estimates(limits, why, comparisons.compared, "verdicts", rule, comparisons.excluded, settings.level),
             fit.strengths.tolist(),
             fit.by_prior.tolist(),
             strict=True,
@@ -112,40 +116,45 @@ def bradley_terry_ranking(strengths: Strengths, filters: Filters) -> dict[str, A
     ]
     standing = RankBasis(fit.strengths, fit.component, strengths.tests, MIN_FOR_STATISTIC)
     measure = "bradley_terry" if strengths.weights is None else "sep_bradley_terry"
-    found = ranking(about, measure, rule, estimates, standing, settings)
-    found["settings"] = {
+    ranked = ranking(comparisons, measure, rule, estimates, standing, settings)
+    ranked["settings"] = {
         "ties": filters.ties,
         **_tie_parameter(float(fit.tie), filters.ties),
         "prior": PRIOR if fit.by_prior.any() else None,
         **({} if strengths.weights is None else WEIGHT),
     }
     if strengths.weights is None:
-        found["next_place"] = _next_place(strengths, settings)
+        ranked["next_place"] = _next_place(strengths, settings)
     if fit.by_prior.any():
-        found["note"] = "; ".join([*([found["note"]] if "note" in found else []), SEPARATED_NOTE])
-    return found
+        ranked["note"] = "; ".join([*([ranked["note"]] if "note" in ranked else []), SEPARATED_NOTE])
+    return ranked
 
 
 def _next_place(strengths: Strengths, settings: IntervalSettings) -> dict[str, Any]:
     """Return the first place that is not settled, and how many more comparisons, spread as those so far, would settle it."""
-    about, fit = strengths.comparisons, strengths.fit
+    comparisons, fit = strengths.comparisons, strengths.fit
     if not settings.made:
         return {"place": None, "more": None, **BEING_COMPUTED.as_json()}
     if len(set(fit.component.tolist())) > 1 or UNMET in fit.component:
         return {"place": None, "more": None, **SEVERAL_GROUPS.as_json()}
-    found = next_place(fit.strengths, strengths.tests, settings.level, chance=CHANCE)
-    if found.place is None:
+    place = next_place(fit.strengths, strengths.tests, settings.level, chance=CHANCE)
+    if place.place is None:
         return {"place": None, "more": 0, **ALL_SETTLED.as_json()}
-    named = {"system": about.names[found.system], "others": [about.names[code] for code in found.others]}
-    asked: dict[str, Any] = {"place": found.place, **named, "chance": CHANCE, "comparisons": len(about.outcomes)}
-    if math.isfinite(found.factor):
-        return {**asked, "more": math.ceil((found.factor - 1) * len(about.outcomes))}
-    why = NOT_TESTED.with_values(least=MIN_FOR_STATISTIC) if math.isnan(found.factor) else TOO_ALIKE
-    return {**asked, "more": None, **why.as_json()}
+    named = {"system": comparisons.names[place.system], "others": [comparisons.names[code] for code in place.others]}
+    next_row: dict[str, Any] = {
+        "place": place.place,
+        **named,
+        "chance": CHANCE,
+        "comparisons": len(comparisons.outcomes),
+    }
+    if math.isfinite(place.factor):
+        return {**next_row, "more": math.ceil((place.factor - 1) * len(comparisons.outcomes))}
+    why = NOT_TESTED.with_values(least=MIN_FOR_STATISTIC) if math.isnan(place.factor) else TOO_ALIKE
+    return {**next_row, "more": None, **why.as_json()}
 
 
 def _reach(strengths: Strengths, settings: IntervalSettings) -> tuple[FloatArray, list[Reason | None]]:
-    """Half the width of each strength's interval; NaN for the reason beside it."""
+    """Half the width of each strength's interval, or NaN for the reason beside it."""
     instances = strengths.comparisons.instances.tolist()
     whys: list[Reason | None] = []
     reach = np.full(len(instances), np.nan)
@@ -174,7 +183,7 @@ def _tie_parameter(tie: float, ties: str) -> dict[str, Any]:
 
 
 def elo_rankings(
-    about: RaterComparisons, filters: Filters, weights: Sequence[FloatArray | None] = (None,)
+    comparisons: RaterComparisons, filters: Filters, weights: Sequence[FloatArray | None] = (None,)
 ) -> list[dict[str, Any]]:
     """Return the ranking by Elo for each of these weights: the mean of rounds that each take one comparison of every matchup, in random order.
 
@@ -182,76 +191,85 @@ def elo_rankings(
     """
     if filters.estimates_only:
         return []
-    matchups, many = about.matchups, about.instances >= MIN_FOR_BOOTSTRAP
+    matchups, is_enough = comparisons.matchups, comparisons.instances >= MIN_FOR_BOOTSTRAP
     rounds = max(LEAST_ROUNDS, min(filters.rounds, UPDATES // max(1, int(matchups.sum()) // 2)))
-    level, n = filters.intervals.level, len(about.names)
-    rows = sampled_rows(about.matchup, rng=np.random.default_rng([filters.seed, 0]), rounds=rounds)
-    rng, clusters = np.random.default_rng([filters.seed, 1]), about.outcomes.instance
-    resampled = sampled_rows(about.matchup, rng=rng, rounds=rounds, clusters=clusters)
+    level, n = filters.intervals.level, len(comparisons.names)
+    rows = sampled_rows(comparisons.matchup, rng=np.random.default_rng([filters.seed, 0]), rounds=rounds)
+    rng, clusters = np.random.default_rng([filters.seed, 1]), comparisons.outcomes.instance
+    resampled = sampled_rows(comparisons.matchup, rng=rng, rounds=rounds, clusters=clusters)
     short = resampled.shape[1] - rows.shape[1]
-    rows = np.concatenate([np.pad(rows, ((0, 0), (0, short)), constant_values=len(about.outcomes)), resampled])
-    few = TOO_FEW.with_values(of="instances", least=MIN_FOR_BOOTSTRAP)
+    rows = np.concatenate([np.pad(rows, ((0, 0), (0, short)), constant_values=len(comparisons.outcomes)), resampled])
+    too_few = TOO_FEW.with_values(of="instances", least=MIN_FOR_BOOTSTRAP)
     why = [
-        NEVER_COMPARED if not met else None if enough else few
-        for met, enough in zip(about.instances.tolist(), many.tolist(), strict=True)
+        NEVER_COMPARED if not met else None if enough else too_few
+        for met, enough in zip(comparisons.instances.tolist(), is_enough.tolist(), strict=True)
     ]
-    found = []
-    for one, ratings in zip(weights, elo_of_rows(*about.columns, rows, n_systems=n, k=K, weights=weights), strict=True):
-        value = np.where(about.instances > 0, ratings[:rounds].mean(axis=0), np.nan)
+    results = []
+    for weight, ratings in zip(
+        weights, elo_of_rows(*comparisons.columns, rows, n_systems=n, k=K, weights=weights), strict=True
+    ):
+        value = np.where(comparisons.instances > 0, ratings[:rounds].mean(axis=0), np.nan)
         drawn = ratings[rounds:]
-        limits = np.where(many, np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0), np.nan)
-        estimates = _estimates((value, *limits), why, matchups, "matchups", TIES["half"], about.excluded, level)
-        tests = differences(value, np.cov(drawn.T), about.instances, about.component, least=MIN_FOR_BOOTSTRAP)
-        standing = RankBasis(value, about.component, tests, MIN_FOR_BOOTSTRAP, met=about.met_on)
-        measure, factors = ("elo", {}) if one is None else ("sep_elo", WEIGHT)
-        found.append(
+        limits = np.where(is_enough, np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0), np.nan)
+        estimates = _estimates((value, *limits), why, matchups, "matchups", TIES["half"], comparisons.excluded, level)
+        tests = differences(
+            value, np.cov(drawn.T), comparisons.instances, comparisons.component, least=MIN_FOR_BOOTSTRAP
+        )
+        standing = RankBasis(value, comparisons.component, tests, MIN_FOR_BOOTSTRAP, met=comparisons.met_on)
+        measure, factors = ("elo", {}) if weight is None else ("sep_elo", WEIGHT)
+        results.append(
             {
-                **ranking(about, measure, TIES["half"], estimates, standing, filters.intervals),
+                **ranking(comparisons, measure, TIES["half"], estimates, standing, filters.intervals),
                 "caution": ELO_CAUTION,
                 "settings": {"k": K, **factors, "seed": filters.seed, "rounds": rounds},
             }
         )
-    return found
+    return results
 
 
-def elo_and_weighted_rankings(about: RaterComparisons, filters: Filters, why: Reason | None) -> list[dict[str, Any]]:
-    """Return Elo, then SEP-Bradley-Terry and SEP-Elo over the instances with a separability; undefined for the reason `why`."""
-    known = ~np.isnan(about.delta)
-    if why or not known.any():
-        refused = [_refused(about, measure, why or NO_SEPARABILITY, filters.intervals) for measure in WEIGHTED]
-        return [*elo_rankings(about, filters), *refused]
-    chosen = (
-        about
-        if known.all()
+def elo_and_weighted_rankings(
+    comparisons: RaterComparisons, filters: Filters, why: Reason | None
+) -> list[dict[str, Any]]:
+    """Return Elo, then SEP-Bradley-Terry and SEP-Elo over the instances with a separability. Undefined for the reason `why`."""
+    is_known = ~np.isnan(comparisons.delta)
+    if why or not is_known.any():
+        refused = [_refused(comparisons, measure, why or NO_SEPARABILITY, filters.intervals) for measure in WEIGHTED]
+        return [*elo_rankings(comparisons, filters), *refused]
+    weightings = (
+        comparisons
+        if is_known.all()
         else replace(
-            about,
-            outcomes=rows_of(about.outcomes, np.flatnonzero(known)),
-            matchup=about.matchup[known],
-            delta=about.delta[known],
-            excluded=about.excluded + int((~known).sum()),
+            comparisons,
+            outcomes=rows_of(comparisons.outcomes, np.flatnonzero(is_known)),
+            matchup=comparisons.matchup[is_known],
+            delta=comparisons.delta[is_known],
+            excluded=comparisons.excluded + int((~is_known).sum()),
         )
     )
-    left_out = {"comparisons": int((~known).sum()), "instances": len(np.unique(about.outcomes.instance[~known]))}
-    weights = sep_elo_weight(chosen.delta, **WEIGHT)
-    sep_bradley_terry = bradley_terry_ranking(fit_strengths(chosen, filters, weights=weights), filters)
-    if known.all():  # the same rounds
-        both = elo_rankings(about, filters, [None, weights])
+    left_out = {
+        "comparisons": int((~is_known).sum()),
+        "instances": len(np.unique(comparisons.outcomes.instance[~is_known])),
+    }
+    weights = sep_elo_weight(weightings.delta, **WEIGHT)
+    sep_bradley_terry = bradley_terry_ranking(fit_strengths(weightings, filters, weights=weights), filters)
+    if is_known.all():  # the same rounds
+        both = elo_rankings(comparisons, filters, [None, weights])
         elo, sep_elo = both[:1], both[1:]
     else:
-        elo, sep_elo = elo_rankings(about, filters), elo_rankings(chosen, filters, [weights])
-    return [*elo, *({**one, "without_separability": left_out} for one in (sep_bradley_terry, *sep_elo))]
+        elo, sep_elo = elo_rankings(comparisons, filters), elo_rankings(weightings, filters, [weights])
+    return [*elo, *({**item, "without_separability": left_out} for item in (sep_bradley_terry, *sep_elo))]
 
 
-def _refused(about: RaterComparisons, measure: str, why: Reason, settings: IntervalSettings) -> dict[str, Any]:
-    nothing, none = np.full(len(about.names), np.nan), np.zeros(len(about.names), dtype=np.int64)
-    excluded = about.excluded + len(about.outcomes)
+def _refused(comparisons: RaterComparisons, measure: str, why: Reason, settings: IntervalSettings) -> dict[str, Any]:
+    nothing, none = np.full(len(comparisons.names), np.nan), np.zeros(len(comparisons.names), dtype=np.int64)
+    excluded = comparisons.excluded + len(comparisons.outcomes)
     estimates = _estimates(
         (nothing, nothing, nothing), [why] * len(none), none, "verdicts", TIES["half"], excluded, settings.level
     )
     tests = differences(nothing, np.diag(nothing), none, none, least=1)
     standing = RankBasis(nothing, none - 1, tests, 1)
-    found = ranking(about, measure, TIES["half"], estimates, standing, settings)
-    return {**found, "first": {"system": None, "by_more_than_chance": None, **why.as_json()}, **why.as_json()}
+    ranked = ranking(comparisons, measure, TIES["half"], estimates, standing, settings)
+    return {**ranked, "first": {"system": None, "by_more_than_chance": None, **why.as_json()}, **why.as_json()}
 
 
 def _estimates(
@@ -263,8 +281,8 @@ def _estimates(
     excluded: int,
     level: float,
 ) -> list[Estimate]:
-    """Return scores in the form of estimates; `limits` are the values with low and high, NaN for the reason beside."""
-    value, low, high = ([number(one) for one in column.tolist()] for column in limits)
+    """Return scores in the form of estimates. `limits` are the values with low and high, NaN for the reason beside."""
+    value, low, high = ([number(item) for item in column.tolist()] for column in limits)
     return [
         {
             "value": value[at],

@@ -59,82 +59,84 @@ def ranking_findings(
 ) -> dict[str, list[dict[str, Any]]]:
     """Return `rankings`, one per rater and measure, `win_matrices` and `system_tests`."""
     note = selection_note([row for data in everything for row in data.chosen])
-    found: dict[str, list[dict[str, Any]]] = {"rankings": [], "win_matrices": [], "system_tests": []}
+    result: dict[str, list[dict[str, Any]]] = {"rankings": [], "win_matrices": [], "system_tests": []}
     comparisons = comparisons_of_raters(votes, scale, in_order=not filters.estimates_only)
-    for about in comparisons:
-        rankings = rate_rankings(about, filters)
-        if len(about.names) > 2:
-            strengths = fit_strengths(about, filters)
+    for comparison in comparisons:
+        rankings = rate_rankings(comparison, filters)
+        if len(comparison.names) > 2:
+            strengths = fit_strengths(comparison, filters)
             rankings += [
                 bradley_terry_ranking(strengths, filters),
-                *elo_and_weighted_rankings(about, filters, scale.why),
+                *elo_and_weighted_rankings(comparison, filters, scale.why),
             ]
-            found["system_tests"] += [] if filters.estimates_only else strength_tests(strengths, filters)
+            result["system_tests"] += [] if filters.estimates_only else strength_tests(strengths, filters)
         elif not filters.estimates_only:
-            found["system_tests"].append(win_loss_test(about, filters))
-        found["rankings"] += [{**one, "chosen_note": note} if note else one for one in rankings]
-        found["win_matrices"].append(matrix_of_wins(about))
-    return found
+            result["system_tests"].append(win_loss_test(comparison, filters))
+        result["rankings"] += [{**item, "chosen_note": note} if note else item for item in rankings]
+        result["win_matrices"].append(matrix_of_wins(comparison))
+    return result
 
 
-def rate_rankings(about: RaterComparisons, filters: Filters) -> list[dict[str, Any]]:
+def rate_rankings(comparisons: RaterComparisons, filters: Filters) -> list[dict[str, Any]]:
     """Return the rankings by win rate and by win-loss rate, which has the same ranks: it is 2 (win rate) - 1."""
-    value = matrix_win_rates(about.matrix)
+    value = matrix_win_rates(comparisons.matrix)
     if len(value) == 2 and not filters.estimates_only:
-        tests = difference_of_two(about, filters)
+        tests = difference_of_two(comparisons, filters)
     else:
-        tests = differences(value, _covariance(about, filters), about.instances, about.component, least=MIN_CLUSTERS)
-    standing = RankBasis(value, about.component, tests, MIN_CLUSTERS, met=about.matrix.played)
+        tests = differences(
+            value, _covariance(comparisons, filters), comparisons.instances, comparisons.component, least=MIN_CLUSTERS
+        )
+    standing = RankBasis(value, comparisons.component, tests, MIN_CLUSTERS, met=comparisons.matrix.played)
     rankings = [
-        ranking(about, name, tie_rule, estimates, standing, filters.intervals)
-        for (name, tie_rule, *_), estimates in zip(MEASURES, _rates(about, filters), strict=True)
+        ranking(comparisons, name, tie_rule, estimates, standing, filters.intervals)
+        for (name, tie_rule, *_), estimates in zip(MEASURES, _rates(comparisons, filters), strict=True)
     ]
-    return [{**one, **({"caution": OPPONENTS_CAUTION} if len(value) > 2 else {})} for one in rankings]
+    return [{**row, **({"caution": OPPONENTS_CAUTION} if len(value) > 2 else {})} for row in rankings]
 
 
-def _covariance(about: RaterComparisons, filters: Filters) -> FloatArray:
-    """Return the covariance of the win rates over instances; NaN in a first pass."""
-    n = len(about.names)
+def _covariance(comparisons: RaterComparisons, filters: Filters) -> FloatArray:
+    """Return the covariance of the win rates over instances, or NaN in a first pass."""
+    n = len(comparisons.names)
     if filters.estimates_only:
         return np.full((n, n), np.nan)
-    groups = np.unique(about.outcomes.instance, return_inverse=True)[1] % GROUPS
-    parts = grouped_win_matrices(*about.columns, groups, n_systems=n)
+    groups = np.unique(comparisons.outcomes.instance, return_inverse=True)[1] % GROUPS
+    parts = grouped_win_matrices(*comparisons.columns, groups, n_systems=n)
     sums = np.stack([parts.points.sum(axis=2), parts.played.sum(axis=2)], axis=2)
     return jackknife_covariance(left_out_ratios(sums))
 
 
-def _rates(about: RaterComparisons, filters: Filters) -> list[list[dict[str, Any]]]:
+def _rates(comparisons: RaterComparisons, filters: Filters) -> list[list[dict[str, Any]]]:
     """Return the estimates of all systems by each of `MEASURES`."""
-    outcomes, compared = about.outcomes, about.compared.tolist()
-    values = [rate(about.matrix).tolist() for *_, rate, _ in MEASURES]
-    found: list[list[dict[str, Any]]] = [[] for _ in MEASURES]
+    outcomes, compared = comparisons.outcomes, comparisons.compared.tolist()
+    values = [rate(comparisons.matrix).tolist() for *_, rate, _ in MEASURES]
+    results: list[list[dict[str, Any]]] = [[] for _ in MEASURES]
     for system, n in enumerate(compared):
         met = outcomes
         if not filters.estimates_only:
             met = rows_of(outcomes, np.flatnonzero((outcomes.a == system) | (outcomes.b == system)))
-        for estimates, of_systems, (_, tie_rule, floor, _, sums) in zip(found, values, MEASURES, strict=True):
-            basis = Basis(n, "verdicts", tie_rule, about.excluded, NEVER_COMPARED)
+        for estimates, of_systems, (_, tie_rule, floor, _, sums) in zip(results, values, MEASURES, strict=True):
+            basis = Basis(n, "verdicts", tie_rule, comparisons.excluded, NEVER_COMPARED)
             estimates.append(
-                value_estimate(of_systems[system], basis, filters.intervals, int(about.instances[system]))
+                value_estimate(of_systems[system], basis, filters.intervals, int(comparisons.instances[system]))
                 if filters.estimates_only
                 else mean_estimate(
                     sums(met, system), met.instance, basis, filters.intervals, floor=floor, rater=met.rater
                 )
             )
-    return found
+    return results
 
 
-def matrix_of_wins(about: RaterComparisons) -> dict[str, Any]:
+def matrix_of_wins(comparisons: RaterComparisons) -> dict[str, Any]:
     """Return wins with ties as half, comparisons and ties of each system against each other one, and cycles."""
-    matrix = about.matrix
+    matrix = comparisons.matrix
     return {
-        "rater": about.rater,
-        "kind": about.kind,
-        "systems": list(about.names),
+        "rater": comparisons.rater,
+        "kind": comparisons.kind,
+        "systems": list(comparisons.names),
         "wins": matrix.points.tolist(),
         "comparisons": matrix.played.astype(int).tolist(),
         "ties": matrix.tied.astype(int).tolist(),
-        "cycles": [[about.names[code] for code in cycle] for cycle in preference_cycles(matrix)],
+        "cycles": [[comparisons.names[code] for code in cycle] for cycle in preference_cycles(matrix)],
     }
 
 
@@ -144,65 +146,70 @@ def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any
     A difference rests on all verdicts of the group, its `n`, and Student's t has as many instances as the system with
     fewer has, its `n_instances`; `met` counts what compares the two directly: nothing where they never met. Intervals are not adjusted; `adjusted` p-values are, by Holm's method over the `of` pairs tested.
     """
-    about, tests, level = strengths.comparisons, strengths.tests, filters.intervals.level
+    comparisons, tests, level = strengths.comparisons, strengths.tests, filters.intervals.level
     low, high = tests.interval(level)
-    instances, fit = about.instances, strengths.fit
-    found = []
-    for row, (one, other) in enumerate(zip(tests.first.tolist(), tests.second.tolist(), strict=True)):
-        tested, prior = not math.isnan(tests.p_value[row]), bool(fit.by_prior[one])
+    instances, fit = comparisons.instances, strengths.fit
+    results = []
+    for row, (first, second) in enumerate(zip(tests.first.tolist(), tests.second.tolist(), strict=True)):
+        tested, prior = not math.isnan(tests.p_value[row]), bool(fit.by_prior[first])
         why = NOT_TESTED.with_values(least=MIN_FOR_STATISTIC) if not tested else BY_PRIOR if prior else None
         limits = (math.nan, math.nan) if why else (POINTS * low[row], POINTS * high[row])
         difference: Estimate = {
             "value": number(POINTS * tests.value[row]),
             "low": number(limits[0]),
             "high": number(limits[1]),
-            "n": int(about.compared[about.component == about.component[one]].sum()) // 2,
+            "n": int(comparisons.compared[comparisons.component == comparisons.component[first]].sum()) // 2,
             "of": "verdicts",
-            "n_instances": int(min(instances[one], instances[other])),
+            "n_instances": int(min(instances[first], instances[second])),
             "level": level,
             "tie_rule": TIES[filters.ties],
-            "excluded": about.excluded,
+            "excluded": comparisons.excluded,
             "strength": number(tests.value[row]),
             **(why.as_json() if why else {}),
         }
         p_values = (float(tests.p_value[row]), float(tests.adjusted[row]))
-        met = {"verdicts": int(about.matrix.played[one, other]), "instances": int(about.met_on[one, other])}
-        found.append({**_test(about, "bradley_terry", (one, other), difference, p_values, tests.tested), "met": met})
-    return found
+        met = {
+            "verdicts": int(comparisons.matrix.played[first, second]),
+            "instances": int(comparisons.met_on[first, second]),
+        }
+        results.append(
+            {**_test(comparisons, "bradley_terry", (first, second), difference, p_values, tests.tested), "met": met}
+        )
+    return results
 
 
-def win_loss_spread(about: RaterComparisons, filters: Filters) -> Spread:
+def win_loss_spread(comparisons: RaterComparisons, filters: Filters) -> Spread:
     """Return the win-loss rate of the first of two systems with its standard error."""
-    rater = about.outcomes.rater if filters.two_way else None
-    return ratio_spread(win_loss_sums(about.outcomes, 0), about.outcomes.instance, rater)
+    rater = comparisons.outcomes.rater if filters.two_way else None
+    return ratio_spread(win_loss_sums(comparisons.outcomes, 0), comparisons.outcomes.instance, rater)
 
 
-def difference_of_two(about: RaterComparisons, filters: Filters) -> Differences:
+def difference_of_two(comparisons: RaterComparisons, filters: Filters) -> Differences:
     """Return the test of the win-loss rate of the first of two systems against 0, as the ranks take it.
 
     It is the test that the intervals of both rates imply: they leave out one half, or 0, where it is significant.
     """
-    spread = win_loss_spread(about, filters)
-    p_value = np.full(min(len(about.outcomes), 1), two_sided_p_value(spread))
+    spread = win_loss_spread(comparisons, filters)
+    p_value = np.full(min(len(comparisons.outcomes), 1), two_sided_p_value(spread))
     rows = np.zeros(len(p_value), dtype=np.int64)
-    value, error = (np.full(len(rows), one) for one in (spread.value, spread.error))
+    value, error = (np.full(len(rows), item) for item in (spread.value, spread.error))
     return Differences(rows, rows + 1, value, error, rows + spread.clusters - 1, p_value, p_value)
 
 
-def win_loss_test(about: RaterComparisons, filters: Filters) -> dict[str, Any]:
+def win_loss_test(comparisons: RaterComparisons, filters: Filters) -> dict[str, Any]:
     """Return the same test with the difference: the win-loss rate of the first of two systems, with its interval."""
     outcomes, basis = (
-        about.outcomes,
-        Basis(len(about.outcomes), "verdicts", TIE_IN_WIN_LOSS, about.excluded, NEVER_COMPARED),
+        comparisons.outcomes,
+        Basis(len(comparisons.outcomes), "verdicts", TIE_IN_WIN_LOSS, comparisons.excluded, NEVER_COMPARED),
     )
     rows = win_loss_sums(outcomes, 0)
     difference = mean_estimate(rows, outcomes.instance, basis, filters.intervals, floor=-1, rater=outcomes.rater)
-    p_value = two_sided_p_value(win_loss_spread(about, filters))
-    return _test(about, "win_loss_rate", (0, 1), difference, (p_value, p_value), of=int(not math.isnan(p_value)))
+    p_value = two_sided_p_value(win_loss_spread(comparisons, filters))
+    return _test(comparisons, "win_loss_rate", (0, 1), difference, (p_value, p_value), of=int(not math.isnan(p_value)))
 
 
 def _test(
-    about: RaterComparisons,
+    comparisons: RaterComparisons,
     measure: str,
     systems: tuple[int, int],
     difference: Estimate,
@@ -210,11 +217,11 @@ def _test(
     of: int,
 ) -> dict[str, Any]:
     return {
-        "rater": about.rater,
-        "kind": about.kind,
+        "rater": comparisons.rater,
+        "kind": comparisons.kind,
         "measure": measure,
-        "system_a": about.names[systems[0]],
-        "system_b": about.names[systems[1]],
+        "system_a": comparisons.names[systems[0]],
+        "system_b": comparisons.names[systems[1]],
         "difference": difference,
         "p_value": number(p_values[0]),
         "adjusted": number(p_values[1]),

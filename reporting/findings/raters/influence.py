@@ -1,4 +1,4 @@
-"""How far each person moves the rankings: by leaving out their votes."""
+"""The influence of each person on the rankings, by leaving out their votes."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,26 +23,26 @@ def influences(votes: VoteTable) -> list[dict[str, Any]]:
     systems are compared; ranks are those of the ratings, and of the win rates of two systems.
     """
     n = len(votes.systems)
-    whole = _matrices(votes, np.zeros(len(votes.person), dtype=np.int64), 1)
-    fits = fit_win_matrices(whole) if n > 2 else None
-    found: list[dict[str, Any]] = []
+    total = _matrices(votes, np.zeros(len(votes.person), dtype=np.int64), 1)
+    fits = fit_win_matrices(total) if n > 2 else None
+    results: list[dict[str, Any]] = []
     for own in _by_person(votes):
-        others = WinMatrix(whole.won - own.won, whole.tied - own.tied)
-        rates = _changes(_win_rates(others), _win_rates(whole), votes.systems, NOBODY_ELSE)
+        without_own = WinMatrix(total.won - own.won, total.tied - own.tied)
+        rates = _changes(_win_rates(without_own), _win_rates(total), votes.systems, NOBODY_ELSE)
         if fits is None:
-            ranks = _rank_changes(_win_rates(others), _win_rates(whole), votes.systems, "win_rate", NOBODY_ELSE)
-            found += [{"win_rate": rate, "rank": rank} for rate, rank in zip(rates, ranks, strict=True)]
+            ranks = _rank_changes(_win_rates(without_own), _win_rates(total), votes.systems, "win_rate", NOBODY_ELSE)
+            results += [{"win_rate": rate, "rank": rank} for rate, rank in zip(rates, ranks, strict=True)]
             continue
-        without = fit_win_matrices(others)
+        without = fit_win_matrices(without_own)
         same = (without.component == fits.component).all(axis=1)
         before, after = rating(fits.strengths), np.where(same[:, np.newaxis], rating(without.strengths), np.nan)
         strengths = _changes(after, before, votes.systems, NOT_CONNECTED)
         ranks = _rank_changes(after, before, votes.systems, "bradley_terry", NOT_CONNECTED, fits.component)
-        found += [
+        results += [
             {"win_rate": rate, "bradley_terry": strength, "rank": rank}
             for rate, strength, rank in zip(rates, strengths, ranks, strict=True)
         ]
-    return found
+    return results
 
 
 def _by_person(votes: VoteTable) -> Iterator[WinMatrix]:
@@ -50,9 +50,9 @@ def _by_person(votes: VoteTable) -> Iterator[WinMatrix]:
     size = max(1, BLOCK_CELLS // len(votes.systems) ** 2) if votes.systems else 1
     order = np.argsort(votes.person, kind="stable")
     starts = range(0, len(votes.people), size)
-    places = np.searchsorted(votes.person[order], [*starts, len(votes.people)])
+    bounds = np.searchsorted(votes.person[order], [*starts, len(votes.people)])
     for number, start in enumerate(starts):
-        rows = order[places[number] : places[number + 1]]
+        rows = order[bounds[number] : bounds[number + 1]]
         yield _matrices(votes, votes.person - start, min(size, len(votes.people) - start), rows)
 
 
@@ -62,9 +62,9 @@ def _matrices(votes: VoteTable, round_: IntArray, rounds: int, rows: IntArray | 
     configuration, verdict, of_round = votes.configuration[votes.unit[rows]], votes.verdict[rows], round_[rows]
     a, b = votes.system_a[configuration], votes.system_b[configuration]
 
-    def summed(first: IntArray, second: IntArray, chosen: BoolArray) -> FloatArray:
+    def summed(first: IntArray, second: IntArray, is_selected: BoolArray) -> FloatArray:
         cells = (of_round * n + first) * n + second
-        sums = np.bincount(cells, weights=chosen, minlength=rounds * n * n)
+        sums = np.bincount(cells, weights=is_selected, minlength=rounds * n * n)
         return sums.astype(np.float64).reshape(rounds, n, n)
 
     tied = summed(a, b, verdict == 0)
@@ -77,34 +77,37 @@ def _win_rates(matrix: WinMatrix) -> FloatArray:
     return ratio(np.stack([matrix.points.sum(axis=-1), matrix.played.sum(axis=-1)], axis=-1))
 
 
-def _changes(without: FloatArray, whole: FloatArray, systems: tuple[str, ...], why: Reason) -> list[dict[str, Any]]:
+def _changes(without: FloatArray, total: FloatArray, systems: tuple[str, ...], why: Reason) -> list[dict[str, Any]]:
     """Return the largest change of a system in each row, and why there is none: a system has no value without them."""
-    moved = without - whole
-    lost: BoolArray = np.any(np.isnan(without) & ~np.isnan(whole), axis=1)
+    moved = without - total
+    lost: BoolArray = np.any(np.isnan(without) & ~np.isnan(total), axis=1)
     sizes = np.where(np.isnan(moved), -1.0, np.abs(moved).round(12))  # of two mirrored changes the first system's
     largest = sizes.argmax(axis=1).tolist() if systems else []
     return [
         {"change": None, "system": None, **why.as_json()}
-        if gone or np.isnan(row[place])
-        else {"change": float(row[place]) + 0.0, "system": systems[place]}
-        for row, place, gone in zip(moved, largest, lost.tolist(), strict=True)
+        if gone or np.isnan(row[index])
+        else {"change": float(row[index]) + 0.0, "system": systems[index]}
+        for row, index, gone in zip(moved, largest, lost.tolist(), strict=True)
     ]
 
 
 def _rank_changes(
     without: FloatArray,
-    whole: FloatArray,
+    total: FloatArray,
     systems: tuple[str, ...],
     by: str,
     why: Reason,
     component: IntArray | None = None,
 ) -> list[dict[str, Any]]:
     together = np.ones((len(systems),) * 2, dtype=bool) if component is None else component == component.T
-    changes = _changes(_ranks(without, together), _ranks(whole, together), systems, why)
-    return [{**one, "by": by, "change": None if one["change"] is None else int(one["change"])} for one in changes]
+    changes = _changes(_ranks(without, together), _ranks(total, together), systems, why)
+    return [
+        {**change, "by": by, "change": None if change["change"] is None else int(change["change"])}
+        for change in changes
+    ]
 
 
 def _ranks(values: FloatArray, together: BoolArray) -> FloatArray:
-    """(rounds, n) one more than the number of better systems among those that compare; NaN for one without a value."""
+    """(rounds, n) one more than the number of better systems among those that compare, or NaN for one without a value."""
     better = (values[:, np.newaxis, :] > values[:, :, np.newaxis] + EQUAL) & together
     return np.where(np.isnan(values), np.nan, 1.0 + better.sum(axis=2))

@@ -1,4 +1,4 @@
-"""The people of a study one by one: consistency, agreement, sides, speed, checks and influence; flags for an admin."""
+"""A table of a study's people, with flags for an admin."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -41,16 +41,16 @@ FORMATS = {"seconds": ".1f", "words": ".0f", "limit": "g", "agreement": ".3f", "
 
 def raters_table(data: StudyData, votes: VoteTable, filters: Filters) -> list[dict[str, Any]]:
     """Return one row per person who voted, in the order of their codes."""
-    others = _others(votes)
-    agreeing = others[np.arange(len(votes.person)), votes.place]  # NaN without another person
+    other_votes = _others(votes)
+    agreeing = other_votes[np.arange(len(votes.person)), votes.place]  # NaN without another person
     people = float(np.nanmean(agreeing)) if not np.isnan(agreeing).all() else np.nan
     sets = _consistencies(data, votes, filters)
     moved, instance = influences(votes), votes.instance[votes.unit]
-    left = np.where(votes.on_left == 0, np.nan, (1 - votes.on_left) / 2)
+    share_left = np.where(votes.on_left == 0, np.nan, (1 - votes.on_left) / 2)
     agreements, left_shares = (
-        ratio_spreads(mean_rows(values), instance, votes.person, len(votes.people)) for values in (agreeing, left)
+        ratio_spreads(mean_rows(values), instance, votes.person, len(votes.people)) for values in (agreeing, share_left)
     )
-    found = []
+    results = []
     for person, rows in enumerate(votes.rows_by_person()):
         if not len(rows):
             continue
@@ -68,10 +68,10 @@ def raters_table(data: StudyData, votes: VoteTable, filters: Filters) -> list[di
             words_per_minute=speed["words_per_minute"],
             timed=speed["timed"],
             agreement=agreement,
-            chance=_by_chance(others[rows], votes.place[rows]),
+            chance=_by_chance(other_votes[rows], votes.place[rows]),
             people=people,
         )
-        found.append(
+        results.append(
             {
                 "rater": code,
                 "scripted": code in data.scripted,
@@ -88,11 +88,11 @@ def raters_table(data: StudyData, votes: VoteTable, filters: Filters) -> list[di
                 "flags": flags_of(judged),
             }
         )
-    return found
+    return results
 
 
 def _others(votes: VoteTable) -> FloatArray:
-    """(n, 3) share of the other people who gave each verdict on the vote's pair; NaN without another."""
+    """(n, 3) share of the other people who gave each verdict on the vote's pair, or NaN without another."""
     counts = votes.class_counts[votes.unit].astype(np.float64)
     counts[np.arange(len(counts)), votes.place] -= 1
     sizes = counts.sum(axis=1, keepdims=True)
@@ -107,13 +107,13 @@ def _agreement(spread: Spread, agreeing: FloatArray, filters: Filters) -> Estima
     return mean_of_spread(spread, basis, filters.intervals)
 
 
-def _by_chance(others: FloatArray, place: IntArray) -> float:
+def _by_chance(other_votes: FloatArray, values: IntArray) -> float:
     """Return the agreement of as many votes of each kind, were they given without a look at the pair."""
-    beside = ~np.isnan(others[:, 0])
-    if not beside.any():
+    has_others = ~np.isnan(other_votes[:, 0])
+    if not has_others.any():
         return np.nan
-    own = np.bincount(place[beside], minlength=3) / beside.sum()
-    return float(own @ others[beside].mean(axis=0))
+    own = np.bincount(values[has_others], minlength=3) / has_others.sum()
+    return float(own @ other_votes[has_others].mean(axis=0))
 
 
 def _left_share(spread: Spread, on_left: FloatArray, filters: Filters) -> Estimate:
@@ -138,7 +138,7 @@ def _speed(seconds: FloatArray, characters: FloatArray) -> dict[str, Any]:
 
 
 def _checks(checks: Checks | None) -> dict[str, Any]:
-    """Return the results on hidden checks of the whole study; shares are `null` where none was answered."""
+    """Return the results on hidden checks of the whole study. Shares are `null` where none was answered."""
     if checks is None:
         return {"share": None, "repeat_share": None, **NO_CHECKS.as_json()}
     return {
@@ -150,19 +150,19 @@ def _checks(checks: Checks | None) -> dict[str, Any]:
 
 def _consistencies(data: StudyData, votes: VoteTable, filters: Filters) -> list[tuple[int, int, Estimate]]:
     """Return each person's number of rating sets in use, of incomplete ones, and the mean consistency of those in use."""
-    number_of = {code: place for place, code in enumerate(votes.people)}
+    number_of = {code: index for index, code in enumerate(votes.people)}
     n = len(votes.people)
     people, instances = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     values = [np.zeros(0)]
     incomplete, left_out = (np.zeros(n, dtype=np.int64) for _ in range(2))
-    for one, codes in zip(data.configurations, votes.instances, strict=True):
-        of_study = np.array([number_of[code] for code in one.people.rated.raters], dtype=np.int64)
-        every = of_study[one.people.every.rater]
-        incomplete += np.bincount(every[one.people.every.incomplete], minlength=n)
-        left_out += np.bincount(every[~one.people.in_use], minlength=n)
-        people.append(of_study[one.people.sets.rater])
-        instances.append(codes[one.people.sets.instance])
-        values.append(one.people.consistency)
+    for configuration, codes in zip(data.configurations, votes.instances, strict=True):
+        of_study = np.array([number_of[code] for code in configuration.people.rated.raters], dtype=np.int64)
+        every = of_study[configuration.people.every.rater]
+        incomplete += np.bincount(every[configuration.people.every.incomplete], minlength=n)
+        left_out += np.bincount(every[~configuration.people.in_use], minlength=n)
+        people.append(of_study[configuration.people.sets.rater])
+        instances.append(codes[configuration.people.sets.instance])
+        values.append(configuration.people.consistency)
     person = np.concatenate(people)
     sets = np.bincount(person, minlength=n).tolist()
     spreads = ratio_spreads(mean_rows(np.concatenate(values)), np.concatenate(instances), person, n)
@@ -176,7 +176,7 @@ def _consistencies(data: StudyData, votes: VoteTable, filters: Filters) -> list[
 
 @dataclass(frozen=True, eq=False)
 class OnePerson:
-    """What the rules look at; votes are in the order in which the pairs were shown.
+    """A person's numbers for the rules of flags. Votes are in display order.
 
     on_left, a_is_left : of the votes whose sides are known
 

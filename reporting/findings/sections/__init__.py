@@ -1,4 +1,4 @@
-"""What each section of the findings page shows, made of the findings' JSON alone: tables, sentences, captions.
+"""Sections of the findings page, made from the findings' JSON.
 
 May use answer and the rooms below it.
 """
@@ -53,8 +53,8 @@ def page_sections(numbers: Mapping[str, Any]) -> dict[str, Any]:
 def answer_section(sentences: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return each sentence with links to the sections that hold its evidence."""
     return [
-        {"text": on_page(one["rule"], one["values"]), "links": dict(map(_section, one["evidence"]))}
-        for one in sentences
+        {"text": on_page(sentence["rule"], sentence["values"]), "links": dict(map(_section, sentence["evidence"]))}
+        for sentence in sentences
     ]
 
 
@@ -64,4 +64,4 @@ def _section(named: str) -> tuple[str, Any]:
 
 def amendments_shown(amendments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the findings' amendments with the name of each decision."""
-    return [{**one, "label": Event.Kind(one["kind"]).label} for one in amendments]
+    return [{**amendment, "label": Event.Kind(amendment["kind"]).label} for amendment in amendments]

@@ -24,29 +24,29 @@ EXCLUSIONS = {
 
 
 def configuration_section(
-    one: dict[str, Any], at: int, figures: Callable[[dict[str, Any]], dict[str, Any]]
+    configuration: dict[str, Any], at: int, figures: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> dict[str, Any]:
     """Return what the page shows of one configuration.
 
     figures : makes the pictures by part
     """
-    people, judges = one["raters"][0], one["raters"][1:]
+    people, judges = configuration["raters"][0], configuration["raters"][1:]
     return {
-        "one": one,
-        "name": configuration_name(one),
+        "one": configuration,
+        "name": configuration_name(configuration),
         "people": people,
         "judges": judges,
-        "raters": _raters(one, at),
-        "bins": _bins(one, at) if people["bins"] else [],
-        "distributions": _distributions(one, at),
+        "raters": _raters(configuration, at),
+        "bins": _bins(configuration, at) if people["bins"] else [],
+        "distributions": _distributions(configuration, at),
         "answers": _answers(judges, at),
-        "weighted": [rater for rater in one["raters"] if "weighted" in rater],
-        "figures": figures(one),
+        "weighted": [rater for rater in configuration["raters"] if "weighted" in rater],
+        "figures": figures(configuration),
     }
 
 
-def _raters(one: Findings, at: int) -> DataTable:
-    columns, consistent = [measure for measure in measures() if JUDGE in measure.kinds], not has_one_pair([one])
+def _raters(findings: Findings, at: int) -> DataTable:
+    columns, consistent = [measure for measure in measures() if JUDGE in measure.kinds], not has_one_pair([findings])
     rows: list[Row] = [
         (
             (rater_name(rater["rater"]),),
@@ -60,20 +60,20 @@ def _raters(one: Findings, at: int) -> DataTable:
                 *(value or None for measure in columns for value in measure.estimates(rater)),
             ],
         )
-        for rater in one["raters"]
+        for rater in findings["raters"]
     ]
     headings = [
         *("Rater", "Raters", "Rating sets", "Ratings", "A / tie / B"),
         *["Mean consistency"] * consistent,
-        _strength_heading("Mean preference strength", one),
+        _strength_heading("Mean preference strength", findings),
         *(heading for measure in columns for heading in measure.headings()),
     ]
     return DataTable(f"raters-{at}", "People and judges", headings, rows)
 
 
-def _strength_heading(text: str, one: Findings) -> str:
+def _strength_heading(text: str, findings: Findings) -> str:
     """Return a heading or caption of preference strengths that says which system positive ones favour."""
-    return f"{text} (above 0: {one['system_b']} preferred, below 0: {one['system_a']})"
+    return f"{text} (above 0: {findings['system_b']} preferred, below 0: {findings['system_a']})"
 
 
 def _sets(rater: Findings) -> str:
@@ -83,49 +83,51 @@ def _sets(rater: Findings) -> str:
     return f"{rater['rating_sets']} in use, {incomplete} incomplete"
 
 
-def _bins(one: Findings, at: int) -> list[DataTable]:
+def _bins(findings: Findings, at: int) -> list[DataTable]:
     """Return means by separability, rating sets at each consistency by separability, and each instance's separability."""
-    people = one["raters"][0]
+    people = findings["raters"][0]
     bins = [
         {
             **bin_,
-            "raters": [{"rater": rater["rater"], **rater["bins"][place]} for rater in one["raters"] if rater["bins"]],
+            "raters": [
+                {"rater": rater["rater"], **rater["bins"][index]} for rater in findings["raters"] if rater["bins"]
+            ],
         }
-        for place, bin_ in enumerate(people["bins"])
+        for index, bin_ in enumerate(people["bins"])
     ]
     means = [
         by_bin(f"consistency-{at}", "Mean consistency by separability", bins, "mean_consistency"),
         by_bin(
             f"strength-{at}",
-            _strength_heading("Mean preference strength by separability", one),
+            _strength_heading("Mean preference strength by separability", findings),
             bins,
             "mean_preference_strength",
         ),
     ]
     sets: list[Row] = [
         ((rater_name(rater["rater"]), bin_text(bin_)), [bin_["rating_sets"], _counts(bin_["consistency_distribution"])])
-        for rater in one["raters"]
+        for rater in findings["raters"]
         for bin_ in rater["bins"]
     ]
     headings = ["Rater", "Separability", "Rating sets", "Consistency: rating sets"]
     by_consistency = DataTable(f"sets-{at}", "Rating sets at each consistency by separability", headings, sets)
-    measured = one["separability"]["values"]
+    measured = findings["separability"]["values"]
     values: list[Row] = [((name,), [value]) for name, value in islice(measured.items(), MOST_ROWS)]
     columns = ["Instance", "Separability"]
     return [
-        *filter(None, means[has_one_pair([one]) :]),
-        *([] if has_one_pair([one]) else [by_consistency]),
+        *filter(None, means[has_one_pair([findings]) :]),
+        *([] if has_one_pair([findings]) else [by_consistency]),
         DataTable(f"values-{at}", "Separability of each instance", columns, values, beyond=len(measured) - len(values)),
     ]
 
 
-def _distributions(one: Findings, at: int) -> list[DataTable]:
+def _distributions(findings: Findings, at: int) -> list[DataTable]:
     return [
         DataTable(
             f"{name}-{at}",
             caption,
             ["Rater", heading],
-            [((rater_name(rater["rater"]),), [_counts(rater[key])]) for rater in one["raters"]],
+            [((rater_name(rater["rater"]),), [_counts(rater[key])]) for rater in findings["raters"]],
         )
         for name, key, heading, caption in (
             ("spread", "consistency_distribution", "Consistency: rating sets", "Rating sets at each consistency"),
@@ -133,10 +135,10 @@ def _distributions(one: Findings, at: int) -> list[DataTable]:
                 *("strengths", "preference_strength_distribution"),
                 *(
                     "Preference strength: rating sets",
-                    _strength_heading("Rating sets at each preference strength", one),
+                    _strength_heading("Rating sets at each preference strength", findings),
                 ),
             ),
-        )[has_one_pair([one]) :]
+        )[has_one_pair([findings]) :]
     ]
 
 
@@ -155,7 +157,7 @@ def _answers(judges: list[Findings], at: int) -> DataTable | None:
 
 
 def repeated_sources_text(sources: SourceCounts) -> str:
-    """Say that instances share source texts; empty where none do."""
+    """Say that instances share source texts, or an empty string where none do."""
     if not sources.is_repeated:
         return ""
     different = "the same source" if sources.different == 1 else f"{sources.different} different sources"
@@ -171,26 +173,30 @@ def data_section(numbers: Findings, batches: dict[str, bool], sources: SourceCou
     batches : whether a batch of the study has ratings, by its name
     sources : of all the study's instances
     """
-    chosen = numbers["filters"]["batches"] or list(batches)
-    people = [(one, one["raters"][0]) for one in numbers["configurations"]]
-    judges = {rater_name(rater["rater"]): None for one in numbers["configurations"] for rater in one["raters"][1:]}
+    named = numbers["filters"]["batches"] or list(batches)
+    people = [(configuration, configuration["raters"][0]) for configuration in numbers["configurations"]]
+    judges = {
+        rater_name(rater["rater"]): None
+        for configuration in numbers["configurations"]
+        for rater in configuration["raters"][1:]
+    }
     rows: list[Row] = [
         (
-            (configuration_name(one),),
-            [one["instances"], one["pairs"], rater["ratings"], *(rater["exclusions"][key] for key in EXCLUSIONS)],
+            (configuration_name(item),),
+            [item["instances"], item["pairs"], rater["ratings"], *(rater["exclusions"][key] for key in EXCLUSIONS)],
         )
-        for one, rater in people
+        for item, rater in people
     ]
     headings = ["Configuration", "Instances", "Pairs", "Ratings", *EXCLUSIONS.values()]
     return {
         "batches": {
-            "with": [name for name in chosen if batches.get(name)],
-            "without": [name for name in chosen if not batches.get(name)],
+            "with": [name for name in named if batches.get(name)],
+            "without": [name for name in named if not batches.get(name)],
         },
         "judges": list(judges),
         "sources": repeated_sources_text(sources),
-        "ratings": sum(rater["ratings"] for _one, rater in people),
-        "left_out": sum(number for _one, rater in people for number in rater["exclusions"].values()),
+        "ratings": sum(rater["ratings"] for _item, rater in people),
+        "left_out": sum(number for _item, rater in people for number in rater["exclusions"].values()),
         "table": DataTable("data-table", "Ratings in and left out", headings, rows),
         **_origins(numbers.get("provenance", [])),  # findings stored by an earlier version have none
     }
@@ -200,17 +206,17 @@ def _origins(provenance: list[Findings]) -> dict[str, Any]:
     """Return who answered for judges, and the judges whose verdicts this makes doubtful."""
     rows: list[Row] = [
         (
-            (one["judge"], origin["asked"]),
+            (judge["judge"], origin["asked"]),
             [origin["model"] or "not reported", origin["fingerprint"], origin["provider"], origin["answers"]],
         )
-        for one in provenance
-        for origin in one["answered_by"]
+        for judge in provenance
+        for origin in judge["answered_by"]
     ]
     headings = [
         *("Judge", "Model asked", "Model that answered", "Fingerprint", "Provider", "Answers"),
     ]
     return {
         "origins": DataTable("origins", "Who answered for each judge", headings, rows) if rows else None,
-        "mixed": [one["judge"] for one in provenance if one["mixed"]],
-        "cut": [{"judge": one["judge"], **one["prompts"]} for one in provenance if one["prompts"]["cut"]],
+        "mixed": [judge["judge"] for judge in provenance if judge["mixed"]],
+        "cut": [{"judge": judge["judge"], **judge["prompts"]} for judge in provenance if judge["prompts"]["cut"]],
     }

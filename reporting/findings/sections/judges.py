@@ -34,20 +34,20 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
     return {
         "has_people": any(
             rater["kind"] == "person" and rater["ratings"]
-            for one in numbers["configurations"]
-            for rater in one["raters"]
+            for configuration in numbers["configurations"]
+            for rater in configuration["raters"]
         ),
         "line": _line(replacement),
         "agreement_line": _agreement_line(agreement),
         "agreement": _agreement(agreement),
         "verdicts": [
-            {"judge": one["judge"], "text": verdict_text(one["verdict"]["rule"], one["verdict"]["values"])}
-            for one in replacement
+            {"judge": judge["judge"], "text": verdict_text(judge["verdict"]["rule"], judge["verdict"]["values"])}
+            for judge in replacement
         ],
         "overall": _overall(numbers["judges_against_people"]),
         "by_bin": _by_bin(numbers["judges_against_people"]),
         "tests": _tests(numbers["judge_tests"]),
-        "tuned": [(one["judge"], one["instances_left_out"]) for one in numbers["tuned_judges"]],
+        "tuned": [(judge["judge"], judge["instances_left_out"]) for judge in numbers["tuned_judges"]],
         "juries": _juries(numbers["juries"]),
         "jury_members": _jury_members(numbers["juries"]),
         "self_preference": _self_preference(numbers["self_preference"]),
@@ -59,59 +59,59 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
 
 
 def _line(replacement: list[Findings]) -> str:
-    """Say how many judges may replace a rater; nothing where none could be tested."""
-    rules = [one["verdict"]["rule"] for one in replacement]
+    """Say how many judges may replace a rater, or nothing where none could be tested."""
+    rules = [judge["verdict"]["rule"] for judge in replacement]
     if set(rules) <= set(UNTESTED):
         return ""
     may = sum(rule in MAY_REPLACE for rule in rules)
     return f"{may} of {len(rules)} judge{pluralize(len(rules))} may replace a single rater at least in part"
 
 
-def _agreement_line(found: Findings | None) -> str:
+def _agreement_line(findings: Findings | None) -> str:
     """Say how often two judges give the same verdict."""
-    if found is None or found["raw_agreement"]["value"] is None:
+    if findings is None or findings["raw_agreement"]["value"] is None:
         return ""
-    return f"same verdict of two judges: {short_estimate(found['raw_agreement'])}"
+    return f"same verdict of two judges: {short_estimate(findings['raw_agreement'])}"
 
 
-def _agreement(found: Findings | None) -> DataTable | None:
+def _agreement(findings: Findings | None) -> DataTable | None:
     """Return how often every two judges give the same verdict."""
-    if found is None or not found["judges"]:
+    if findings is None or not findings["judges"]:
         return None
-    rows: list[Row] = [((one["judge_a"], one["judge_b"]), [one["agreement"]]) for one in found["judges"]]
+    rows: list[Row] = [((judge["judge_a"], judge["judge_b"]), [judge["agreement"]]) for judge in findings["judges"]]
     headings = ["Judge", "Other judge", "Same verdict"]
     return DataTable("judge-agreement", "How often two judges give the same verdict on a pair", headings, rows)
 
 
-def _overall(found: list[Findings]) -> DataTable:
-    rows: list[Row] = [((one["judge"],), [one["overall"][key] for key in BESIDE]) for one in found]
+def _overall(judges: list[Findings]) -> DataTable:
+    rows: list[Row] = [((item["judge"],), [item["overall"][key] for key in BESIDE]) for item in judges]
     caption = "Each judge’s agreement with people beside theirs with one another, on the same ratings"
     return DataTable("judges-overall", caption, ["Judge", *BESIDE.values()], rows)
 
 
-def _by_bin(found: list[Findings]) -> DataTable | None:
+def _by_bin(judges: list[Findings]) -> DataTable | None:
     rows: list[Row] = [
-        ((one["judge"], bin_text(bin_)), [bin_[key] for key in BESIDE]) for one in found for bin_ in one["bins"]
+        ((item["judge"], bin_text(bin_)), [bin_[key] for key in BESIDE]) for item in judges for bin_ in item["bins"]
     ]
     caption = "The same by separability"
     return DataTable("judges-by-bin", caption, ["Judge", "Separability", *BESIDE.values()], rows) if rows else None
 
 
-def _tests(found: list[Findings]) -> DataTable | None:
-    if not found:
+def _tests(judges: list[Findings]) -> DataTable | None:
+    if not judges:
         return None
-    keys = ("p_value", "adjusted") if found[0]["of"] > 1 else ("p_value",)
+    keys = ("p_value", "adjusted") if judges[0]["of"] > 1 else ("p_value",)
     rows: list[Row] = [
         (
-            (one["judge_a"], one["judge_b"]),
-            [one["difference"], *(p_text(one[key]) for key in keys), _test_text(one)],
+            (item["judge_a"], item["judge_b"]),
+            [item["difference"], *(p_text(item[key]) for key in keys), _test_text(item)],
         )
-        for one in found
+        for item in judges
     ]
     caption = "Tests between judges, paired by rating; the difference is above 0 where the first judge agrees more with people"
     headings = [
         *("Judge", "Other judge", "Difference of agreement with people"),
-        *["p", adjusted_heading(found[0]["of"])][: len(keys)],
+        *["p", adjusted_heading(judges[0]["of"])][: len(keys)],
         "What it means",
     ]
     return DataTable("judge-tests", caption, headings, rows)
@@ -127,18 +127,18 @@ def _test_text(test: Findings) -> str:
     return f"“{nearer}” agrees more with people"
 
 
-def _juries(found: list[Findings]) -> DataTable | None:
+def _juries(juries: list[Findings]) -> DataTable | None:
     rows: list[Row] = [
         (
-            (one["judge"],),
+            (item["judge"],),
             [
-                one["rule"],
-                ", ".join(one["members"]),
-                ", ".join(one["absent"]) or None,
-                *((one["why"], None) if "why" in one else (one["effective_members"], one["error_correlation"])),
+                item["rule"],
+                ", ".join(item["members"]),
+                ", ".join(item["absent"]) or None,
+                *((item["why"], None) if "why" in item else (item["effective_members"], item["error_correlation"])),
             ],
         )
-        for one in found
+        for item in juries
     ]
     headings = [
         *("Jury", "Rule", "Members", "Of these without verdicts here"),
@@ -147,11 +147,11 @@ def _juries(found: list[Findings]) -> DataTable | None:
     return DataTable("juries", "Juries: how many independent votes they are worth", headings, rows) if rows else None
 
 
-def _jury_members(found: list[Findings]) -> DataTable | None:
+def _jury_members(juries: list[Findings]) -> DataTable | None:
     rows: list[Row] = [
-        ((jury["judge"], one["member"]), [one["difference"], one["changes"], _member_text(one["difference"])])
-        for jury in found
-        for one in jury["without"]
+        ((jury["judge"], item["member"]), [item["difference"], item["changes"], _member_text(item["difference"])])
+        for jury in juries
+        for item in jury["without"]
     ]
     headings = [
         *("Jury", "Member", "Agreement with people, less that of the jury without it"),
@@ -170,24 +170,24 @@ def _member_text(difference: Findings) -> str:
     return "adds nothing by more than chance"
 
 
-def _self_preference(found: list[Findings]) -> DataTable | None:
+def _self_preference(judges: list[Findings]) -> DataTable | None:
     rows: list[Row] = [
         (
-            (one["judge"],),
-            [one["family"] or None, one["with_judge"], one["with_people"], one["difference"], _own_text(one)],
+            (item["judge"],),
+            [item["family"] or None, item["with_judge"], item["with_people"], item["difference"], _own_text(item)],
         )
-        for one in found
+        for item in judges
     ]
     headings = [
         *("Judge", "Family of its model", "Wins of its family’s systems with it"),
         *("Their wins with people, on the same pairs", "Difference", "What it means"),
     ]
     caption = "Self-preference: does a judge prefer its own model’s family? A difference above 0: more than people do"
-    return DataTable("self-preference", caption, headings, rows) if any("why" not in one for one in found) else None
+    return DataTable("self-preference", caption, headings, rows) if any("why" not in item for item in judges) else None
 
 
-def _own_text(one: Findings) -> str:
-    difference = one["difference"]
+def _own_text(findings: Findings) -> str:
+    difference = findings["difference"]
     if difference["low"] is None:
         return "cannot be told"
     if difference["low"] > 0:
@@ -197,10 +197,10 @@ def _own_text(one: Findings) -> str:
     return "no difference by more than chance"
 
 
-def _untested(found: list[Findings]) -> str:
+def _untested(rows: list[Findings]) -> str:
     """Say what the alternative-annotator test takes, where no judge has a person that can be tested."""
-    tests = [one["alternative_annotator"] for one in found]
-    if not tests or any(one["tested"] for one in tests):
+    tests = [item["alternative_annotator"] for item in rows]
+    if not tests or any(test["tested"] for test in tests):
         return ""
     return (
         f"No verdict: it takes {tests[0]['min_people']} people with {tests[0]['min_instances']} instances or more "
@@ -208,14 +208,14 @@ def _untested(found: list[Findings]) -> str:
     )
 
 
-def _alternative(found: list[Findings]) -> DataTable:
+def _alternative(judges: list[Findings]) -> DataTable:
     rows: list[Row] = []
-    for judge in found:
-        one = judge["alternative_annotator"]
-        curve = {round(point["epsilon"], 2): point["winning_rate"] for point in one["curve"]}
-        passes = one["why"] if one["passes"] is None else "yes" if one["passes"] else "no"
-        tested = f"{one['tested']} of {len(one['people'])}"
-        rows.append(((judge["judge"],), [tested, one["advantage"], *(curve.get(at) for at in EPSILONS), passes]))
+    for judge in judges:
+        test = judge["alternative_annotator"]
+        curve = {round(point["epsilon"], 2): point["winning_rate"] for point in test["curve"]}
+        passes = test["why"] if test["passes"] is None else "yes" if test["passes"] else "no"
+        tested = f"{test['tested']} of {len(test['people'])}"
+        rows.append(((judge["judge"],), [tested, test["advantage"], *(curve.get(at) for at in EPSILONS), passes]))
     at = [f"ω at ε = {epsilon:.2f}" for epsilon in EPSILONS]
     headings = ["Judge", "People tested", "Advantage", *at, "Passes at the chosen ε"]
     return DataTable(
@@ -226,21 +226,21 @@ def _alternative(found: list[Findings]) -> DataTable:
     )
 
 
-def _alternative_people(found: list[Findings]) -> DataTable | None:
+def _alternative_people(judges: list[Findings]) -> DataTable | None:
     rows: list[Row] = [
         (
-            (judge["judge"], one["rater"]),
+            (judge["judge"], person["rater"]),
             [
-                one["n_instances"],
-                one["judge_wins"],
-                one["person_wins"],
-                p_text(one["p_value"]),
-                p_text(one["adjusted"]),
-                "yes" if one["rejected"] else "no" if one["tested"] else "not tested",
+                person["n_instances"],
+                person["judge_wins"],
+                person["person_wins"],
+                p_text(person["p_value"]),
+                p_text(person["adjusted"]),
+                "yes" if person["rejected"] else "no" if person["tested"] else "not tested",
             ],
         )
-        for judge in found
-        for one in judge["alternative_annotator"]["people"]
+        for judge in judges
+        for person in judge["alternative_annotator"]["people"]
     ]
     headings = [
         *(
@@ -256,23 +256,23 @@ def _alternative_people(found: list[Findings]) -> DataTable | None:
     return DataTable("alternative-people", caption, headings, rows) if rows else None
 
 
-def _powered(found: list[Findings]) -> DataTable | None:
+def _powered(judges: list[Findings]) -> DataTable | None:
     rows: list[Row] = [
         (
-            (judge["judge"], configuration_name(one)),
+            (judge["judge"], configuration_name(row)),
             [
-                one["plain"],
-                one["win_rate_a"],
-                one["n_rated"],
-                one["n_judged"],
-                one["effective_n"] and round(one["effective_n"], 1),
-                one["saved"] and round(one["saved"], 1),
+                row["plain"],
+                row["win_rate_a"],
+                row["n_rated"],
+                row["n_judged"],
+                row["effective_n"] and round(row["effective_n"], 1),
+                row["saved"] and round(row["saved"], 1),
             ],
         )
-        for judge in found
-        for one in judge["prediction_powered"]
+        for judge in judges
+        for row in judge["prediction_powered"]
     ]
-    if not any(one["n_judged"] for judge in found for one in judge["prediction_powered"]):
+    if not any(row["n_judged"] for judge in judges for row in judge["prediction_powered"]):
         return None
     headings = [
         *("Judge", "Configuration", "Win rate of A by people", "With the judge’s help"),

@@ -40,13 +40,13 @@ def separability_section(numbers: Findings) -> dict[str, Any]:
     if has_one_pair(numbers["configurations"]):
         return {"line": "one pair an instance: no consistency", "why": ONE_PAIR, "tables": []}
     consistent = pooled["fully_consistent"]
-    people = next((one for one in consistent if one["kind"] == "person" and one["value"] is not None), None)
+    people = next((row for row in consistent if row["kind"] == "person" and row["value"] is not None), None)
     line = f"people: {short_estimate(people)} of rating sets fully consistent" if people else ""
     return {
         "line": line,
         "tables": [
-            one
-            for one in (
+            item
+            for item in (
                 _parts(numbers["configurations"], consistent),
                 by_bin(
                     "consistency",
@@ -63,7 +63,7 @@ def separability_section(numbers: Findings) -> dict[str, Any]:
                     counted="Matchups",
                 ),
             )
-            if one and one.rows
+            if item and item.rows
         ],
     }
 
@@ -71,15 +71,15 @@ def separability_section(numbers: Findings) -> dict[str, Any]:
 def _parts(configurations: list[Findings], consistent: list[Findings]) -> DataTable:
     """Return the share of fully consistent rating sets of each rater, and all three parts of their sets, which add up."""
     rows: list[Row] = []
-    for one in consistent:
+    for row in consistent:
         parts = sets_by_consistency(
             rater["consistency_distribution"]
             for configuration in configurations
             if not has_one_pair([configuration])
             for rater in configuration["raters"]
-            if rater["rater"] == one["rater"]
+            if rater["rater"] == row["rater"]
         )
-        rows.append(((rater_name(one["rater"]),), [one, *parts, sum(parts)]))
+        rows.append(((rater_name(row["rater"]),), [row, *parts, sum(parts)]))
     headings = [
         *("Rater", "Share of fully consistent sets", "Fully consistent", "Partly consistent"),
         *("Mixed, or ties only", "All rating sets"),
@@ -89,16 +89,16 @@ def _parts(configurations: list[Findings], consistent: list[Findings]) -> DataTa
 
 def agreement_section(numbers: Findings) -> dict[str, Any]:
     """Return how far people agree, in each configuration and by separability."""
-    people = [(one, one["raters"][0]) for one in numbers["configurations"]]
-    known = [measure for measure in measures() if JUDGE not in measure.kinds and measure.key in people[0][1]]
+    people = [(configuration, configuration["raters"][0]) for configuration in numbers["configurations"]]
+    existing = [measure for measure in measures() if JUDGE not in measure.kinds and measure.key in people[0][1]]
     rows: list[Row] = [
-        ((configuration_name(one),), [value for measure in known for value in measure.estimates(rater)])
-        for one, rater in people
+        ((configuration_name(item),), [value for measure in existing for value in measure.estimates(rater)])
+        for item, rater in people
     ]
     together = numbers["pooled"]["people_agreement"] or {}
     if len(rows) > 1 and together:
-        rows.insert(0, (("all together",), [value for measure in known for value in measure.estimates(together)]))
-    headings = ["Configuration", *(heading for measure in known for heading in measure.headings())]
+        rows.insert(0, (("all together",), [value for measure in existing for value in measure.estimates(together)]))
+    headings = ["Configuration", *(heading for measure in existing for heading in measure.headings())]
     bins = numbers["pooled"]["agreement_by_bin"]
     raw = together["raw_agreement"] if together else None
     return {
@@ -106,8 +106,8 @@ def agreement_section(numbers: Findings) -> dict[str, Any]:
         "line": f"raw agreement {short_estimate(raw)}" if raw and raw["value"] is not None else "",
         "table": DataTable("agreement-table", "Agreement between people by configuration", headings, rows),
         "by_bin": [
-            one
-            for one in (
+            item
+            for item in (
                 by_bin(
                     "agreement-bins",
                     "Agreement with people by separability; people: with one another",
@@ -123,14 +123,14 @@ def agreement_section(numbers: Findings) -> dict[str, Any]:
                     counted="Matchups",
                 ),
             )
-            if one
+            if item
         ],
     }
 
 
 def _kappa_note(bins: Iterable[Findings]) -> str:
     """Say why κ may be low where people agree: in the bin in which chance agreement is highest, if it is high."""
-    known = [
+    existing = [
         ((raw - kappa) / (1 - kappa), raw, bin_)
         for bin_ in bins
         for rater in bin_["raters"]
@@ -138,7 +138,7 @@ def _kappa_note(bins: Iterable[Findings]) -> str:
         for raw, kappa in [(rater["agreement"]["value"], rater["kappa"]["value"])]
         if raw is not None and kappa is not None and kappa < 1
     ]
-    chance, raw, bin_ = max(known, key=lambda one: one[0], default=(0.0, 0.0, {}))
+    chance, raw, bin_ = max(existing, key=lambda item: item[0], default=(0.0, 0.0, {}))
     if chance < ONE_SIDED:
         return ""
     return (
@@ -151,21 +151,26 @@ def _kappa_note(bins: Iterable[Findings]) -> str:
 def position_section(numbers: Findings) -> dict[str, Any]:
     """Return how often each rater prefers the text shown first: overall counts, and shares by configuration."""
     configurations = numbers["configurations"]
-    raters = list(dict.fromkeys(rater["rater"] for one in configurations for rater in one["raters"]))
+    raters = list(
+        dict.fromkeys(rater["rater"] for configuration in configurations for rater in configuration["raters"])
+    )
     rows: list[Row] = []
     counts: dict[str, dict[str, int]] = {name: {"first": 0, "tie": 0, "second": 0} for name in raters}
-    for one in configurations:
-        found = {rater["rater"]: rater for rater in one["raters"]}
+    for part in configurations:
+        by_rater = {rater["rater"]: rater for rater in part["raters"]}
         rows.append(
-            ((configuration_name(one),), [found[name]["preferred_first"] if name in found else None for name in raters])
+            (
+                (configuration_name(part),),
+                [by_rater[name]["preferred_first"] if name in by_rater else None for name in raters],
+            )
         )
-        for name, rater in found.items():
+        for name, rater in by_rater.items():
             for side, number in rater["shown_first"].items():
                 counts[name][side] += number
-    shares = {one["rater"]: one for one in numbers["pooled"].get("preferred_first", ())}
+    shares = {row["rater"]: row for row in numbers["pooled"].get("preferred_first", ())}
     totals: list[Row] = [
-        ((rater_name(name),), [given["first"], given["tie"], given["second"], shares.get(name)])
-        for name, given in counts.items()
+        ((rater_name(name),), [count["first"], count["tie"], count["second"], shares.get(name)])
+        for name, count in counts.items()
     ]
     people = shares.get(PEOPLE)
     headings = [
@@ -189,16 +194,16 @@ def position_section(numbers: Findings) -> dict[str, Any]:
     }
 
 
-def raters_section(study: Study, numbers: dict[str, Any], asked: str, filters: str) -> dict[str, Any]:
+def raters_section(study: Study, numbers: dict[str, Any], sort_by: str, filters: str) -> dict[str, Any]:
     """Return what the section shows: people sorted by the column that is asked for, or those to look at first.
 
     filters : the page's query without the sorting
     """
-    by = asked if asked in SORTS else FIRST
+    by = sort_by if sort_by in SORTS else FIRST
     ordered = sorted(numbers["raters"], key=_order(SORTS[by][1]))
-    shown = ordered[:MOST_SHOWN]
+    listed = ordered[:MOST_SHOWN]
     columns = _columns(ordered, has_one_pair(numbers["configurations"]))
-    pages = dict(study.annotators.filter(code__in=[row["rater"] for row in shown]).values_list("code", "pk"))
+    pages = dict(study.annotators.filter(code__in=[row["rater"] for row in listed]).values_list("code", "pk"))
     return {
         "rows": [
             {
@@ -208,14 +213,14 @@ def raters_section(study: Study, numbers: dict[str, Any], asked: str, filters: s
                 else "",
                 "said": [flag_text(flag) for flag in row["flags"]],
             }
-            for row in shown
+            for row in listed
         ],
         "verdicts": _verdicts(numbers["dawid_skene"]),
         "confusions": _confusions(numbers["dawid_skene"]),
-        "more": len(ordered) - len(shown),
+        "more": len(ordered) - len(listed),
         "flagged": sum(bool(row["flags"]) for row in ordered),
         "all": len(ordered),
-        "sorted": by == asked,
+        "sorted": by == sort_by,
         "without": SORTS.keys() - columns.keys(),
         "columns": [
             {
@@ -239,14 +244,14 @@ def _verdicts(found: RaterRow) -> DataTable:
     """Return Dawid and Skene's verdicts beside the majority by configuration."""
     rows: list[Row] = [
         (
-            (configuration_name(one),),
+            (configuration_name(configuration),),
             [
-                one["pairs"],
-                *("{a} / {tie} / {b} / {shared}".format(**one[key]) for key in ("majority", "verdicts")),
-                f"{one['differs']} of {one['differs_of']}",
+                configuration["pairs"],
+                *("{a} / {tie} / {b} / {shared}".format(**configuration[key]) for key in ("majority", "verdicts")),
+                f"{configuration['differs']} of {configuration['differs_of']}",
             ],
         )
-        for one in found["configurations"] or ()
+        for configuration in found["configurations"] or ()
     ]
     headings = [
         *("Configuration", "Pairs", "Majority: A / tie / B / none"),
@@ -259,14 +264,14 @@ def _confusions(found: RaterRow) -> DataTable:
     """Return each person's confusion matrix: a column for each true class with the shares of A, tie and B given there."""
     rows: list[Row] = [
         (
-            (one["rater"],),
+            (person["rater"],),
             [
-                one["ratings"],
-                one["right"],
-                *(given and " / ".join(f"{share:.2f}" for share in given) for given in one["confusion"]),
+                person["ratings"],
+                person["right"],
+                *(values and " / ".join(f"{share:.2f}" for share in values) for values in person["confusion"]),
             ],
         )
-        for one in found["people"] or ()
+        for person in found["people"] or ()
     ]
     headings = [
         *("Rater", "Ratings", "As the model", "Where A is better: A / tie / B"),

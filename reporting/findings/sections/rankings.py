@@ -30,9 +30,9 @@ DEPENDS = "depends on opponents"
 
 def rankings_section(numbers: Findings) -> dict[str, Any]:
     """Return one object per rater, people first, and the table of win rates at equal lengths."""
-    tests = grouped((one["rater"], one) for one in numbers["system_tests"])
-    matrices = {one["rater"]: one for one in numbers["win_matrices"]}
-    by_rater = grouped((one["rater"], one) for one in numbers["rankings"])
+    tests = grouped((test["rater"], test) for test in numbers["system_tests"])
+    matrices = {matrix["rater"]: matrix for matrix in numbers["win_matrices"]}
+    by_rater = grouped((ranking["rater"], ranking) for ranking in numbers["rankings"])
     if not _has_comparisons(by_rater.get(PEOPLE, [])) and any(map(_has_comparisons, by_rater.values())):
         by_rater.pop(PEOPLE, None)  # judges alone rated
     raters = [
@@ -47,7 +47,7 @@ def rankings_section(numbers: Findings) -> dict[str, Any]:
 
 
 def _has_comparisons(rankings: list[Findings]) -> bool:
-    return any(row["value"] is not None for one in rankings for row in one["systems"])
+    return any(row["value"] is not None for ranking in rankings for row in ranking["systems"])
 
 
 def _line(raters: list[dict[str, Any]]) -> str:
@@ -62,7 +62,7 @@ def _line(raters: list[dict[str, Any]]) -> str:
 
 
 def _rater(at: int, rankings: list[Findings], matrix: Findings, tests: list[Findings]) -> dict[str, Any]:
-    named = {one["measure"]: one for one in rankings}
+    named = {ranking["measure"]: ranking for ranking in rankings}
     main = named.get("bradley_terry", named["win_rate"])
     order = [row["system"] for row in main["systems"]]
     return {
@@ -147,31 +147,31 @@ def rank_text(row: Findings) -> str:
 
 
 def _notes(main: Findings, named: Mapping[str, Findings]) -> list[str]:
-    """Return what limits the rankings: groups that were never compared, cautions, measures without a value; each once."""
+    """Return what limits the rankings: groups that were never compared, cautions, measures without a value. Each once."""
     notes = []
     if "groups" in main:
         groups = "; ".join(", ".join(group) for group in main["groups"])
         notes.append(f"Groups that were never compared, each with ranks of its own: {groups}.")
     said_of: dict[str, list[str]] = {}
-    for name, one in named.items():
-        limits = [one.get("why"), one.get("note"), None if "rate" in name else one.get("caution")]
+    for name, item in named.items():
+        limits = [item.get("why"), item.get("note"), None if "rate" in name else item.get("caution")]
         for limit in filter(None, limits):
             said_of.setdefault(limit, []).append(MEASURES[name][0])
     return notes + [f"{', '.join(measures)}: {limit}" for limit, measures in said_of.items()]
 
 
 def _matrix(matrix: Findings, order: list[str]) -> dict[str, Any]:
-    """Return each system's share of wins against each other one; the best systems in the order of the ranking."""
-    at = {name: place for place, name in enumerate(matrix["systems"])}
+    """Return each system's share of wins against each other one. The best systems in the order of the ranking."""
+    at = {name: index for index, name in enumerate(matrix["systems"])}
     systems = order[:MOST_IN_MATRIX]
     rows = []
-    for one in systems:
+    for system in systems:
         cells: list[dict[str, Any] | None] = []
-        for other in systems:
-            n = matrix["comparisons"][at[one]][at[other]]
-            share = matrix["wins"][at[one]][at[other]] / n if n else None
-            cells.append(None if one == other else {"n": n, "share": share, "shade": _shade(share)})
-        rows.append((one, cells))
+        for opponent in systems:
+            n = matrix["comparisons"][at[system]][at[opponent]]
+            share = matrix["wins"][at[system]][at[opponent]] / n if n else None
+            cells.append(None if system == opponent else {"n": n, "share": share, "shade": _shade(share)})
+        rows.append((system, cells))
     return {"systems": systems, "rows": rows, "more": len(order) - len(systems)}
 
 
@@ -180,17 +180,17 @@ def _shade(share: float | None) -> int:
 
 
 def _tests_table(at: int, tests: list[Findings], order: list[str]) -> DataTable | None:
-    """Return the tests of Bradley-Terry ratings; of two systems the ranking has the only test."""
+    """Return the tests of Bradley-Terry ratings. Of two systems the ranking has the only test."""
     if not tests or tests[0]["measure"] != "bradley_terry":
         return None
-    ranked, several = {name: place for place, name in enumerate(order)}, tests[0]["of"] > 1
+    ranked, several = {name: index for index, name in enumerate(order)}, tests[0]["of"] > 1
     rows: list[Row] = []
-    for one in sorted(tests, key=lambda one: sorted(ranked[one[key]] for key in ("system_a", "system_b"))):
-        better, worse, difference = one["system_a"], one["system_b"], one["difference"]
+    for test_row in sorted(tests, key=lambda test: sorted(ranked[test[key]] for key in ("system_a", "system_b"))):
+        better, worse, difference = test_row["system_a"], test_row["system_b"], test_row["difference"]
         if ranked[better] > ranked[worse]:
             better, worse, difference = worse, better, _mirrored(difference)
-        p_values = [p_text(one["p_value"]), *([p_text(one["adjusted"])] if several else [])]
-        rows.append(((better, worse), [{**difference, "digits": 0, "about": _met_text(one)}, *p_values]))
+        p_values = [p_text(test_row["p_value"]), *([p_text(test_row["adjusted"])] if several else [])]
+        rows.append(((better, worse), [{**difference, "digits": 0, "about": _met_text(test_row)}, *p_values]))
     caption = (
         "Tests between systems, over instances; the difference is above 0 where the first system is the better one. All "
         "verdicts of the ranking count in it; n is of those on the two systems"
@@ -220,7 +220,7 @@ def _tested_text(tests: list[Findings]) -> str:
     if not tests or tests[0]["of"] < 2:
         return ""
     level = tests[0]["difference"]["level"]
-    differ = sum(one["adjusted"] is not None and one["adjusted"] < 1 - level for one in tests)
+    differ = sum(test["adjusted"] is not None and test["adjusted"] < 1 - level for test in tests)
     return f"Of {_pairs(tests[0]['of'])} tested, {differ} differ by more than chance."
 
 
@@ -231,17 +231,17 @@ def _pairs(number: int) -> str:
 def _lengths(raters: list[Findings]) -> dict[str, Any]:
     """Return the table of win rates as they are and at equal lengths, and how often length makes the difference."""
     rows: list[Row] = []
-    told = changed = 0
-    together = any(one.get("together") for rater in raters for one in rater["configurations"])
+    verdicts = changed = 0
+    together = any(configuration.get("together") for rater in raters for configuration in rater["configurations"])
     for rater in raters:
-        for one in rater["configurations"]:
-            verdict = _length_verdict(one)
-            told += rater["kind"] == "person" and verdict is not None
+        for row in rater["configurations"]:
+            verdict = _length_verdict(row)
+            verdicts += rater["kind"] == "person" and verdict is not None
             changed += rater["kind"] == "person" and verdict not in (None, SAME)
-            lengths = [None if one[key] is None else round(one[key]) for key in ("mean_length_a", "mean_length_b")]
-            cells = [_sided(one["plain"]), _sided(one["win_rate_a"]), verdict, _effect(one), *lengths]
-            cells += [_common_effect(one)] if together else []
-            rows.append(((configuration_name(one), rater_name(rater["rater"])), cells))
+            lengths = [None if row[key] is None else round(row[key]) for key in ("mean_length_a", "mean_length_b")]
+            cells = [_sided(row["plain"]), _sided(row["win_rate_a"]), verdict, _effect(row), *lengths]
+            cells += [_common_effect(row)] if together else []
+            rows.append(((configuration_name(row), rater_name(rater["rater"])), cells))
     headings = [
         *("Configuration", "Rater", "Win rate of A", "At equal lengths", "What it changes"),
         *("Effect of length (log-odds)", "Mean length of A", "Mean length of B"),
@@ -249,29 +249,29 @@ def _lengths(raters: list[Findings]) -> dict[str, Any]:
     ]
     caption = "Win rates as they are and at equal lengths; lengths in characters"
     text = (
-        f"Length matters to people’s win rate in {changed} of {told} tested configurations: the effect of length, by Holm’s "
+        f"Length matters to people’s win rate in {changed} of {verdicts} tested configurations: the effect of length, by Holm’s "
         "method, and the change of the rate are both beyond chance."
     )
-    return {"table": DataTable("lengths", caption, headings, rows), "text": text if told else ""}
+    return {"table": DataTable("lengths", caption, headings, rows), "text": text if verdicts else ""}
 
 
-def _effect(one: Findings) -> dict[str, Any]:
-    """Return the effect of length as a cell; its n and reasons are those of the win rate at equal lengths."""
-    value, low, high = (one[f"length_effect{end}"] for end in ("", "_low", "_high"))
-    why = one["win_rate_a"].get("why") or (NO_OVERLAP.text if value is None else "")
+def _effect(findings: Findings) -> dict[str, Any]:
+    """Return the effect of length as a cell. Its n and reasons are those of the win rate at equal lengths."""
+    value, low, high = (findings[f"length_effect{end}"] for end in ("", "_low", "_high"))
+    why = findings["win_rate_a"].get("why") or (NO_OVERLAP.text if value is None else "")
     return {"value": value, "low": low, "high": high, "about": "", "why": why}
 
 
-def _common_effect(one: Findings) -> str:
+def _common_effect(findings: Findings) -> str:
     """Return the effect of length over a data set's configurations that are fitted together, and the ridge around it."""
-    together = one.get("together")
+    together = findings.get("together")
     return f"{fixed(together['length_effect'], 3)} ({together['ridge']:g})" if together else ""
 
 
 def _sided(rate: Findings) -> dict[str, Any]:
     """Show as many decimals as it takes to see on which side of one half both limits are."""
     limits = [rate[key] for key in ("low", "high") if rate[key] not in (None, 0.5)]
-    digits = next((n for n in range(3, 8) if all(round(one, n) != 0.5 for one in limits)), 8)
+    digits = next((n for n in range(3, 8) if all(round(limit, n) != 0.5 for limit in limits)), 8)
     return {**rate, "digits": digits}
 
 
@@ -282,12 +282,12 @@ NEWLY = "now more than chance"
 TURNED = "the other system is preferred"
 
 
-def _length_verdict(one: Findings) -> str | None:
-    sides = [side(one[key]) for key in ("plain", "win_rate_a")]
-    if one["matters"] is None or None in sides:
+def _length_verdict(findings: Findings) -> str | None:
+    sides = [side(findings[key]) for key in ("plain", "win_rate_a")]
+    if findings["matters"] is None or None in sides:
         return None
     plain, equal = sides
-    if not one["matters"]:
+    if not findings["matters"]:
         return SAME
     if plain == equal:
         return MATTERS

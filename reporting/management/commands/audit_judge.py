@@ -36,7 +36,7 @@ PART = (
 
 
 def ask_missing(audit: JudgeAudit, out: Any) -> Asking:
-    """Ask for the missing answers of an audit; `out`: for progress."""
+    """Ask for the missing answers of an audit. `out`: for progress."""
     with asking(out) as work:
         ask(audit, stop=work.stop, on_progress=work.meter)
     return work
@@ -70,9 +70,9 @@ class Command(TandemCommand):
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
         test = stress_test_of(slug, options, tuple(options["change"] or CHANGES))
         if options["estimate"]:
-            found = estimate_stress(test)
-            values = {"study": slug, "judge": test.judge.name, **found.as_dict()}
-            self.say_result(lines(found, parse_money(options["max_cost"])), values, options)
+            estimate = estimate_stress(test)
+            values = {"study": slug, "judge": test.judge.name, **estimate.as_dict()}
+            self.say_result(lines(estimate, parse_money(options["max_cost"])), values, options)
             return
         bounds: dict[str, Any] = {"in_flight": options["in_flight"], "max_cost": parse_money(options["max_cost"])}
         audit = start_stress(test, **bounds) if options["run"] else stored_like(test.as_audit())

@@ -32,7 +32,7 @@ class Command(TandemCommand):
     def handle(self, *args: Any, slug: str, out: Path, without: list[str], **options: Any) -> None:
         study = find_study(slug)
         manifest = export_bundle(study, out, Contents(**dict.fromkeys(without, False)))
-        size = sum(said["bytes"] for said in manifest["files"].values())
+        size = sum(file["bytes"] for file in manifest["files"].values())
         self.say(
             f"{out}: {number_of(len(manifest['files']), 'file')}, {size / 2**20:,.1f} MB; its numbers follow from its rows"
         )

@@ -32,10 +32,10 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, slug: str, out: Path, form: str, **options: Any) -> None:
         raters = tuple(options["rater"]) or (PEOPLE,)
-        chosen = {name: options[name] for name in ("dataset", "question", "stage", "systems")}
-        wanted = WantedVerdicts(raters, **chosen)
+        filters = {name: options[name] for name in ("dataset", "question", "stage", "systems")}
+        selection = WantedVerdicts(raters, **filters)
         try:
-            written = write_preferences(find_study(slug), out, form, wanted)
+            written = write_preferences(find_study(slug), out, form, selection)
         except OSError as error:
             raise CommandError(f"can't write to {out}: {error.strerror}") from None
         for name, rows in written.items():

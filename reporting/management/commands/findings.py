@@ -63,6 +63,6 @@ def _query(options: dict[str, Any]) -> QueryDict:
     named = {**options, "system": options["systems"]}
     query = QueryDict(mutable=True)
     for name in (*SEVERAL, *SWITCHES, "similarity", "stage", "ties", "question", "epsilon"):
-        given = named[name]
-        query.setlist(name, given if isinstance(given, list) else ["1" if given is True else given or ""])
+        value = named[name]
+        query.setlist(name, value if isinstance(value, list) else ["1" if value is True else value or ""])
     return query

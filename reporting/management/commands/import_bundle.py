@@ -20,5 +20,5 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, folder: Path, study: str, group: str, **options: Any) -> None:
         with unpacked(folder) as opened:
-            made = import_bundle(opened, slug=study, group=find_group(group) if group else None)
-        self.say(f"study {made.slug} has been made; its findings are those of {folder}")
+            study_imported = import_bundle(opened, slug=study, group=find_group(group) if group else None)
+        self.say(f"study {study_imported.slug} has been made; its findings are those of {folder}")

@@ -96,20 +96,20 @@ class Command(RunJudge):
         options["most"] = options["most"] if options["most"] is not None else listed or 0
         question = find_question(study, options["question"]).number
         if not (options["run"] or options["estimate"]):
-            if given := [f"--{name.replace('_', '-')}" for name in ONLY_WHEN_ASKING if options[name] not in UNSET]:
-                raise CommandError(f"{', '.join(given)}: add --run or --estimate, which these are about")
+            if unused := [f"--{name.replace('_', '-')}" for name in ONLY_WHEN_ASKING if options[name] not in UNSET]:
+                raise CommandError(f"{', '.join(unused)}: add --run or --estimate, which these are about")
             judges = _judges(study, options["judge"], question, people=options["people"])
             self.show(study, judges, question, options)
             return
-        wanted = _audit(study, question, options)
+        audit = _audit(study, question, options)
         way = JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS
         cap = parse_money(options["max_cost"])
         if options["estimate"]:
-            found = estimate_audit(wanted, limit=options["limit"], way=way)
-            values = {"study": study.slug, "judge": auditor(wanted).name, **found.as_dict()}
-            self.say_result(lines(found, cap), values, options)
+            estimate = estimate_audit(audit, limit=options["limit"], way=way)
+            values = {"study": study.slug, "judge": auditor(audit).name, **estimate.as_dict()}
+            self.say_result(lines(estimate, cap), values, options)
             return
-        run = start_audit(wanted, in_flight=options["in_flight"], max_cost=cap, way=way)
+        run = start_audit(audit, in_flight=options["in_flight"], max_cost=cap, way=way)
         self.stderr.write(f"asking judge {run.judge.name}")
         ended = self.work(run, options["limit"])
         self.stderr.write(summary_of(run, ended.progress))
@@ -117,14 +117,14 @@ class Command(RunJudge):
         self.conclude(run, ended)
 
     def show(self, study: Study, judges: list[Judge | None], question: int, options: dict[str, Any]) -> None:
-        """Print the audits of these judges; None stands for people."""
-        found = audit_study(study, judges, question=question, most=options["most"])
+        """Print the audits of these judges, or None stands for people."""
+        audit = audit_study(study, judges, question=question, limit=options["most"])
         if options["format"] == "csv":
-            self.stdout.write("".join(csv_lines(as_rows(found), COLUMNS)), ending="")
+            self.stdout.write("".join(csv_lines(as_rows(audit), COLUMNS)), ending="")
             return
         if options["format"] == "json":
-            found["by_instance"] = list(instance_rows(study, judges, question=question))
-        self.say_numbers(found, options["format"], as_text)
+            audit["by_instance"] = list(instance_rows(study, judges, question=question))
+        self.say_numbers(audit, options["format"], as_text)
 
 
 def _audit(study: Study, question: int, options: dict[str, Any]) -> Audit:
@@ -138,9 +138,9 @@ def _audit(study: Study, question: int, options: dict[str, Any]) -> Audit:
         )
     if options["format"] == "csv" and options["estimate"]:
         raise CommandError("an estimate is text or json")
-    for name, least in (("sample", 1), ("repeats", 1), ("limit", 1), ("seed", 0)):
-        if options[name] is not None and options[name] < least:
-            raise CommandError(f"--{name} must be {least} or more, got {options[name]}")
+    for name, minimum in (("sample", 1), ("repeats", 1), ("limit", 1), ("seed", 0)):
+        if options[name] is not None and options[name] < minimum:
+            raise CommandError(f"--{name} must be {minimum} or more, got {options[name]}")
     return Audit(
         study=study,
         judge=find_judge(options["judge"][0]),
@@ -155,12 +155,12 @@ def _audit(study: Study, question: int, options: dict[str, Any]) -> Audit:
 
 
 def _judges(study: Study, names: list[str], question: int, *, people: bool) -> list[Judge | None]:
-    """Find the judges that were asked, all if none is named; None stands for people."""
-    known = judges_audited(study, question)
-    if strangers := [name for name in names if name not in known]:
-        listed = ", ".join(known) or "none"
+    """Find the judges that were asked, all if none is named, or None stands for people."""
+    existing = judges_audited(study, question)
+    if strangers := [name for name in names if name not in existing]:
+        listed = ", ".join(existing) or "none"
         raise CommandError(f"no judge {', '.join(strangers)} has run on study {study.slug}; those that have: {listed}")
-    found: list[Judge | None] = [known[name] for name in dict.fromkeys(names or known)]
-    if not (found or people):
+    judges: list[Judge | None] = [existing[name] for name in dict.fromkeys(names or existing)]
+    if not (judges or people):
         raise CommandError(f"no judge has run on study {study.slug}; let one with --judge NAME --run, or add --people")
-    return [*([None] if people else []), *found]
+    return [*([None] if people else []), *judges]

@@ -73,41 +73,41 @@ class Command(RunJudge):
         study, picture, live = find_study(slug), options["picture"], options["run"] or options["estimate"]
         cap = parse_money(options["max_cost"])
         _check(options, live=live)
-        wanted = _wanted(options, live=live)
+        text_ranking = _wanted(options, live=live)
         if not live:
-            self.show(rank_stored(study, wanted), picture, options["format"])
+            self.show(rank_stored(study, text_ranking), picture, options["format"])
             return
         if options["estimate"]:
-            judge, expected = estimate_asking(study, wanted, limit=options["limit"])
+            judge, expected = estimate_asking(study, text_ranking, limit=options["limit"])
             values = {"study": study.slug, "judge": judge.name, **expected.as_dict()}
             self.say_result(["at most:", *lines(expected, cap)], values, options)
             return
         stop, limits = StopFlag(), {name: options[name] for name in ("in_flight", "limit")}
         with stopping_on_signals(stop):
-            ranking = rank_by_asking(study, wanted, stop=stop, max_cost=cap, on_step=self.in_tenths(), **limits)
+            ranking = rank_by_asking(study, text_ranking, stop=stop, max_cost=cap, on_step=self.in_tenths(), **limits)
         self.show(ranking.found, picture, options["format"])
         if ranking.asking.ended:
             self.conclude(ranking.run, ranking.asking.ended)
 
-    def show(self, found: dict[str, Any], picture: Path | None, form: str) -> None:
+    def show(self, ranking: dict[str, Any], picture: Path | None, form: str) -> None:
         """Print the rankings, and draw them."""
         if picture:
             try:
-                picture.write_bytes(PICTURES[picture.suffix](ranking_chart(found)))
+                picture.write_bytes(PICTURES[picture.suffix](ranking_chart(ranking)))
             except OSError as error:
                 raise CommandError(f"can't write to {picture}: {error.strerror}") from None
-        self.say_numbers(found, form, as_text)
+        self.say_numbers(ranking, form, as_text)
 
     def in_tenths(self) -> Callable[[RankingProgress], None]:
         """Return a reporter of how far rankings are, which speaks after each tenth of them."""
-        said = [0]
+        last_tenth = [0]
 
-        def say(found: RankingProgress) -> None:
-            if (tenths := 10 * (found.sorts - found.unfinished) // max(1, found.sorts)) > said[0]:
-                said[0] = tenths
+        def say(progress: RankingProgress) -> None:
+            if (tenths := 10 * (progress.sorts - progress.unfinished) // max(1, progress.sorts)) > last_tenth[0]:
+                last_tenth[0] = tenths
                 self.stderr.write(
-                    f"{found.finished} of {number_of(found.sorts, 'ranking')}, "
-                    f"{number_of(found.asked, 'presentation')} asked"
+                    f"{progress.finished} of {number_of(progress.sorts, 'ranking')}, "
+                    f"{number_of(progress.asked, 'presentation')} asked"
                 )
 
         return say
@@ -120,9 +120,9 @@ def _check(options: dict[str, Any], *, live: bool) -> None:
         if options[name] is not None and options[name] < 1:
             raise CommandError(f"--{name} must be 1 or more, got {options[name]}")
     if not live and (
-        given := [f"--{name.replace('_', '-')}" for name in ONLY_WHEN_ASKING if options[name] is not None]
+        unused := [f"--{name.replace('_', '-')}" for name in ONLY_WHEN_ASKING if options[name] is not None]
     ):
-        raise CommandError(f"{', '.join(given)}: add --run or --estimate, which these are about")
+        raise CommandError(f"{', '.join(unused)}: add --run or --estimate, which these are about")
     picture = options["picture"]
     if picture and options["estimate"]:
         raise CommandError("--picture: an estimate has no rankings to draw")

@@ -51,12 +51,12 @@ class Command(TandemCommand):
         if options["seed"] < 0:
             raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
         raters = tuple(options["rater"]) or (PEOPLE,)
-        wanted = WantedVerdicts(raters, options["dataset"], options["question"], options["stage"])
+        selection = WantedVerdicts(raters, options["dataset"], options["question"], options["stage"])
         written = Options(
             options["form"], options["negated"], options["down_sample"], options["held_out"], options["seed"]
         )
         try:
-            numbers = write_refined(study, out, Repair(wanted, options["method"], options["seed"]), written)
+            numbers = write_refined(study, out, Repair(selection, options["method"], options["seed"]), written)
         except OSError as error:
             raise CommandError(f"can't write to {out}: {error.strerror}") from None
         self.say_numbers(numbers, options["format"], as_text)

@@ -33,7 +33,7 @@ class Command(TandemCommand):
             check_draws(samples, None, None)
         numbers = stabilities(find_study(slug), filters, model=options["model"])
         if options["samples"]:  # filtered here, so that a row does not depend on the others
-            for one in numbers["configurations"]:
-                rows = one["stability"]["samples"]
-                one["stability"]["samples"] = [row for row in rows if row["samples"] in options["samples"]]
+            for configuration in numbers["configurations"]:
+                rows = configuration["stability"]["samples"]
+                configuration["stability"]["samples"] = [row for row in rows if row["samples"] in options["samples"]]
         self.say_numbers(numbers, options["format"], as_text)

@@ -60,7 +60,7 @@ class Command(BaseCommand):
 
 
 def prepare() -> None:
-    """Bring the database and the static files up to date, and load what the programs share; no connection stays open."""
+    """Bring the database and the static files up to date, and load what the programs share. No connection stays open."""
     refuse_unready()
     if not settings.PRODUCTION:  # there, an upgrade migrates before any of its processes starts
         with explain_database_errors():

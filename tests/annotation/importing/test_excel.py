@@ -29,7 +29,7 @@ def sheet(path: Path, *rows: tuple[Any, ...]) -> Path:
 
 
 def read(path: Path, *, most: int = MOST, rows: int = 100) -> bytes:
-    return read_sent(path, path.name, most=most, bound=Bound(rows)).data
+    return read_sent(path, path.name, limit=most, bound=Bound(rows)).data
 
 
 def test_texts_of_a_sheet_are_those_of_a_study_file(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_sheet_that_is_too_large_is_refused(tmp_path: Path, most: int, rows: i
     path = sheet(tmp_path / "f.xlsx", ("a", "b"), *(("x", number) for number in range(5)))
     path.write_bytes(path.read_bytes())
     with pytest.raises(BadFile) as caught:
-        read_sent(path, "f.xlsx", most=max(most, path.stat().st_size), bound=Bound(rows))
+        read_sent(path, "f.xlsx", limit=max(most, path.stat().st_size), bound=Bound(rows))
 
     assert [line.reason.code for line in caught.value.lines] == [code]
 

@@ -580,7 +580,7 @@ def test_estimate_says_how_many_calls_there_will_be(study: Study, sampling: Samp
 
 
 def test_estimate_of_a_part_is_scaled(study: Study, sampling: Sampling) -> None:
-    found = estimate_generating(build_run(study, "heron", sampling), InstanceSelection(), most=2)
+    found = estimate_generating(build_run(study, "heron", sampling), InstanceSelection(), limit=2)
     assert (found.calls, found.looked_at, found.is_exact) == (12, 2, False)
 
 

@@ -398,12 +398,12 @@ def test_new_cells_are_begun_while_others_go_on_to_their_next_round() -> None:
     run, worker = leases.join(start_run(study=make_study(instances=30, k=1), judge=judge_named("noted")).pk)
     assert worker is not None
     session = RunWorkerSession(RunWork(run, worker, Progress(), StopFlag()), Noted())
-    asked = session.step(wanted=4).first
+    asked = session.step(count=4).first
     answers = [StoredAnswer(request.key, Reply("*fine")) for request in asked[:2]]
-    result = session.step(answers, wanted=4)
+    result = session.step(answers, count=4)
     assert [request.kind for request in result.follow_up] == ["verdict"]
     assert len(result.first) >= 3
-    assert session.step(wanted=0).taken == 0
+    assert session.step(count=0).taken == 0
 
 
 def test_cells_that_wait_for_one_shared_answer_are_not_all_taken_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:

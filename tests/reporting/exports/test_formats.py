@@ -92,7 +92,7 @@ def test_all_formats_hold_the_same_rows_fields_and_types(folder: Path, kind: str
 
 
 def in_jsonl_of_parquet(path: Path) -> list[dict[str, Any]]:
-    data = as_json_lines(path, path.name, most=10**9, bound=FOR_COMMANDS)
+    data = as_json_lines(path, path.name, limit=10**9, bound=FOR_COMMANDS)
     return [json.loads(line) for line in data.splitlines()]
 
 
@@ -127,16 +127,16 @@ def test_parquet_and_arrow_of_elsewhere_are_read_as_json_lines(tmp_path: Path) -
         stream.write_table(table)
     for file in sorted(tmp_path.iterdir()):
         data = file.read_bytes()
-        joined = read_sent(file, file.name, most=2**20, bound=FOR_COMMANDS)
+        joined = read_sent(file, file.name, limit=2**20, bound=FOR_COMMANDS)
         study, _ = import_study(data=joined.data, name=joined.name, slug=file.suffix[1:])
         assert next(text_rows(study))["generations"] == {"x": ["1", "2"], "y": ["3", "4"]}
         with pytest.raises(BadFile, match="more than 0 MB"):
-            as_json_lines(file, file.name, most=3, bound=FOR_COMMANDS)
+            as_json_lines(file, file.name, limit=3, bound=FOR_COMMANDS)
         with pytest.raises(BadFile, match="more than 0 rows"):
-            as_json_lines(file, file.name, most=2**20, bound=Bound(0))
+            as_json_lines(file, file.name, limit=2**20, bound=Bound(0))
         file.write_bytes(data[: len(data) // 2])
         with pytest.raises(BadFile, match="not a readable"):
-            as_json_lines(file, file.name, most=2**20, bound=FOR_COMMANDS)
+            as_json_lines(file, file.name, limit=2**20, bound=FOR_COMMANDS)
 
 
 def write_repeated_text(path: Path, text: str, rows: int) -> None:
@@ -150,7 +150,7 @@ def test_a_small_file_that_unpacks_to_more_than_the_memory_is_refused(tmp_path: 
     write_repeated_text(path, "x" * 2**21, 1000)
     assert path.stat().st_size < 200_000
     with pytest.raises(BadFile, match="more than 1 MB"):
-        as_json_lines(path, path.name, most=2**20, bound=FOR_COMMANDS)
+        as_json_lines(path, path.name, limit=2**20, bound=FOR_COMMANDS)
 
 
 def test_a_file_is_refused_by_the_bytes_that_it_states_before_any_are_read(
@@ -170,7 +170,7 @@ def test_a_small_file_of_millions_of_rows_is_refused_by_the_number_that_it_state
     assert path.stat().st_size < 50_000
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with pytest.raises(BadFile, match="more than 250,000 rows"):
-        as_json_lines(path, path.name, most=2**28, bound=Bound(250_000))
+        as_json_lines(path, path.name, limit=2**28, bound=Bound(250_000))
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before.ru_utime < 3  # reading it takes 20
 
 

@@ -366,7 +366,7 @@ def test_a_system_called_tie_is_preferred_and_a_tie_is_none() -> None:
     study.systems.filter(name="one").update(name="tie")
     study.systems.filter(name="two").update(name="other")
     judge(built["one", "two"], "judy", [(0, 0, "ab", -1), (0, 0, "ba", 0)])
-    [rater] = audit_study(study, list(judges_audited(study, 0).values()), most=5)["raters"]
+    [rater] = audit_study(study, list(judges_audited(study, 0).values()), limit=5)["raters"]
     [listed] = rater["contradictions"]["order_effects"]["listed"]
 
     assert [(answer["preferred"], answer["is_tie"]) for answer in listed["answers"]] == [("tie", False), (None, True)]
