@@ -148,7 +148,8 @@ def _answer(
         "scriptless": bool(votes_in(request.POST)),  # the names that the form's fields have
     }
     response = TemplateResponse(request, "annotation/rating/_vote.html", context, status=code)
-    return response if code >= 400 else reswap(response, "none settle:0ms")  # its parts find their places by their ids  # type: ignore[arg-type]  # htmx takes modifiers too
+    # The parts of the answer find their places by their ids.
+    return response if code >= 400 else reswap(response, "none settle:0ms")  # type: ignore[arg-type]  # with a modifier
 
 
 @never_cache
