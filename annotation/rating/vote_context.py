@@ -191,7 +191,7 @@ def status(assignment: Assignment, now: datetime, displays: Sequence[Display] | 
             _open_pair(display.position, display.pair.key, _given_on(display, stage), **questions_asked)
             for display in displays
         ]
-    elif questions_asked == {"questions": 1, "least": 0}:
+    elif questions_asked == {"questions": 1, "minimum": 0}:
         pairs = _PLACES.all(assignment=assignment.pk, stage=stage, **questions_asked)
         total = len(pairs)
         open_ = [None if done else OpenPair(position + 1, f"pair-{key}") for position, key, done in pairs]

@@ -88,7 +88,7 @@ def take_vote(
 
 def _require_reason(study: Study, reason: str) -> None:
     """Refuse a reason that a submission would not have been taken with."""
-    minimum = asked_in(study, FIRST)["least"]
+    minimum = asked_in(study, FIRST)["minimum"]
     if len(cleaned_reason(reason)) < minimum:
         raise Unacceptable(
             ngettext(
@@ -212,12 +212,12 @@ def asked_in(study: Study, stage: str) -> dict[str, int]:
     """Return what a stage asks for on each pair, as values for `is_answered`.
 
     questions : the number of questions
-    least     : the length that the reason for the main choice must have
+    minimum   : the length that the reason for the main choice must have
     """
     if stage == REVISED:  # which requires its reasons vote by vote
-        return {"questions": 1, "least": 0}
+        return {"questions": 1, "minimum": 0}
     needed = study.first_reason == FirstReason.REQUIRED
-    return {"questions": len(study.questions), "least": study.first_reason_min_length if needed else 0}
+    return {"questions": len(study.questions), "minimum": study.first_reason_min_length if needed else 0}
 
 
 def is_answered(stage: str, questions: int, minimum: int) -> Q:

@@ -220,7 +220,7 @@ def sample_of_cells(
         ):
             if (pk, order, repeat, negated, number) not in done:
                 cell: dict[str, Any] = {
-                    "asked": by_number[number],
+                    "question": by_number[number],
                     "order": order,
                     "repeat": repeat,
                     "negated": negated,

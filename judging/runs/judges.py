@@ -165,6 +165,8 @@ def check_judge(judge: Judge) -> None:
     Raises: UnknownJudge for an unknown method; BadSettings
     """
     method = find_method(judge.method)
+    if not 1 <= judge.repeats <= MOST_REPEATS:  # audits set it without the form of a judge
+        raise BadSettings(f"repeats must be between 1 and {MOST_REPEATS}, got {judge.repeats}")
     check_tables(judge, method)
     if judge.combine == Judge.Combine.PROBABILITY:
         check_probabilities(judge, method)

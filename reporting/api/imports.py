@@ -147,7 +147,7 @@ class LookSerializer(serializers.Serializer[Any]):
 
 def _form_of(request: Request) -> UploadForm:
     """Return the valid form of files that were sent. Raises: BadFields."""
-    form = UploadForm({"kind": AUTO, **request.POST.dict()}, request.FILES, whole=is_site_admin(request.user))
+    form = UploadForm({"kind": AUTO, **request.POST.dict()}, request.FILES, is_whole=is_site_admin(request.user))
     checked(form)
     return form
 

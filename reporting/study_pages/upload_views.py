@@ -28,7 +28,7 @@ UPLOAD = "reporting/study_pages/upload.html"
 @study_view(*READERS, methods=FORM)
 def upload(request: HttpRequest, study: Study) -> HttpResponse:
     """Import more files into a study."""
-    form = UploadForm(request.POST or None, request.FILES or None, whole=is_site_admin(request.user))
+    form = UploadForm(request.POST or None, request.FILES or None, is_whole=is_site_admin(request.user))
     if form.is_valid():
         by = account_of(request)
         if "look" in request.POST and form.cleaned_data["kind"] not in STUDY_IMPORTS:
