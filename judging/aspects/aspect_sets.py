@@ -130,7 +130,7 @@ def clean_aspects(aspects_given: Sequence[str]) -> list[str]:
 
 
 def edit_aspects(
-    study: Study, *, aspects: Sequence[str], by: str, version_seen: int | None = None
+    study: Study, *, aspects: Sequence[str], by: str, seen: int | None = None
 ) -> tuple[AspectSet, bool]:
     """Store a list of aspects as the next version for a study's group and task. Return it and whether it is new.
 
@@ -143,7 +143,7 @@ def edit_aspects(
         ResearchGroup.objects.select_for_update().get(pk=study.group_id)
         latest = latest_aspects(group=study.group, task=task_of(study.task_kind))
         before, name = current_aspects(study)
-        if version_seen is not None and version_seen != (latest.version if latest else 0):
+        if seen is not None and seen != (latest.version if latest else 0):
             raise BadSettings(
                 f"The aspects were changed in the meantime: {name} is the current version. Read it, then save again."
             )

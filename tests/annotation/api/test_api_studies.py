@@ -228,7 +228,7 @@ def test_bad_lines_are_listed_with_number_and_reason_and_nothing_is_stored(study
 def test_an_upload_that_lacks_something_says_what(study: Study, manager: APIClient, settings: Any) -> None:
     assert list(read(manager, b"x", kind="poem").json()["fields"]) == ["kind"]
     assert list(read(manager, b"x", kind="mturk").json()["fields"]) == ["dataset", "system_1", "system_2"]
-    assert list(manager.post(f"{MINE}import/", {}, format="multipart").json()["fields"]) == ["kind", "file"]
+    assert list(manager.post(f"{MINE}import/", {}, format="multipart").json()["fields"]) == ["file"]
     assert manager.post(f"{MINE}import/", {}, format="json").status_code == 415
     settings.UPLOAD_MAX_BYTES = 1000
     assert "Larger than" in read(manager, b"x" * 1001).json()["fields"]["file"][0]

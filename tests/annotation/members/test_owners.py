@@ -64,7 +64,6 @@ def test_ones_own_vote_is_taken_with_and_without_its_owner(study: Study) -> None
     assert client.post(address, vote(assignment), headers=HTMX).status_code == 200
     answer = client.post(address, vote(assignment, owner=owner, choice="right"), headers=HTMX)
     assert answer.status_code == 200
-    assert f'name="owner" value="{owner}"' in answer.text  # and the next one says it too
     assert Rating.objects.count() == 1
 
 

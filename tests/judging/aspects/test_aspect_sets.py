@@ -250,7 +250,7 @@ def test_versions_are_those_of_the_group_and_the_kind_of_texts(study: Study) -> 
 
 def test_edit_is_the_next_version_and_leaves_the_old_one(study: Study, endpoint: Endpoint) -> None:
     first, *_ = made(study, endpoint, Answering())
-    edited, is_new = edit_aspects(study, aspects=[" tone ", "", "order\tof  things"], by="rea", version_seen=1)
+    edited, is_new = edit_aspects(study, aspects=[" tone ", "", "order\tof  things"], by="rea", seen=1)
     assert (str(edited), edited.aspects, is_new) == ("summarization.v2", ["tone", "order of things"], True)
     assert edited.made_by == {"how": "edited", "from": "summarization.v1", "by": "rea"}
     first.refresh_from_db()
@@ -259,9 +259,9 @@ def test_edit_is_the_next_version_and_leaves_the_old_one(study: Study, endpoint:
 
 
 def test_edit_of_an_old_version_is_refused(study: Study) -> None:
-    edit_aspects(study, aspects=["tone"], by="rea", version_seen=0)
+    edit_aspects(study, aspects=["tone"], by="rea", seen=0)
     with pytest.raises(BadSettings, match=r"summarization\.v1 is the current version"):
-        edit_aspects(study, aspects=["order"], by="sam", version_seen=0)
+        edit_aspects(study, aspects=["order"], by="sam", seen=0)
     assert AspectSet.objects.count() == 1
 
 

@@ -311,7 +311,7 @@ def test_cap_is_never_passed_and_pauses_the_run_with_its_reason(in_flight: int) 
     client = Talker()
     ended = limited(client, study, judge, in_flight=in_flight, max_cost=Decimal("0.85"))
     assert ended.status == judge.runs.get().status == "paused"
-    assert "the cap of 0.8500 USD is reached: 0.8100 USD spent" in judge.runs.get().message
+    assert judge.runs.get().message.text.startswith("the cap of 0.8500 USD is reached: 0.8100 USD spent")
     assert len(client.bodies) == 10  # 10 × 0.081 fit in, and an eleventh does not
     ended = limited(client, study, judge, max_cost=Decimal(100))
     assert (ended.status, len(client.bodies)) == ("done", 60)

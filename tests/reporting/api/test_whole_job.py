@@ -358,7 +358,7 @@ def test_a_request_that_is_sent_again_is_done_once(researcher: Client, admin: Cl
     assert post(researcher, "runs/", "x" * 101, **asked).status_code == 400
 
     refused = post(researcher, "judges/", "b", name="new", method="none")
-    assert refused.status_code == 409
+    assert refused.status_code == 422
     assert post(researcher, "judges/", "b", name="new", method="coin").status_code == 201
 
     def upload(instance: str) -> Any:
