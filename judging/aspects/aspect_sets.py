@@ -129,9 +129,7 @@ def clean_aspects(aspects_given: Sequence[str]) -> list[str]:
     return aspects
 
 
-def edit_aspects(
-    study: Study, *, aspects: Sequence[str], by: str, seen: int | None = None
-) -> tuple[AspectSet, bool]:
+def edit_aspects(study: Study, *, aspects: Sequence[str], by: str, seen: int | None = None) -> tuple[AspectSet, bool]:
     """Store a list of aspects as the next version for a study's group and task. Return it and whether it is new.
 
     by   : the account's name, or another origin
