@@ -121,9 +121,11 @@ def objects(record: Json, name: str) -> list[Json]:
 def chosen_by_models(record: Json) -> Iterator[Json]:
     """Yield a pair of RewardBench's form: texts or lists of one, whose models are named."""
     single = {
-        name: value[0] if isinstance(value := record[name], list) and len(value) == 1 and isinstance(value[0], str) else value
+        name: value[0]
+        if isinstance(value := record[name], list) and len(value) == 1 and isinstance(value[0], str)
+        else value
         for name in ("chosen", "rejected", "chosen_model", "rejected_model")
-    }  # fmt: skip
+    }
     names = [str(single[name]) for name in ("chosen_model", "rejected_model")]
     if names[0] == names[1]:  # a draw, since the better one is not to be known by its name
         draw = int(made_id(record["prompt"], single["chosen"]), 16) & 1
@@ -171,9 +173,12 @@ def pandalm_judge(name: str) -> Callable[[Json], Iterator[Json]]:
 
     def convert(record: Json) -> Iterator[Json]:
         yield {
-            "instance": record["idx"], "judge": name, "order": "ab", "rationale": record.get(f"{name}_reason"),
+            "instance": record["idx"],
+            "judge": name,
+            "order": "ab",
+            "rationale": record.get(f"{name}_reason"),
             "verdict": verdicts.get(str(record[f"{name}_result"]).lower(), ""),
-        }  # fmt: skip
+        }
 
     return convert
 
@@ -187,14 +192,16 @@ def judgebench_verdicts(record: Json) -> Iterator[Json]:
         if number and better in (FIRST, SECOND):
             better = FIRST + SECOND - better
         yield {
-            **annotation(record["question"], ("response_A", "response_B"), (record["response_A"], record["response_B"])),
+            **annotation(
+                record["question"], ("response_A", "response_B"), (record["response_A"], record["response_B"])
+            ),
             "instance_id": record["pair_id"],
             "dataset": record.get("source"),
             "annotator": f"{record['judge_name']} {model}".strip(),
             "rater_kind": "judge",
             "preference": None if better is None else PREFERENCE[better],
             "is_switched_outputs": bool(number),
-        }  # fmt: skip
+        }
 
 
 def completions(name: str, *, model: str, text: str, score: str, sign: int = 1) -> Callable[[Json], Iterator[Json]]:
@@ -246,9 +253,12 @@ def output(*, source: str, text: str, dataset: str) -> Callable[[Json], Iterator
 
     def convert(record: Json) -> Iterator[Json]:
         yield {
-            "instance_id": str(record["id"]), "instruction": record[source], "output": record[text],
-            "generator": record["model_id"], "dataset": dataset,
-        }  # fmt: skip
+            "instance_id": str(record["id"]),
+            "instruction": record[source],
+            "output": record[text],
+            "generator": record["model_id"],
+            "dataset": dataset,
+        }
 
     return convert
 
@@ -258,9 +268,12 @@ def arena_hard(record: Json) -> Iterator[Json]:
     *asked, last = objects(record, "messages") or [{}]
     content = last["content"]
     yield {
-        "instance_id": str(record["uid"]), "instruction": as_text(asked), "generator": record["model"],
-        "output": content["answer"] if isinstance(content, dict) else content, "dataset": "arena-hard",
-    }  # fmt: skip
+        "instance_id": str(record["uid"]),
+        "instruction": as_text(asked),
+        "generator": record["model"],
+        "output": content["answer"] if isinstance(content, dict) else content,
+        "dataset": "arena-hard",
+    }
 
 
 def battle_flags(record: Json) -> Iterator[Json]:
@@ -277,10 +290,12 @@ def battle_flags(record: Json) -> Iterator[Json]:
     )
     sides = ([{"role": role, "content": text} for role, text in messages] for messages in conversations)
     yield {
-        "question_id": record["id"], "model_a": record["model_a"], "model_b": record["model_b"],
+        "question_id": record["id"],
+        "model_a": record["model_a"],
+        "model_b": record["model_b"],
         **dict(zip(("conversation_a", "conversation_b"), sides, strict=True)),
         "winner": next((winner for winner, flag in flags.items() if str(record[flag]) in ("1", "1.0", "True")), None),
-    }  # fmt: skip
+    }
 
 
 def _turns(record: Json, name: str) -> list[str]:
@@ -350,11 +365,13 @@ def mt_bench_judgments(record: Json) -> Iterator[Json]:
     for game, order in (("g1", "ab"), ("g2", "ba")):
         yield {
             "instance": named if turn == 1 else f"{named}-turn-{turn}",
-            "system_a": record["model_1"], "system_b": record["model_2"], "order": order,
+            "system_a": record["model_1"],
+            "system_b": record["model_2"],
+            "order": order,
             "judge": " ".join(map(str, judge)) if isinstance(judge, list) else str(judge),
             "verdict": winners.get(str(record[f"{game}_winner"]), ""),
             "rationale": record.get(f"{game}_judgment"),
-        }  # fmt: skip
+        }
 
 
 def argilla(record: Json) -> Iterator[Json]:
@@ -367,10 +384,16 @@ def argilla(record: Json) -> Iterator[Json]:
         better = _better_of(answer.get("value"), first, second)
         if answer.get("status", "submitted") == "submitted" and better is not None:
             yield {
-                **annotation("\n\n".join(str(fields[name]) for name in sources), (first, second), (fields[first], fields[second])),
-                "instance_id": str(record["id"]), "dataset": "argilla", "annotator": str(answer.get("user_id")),
-                "rater_kind": "person", "preference": PREFERENCE[better], "is_switched_outputs": None,
-            }  # fmt: skip
+                **annotation(
+                    "\n\n".join(str(fields[name]) for name in sources), (first, second), (fields[first], fields[second])
+                ),
+                "instance_id": str(record["id"]),
+                "dataset": "argilla",
+                "annotator": str(answer.get("user_id")),
+                "rater_kind": "person",
+                "preference": PREFERENCE[better],
+                "is_switched_outputs": None,
+            }
 
 
 def _better_of(value: Any, first: str, second: str) -> int | None:
@@ -396,43 +419,162 @@ FORMS = (
     PublicForm("study", "Tandem’s study file", "study", ("instance_id", "source", "generations")),
     PublicForm("ratings", "Tandem’s ratings", "ratings", REQUIRED),
     PublicForm("judgments", "Judgments, a presentation a row", "judgments", ("instance", "judge", "order", "verdict")),
-    PublicForm("judgments", "Tandem’s judgments", "judgments", ("instance_id", "system_a", "system_b", "judge", "order", "verdict")),
-    PublicForm("llmbar-verdicts", "Verdicts on LLMBar", "judgments", ("subset", "llm", "strategy", "idx", "label", "winner_noswap")),
+    PublicForm(
+        "judgments",
+        "Tandem’s judgments",
+        "judgments",
+        ("instance_id", "system_a", "system_b", "judge", "order", "verdict"),
+    ),
+    PublicForm(
+        "llmbar-verdicts",
+        "Verdicts on LLMBar",
+        "judgments",
+        ("subset", "llm", "strategy", "idx", "label", "winner_noswap"),
+    ),
     PublicForm("tables", "Tandem’s comparison tables", "tables", ("table_id", "instance_id", "variant", "rows")),
-    PublicForm("pandalm", "PandaLM’s test set", "alpacaeval", ("idx", "cmp_key", "response1", "response2"), each(pandalm)),
-    PublicForm("pandalm-7b", "Verdicts of PandaLM-7B on its test set", "judgments", ("idx", "pandalm_result"), each(pandalm_judge("pandalm"))),
-    PublicForm("pandalm-gpt", "Verdicts of GPT-3.5 on PandaLM’s test set", "judgments", ("idx", "gpt_result"), each(pandalm_judge("gpt"))),
-    PublicForm("judgebench-verdicts", "Verdicts on JudgeBench", "alpacaeval", ("pair_id", "response_A", "judgments"), each(judgebench_verdicts)),
-    _text_pair("judgebench", "JudgeBench", ("pair_id",), TwoTexts("question", "response_A", "response_B", "label", LETTERS, "pair_id", "source")),
-    PublicForm("alpacaeval", "AlpacaEval’s annotations", "alpacaeval", ("instruction", "output_1", "output_2", "preference")),
+    PublicForm(
+        "pandalm", "PandaLM’s test set", "alpacaeval", ("idx", "cmp_key", "response1", "response2"), each(pandalm)
+    ),
+    PublicForm(
+        "pandalm-7b",
+        "Verdicts of PandaLM-7B on its test set",
+        "judgments",
+        ("idx", "pandalm_result"),
+        each(pandalm_judge("pandalm")),
+    ),
+    PublicForm(
+        "pandalm-gpt",
+        "Verdicts of GPT-3.5 on PandaLM’s test set",
+        "judgments",
+        ("idx", "gpt_result"),
+        each(pandalm_judge("gpt")),
+    ),
+    PublicForm(
+        "judgebench-verdicts",
+        "Verdicts on JudgeBench",
+        "alpacaeval",
+        ("pair_id", "response_A", "judgments"),
+        each(judgebench_verdicts),
+    ),
+    _text_pair(
+        "judgebench",
+        "JudgeBench",
+        ("pair_id",),
+        TwoTexts("question", "response_A", "response_B", "label", LETTERS, "pair_id", "source"),
+    ),
+    PublicForm(
+        "alpacaeval", "AlpacaEval’s annotations", "alpacaeval", ("instruction", "output_1", "output_2", "preference")
+    ),
     PublicForm("outputs", "AlpacaEval’s outputs", "outputs", OUTPUT),
     _text_pair("two-outputs", "AlpacaFarm’s pairs of outputs", (), TwoTexts("instruction", "output_1", "output_2")),
-    PublicForm("mt-bench-judgments", "MT-bench’s judgments of pairs", "judgments", ("question_id", "model_1", "model_2", "g1_winner", "g2_winner"), each(mt_bench_judgments)),
+    PublicForm(
+        "mt-bench-judgments",
+        "MT-bench’s judgments of pairs",
+        "judgments",
+        ("question_id", "model_1", "model_2", "g1_winner", "g2_winner"),
+        each(mt_bench_judgments),
+    ),
     PublicForm("mt-bench", "MT-bench’s questions and answers", "study", ("question_id", "category", "turns"), mt_bench),
-    PublicForm("mt-bench", "MT-bench’s questions and answers", "study", ("question_id", "model_id", "choices"), mt_bench),
-    PublicForm("vicuna-bench", "Vicuna’s questions and answers", "study", ("question_id", "category", "text"), mt_bench),
-    PublicForm("vicuna-bench", "Vicuna’s questions and answers", "study", ("question_id", "model_id", "text"), mt_bench),
-    PublicForm("battles", "Arena’s battles", "battles", ("model_a", "model_b", "winner", "conversation_a", "conversation_b")),
-    PublicForm("arena-flags", "Arena’s battles, the winner in three columns", "battles", ("model_a", "response_a", "response_b", "winner_model_a", "winner_tie"), each(battle_flags)),
-    PublicForm("rewardbench", "RewardBench", "study", ("prompt", "chosen", "rejected", "chosen_model", "rejected_model"), instances(chosen_by_models)),
+    PublicForm(
+        "mt-bench", "MT-bench’s questions and answers", "study", ("question_id", "model_id", "choices"), mt_bench
+    ),
+    PublicForm(
+        "vicuna-bench", "Vicuna’s questions and answers", "study", ("question_id", "category", "text"), mt_bench
+    ),
+    PublicForm(
+        "vicuna-bench", "Vicuna’s questions and answers", "study", ("question_id", "model_id", "text"), mt_bench
+    ),
+    PublicForm(
+        "battles", "Arena’s battles", "battles", ("model_a", "model_b", "winner", "conversation_a", "conversation_b")
+    ),
+    PublicForm(
+        "arena-flags",
+        "Arena’s battles, the winner in three columns",
+        "battles",
+        ("model_a", "response_a", "response_b", "winner_model_a", "winner_tie"),
+        each(battle_flags),
+    ),
+    PublicForm(
+        "rewardbench",
+        "RewardBench",
+        "study",
+        ("prompt", "chosen", "rejected", "chosen_model", "rejected_model"),
+        instances(chosen_by_models),
+    ),
     PublicForm(PREFERENCES, "Preference pairs (chosen, rejected)", PREFERENCES, KNOWN_BY[PREFERENCES]),
     PublicForm(LABELLED, "LLMBar", LABELLED, KNOWN_BY[LABELLED]),
-    _text_pair("helpsteer3", "HelpSteer3’s preferences", (), TwoTexts("context", "response1", "response2", "overall_preference", _SIGNS, dataset="domain")),
-    _text_pair("helpsteer2", "HelpSteer2’s preferences", (), TwoTexts("prompt", "response_1", "response_2", "preference_strength", _SIGNS)),
-    _text_pair("safe-rlhf", "PKU-SafeRLHF", (), TwoTexts("prompt", "response_0", "response_1", "better_response_id", {"0": FIRST, "1": SECOND})),
-    _text_pair("shp", "Stanford Human Preferences", (), TwoTexts("history", "human_ref_A", "human_ref_B", "labels", {"1": FIRST, "0": SECOND}, dataset="domain")),
-    _text_pair("auto-j", "Auto-J’s pairs", (), TwoTexts("prompt", "response 1", "response 2", "label", {"0": FIRST, "1": SECOND, "2": TIE}, dataset="scenario")),
-    _text_pair("preference-collection", "Prometheus’ preference collection", (), TwoTexts("orig_instruction", "orig_response_A", "orig_response_B", "orig_preference", LETTERS)),
-    PublicForm("ultrafeedback", "UltraFeedback", "study", ("instruction", "completions"), instances(completions("completions", model="model", text="response", score="overall_score"))),
-    PublicForm("nectar", "Nectar", "study", ("prompt", "answers"), instances(completions("answers", model="model", text="answer", score="rank", sign=-1))),
+    _text_pair(
+        "helpsteer3",
+        "HelpSteer3’s preferences",
+        (),
+        TwoTexts("context", "response1", "response2", "overall_preference", _SIGNS, dataset="domain"),
+    ),
+    _text_pair(
+        "helpsteer2",
+        "HelpSteer2’s preferences",
+        (),
+        TwoTexts("prompt", "response_1", "response_2", "preference_strength", _SIGNS),
+    ),
+    _text_pair(
+        "safe-rlhf",
+        "PKU-SafeRLHF",
+        (),
+        TwoTexts("prompt", "response_0", "response_1", "better_response_id", {"0": FIRST, "1": SECOND}),
+    ),
+    _text_pair(
+        "shp",
+        "Stanford Human Preferences",
+        (),
+        TwoTexts("history", "human_ref_A", "human_ref_B", "labels", {"1": FIRST, "0": SECOND}, dataset="domain"),
+    ),
+    _text_pair(
+        "auto-j",
+        "Auto-J’s pairs",
+        (),
+        TwoTexts(
+            "prompt", "response 1", "response 2", "label", {"0": FIRST, "1": SECOND, "2": TIE}, dataset="scenario"
+        ),
+    ),
+    _text_pair(
+        "preference-collection",
+        "Prometheus’ preference collection",
+        (),
+        TwoTexts("orig_instruction", "orig_response_A", "orig_response_B", "orig_preference", LETTERS),
+    ),
+    PublicForm(
+        "ultrafeedback",
+        "UltraFeedback",
+        "study",
+        ("instruction", "completions"),
+        instances(completions("completions", model="model", text="response", score="overall_score")),
+    ),
+    PublicForm(
+        "nectar",
+        "Nectar",
+        "study",
+        ("prompt", "answers"),
+        instances(completions("answers", model="model", text="answer", score="rank", sign=-1)),
+    ),
     PublicForm("summeval", "SummEval, a text a record", "study", ("text", "machine_summaries"), instances(summeval)),
-    PublicForm("summeval-outputs", "SummEval, a summary a record", "outputs", ("id", "decoded", "model_id", "text"), each(output(source="text", text="decoded", dataset="summeval"))),
-    PublicForm("dialsummeval", "DialSummEval", "outputs", ("id", "dialogue", "summary", "model_id"), each(output(source="dialogue", text="summary", dataset="dialsummeval"))),
+    PublicForm(
+        "summeval-outputs",
+        "SummEval, a summary a record",
+        "outputs",
+        ("id", "decoded", "model_id", "text"),
+        each(output(source="text", text="decoded", dataset="summeval")),
+    ),
+    PublicForm(
+        "dialsummeval",
+        "DialSummEval",
+        "outputs",
+        ("id", "dialogue", "summary", "model_id"),
+        each(output(source="dialogue", text="summary", dataset="dialsummeval")),
+    ),
     PublicForm("arena-hard", "Arena-Hard’s answers", "outputs", ("uid", "model", "messages"), each(arena_hard)),
     PublicForm("label-studio", "Label Studio’s pairwise tasks", "label-studio", ("data", "annotations")),
     PublicForm("argilla", "Argilla’s records", "alpacaeval", ("id", "fields", "responses"), each(argilla)),
     PublicForm("sources", "Source texts alone", "sources", ("instance_id", "source")),
-)  # fmt: skip
+)
 
 
 def recognise(data: bytes) -> PublicForm | None:
