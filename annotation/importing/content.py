@@ -284,7 +284,7 @@ def _add_pairs(
 ) -> None:
     """Add the missing matchups of these instances, and their pairs: the j-th generation of A with the j-th of B.
 
-    below : where those of an instance are stored; the instance, or its copy
+    parents : where those of an instance are stored; the instance, or its copy
     """
     known_orders = orientations(target.study)
     for start in range(0, len(rows), _CHUNK):

@@ -72,7 +72,7 @@ class LoadedFolder:
         self.specials = sum(takewhile(bool, marks)), sum(takewhile(bool, reversed(marks)))
 
     def ids(self, texts: Sequence[str], *, limit: int | None = None, spaced: bool = False) -> list[list[int]]:
-        """Token ids of texts, truncated to `most`, with the special tokens."""
+        """Token ids of texts, truncated to `limit`, with the special tokens."""
         lower = bool(_read(self.folder, LENGTH).get("do_lower_case"))
         cleaned = [text.strip().lower() if lower else text.strip() for text in texts]
         # The tokenizer refuses lone surrogates.

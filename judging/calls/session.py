@@ -81,7 +81,7 @@ class Session(ABC):
         needed: Decimal = Decimal(0),
         send_heartbeat: bool = False,
     ) -> StepResult:
-        """Process answers, start new cases if calls are `wanted`, and store what came of it.
+        """Process answers, start new cases for `count` more calls, and store the results.
 
         under_way, outstanding : calls in flight, and what they may cost, for the heartbeat
         needed : what the next call may cost, for want of which it is held back

@@ -130,7 +130,7 @@ def parsed_url(url: str) -> httpx2.URL:
 async def read_bounded(body: aiohttp.StreamReader, limit: int) -> bytes:
     """Read an answer to its end.
 
-    Raises: RejectedCall if it has more than `most` bytes.
+    Raises: RejectedCall if it has more than `limit` bytes.
     """
     content = bytearray()
     while chunk := await body.readany():

@@ -51,7 +51,7 @@ def estimate_generating(
 ) -> GenerationEstimate:
     """Estimate a run, which need not be stored, by a dry run.
 
-    most : instances in the dry run; `None`: all
+    limit : instances in the dry run; `None`: all
     """
     counts = count_instances(run.study, run.name, selection)
     pool, looked_at = DryPool(SampleRequests(run)), 0

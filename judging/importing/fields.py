@@ -98,7 +98,7 @@ class JudgmentFields(RecordFields):
         return trim(str(value))
 
     def whole(self, field: str, *, maximum: int = MOST_TOKENS, is_needed: bool = False) -> int | None:
-        """Return a whole number from 0 to `most`, or None where there is none."""
+        """Return a whole number from 0 to `maximum`, or None where there is none."""
         if is_needed and not self.needed(field):
             return None
         return super().whole(field, maximum=maximum)

@@ -85,7 +85,7 @@ class Setting:
         return replace(self, options={**self.options, "verdict_schema": False})
 
     def rng(self, *parts: object) -> random.Random:
-        """Return a random generator seeded by the judge's seed and `about`."""
+        """Return a random generator seeded by the judge's seed and `parts`."""
         digest = hashlib.sha256("\x00".join(map(str, (self.seed, *parts))).encode("utf-8", "surrogatepass")).digest()
         return random.Random(digest)
 

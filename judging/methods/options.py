@@ -46,7 +46,7 @@ def is_asked_for(aspects: object) -> bool:
 
 
 def whole(minimum: int, maximum: int) -> Rule:
-    """Return the rule of a whole number from `least` to `most`."""
+    """Return the rule of a whole number from `minimum` to `maximum`."""
     return (
         lambda value: type(value) is int and minimum <= value <= maximum,
         f"a whole number from {minimum} to {maximum}",

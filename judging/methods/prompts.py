@@ -55,7 +55,7 @@ class Prompt:
         return frozenset(self.template.get_identifiers())
 
     def fence_of(self, texts: Mapping[str, str], *more_texts: str) -> str:
-        """Return a fence for the texts that this prompt shows, and for `others`.
+        """Return a fence for the texts that this prompt shows, and for `more_texts`.
 
         It depends on nothing else, so that a call about one text is the same request in every pair.
         """

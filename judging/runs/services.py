@@ -255,13 +255,13 @@ def _pairs_on(study: Study, batch: Batch | None, *, off_hits: bool) -> QuerySet[
 
 
 def add_cells(run: JudgeRun, pairs_to_add: QuerySet[Pair] | None = None) -> None:
-    """Add a run's missing cells on its pairs, or those `found`: orders × repeats × questions, each twice with the negated one."""
+    """Add a run's missing cells (orders × repeats × questions, plain and negated) on its pairs, or on `pairs_to_add`."""
     pairs_to_add = pairs_of(run.study, run.batch, filter_of(run.pair_filter)) if pairs_to_add is None else pairs_to_add
     pairs = pairs_to_add.exclude(pk__in=run.judgments.order_by().values("pair_id"))
     ids = list(pairs.order_by("pk").values_list("pk", flat=True))
     for start in range(0, len(ids), CHUNK):
-        pairs_to_add = Pair.objects.filter(pk__in=ids[start : start + CHUNK]).order_by("pk")
-        insert_rows(Judgment, NEW_CELL_FIELDS, missing_cells(run, pairs_to_add.values_list("pk", *IDENTITY_FIELDS)))
+        chunk = Pair.objects.filter(pk__in=ids[start : start + CHUNK]).order_by("pk")
+        insert_rows(Judgment, NEW_CELL_FIELDS, missing_cells(run, chunk.values_list("pk", *IDENTITY_FIELDS)))
 
 
 def missing_cells(run: JudgeRun, pairs: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:

@@ -36,7 +36,7 @@ class Units:
 
 
 def units(outcomes: Outcomes, values: FloatArray | None = None, *, limit: int = 1) -> Units:
-    """Count verdicts, or other whole numbers from -`most` to `most` on the same rows, by unit."""
+    """Count verdicts, or other whole numbers from -`limit` to `limit` on the same rows, by unit."""
     (instance, pair), row = groups_of_rows(outcomes.instance, outcomes.pair)
     votes, n_values = outcomes.verdict if values is None else values, 2 * limit + 1
     rows = np.flatnonzero(~np.isnan(votes))

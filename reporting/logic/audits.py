@@ -144,7 +144,7 @@ def read_asked(study: Study, judges: Sequence[Judge | None], *, question: int = 
 def audit_study(study: Study, judges: Sequence[Judge | None], *, question: int = 0, limit: int = 0) -> Found:
     """Audit these judges, or None stands for people.
 
-    most : how many contradictions of each kind are listed with their texts
+    limit : how many contradictions of each kind are listed with their texts
     """
     raters = [
         audit_of(requested, partial(opened, study, judge, requested[1], question=question), limit=limit)

@@ -92,7 +92,7 @@ def ask_rankings(
     make_client: MakeClient = retrying_client,
     on_step: Callable[[RankingProgress], object] = lambda _: None,
 ) -> RankingProgress:
-    """Sort all sets by each method and from each order, and ask the run's judge what is not known. `known` gets the answers.
+    """Sort all sets by each method and from each order, and ask the run's judge what is not known. `probabilities` gets the answers.
 
     Ends with the run's cap, or with `limit` presentations of this time: sorts that are not finished then have no ranking, and a
     further call resumes them with the stored answers.

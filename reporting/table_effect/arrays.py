@@ -166,7 +166,7 @@ def agreed_verdicts(answers: Iterable[tuple[int | None, float | None]]) -> dict[
 
     Tables with conflicting verdicts (from both orders, or from several runs) are left out.
 
-    said : table and verdict of each parsed, not negated judgment of the first repeat that made one
+    answers : table and verdict of each parsed, not negated judgment of the first repeat that made one
     """
     by_table: dict[int, set[float]] = {}
     for table, verdict in answers:

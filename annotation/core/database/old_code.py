@@ -17,7 +17,7 @@ REMOVING = (
 
 
 def stops_old_code(operation: Operation, new_models: set[str]) -> bool:
-    """Tell whether code of before the migration can't read or write any more. It does not know the models in `made`.
+    """Tell whether code of before the migration can't read or write any more. It does not know the models in `new_models`.
 
     Data migrations and SQL are not judged.
     """

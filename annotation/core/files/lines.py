@@ -305,7 +305,7 @@ def _header_problems(header: list[str]) -> list[BadLine]:
 
 
 def parse_number(cell: str, *, minimum: float = -math.inf, maximum: float = math.inf) -> float | None:
-    """Parse a finite number between `least` and `most`."""
+    """Parse a finite number between `minimum` and `maximum`."""
     try:
         number = float(cell)
     except ValueError:

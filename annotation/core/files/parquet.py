@@ -66,7 +66,7 @@ def write_parquet(path: Path, rows: Iterable[Mapping[str, Any]], types: Mapping[
 def as_json_lines(path: Path, name: str, *, limit: int, bound: Bound) -> bytes:
     """Return the rows of a Parquet file, or of a stream of Arrow's, as JSON Lines, those of Excel as CSV. A program of its own reads it.
 
-    most : bytes that the lines may take
+    limit : bytes that the lines may take
 
     Raises: BadFile if it can't be read, or holds more.
     """

@@ -71,7 +71,7 @@ class RecordFields:
         return value
 
     def whole(self, field: str, *, maximum: int) -> int | None:
-        """Return a whole number from 0 to `most`, or None where there is none."""
+        """Return a whole number from 0 to `maximum`, or None where there is none."""
         value = self.text(field).removesuffix(".0")
         if not value:
             return None
@@ -84,7 +84,7 @@ class RecordFields:
     def number(
         self, field: str, *, minimum: float = -math.inf, maximum: float = math.inf, kind: str = "a finite number"
     ) -> float | None:
-        """Return a finite number between `least` and `most`, which messages call `kind`, or None where there is none."""
+        """Return a finite number between `minimum` and `maximum`, which messages call `kind`, or None where there is none."""
         value = self.text(field)
         number = parse_number(value, minimum=minimum, maximum=maximum)
         if value and number is None:
@@ -136,7 +136,7 @@ def read_rows(
 ) -> tuple[list[Row], list[BadLine]]:
     """Read the rows of an exported file, CSV or JSON Lines. Return the good ones and the bad lines.
 
-    what    : the file holds, in the plural
+    subject : the content of the file, in the plural
     mapping : field → column, see `annotation.core.files.mapping`
     Raises: BadFile for CSV without a required column.
     """

@@ -53,7 +53,7 @@ class Joined:
 def read_sent(path: Path, name: str, *, limit: int, bound: Bound) -> Joined:
     """Read a file, or the data files of a folder in the order of their names. Rows of Parquet and Arrow become JSON Lines.
 
-    most  : bytes that all of it may take
+    limit  : bytes that all of it may take
     bound : on the rows of each Parquet or Arrow file
     Raises: AnnotationError if it can't be read or is too large; BadFile.
     """
@@ -127,7 +127,7 @@ def is_packed(name: str) -> bool:
 def unpack(archive: Path, folder: Path, name: str, *, limit: int) -> None:
     """Unpack a ZIP archive into a new folder, within bounds. Nothing is written outside it.
 
-    most : bytes that its files may take, counted while they are unpacked; they may not fill the disk either
+    limit : bytes that its files may take, counted while they are unpacked; they may not fill the disk either
     Raises: AnnotationError for an archive that can't be read, is too large, or holds a link or a way out of the folder.
     """
     try:

@@ -40,7 +40,7 @@ def cells_body(
     two: bool = False,
     count: str = "n",
 ) -> Spec:
-    """Return the body of a picture of cells in panels: one below the other, all `beside` each other, or `two` in a row.
+    """Return the body of a picture of cells in panels: one below the other, all `side_by_side`, or `two` in a row.
 
     titles : what rows are, and what columns are
     count  : the number that stands in a cell below the share, where there is room

@@ -128,7 +128,7 @@ def unique(labels: Sequence[str]) -> list[str]:
 def short_names(names: Iterable[str], longest: int, displayed_as: Callable[[str], str] = str) -> dict[str, str]:
     """Return a name of at most so many characters for each name, cut in the middle. Different ones for different names.
 
-    shown : how a name is written
+    displayed_as : how a name is written
     """
     clean = {name: shorten(text, len(text)) for name in names for text in [displayed_as(name)]}
     tail = longest // 2

@@ -250,7 +250,7 @@ def verdict(
 
 
 def _rule(overall_result: NonInferiorityResult, has_upper_bins: bool, stop: NonInferiorityResult | None) -> str:
-    """Return the rule. `above` tells whether the most separable bins pass, `stop` is the first that does not."""
+    """Return the rule. `has_upper_bins` tells whether the most separable bins pass, `stop` is the first that does not."""
     if overall_result.status in ("nothing", "few"):
         return overall_result.status
     if has_upper_bins:
