@@ -20,7 +20,6 @@ from annotation.recruitment.base import ClaimKind
 
 ANY_ARM = ""
 _ORDER = ("number", "position")  # unique within a batch
-_MOST_SLOTS_A_HIT = 20
 
 
 def open_batches(annotator: Annotator) -> list[Batch]:
