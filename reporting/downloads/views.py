@@ -13,10 +13,10 @@ from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
 from reporting.bundle.layout import CHOICES
 from reporting.downloads.jobs import files_of, path_of, queue_file
-from reporting.exports.files import KINDS, PARQUET, READ_BACK
+from reporting.exports.files import EXCEL, KINDS, PARQUET, READ_BACK
 from reporting.models import MadeFile
 
-FORMATS = {"csv": "CSV", "jsonl": "JSON Lines", PARQUET: "Parquet"}
+FORMATS = {"csv": "CSV", EXCEL: "CSV for Excel", "jsonl": "JSON Lines", PARQUET: "Parquet"}
 
 
 @study_view(*READERS)

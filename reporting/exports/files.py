@@ -41,8 +41,16 @@ def jsonl_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
         yield json.dumps({column: row[column] for column in columns}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+def excel_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
+    """Yield lines of CSV after the mark by which Excel knows UTF-8."""
+    lines = csv_lines(rows, columns)
+    yield f"\ufeff{next(lines)}"
+    yield from lines
+
+
 Lines = Callable[[Iterable[Row], Sequence[str]], Iterator[str]]
-LINES: dict[str, Lines] = {"csv": csv_lines, "jsonl": jsonl_lines}
+EXCEL = "csv-excel"
+LINES: dict[str, Lines] = {"csv": csv_lines, EXCEL: excel_lines, "jsonl": jsonl_lines}
 PARQUET = "parquet"
 FORMATS = (*LINES, PARQUET)
 # Each kind's rows and columns, which depend on what a study asks.
@@ -88,6 +96,11 @@ def export_lines(study: Study, kind: str, form: str) -> Iterator[str]:
     return LINES[form](rows(study), columns(study))
 
 
+def file_name(kind: str, form: str) -> str:
+    """Return the name of an exported file."""
+    return f"{kind}.{'csv' if form == EXCEL else form}"
+
+
 def types_of(columns: Sequence[str]) -> dict[str, str]:
     """Return each column's type."""
     return {column: TYPES.get(column, TEXT) for column in columns}
@@ -104,7 +117,7 @@ def write_rows(path: Path, rows: Iterable[Row], columns: Sequence[str], form: st
     with replacing(path) as part_file:
         if form == PARQUET:
             return write_parquet(part_file, rows, types_of(columns))
-        count = -1 if form == "csv" else 0  # the header is no row
+        count = 0 if form == "jsonl" else -1  # the header is no row
         with part_file.open("w", encoding="utf-8", newline="") as file:
             for line in LINES[form](rows, columns):
                 file.write(line)

@@ -11,10 +11,11 @@ from django.http import FileResponse, HttpRequest, StreamingHttpResponse
 from annotation.core.http import as_download
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
-from reporting.exports.files import PARQUET, export_lines, write_export
+from reporting.exports.files import EXCEL, PARQUET, export_lines, file_name, write_export
 
 CONTENT_TYPES = {
     "csv": "text/csv; charset=utf-8",
+    EXCEL: "text/csv; charset=utf-8",
     "jsonl": "application/jsonl; charset=utf-8",
     PARQUET: "application/vnd.apache.parquet",
 }
@@ -35,7 +36,7 @@ def rows_response(study: Study, kind: str, form: str) -> Any:
     else:
         lines = export_lines(study, kind, form)
         response = StreamingHttpResponse(_chunks(lines), content_type=CONTENT_TYPES[form])
-    return as_download(response, f"{study.slug}-{kind}.{form}")
+    return as_download(response, f"{study.slug}-{file_name(kind, form)}")
 
 
 def _parquet(study: Study, kind: str) -> IO[bytes]:

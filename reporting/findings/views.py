@@ -18,7 +18,6 @@ from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from reporting.core.pictures import chart_response, theme_of
 from reporting.core.questions import question_choice
-from reporting.exports.files import LINES
 from reporting.findings.data.asked import filters_of, offered, query_of, selection_of
 from reporting.findings.data.inputs import Filters
 from reporting.findings.page import body, picture_spec
@@ -49,7 +48,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "selection": selection_of(values),
         "offered": choices,
         "similarities": names_of(study.separability_runs.all()),
-        "exports": [(kind, form) for kind in ("ratings", "judgments", "history", "flags") for form in LINES],
+        "exports": [(kind, form) for kind in ("ratings", "judgments", "history", "flags") for form in ("csv", "jsonl")],
         "question": question_choice(
             study, filters.question, lambda item: query_of(replace(filters, question=item)) or "question="
         ),

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 from annotation.core.database.snapshot import one_snapshot
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.studies.services import find_study
-from reporting.exports.files import FORMATS, KINDS, write_export
+from reporting.exports.files import FORMATS, KINDS, file_name, write_export
 
 
 class Command(TandemCommand):
@@ -20,7 +20,12 @@ class Command(TandemCommand):
         argument(
             "--what", nargs="+", choices=tuple(KINDS), metavar="KIND", help=f"of {', '.join(KINDS)}; default: all"
         ),
-        argument("--format", choices=FORMATS, default="csv", help="parquet needs the extra of that name"),
+        argument(
+            "--format",
+            choices=FORMATS,
+            default="csv",
+            help="csv-excel is CSV that Excel opens with its umlauts; parquet needs the extra of that name",
+        ),
         argument("--out", required=True, type=Path, help="folder for the files; made when missing"),
     )
 
@@ -30,7 +35,7 @@ class Command(TandemCommand):
             out.mkdir(parents=True, exist_ok=True)
             with one_snapshot():
                 for kind in options["what"] or KINDS:
-                    path = out / f"{kind}.{options['format']}"
+                    path = out / file_name(kind, options["format"])
                     count = write_export(path, study, kind, options["format"])
                     self.say(f"{path}: {count} {kind}")
         except (FileExistsError, NotADirectoryError):

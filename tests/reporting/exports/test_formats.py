@@ -53,12 +53,12 @@ def study(module_rows: None) -> Study:
 def folder(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("exports")
     for form in FORMATS:
-        call_command("export_study", study.slug, "--format", form, "--out", str(made))
+        call_command("export_study", study.slug, "--format", form, "--out", str(made / form))
     return made
 
 
 def in_csv(path: Path) -> list[dict[str, Any]]:
-    with path.open(newline="", encoding="utf-8") as file:
+    with path.open(newline="", encoding="utf-8-sig") as file:
         rows = list(csv.DictReader(file))
     types = types_of(list(rows[0]))
     return [
@@ -80,10 +80,12 @@ def without_nothing(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.mark.engine
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_formats_hold_the_same_rows_fields_and_types(folder: Path, kind: str) -> None:
-    lines = in_jsonl(folder / f"{kind}.jsonl")
+    lines = in_jsonl(folder / "jsonl" / f"{kind}.jsonl")
     assert lines
-    assert without_nothing(in_csv(folder / f"{kind}.csv")) == without_nothing(lines)
-    assert in_jsonl_of_parquet(folder / f"{kind}.parquet") == lines
+    for form in ("csv", "csv-excel"):
+        assert without_nothing(in_csv(folder / form / f"{kind}.csv")) == without_nothing(lines)
+    assert (folder / "csv-excel" / f"{kind}.csv").read_bytes().startswith(b"\xef\xbb\xbf")
+    assert in_jsonl_of_parquet(folder / "parquet" / f"{kind}.parquet") == lines
     python = {"integer": int, "number": (int, float), "boolean": bool, "text": str, "json": object}
     for name, kind_of in types_of(list(lines[0])).items():
         values = [row[name] for row in lines if row[name] is not None]
@@ -97,7 +99,7 @@ def in_jsonl_of_parquet(path: Path) -> list[dict[str, Any]]:
 
 
 def test_columns_have_types_that_other_programs_read(folder: Path) -> None:
-    schema = pq.read_schema(folder / "judgments.parquet")
+    schema = pq.read_schema(folder / "parquet" / "judgments.parquet")
     named = {name: str(schema.field(name).type) for name in ("judge", "verdict", "p_b", "negated", "params")}
     assert named == {"judge": "string", "verdict": "int64", "p_b": "double", "negated": "bool", "params": "string"}
 

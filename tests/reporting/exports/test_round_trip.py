@@ -14,12 +14,14 @@ from annotation.core.errors import BadFile
 from annotation.importing.generations import store_generations
 from annotation.importing.rating_files import import_votes
 from annotation.importing.study_files import import_study
+from annotation.management.commands._base import read_files
 from annotation.models import Annotator, Assignment, Matchup, Study
 from judging.importing.columns import JUDGMENT_COLUMNS
 from judging.importing.services import import_judgments
 from judging.models import Judge, JudgeRun, Judgment
 from judging.outcomes.judgment_rows import judgment_rows
-from reporting.exports.content_rows import study_file_rows
+from reporting.exports.content_rows import study_file_rows, table_rows
+from reporting.exports.files import FORMATS, file_name
 from reporting.exports.rows import rating_rows
 from tests.factories import ask_more, csv_file, json_lines
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
@@ -80,8 +82,8 @@ def fill(run: JudgeRun) -> None:
 def texts_come_back(study: Study, form: str, folder: Path) -> Study:
     """Import a study's exported texts into a new study, and compare the rows of both."""
     call_command("export_study", study.slug, "--what", "texts", "--format", form, "--out", str(folder))
-    file = folder / f"texts.{form}"
-    copy, _ = import_study(data=file.read_bytes(), name=file.name, slug="copy-of-texts")
+    call_command("import_study", str(folder / file_name("texts", form)), "--study", "copy-of-texts")
+    copy = Study.objects.get(slug="copy-of-texts")
     assert list(study_file_rows(copy)) == list(study_file_rows(study))
     compared = [
         list(
@@ -96,7 +98,7 @@ def texts_come_back(study: Study, form: str, folder: Path) -> Study:
 
 
 @pytest.mark.any_engine
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("form", FORMATS)
 def test_texts_of_59_systems_come_back(form: str, tmp_path: Path) -> None:
     others = [f"system {number}" for number in range(1, 59)]
     votes = [
@@ -114,7 +116,7 @@ def test_texts_of_59_systems_come_back(form: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.any_engine
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("form", FORMATS)
 def test_texts_of_a_study_that_is_still_being_sampled_come_back(form: str, tmp_path: Path) -> None:
     lines = [{"instance_id": name, "source": "Say it."} for name in ("none", "one", "two")]
     study, stored = import_study(data=json_lines(lines), name="s.jsonl", slug="sampled", sources_only=True)
@@ -127,7 +129,7 @@ def test_texts_of_a_study_that_is_still_being_sampled_come_back(form: str, tmp_p
 
 def exported(built: Built, kind: str, form: str, folder: Path) -> Path:
     call_command("export_study", built.study.slug, "--format", form, "--out", str(folder))
-    return folder / f"{kind}.{form}"
+    return folder / file_name(kind, form)
 
 
 def kept(rows: Any, without: set[str]) -> list[dict[str, Any]]:
@@ -135,7 +137,7 @@ def kept(rows: Any, without: set[str]) -> list[dict[str, Any]]:
     return sorted(named, key=lambda row: json.dumps(row, default=str))
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("form", FORMATS)
 def test_exported_ratings_come_back_as_they_were(source: Built, form: str, tmp_path: Path) -> None:
     file = exported(source, "ratings", form, tmp_path)
     copy = study_of("copy", batch="of its own")
@@ -144,7 +146,7 @@ def test_exported_ratings_come_back_as_they_were(source: Built, form: str, tmp_p
     assert len(list(rating_rows(copy.study))) == 11
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("form", FORMATS)
 def test_exported_judgments_come_back_as_they_were(source: Built, form: str, tmp_path: Path) -> None:
     file = exported(source, "judgments", form, tmp_path)
     before = kept(judgment_rows(source.study), NOT_READ)
@@ -156,11 +158,25 @@ def test_exported_judgments_come_back_as_they_were(source: Built, form: str, tmp
 
     assert kept(judgment_rows(copy.study), NOT_READ) == before
     assert {row["status"] for row in before} == {"parsed", "unparsed", "refused", "error"}
-    again = import_judgments(data=file.read_bytes(), name=file.name, slug="copy")[1]
+    with read_files([str(file)]) as (data, name):
+        again = import_judgments(data=data, name=name, slug="copy")[1]
     assert (again.added, again.unchanged, again.unread) == (0, 9, [])
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("form", FORMATS)
+def test_exported_tables_come_back_as_they_were(form: str, tmp_path: Path) -> None:
+    built = study_of("source")
+    rows = [{"aspect": "=Wann", "only_a": "-5 °C; am Montag", "both": "", "only_b": "Grüße,\n@alle"}]
+    for number, pair in enumerate(built.pairs[0]):
+        table = {"table_id": f"t{number}", "variant": "c8", "aspects": ["=Wann"], "made_by": {"judge": "gpt-4.1"}}
+        built.study.tables.create(pair=pair, rows=rows, **table)
+    file = exported(built, "tables", form, tmp_path)
+    copy = study_of("copy")
+    call_command("import_tables", str(file), "--study", "copy")
+    assert list(table_rows(copy.study)) == list(table_rows(built.study))
+
+
+@pytest.mark.parametrize("form", FORMATS)
 def test_judgments_on_every_question_come_back(form: str, tmp_path: Path) -> None:
     built = study_of("source")
     ask_more(built.study, "coherence")
@@ -181,7 +197,8 @@ def test_judgments_on_every_question_come_back(form: str, tmp_path: Path) -> Non
 
     assert kept(judgment_rows(copy.study), NOT_READ) == before
     assert [run.questions for run in JudgeRun.objects.order_by("pk")] == [[0], [1]]
-    again = import_judgments(data=file.read_bytes(), name=file.name, slug="copy")[1]
+    with read_files([str(file)]) as (data, name):
+        again = import_judgments(data=data, name=name, slug="copy")[1]
     assert (again.added, again.unchanged, again.unread) == (0, 3, [])
 
 
