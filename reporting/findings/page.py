@@ -153,7 +153,7 @@ def _next_steps(study: Study, numbers: dict[str, Any]) -> list[tuple[str, str]]:
     page, upload, judges = (reverse(view, args=[study.slug]) for view in views)
     configurations = numbers["configurations"]
     if not configurations:
-        return [("Read a file with texts of two systems", upload)]
+        return [("Import a file with texts of two systems", upload)]
     steps = []
     if any(map(lacks_separability, configurations)):
         steps.append(("Compute separability", f"{page}#separability"))

@@ -97,7 +97,7 @@ def checklist(study: Study, context: dict[str, Any]) -> list[Step]:
 
 def _texts(study: Study, context: dict[str, Any]) -> Step:
     count, pairs = context["instance_count"], any(row["matchups"] for row in context["rows"])
-    upload = Action("Read a file", reverse("annotation:upload", args=[study.slug]))
+    upload = Action("Import a file", reverse("annotation:upload", args=[study.slug]))
     sample = Action("Sample texts", reverse("judging:generate", args=[study.slug]))
     instances = Action("Instances", reverse("annotation:instances", args=[study.slug]))
     step = Step("texts", "Texts", StepState.OPEN, "", details="reporting/study_pages/_files_read.html")
@@ -109,7 +109,9 @@ def _texts(study: Study, context: dict[str, Any]) -> Step:
     if count:
         missing = "Nothing can be compared yet: an instance needs texts of two systems."
         return replace(step, figures=figures, missing=missing, actions=(sample, upload, instances))
-    missing = "Read a file with sources and the texts of two systems or more, or sources whose texts are sampled here."
+    missing = (
+        "Import a file with sources and the texts of two systems or more, or sources whose texts are sampled here."
+    )
     return replace(step, figures="No text yet", missing=missing, actions=(upload, sample))
 
 
@@ -172,9 +174,9 @@ def _raters(study: Study, context: dict[str, Any]) -> Step:
         batch for batch in batches if batch.status != Batch.Status.CLOSED and batch.filled_count < batch.slot_count
     ]
     running = [batch for batch in unfilled if batch.status == Batch.Status.OPEN]
-    bring = Action("Bring raters", address_for_raters(study))
+    bring = Action("Invite raters", address_for_raters(study))
     if not context["may_manage"]:
-        bring = Action("Channels", reverse("annotation:channels", args=[study.slug]))
+        bring = Action("Recruitment", reverse("annotation:channels", args=[study.slug]))
     if not unfilled:
         return replace(step, state=StepState.DONE, figures=figures, actions=(bring,))
     watch = Action("Watch", reverse("annotation:batch", args=[study.slug, (running or unfilled)[0].pk]))
@@ -228,7 +230,7 @@ def _findings(study: Study) -> Step:
     rated = Rating.objects.filter(display__assignment__annotator__study=study).exists()
     judged = Judgment.objects.filter(run__study=study, status=Judgment.Status.PARSED).exists()
     if not rated and not judged:
-        return Step("findings", "Findings", StepState.WAITING, "Need ratings or judgments")
+        return Step("findings", "Findings", StepState.WAITING, "Needs ratings or judgments")
     last = study.findings_snapshots.order_by("-read_at").values_list("read_at", flat=True).first()
     figures = "Ready" if last is None else f"Last read {date_format(last, 'SHORT_DATETIME_FORMAT')} UTC"
     show = Action("Show the findings", reverse("reporting:findings", args=[study.slug]))

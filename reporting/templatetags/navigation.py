@@ -1,11 +1,13 @@
-"""Template tags of the frame around pages: the tabs of a study, and the page of the documentation that helps."""
+"""Template tags of the frame around pages: the navigation of a study, and the page of the documentation that helps."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from django import template
 from django.template import Context
 from django.urls import reverse
 
+from annotation.members.permissions import may_manage
 from annotation.models import Study
 
 register = template.Library()
@@ -33,21 +35,55 @@ TOPICS = {
 _TOPIC_OF_VIEW = {view: page for page, views in TOPICS.items() for view in views.split()}
 DEFAULT_TOPIC = "glossary.md"
 
-# Pages that have no tab of their own, by the tab that leads to them and the beginning of their addresses.
-PAGES_OF_TABS = {
-    "annotation:instances": ("generate/", "upload/"),
-    "judging:judges": ("accuracy/", "audits/", "prompts/", "aspects/", "rankings/"),
-    "reporting:findings": ("reports/disagreements/", "logic/", "leaderboard/", "table-effect/"),
+# The pages of a study by the entry that they are under. An entry leads to its first page.
+ENTRIES = {
+    "Overview": (
+        ("Overview", "annotation:study"),
+        ("Settings", "annotation:study-settings"),
+        ("Members", "annotation:members"),
+        ("Planner", "annotation:planner"),
+        ("Log", "annotation:study-log"),
+    ),
+    "Data": (
+        ("Instances", "annotation:instances"),
+        ("Import a file", "annotation:upload"),
+        ("Sample texts", "judging:generate"),
+        ("Separability", "reporting:separability"),
+    ),
+    "Raters": (("Recruitment", "annotation:channels"), ("Reports", "annotation:reports")),
+    "Judges": (
+        ("Judges", "judging:judges"),
+        ("Accuracy", "reporting:judge-accuracy"),
+        ("Consistency", "reporting:logic"),
+        ("Compare raters", "judging:compare"),
+        ("Stress tests", "reporting:audits"),
+        ("Prompts", "judging:prompts"),
+        ("Tuning", "judging:tunings"),
+        ("Aspects", "judging:aspects"),
+        ("Comparison tables", "judging:tables"),
+    ),
+    "Findings": (
+        ("Findings", "reporting:findings"),
+        ("Leaderboard", "reporting:leaderboard"),
+        ("Disagreements", "reporting:disagreements"),
+        ("Table effect", "reporting:table-effect"),
+    ),
+    "Export": (("Export", "reporting:downloads"),),
 }
+# Beginnings of the addresses of other pages. All that are left are under Overview.
+BELOW = {"batches/": "Raters", "raters/": "Raters", "judgments/": "Judges"}
 
 
 @dataclass(frozen=True)
-class Tab:
-    """A link to a part of a study's pages."""
+class Link:
+    """A link in a study's navigation.
+
+    current : the value of aria-current: "page" for this page, "true" for one above it, or ""
+    """
 
     label: str
     address: str
-    is_current: bool
+    current: str
 
 
 @register.simple_tag(takes_context=True)
@@ -64,34 +100,41 @@ def help_page(view_name: str) -> str:
 
 
 @register.simple_tag(takes_context=True)
-def study_tabs(context: Context) -> list[Tab]:
-    """Return the tabs of the study whose page this is."""
-    return tabs_of(context["study"], context["request"].path)
+def study_navigation(context: Context) -> tuple[list[Link], list[Link]]:
+    """Return the entries of the study whose page this is, and the pages of the current entry."""
+    request = context["request"]
+    return navigation_of(context["study"], request.path, request.user)
 
 
-def tabs_of(study: Study, path: str) -> list[Tab]:
-    """Return the tabs of a study. The one that a page at `path` is under is the current one."""
-    named = [
-        ("Instances", "annotation:instances"),
-        ("Planner", "annotation:planner"),
-        ("Recruitment", "annotation:channels"),
-        ("Reports", "annotation:reports"),
-        ("Judges", "judging:judges"),
-        ("Comparison tables", "judging:tables"),
-        ("Separability", "reporting:separability"),
-        ("Findings", "reporting:findings"),
+def navigation_of(study: Study, path: str, user: Any) -> tuple[list[Link], list[Link]]:
+    """Return the entries of a study, and the pages that `user` may see under the entry of the page at `path`."""
+    addresses = {view: reverse(view, args=[study.slug]) for pages in ENTRIES.values() for _label, view in pages}
+    prefixes = [(addresses[view], entry) for entry, pages in ENTRIES.items() for _label, view in pages]
+    prefixes += [(f"{addresses['annotation:study']}{part}", entry) for part, entry in BELOW.items()]
+    prefix, current_entry = max((pair for pair in prefixes if path.startswith(pair[0])), key=lambda pair: len(pair[0]))
+    hidden = _hidden_pages(study, current_entry, user)
+    pages = [
+        Link(label, address, "page" if address == path else "true" if address == prefix else "")
+        for label, view in ENTRIES[current_entry]
+        if (address := addresses[view]) and view not in hidden
     ]
-    if study.systems.count() > 2:
-        named.append(("Leaderboard", "reporting:leaderboard"))
-    if study.is_two_stage:
-        named.append(("What tables change", "reporting:table-effect"))
-    named += [("Files", "reporting:downloads"), ("Log", "annotation:study-log")]
-    addresses = [(label, reverse(view, args=[study.slug])) for label, view in named]
-    start = reverse("annotation:study", args=[study.slug])
-    prefixes = [(address, address) for _label, address in addresses]
-    prefixes += [
-        (f"{start}{part}", reverse(view, args=[study.slug])) for view, parts in PAGES_OF_TABS.items() for part in parts
+    entries = [
+        Link(entry, addresses[views[0][1]], "true" if entry == current_entry else "")
+        for entry, views in ENTRIES.items()
     ]
-    matching = (prefix for prefix in prefixes if path.startswith(prefix[0]))
-    current = max(matching, key=lambda prefix: len(prefix[0]), default=("", ""))[1]
-    return [Tab(label, address, address == current) for label, address in addresses]
+    if len(pages) == 1:
+        return [replace(entry, current=entry.current and pages[0].current) for entry in entries], []
+    return entries, pages
+
+
+def _hidden_pages(study: Study, entry: str, user: Any) -> set[str]:
+    """Return the pages of an entry that the user may not see, or that have nothing to show."""
+    hidden = set()
+    if entry == "Overview" and not may_manage(user, study):
+        hidden |= {"annotation:study-settings", "annotation:members"}
+    if entry == "Findings":
+        if study.systems.count() <= 2:
+            hidden.add("reporting:leaderboard")
+        if not study.is_two_stage:
+            hidden.add("reporting:table-effect")
+    return hidden

@@ -124,4 +124,4 @@ def test_filters_are_wide_enough_for_their_names(study: Study, open_as: OpenAs) 
     widths = page.locator("form select").evaluate_all("all => all.map(one => one.getBoundingClientRect().width)")
     assert len(widths) > 2
     assert min(widths) >= 230
-    expect(page.get_by_role("link", name="How often judges are right")).to_have_count(1)
+    expect(page.get_by_role("link", name="Accuracy")).to_have_count(1)

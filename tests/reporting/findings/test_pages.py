@@ -162,7 +162,7 @@ def test_empty_study_says_what_to_do_next() -> None:
     study = build_study("bare")
     client = signed_in(study=study)
     page = body(client.get("/studies/bare/findings/"))
-    assert f'<a href="{reverse("annotation:upload", args=[study.slug])}">Read a file' in page
+    assert f'<a href="{reverse("annotation:upload", args=[study.slug])}">Import a file' in page
     build_configuration(study, instances=1, pairs=2)
     page = body(client.get("/studies/bare/findings/"))
     for step in ("Compute separability", "Collect ratings", "Let a judge rate"):

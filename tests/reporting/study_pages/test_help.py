@@ -1,13 +1,14 @@
-"""The frame of a study's pages: where one is, the tabs, and the help that fits the page."""
+"""The frame of a study's pages: the navigation, and the help that fits the page."""
 
 import re
 from pathlib import Path
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from reporting.study_pages.help_views import pages
-from reporting.templatetags.navigation import DEFAULT_TOPIC, TOPICS, help_page, tabs_of
+from reporting.templatetags.navigation import DEFAULT_TOPIC, ENTRIES, TOPICS, help_page, navigation_of
 from tests.factories import make_batch, make_study, make_user, signed_in
 from tests.routes import routes
 
@@ -48,31 +49,58 @@ def test_a_page_shows_where_it_is() -> None:
     client = signed_in(make_user("manager", "study-admin", study=study))
 
     page = client.get("/studies/study/channels/").text
-    assert 'href="/studies/study/channels/" aria-current="page"' in page
     assert page.count('aria-current="page"') == 1
+    assert re.findall(r'href="(.*?)" aria-current="(.*?)"', page) == [
+        ("/studies/study/channels/", "true"),
+        ("/studies/study/channels/", "page"),
+    ]
     assert 'href="/help/howto/recruit.md"' in page
-    crumbs = re.search(r'(?s)class="crumbs">(.*?)</nav>', page)
-    assert crumbs is not None
-    assert re.findall(r'href="(.*?)"', crumbs[1]) == ["/studies/", "/studies/study/", "/studies/study/channels/"]
     below = client.get(f"/studies/study/batches/{batch.pk}/").text
-    assert below.count('aria-current="page"') == 1  # the name of the batch, which is under no tab
+    crumbs = re.search(r'(?s)class="crumbs">(.*?)</nav>', below)
+    assert crumbs is not None
+    assert re.findall(r'href="(.*?)"', crumbs[1]) == ["/studies/", "/studies/study/"]
+    assert below.count('aria-current="page"') == 1  # the name of the batch, which is not in the navigation
     assert 'href="/help/howto/watch_a_batch.md"' in below
 
 
 @pytest.mark.parametrize(
-    ("path", "tab"),
+    ("path", "entry", "page"),
     [
-        ("judges/runs/3/", "Judges"),
-        ("accuracy/", "Judges"),
-        ("reports/disagreements/", "Findings"),
-        ("reports/", "Reports"),
-        ("upload/", "Instances"),
-        ("settings/", None),
+        ("", "Overview", ("Overview", "page")),
+        ("copy/", "Overview", ("Overview", "true")),
+        ("upload/", "Data", ("Import a file", "page")),
+        ("reports/", "Raters", ("Reports", "page")),
+        ("batches/3/", "Raters", None),
+        ("judges/runs/3/", "Judges", ("Judges", "true")),
+        ("accuracy/", "Judges", ("Accuracy", "page")),
+        ("reports/disagreements/", "Findings", ("Disagreements", "page")),
+        ("leaderboard/", "Findings", None),
+        ("files/", "Export", None),
     ],
 )
-def test_a_page_is_under_the_tab_that_leads_to_it(path: str, tab: str | None) -> None:
-    tabs = tabs_of(make_study(instances=1), f"/studies/study/{path}")
-    assert [one.label for one in tabs if one.is_current] == ([tab] if tab else [])
+def test_a_page_is_under_an_entry(path: str, entry: str, page: tuple[str, str] | None) -> None:
+    study = make_study(instances=1)
+    entries, pages = navigation_of(study, f"/studies/study/{path}", make_user("r", "researcher", study=study))
+    assert len(entries) == 6
+    assert [link.label for link in entries if link.current] == [entry]
+    assert [(link.label, link.current) for link in pages if link.current] == ([page] if page else [])
+
+
+def test_only_pages_that_a_user_may_see_are_linked() -> None:
+    study = make_study(instances=1)
+    researcher, manager = make_user("r", "researcher", study=study), make_user("m", "study-admin", study=study)
+    of_researcher, of_manager = (navigation_of(study, "/studies/study/", user)[1] for user in (researcher, manager))
+    assert [link.label for link in of_researcher] == ["Overview", "Planner", "Log"]
+    assert [link.label for link in of_manager] == ["Overview", "Settings", "Members", "Planner", "Log"]
+
+
+@pytest.mark.slow
+def test_a_page_has_the_name_that_leads_to_it() -> None:
+    study = make_study(instances=1)
+    client = signed_in(make_user("manager", "study-admin", study=study))
+    for label, view in (named for entry in ENTRIES.values() for named in entry if named[0] != "Overview"):
+        text = client.get(reverse(view, args=[study.slug])).text
+        assert re.findall(r"<h1[^>]*>\s*(.*?)\s*</h1>", text) == [label], view
 
 
 def test_raters_are_not_sent_to_the_documentation() -> None:
