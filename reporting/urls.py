@@ -15,6 +15,7 @@ ROOMS = (
     "separability",
     "exports",
     "downloads",
+    "corrections",
 )
 
 app_name = "reporting"

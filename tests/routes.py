@@ -130,6 +130,7 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "judging:table": {"pk": whole.study.tables.earliest("pk").pk},
         "judging:judgment-table": {"judgment_id": whole.making.judgment_id},
         "annotation:new-channel": {"kind": "accounts"},
+        "reporting:correct": {"action": "rename"},
         "annotation:documentation": {"page": "howto/recruit.md"},
         "reporting:chart": {"name": "separability", "form": "svg"},
         "reporting:judge-accuracy-file": {"form": "csv"},

@@ -507,6 +507,10 @@ class ImportRecord(models.Model):
     sha256 = models.CharField(max_length=64)
     options: models.JSONField[Any, Any] = models.JSONField(default=dict)
     counts: models.JSONField[Any, Any] = models.JSONField(default=dict)
+    added: models.JSONField[dict[str, list[list[int]]], dict[str, list[list[int]]]] = models.JSONField(
+        default=dict, help_text="Its rows: ranges of primary keys by table. Empty: not known."
+    )
+    taken_back_at = models.DateTimeField(null=True, blank=True, help_text="When its rows began to be deleted.")
     imported_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -536,10 +540,15 @@ class Event(models.Model):
         RESTORED = "restored", "Study taken out of the archive"
         ERASED = "erased", "Personal data deleted"
         REOPENED = "reopened", "Judge's presentations asked again"
+        RENAMED = "renamed", "Renamed"
+        TAKEN_BACK = "taken-back", "Import taken back"
+        REPLACED = "replaced", "Text replaced"
+        MERGED = "merged", "Raters merged"
 
     # Decisions that affect the results.
     SHOWN_WITH_RESULTS = (
         *(Kind.AMENDMENT, Kind.EXTENDED, Kind.EXCLUDED, Kind.INCLUDED, Kind.REJECTED, Kind.ACCEPTED, Kind.REOPENED),
+        *(Kind.TAKEN_BACK, Kind.REPLACED, Kind.MERGED),
     )
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="events")

@@ -275,7 +275,7 @@ JOB = "status message done total rate created_at heartbeat_at executor ended_at 
 OTHER = {
     "annotation.ResearchGroup": "slug name created_at",
     "annotation.Study": ALL_OTHERS,
-    "annotation.ImportRecord": "study kind file_name sha256 options counts imported_at",
+    "annotation.ImportRecord": "study kind file_name sha256 options counts added taken_back_at imported_at",
     "annotation.Upload": "key study kind names options size status executor asked_at finished_at",
     "annotation.System": "study name family position",
     "annotation.Instance": "study instance_id dataset source gold metadata position",

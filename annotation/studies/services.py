@@ -12,10 +12,11 @@ from django.db import IntegrityError, transaction
 from annotation.core.errors import AnnotationError, UnknownName, UnknownStudy
 from annotation.core.short_names import short_name_problem
 from annotation.hits import slot_arms
-from annotation.models import Batch, ImportRecord, Study
+from annotation.models import Batch, Event, ImportRecord, Study
 from annotation.models.members import main_group
 from annotation.studies.amendments import log_amendment, needs_amendment, refuse_fixed
 from annotation.studies.arm_tables import pairs_shown, refuse_missing_tables
+from annotation.studies.log import log
 
 
 def find_study(slug: str, *, lock: bool = False) -> Study:
@@ -117,6 +118,8 @@ def save_settings(
     if is_amendment:
         changes = {name: (before[name], getattr(study, name)) for name in settings if name in changed}
         log_amendment(study=study, changes=changes, reason=_normalized(reason), by=by, at=at)
+    if "title" in changed:
+        log(study=study, kind=Event.Kind.RENAMED, by=by, at=at, changes={"title": [before["title"], study.title]})
     return study
 
 

@@ -19,6 +19,7 @@ from annotation.api.studies import StudySetup
 from annotation.api.study_serializers import StudySerializer
 from annotation.members.permissions import READERS
 from annotation.models import Rating, Study
+from reporting.api.corrections import StudyCorrections
 from reporting.api.files import StudyFiles
 from reporting.api.imports import StudyImports
 from reporting.api.jobs import StudyJobs
@@ -75,6 +76,7 @@ STABILITY_PARAMETERS = [
 
 class StudyViewSet(
     StudySetup,
+    StudyCorrections,
     StudyImports,
     StudyJobs,
     StudyMembers,

@@ -186,7 +186,7 @@ TABLES = (
     _of(Alignment, "run__study"),
     _of(Channel, "study", left=("key", "is_open", "options")),
     DatabaseTable(Event, lambda study: events_of(study).select_related(None)),
-    _of(ImportRecord, "study"),
+    _of(ImportRecord, "study", left=("added", "taken_back_at")),
     _used(
         Endpoint,
         *("judges__runs__study", "table_judges__runs__study", "generation_runs__study", "table_checks__table__study"),

@@ -142,7 +142,8 @@ def separability(request: HttpRequest, study: Study) -> HttpResponse:
 def instances(request: HttpRequest, study: Study) -> HttpResponse:
     """List a study's instances, with figures of its data sets."""
     page = Paginator(study.instances.all(), 50).get_page(request.GET.get("page"))
-    context = {"study": study, "page": page, "counted": COUNTED_TEXTS}
+    context: dict[str, Any] = {"study": study, "page": page, "counted": COUNTED_TEXTS}
+    context["may_manage"] = may_manage(request.user, study)
     context["data_sets"] = data_sets(study, sample_size=COUNTED_TEXTS) if page.number == 1 else []
     return render(request, "reporting/study_pages/instances.html", context)
 

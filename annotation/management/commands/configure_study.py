@@ -7,6 +7,7 @@ from django.db import transaction
 
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.management.commands._settings import FORMAT, named_settings
+from annotation.models import Event
 from annotation.quality.qualification import too_few_hits
 from annotation.questions.questions import described
 from annotation.studies.services import find_study, save_settings, set_families
@@ -42,14 +43,15 @@ class Command(TandemCommand):
         values = named_settings(options["values"])
         before = {name: getattr(study, name) for name in values}
         settings = checked_settings(study, values)
-        last = study.events.order_by("pk").last()
+        amendments = study.events.filter(kind=Event.Kind.AMENDMENT)
+        before_count = amendments.count()
         with transaction.atomic():
             families = set_families(study=study, families=dict(_family(item) for item in options["family"]))
             saved = save_settings(study=study, reason=options["reason"], **settings)
         changed = {name: value for name in values if (value := getattr(saved, name)) != before[name]}
         if notice := too_few_hits(saved):
             self.stderr.write(f"notice: {notice}")
-        amended = study.events.order_by("pk").last() != last
+        amended = amendments.count() > before_count
         if options["format"] == "json":
             steps = {name: [before[name], value] for name, value in changed.items()}
             named = {"families": families} if options["family"] else {}

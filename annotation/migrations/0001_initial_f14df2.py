@@ -1665,6 +1665,16 @@ class Migration(migrations.Migration):
                 ("sha256", models.CharField(max_length=64)),
                 ("options", models.JSONField(default=dict)),
                 ("counts", models.JSONField(default=dict)),
+                (
+                    "added",
+                    models.JSONField(
+                        default=dict, help_text="Its rows: ranges of primary keys by table. Empty: not known."
+                    ),
+                ),
+                (
+                    "taken_back_at",
+                    models.DateTimeField(blank=True, help_text="When its rows began to be deleted.", null=True),
+                ),
                 ("imported_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "study",
@@ -1701,6 +1711,10 @@ class Migration(migrations.Migration):
                             ("restored", "Study taken out of the archive"),
                             ("erased", "Personal data deleted"),
                             ("reopened", "Judge's presentations asked again"),
+                            ("renamed", "Renamed"),
+                            ("taken-back", "Import taken back"),
+                            ("replaced", "Text replaced"),
+                            ("merged", "Raters merged"),
                         ],
                         max_length=12,
                     ),

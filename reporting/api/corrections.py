@@ -1,0 +1,55 @@
+"""Corrections of a study in the API, by the forms of the pages."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.api.bodies import body_of, read_form, require_manager, schema_of, user_of
+from annotation.api.study_serializers import refusals
+from annotation.models import Study
+from reporting.api.rows import WORK
+from reporting.corrections.declarations import Correction
+from reporting.corrections.renaming import Rename
+
+F = TypeVar("F", bound=Callable[..., Response])
+
+
+class EffectsSerializer(serializers.Serializer[Any]):
+    """What a correction affects. `message` is empty in a preview."""
+
+    study = serializers.CharField(help_text="Its short name afterwards.")
+    message = serializers.CharField()
+    effects = serializers.ListField(child=serializers.DictField(), help_text="`count` and `text` of each.")
+
+
+def correction(kind: type[Correction]) -> Callable[[F], Any]:
+    """Describe the request of a correction, and give it its address."""
+
+    def described(view: F) -> Any:
+        answers: dict[Any, Any] = {200: EffectsSerializer, **refusals(409, 413, 422)}
+        route = action(**WORK, methods=["post"], url_path=kind.action)
+        return extend_schema(request=schema_of(kind), responses=answers)(route(view))
+
+    return described
+
+
+class StudyCorrections:
+    """Corrections by a study's admins. Each lists what it affects with `preview`."""
+
+    @correction(Rename)
+    def rename(self, request: Request, slug: str) -> Response:
+        """Rename the study or one of its systems."""
+        return self._correct(request, Rename)
+
+    def _correct(self, request: Request, kind: type[Correction]) -> Response:
+        study: Study = self.get_object()  # type: ignore[attr-defined]
+        require_manager(request.user, study)
+        form = read_form(kind, body_of(request), study=study)
+        effects = [{"count": effect.count, "text": effect.text} for effect in form.effects()]
+        message = "" if form.cleaned_data["preview"] else form.run(by=user_of(request))
+        return Response({"study": study.slug, "message": message, "effects": effects})

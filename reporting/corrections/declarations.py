@@ -1,0 +1,59 @@
+"""The common part of corrections: a form for page, API and command, which lists what it affects before it acts."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from annotation.models import Study
+from annotation.studies.settings_form import reason_field
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Rows that a correction changes or deletes. `page`: the address at which they are shown."""
+
+    count: int
+    text: str
+    page: str = ""
+
+
+class Correction(forms.Form):
+    """A correction of a study by its admin.
+
+    action      : its name in addresses
+    lists_first : its effects depend on no field
+    """
+
+    action: ClassVar[str]
+    title: ClassVar[str]
+    explanation: ClassVar[str]
+    lists_first: ClassVar[bool] = False
+
+    reason = reason_field(label="Why? (optional)", help_text="Kept in the study’s log.")
+    preview = forms.BooleanField(required=False, label="Preview", help_text="Only list what is affected.")
+
+    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.study = study
+
+    def effects(self) -> list[Effect]:
+        """List what the correction affects.
+
+        Raises: AnnotationError if it is refused.
+        """
+        raise NotImplementedError
+
+    def run(self, *, by: User | None) -> str:
+        """Correct the study, and return a message.
+
+        Raises: AnnotationError.
+        """
+        raise NotImplementedError
+
+    @property
+    def page(self) -> str:
+        """The address that is shown afterwards."""
+        return reverse("annotation:study", args=[self.study.slug])

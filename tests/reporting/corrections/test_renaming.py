@@ -1,0 +1,98 @@
+"""A study and its systems get other names by page, API and command."""
+
+import pytest
+
+from annotation.models import AuditEntry, Event, Study
+from annotation.studies.services import save_settings
+from judging.runs.pair_filters import PairFilter
+from reporting.exports.files import export_lines
+from tests.factories import add_instances, instance_rows, make_study
+from tests.judging.builders import make_judge
+from tests.reporting.corrections.doors import DOORS, correct
+
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
+
+
+def store() -> Study:
+    """Two systems, with gold of both forms."""
+    study = make_study(instances=3)
+    rows = list(study.instances.all())
+    for row, gold in zip(
+        rows, ({"better": "alpha"}, {"scores": {"alpha": 2, "beta": 1}}, {"better": "tie"}), strict=True
+    ):
+        row.gold = gold
+        row.save()
+    return study
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_system_gets_another_name_wherever_it_is_named(study: Study, door: str) -> None:
+    only = PairFilter(systems=("alpha", "beta"))
+    run = study.judge_runs.create(judge=make_judge(), pair_filter=only.stored, filter_key=only.key)
+
+    outlook = correct(door, study, "rename", {"system": "alpha", "to": "zeta/2.0"}, preview=True)
+    assert (outlook.made, outlook.effects) == (False, ["3 instances with texts of alpha"])
+    assert study.systems.filter(name="alpha").exists()
+
+    assert correct(door, study, "rename", {"system": "alpha", "to": "zeta/2.0", "reason": "typo"}).made
+
+    assert list(study.systems.values_list("name", flat=True)) == ["zeta/2.0", "beta"]
+    assert list(study.instances.values_list("gold", flat=True)) == [
+        {"better": "zeta/2.0"},
+        {"scores": {"zeta/2.0": 2, "beta": 1}},
+        {"better": "tie"},
+    ]
+    run.refresh_from_db()
+    renamed = PairFilter(systems=("beta", "zeta/2.0"))
+    assert (run.pair_filter, run.filter_key) == (renamed.stored, renamed.key)
+    assert "alpha" not in "".join(export_lines(study, "texts", "jsonl"))
+    event = study.events.get(kind=Event.Kind.RENAMED)
+    assert (event.changes, event.reason) == ({"system": ["alpha", "zeta/2.0"]}, "typo")
+    assert AuditEntry.objects.latest("pk").changes[-1]["changes"] == {"system": ["alpha", "zeta/2.0"]}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    ("sent", "part"),
+    [
+        ({"system": "gamma", "to": "delta"}, "no system gamma"),
+        ({"system": "alpha", "to": "beta"}, "has a system beta"),
+        ({"system": "alpha", "to": "BETA "}, "blanks"),
+        ({"system": "alpha", "to": "BETA"}, "differs from system beta"),
+        ({"system": "alpha", "to": "tie"}, "tie"),
+        ({"system": "alpha", "to": "alpha"}, "already"),
+        ({"to": "other"}, "Another study"),
+        ({"to": "Other"}, "by case only"),
+        ({"to": "new"}, "used by the program"),
+        ({"to": "a b"}, "Letters, digits"),
+        ({"to": "study"}, "already"),
+    ],
+)
+def test_names_that_are_taken_or_look_alike_are_refused(
+    study: Study, door: str, sent: dict[str, str], part: str
+) -> None:
+    make_study("other", instances=0)
+
+    outcome = correct(door, study, "rename", sent)
+
+    if sent["to"] == "BETA " and door == "page":  # a page's fields are stripped
+        part = "differs from system beta"
+    assert (outcome.made, part in outcome.text) == (False, True), outcome.text
+    assert list(study.systems.values_list("name", flat=True)) == ["alpha", "beta"]
+    assert not study.events.exists()
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_study_gets_another_short_name(study: Study, door: str) -> None:
+    assert correct(door, study, "rename", {"to": "Study-2"}).made
+
+    renamed = Study.objects.get(pk=study.pk)
+    assert renamed.slug == "Study-2"
+    assert renamed.events.get().changes == {"short_name": ["study", "Study-2"]}
+    add_instances(renamed, instance_rows(prefix="more"))
+
+
+def test_the_log_has_both_titles(study: Study) -> None:
+    save_settings(study=study, title="Second")
+
+    assert study.events.get().changes == {"title": ["study", "Second"]}
