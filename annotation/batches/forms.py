@@ -25,7 +25,6 @@ from annotation.batches.sampling import (
     BatchSpec,
     SelectionSpec,
     ids_of,
-    most_pairs,
 )
 from annotation.batches.services import create_batch
 from annotation.core.actions import TextsField, stored
@@ -330,7 +329,6 @@ class BatchForm(SelectionForm, BatchSettings):
         names = set(study.batches.values_list("name", flat=True))
         begin = {
             "name": next(free for n in range(1, len(names) + 2) if (free := f"batch-{n}") not in names),
-            "pairs": min(study.pairs_per_hit, most_pairs(study) or study.pairs_per_hit),
             "seed": new_seed(),
             **_fields_of_spec(batch_defaults(study).select),
         }

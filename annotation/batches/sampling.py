@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Max, Q, QuerySet
 
 from analysis.errors import AnalysisError
 from analysis.planning.selection import choose_importance, choose_random, choose_stratified, choose_top
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import InvalidSelection
-from annotation.models import Batch, Hit, Matchup, Pair, SeparabilityRun, Study
+from annotation.models import Batch, Hit, Matchup, Pair, SeparabilityRun
 from annotation.separability.services import require_run
 from annotation.studies.configurations import Configuration
 from annotation.studies.gold import gold_verdict
@@ -178,13 +178,6 @@ def validate_spec(spec: BatchSpec) -> None:
         raise InvalidSelection(f"a batch for {purpose} has no hidden checks; leave the gold and the repeat rate at 0")
 
 
-def most_pairs(study: Study) -> int:
-    """Return how many pairs a matchup of a study has at most, by its first hundred, or 0 without any."""
-    first = Matchup.objects.filter(instance__study=study).order_by("pk").values("pk")[:100]
-    counted = Matchup.objects.filter(pk__in=[row["pk"] for row in first]).annotate(available=Count("pairs"))
-    return max(counted.values_list("available", flat=True), default=0)
-
-
 def pool_of(spec: BatchSpec, extended: Batch | None = None) -> Pool:
     """Find the matchups that can be rated: with a source text, enough pairs, and gold where that is needed.
 
@@ -209,7 +202,9 @@ def pool_of(spec: BatchSpec, extended: Batch | None = None) -> Pool:
     left_out = {reason: count for reason, count in left_out.items() if count}
     if not rows:
         reasons = "; ".join(f"{count} {reason}" for reason, count in left_out.items())
-        raise InvalidSelection(f"no instance of {configuration} can be rated: {reasons or 'there is none'}")
+        most = counted.aggregate(most=Max("available"))["most"] or spec.pairs
+        advice = f". There {'is' if most == 1 else 'are'} {most}: set pairs to {most}" if most < spec.pairs else ""
+        raise InvalidSelection(f"no instance of {configuration} can be rated: {reasons or 'there is none'}{advice}")
     return Pool(configuration, tuple(row[0] for row in rows), tuple(row[1] for row in rows), left_out)
 
 

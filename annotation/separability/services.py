@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 from django.conf import settings
+from django.db.models import Exists, OuterRef
 from django.urls import reverse
 from django.utils.html import format_html
 
@@ -11,7 +12,7 @@ from analysis import similarity as similarities
 from annotation.core.errors import AnnotationError, InvalidSelection, UnknownName
 from annotation.core.measured import find_run, names_of
 from annotation.core.reasons import NO_REASON, Reason, reason
-from annotation.models import Generation, SeparabilityRun, Study
+from annotation.models import Generation, Matchup, SeparabilityRun, Study
 from annotation.separability.alignments import Progress, align
 from annotation.separability.measure import AlignmentMeasure, measure_of
 from annotation.separability.store import SeparabilityResult, normalised, parse_group, store
@@ -46,6 +47,13 @@ class StudyPart:
             requested = " ".join([*([self.dataset] if self.dataset else []), " / ".join(self.systems)]).strip()
             raise UnknownName(f"study {study.slug} has no {requested}; it has {'; '.join(map(str, existing))}")
         return selected
+
+
+def is_separability_possible(study: Study) -> bool:
+    """Tell whether both systems of any matchup have several texts, without which separability is undefined."""
+    second = Generation.objects.filter(instance=OuterRef("instance"), index=1)
+    of_both = (Exists(second.filter(system=OuterRef(side))) for side in ("system_a", "system_b"))
+    return Matchup.objects.filter(*of_both, instance__study=study).exists()
 
 
 def compute_separability(

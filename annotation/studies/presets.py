@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from django.db.models import Count
+
 from annotation.core.errors import UnknownName
-from annotation.models import Study
+from annotation.models import Matchup, Study
 
 BLANK = "blank"
 ORIGINS = ("template", "copy")  # kinds of import records that name a study's template or original
@@ -128,7 +130,13 @@ def find_template(name: str) -> StudyTemplate:
 
 
 def batch_defaults(study: Study) -> BatchDefaults:
-    """Return the defaults of a study's batches: N and R of its settings, the selection of its template or original."""
+    """Return the defaults of a study's batches: its own settings, and the selection of its template or original.
+
+    Pairs are at most those of any of the first hundred matchups.
+    """
     origin = study.imports.filter(kind__in=ORIGINS).order_by("pk").first()
     select = origin.options.get("select", "all") if origin else "all"
-    return BatchDefaults(select, study.pairs_per_hit, study.raters_per_hit)
+    first = Matchup.objects.filter(instance__study=study).order_by("pk").values("pk")[:100]
+    counted = Matchup.objects.filter(pk__in=[row["pk"] for row in first]).annotate(available=Count("pairs"))
+    most_pairs = max(counted.values_list("available", flat=True), default=study.pairs_per_hit)
+    return BatchDefaults(select, min(study.pairs_per_hit, most_pairs), study.raters_per_hit)

@@ -16,6 +16,7 @@ from django.urls import reverse
 
 from annotation.core.counting import number_of
 from annotation.models import Rating, Study
+from annotation.separability.services import is_separability_possible
 from annotation.studies.sources import source_counts
 from reporting.core.charts import Spec
 from reporting.core.kept import Kept
@@ -155,7 +156,7 @@ def _next_steps(study: Study, numbers: dict[str, Any]) -> list[tuple[str, str]]:
     if not configurations:
         return [("Import a file with texts of two systems", upload)]
     steps = []
-    if any(map(lacks_separability, configurations)):
+    if any(map(lacks_separability, configurations)) and is_separability_possible(study):
         steps.append(("Compute separability", f"{page}#separability"))
     if not any(configuration["raters"][0]["ratings"] for configuration in configurations):
         collect = "Collect ratings: make a batch and let people rate it, or import ratings made elsewhere"

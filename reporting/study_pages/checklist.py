@@ -12,6 +12,7 @@ from django.utils.formats import date_format
 
 from annotation.models import Annotator, Batch, Rating, Study
 from annotation.recruitment.first_links import address_for_raters
+from annotation.separability.services import is_separability_possible
 from judging.models import JudgeRun, Judgment
 
 RUNNING = {JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING}
@@ -19,18 +20,19 @@ FINISHED = {JudgeRun.Status.DONE, JudgeRun.Status.CANCELLED}
 
 
 class StepState(StrEnum):
-    """The state of a step. The first open one is next."""
+    """The state of a step. The first open one is next, a waiting one has no badge."""
 
     DONE = "done"
     RUNNING = "running"
     NEXT = "next"
     OPEN = "open"
     WAITING = "waiting"
+    IMPOSSIBLE = "impossible"
 
     @property
     def label(self) -> str:
         """The word on the badge."""
-        return _LABELS[self]
+        return _LABELS.get(self, "")
 
 
 _LABELS: dict[StepState, str] = {
@@ -38,7 +40,7 @@ _LABELS: dict[StepState, str] = {
     StepState.RUNNING: "Under way",
     StepState.NEXT: "Next",
     StepState.OPEN: "To do",
-    StepState.WAITING: "Later",
+    StepState.IMPOSSIBLE: "Not possible",
 }
 
 
@@ -129,6 +131,10 @@ def _separability(study: Study, context: dict[str, Any]) -> Step:
     missing = "How easily two systems' texts can be told apart. It helps to choose instances; you can do without."
     if context["busy"]:
         return replace(step, state=StepState.RUNNING, figures=figures)
+    if rows and not is_separability_possible(study):
+        missing = "Each system has one text per instance. Sample more texts, or go on."
+        sample = Action("Sample texts", reverse("judging:generate", args=[study.slug]))
+        return Step("separability", step.title, StepState.IMPOSSIBLE, "", missing, (sample,))
     if len(runs) < len(rows):
         return replace(step, state=StepState.OPEN, figures=figures, missing=missing, actions=(compute,))
     return (
@@ -232,6 +238,8 @@ def _findings(study: Study) -> Step:
     if not rated and not judged:
         return Step("findings", "Findings", StepState.WAITING, "Needs ratings or judgments")
     last = study.findings_snapshots.order_by("-read_at").values_list("read_at", flat=True).first()
-    figures = "Ready" if last is None else f"Last read {date_format(last, 'SHORT_DATETIME_FORMAT')} UTC"
     show = Action("Show the findings", reverse("reporting:findings", args=[study.slug]))
-    return Step("findings", "Findings", StepState.OPEN, figures, actions=(show,))
+    if last is None:
+        return Step("findings", "Findings", StepState.OPEN, "Not read yet", actions=(show,))
+    figures = f"Last read {date_format(last, 'SHORT_DATETIME_FORMAT')} UTC"
+    return Step("findings", "Findings", StepState.DONE, figures, actions=(show,))

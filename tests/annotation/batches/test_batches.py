@@ -162,7 +162,10 @@ def test_a_list_of_ids_takes_those() -> None:
         ({"select": "top:1"}, "separability of news: alpha / beta is not computed yet; compute it on the study"),
         ({"select": "top:1", "similarity": "rouge1-length"}, "--similarity rouge1-length"),
         ({"select": "top:1", "similarity": "bogus"}, "there is no similarity bogus; known: .*rouge1"),
-        ({"pairs": 3}, "no instance of news: alpha / beta can be rated: 3 with fewer than 3 pairs"),
+        (
+            {"pairs": 3},
+            "no instance of news: alpha / beta can be rated: 3 with fewer than 3 pairs. There are 2: set pairs to 2",
+        ),
     ],
     ids=str,
 )

@@ -12,6 +12,7 @@ from annotation.recruitment.channels import make_channel, set_open
 from annotation.recruitment.first_links import address_for_raters, make_first_links
 from annotation.separability.services import compute_separability
 from annotation.studies.archive import archive_study
+from annotation.studies.presets import batch_defaults
 from tests.factories import add_instances, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 from tests.reporting.study_pages.test_study_pages import batch_fields
 
@@ -62,6 +63,28 @@ def test_each_step_opens_the_next_one(study: Study, manager: Client) -> None:
     seen = steps(manager)
     assert first_action(seen["batch"]) == f"/studies/study/batches/{batch.pk}/"
     assert str(seen["raters"].state) == "waiting"
+
+
+def test_one_text_a_system_has_no_separability_and_a_pair_a_hit(study: Study, manager: Client) -> None:
+    add_instances(study, [InstanceRow(1, "one", "news", "s", {"alpha": ["a"], "beta": ["b", "c"]})])
+    seen = steps(manager)
+    assert states(seen) | {"texts": "done"} == states(seen)
+    assert (str(seen["separability"].state), str(seen["batch"].state)) == ("impossible", "next")
+    assert first_action(seen["separability"]) == "/studies/study/generate/"
+    assert batch_defaults(study).pairs == 1
+    assert "Compute separability" not in manager.get("/studies/study/findings/").text
+    compute_separability(study=study, similarity="rouge1", group="0,1")
+    assert str(steps(manager)["separability"].state) == "impossible"
+
+
+def test_findings_are_done_once_they_are_read(study: Study, manager: Client) -> None:
+    add_instances(study, instances=1)
+    make_batch(study, raters=1)
+    assert not steps(manager)["findings"].state.label
+    rate(claim(make_annotator(study)))
+    assert str(steps(manager)["findings"].state) == "open"
+    manager.get("/studies/study/findings/")
+    assert str(steps(manager)["findings"].state) == "done"
 
 
 def test_raters_are_brought_watched_and_done(study: Study, manager: Client) -> None:
