@@ -15,6 +15,7 @@ from annotation.questions.questions import MAIN
 from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
 from judging.core.errors import JudgingError
 from judging.models import Endpoint, Judge
+from judging.models.runs import JUDGE_NAME
 
 
 class ParametersField(forms.CharField):
@@ -44,6 +45,12 @@ class ParametersField(forms.CharField):
                 raise forms.ValidationError("%(key)s is there twice.", params={"key": key})
             options[key] = _value(text)
         return options
+
+
+def judge_name_field(**settings: Any) -> forms.RegexField:
+    """Return a field for the name of a new judge."""
+    errors = {"invalid": JUDGE_NAME.message}
+    return forms.RegexField(JUDGE_NAME.regex, error_messages=errors, **{"max_length": 80, "label": "Name", **settings})
 
 
 def endpoint_field(**settings: Any) -> "forms.ModelChoiceField[Endpoint]":

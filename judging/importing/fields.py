@@ -16,7 +16,7 @@ LONGEST = 200
 LONGEST_NAME = 80  # of a judge
 LONGEST_FAMILY = 100
 MOST_TOKENS = 10**9
-_NO_SLUG = re.compile(r"[^A-Za-z0-9_-]+")
+_NO_NAME = re.compile(r"[^A-Za-z0-9_.:/@-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ class JudgmentRow:
 
 
 def judge_name(label: str) -> str:
-    """Turn a file's label of a judge into a slug: `GPT-4 (CoT)` into `GPT-4-CoT`."""
-    return _NO_SLUG.sub("-", label).strip("-")
+    """Turn a file's label of a judge into a name: `GPT-4 (CoT)` into `GPT-4-CoT`."""
+    return _NO_NAME.sub("-", label).strip("-").lstrip(".:/@")
 
 
 class JudgmentFields(RecordFields):
@@ -104,7 +104,7 @@ class JudgmentFields(RecordFields):
         return super().whole(field, maximum=maximum)
 
     def judge(self, label: str) -> str:
-        """Return the file's label of the judge, if a slug can be made from it."""
+        """Return the file's label of the judge, if a name can be made from it."""
         name = judge_name(label)
         if label and not name:
             self.problems.append(refusal("judge_without_name", judge=repr(label)))

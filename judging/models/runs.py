@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q, Value
 from django.utils import timezone
@@ -13,6 +14,12 @@ from annotation.models.rating import AnswerQuerySet
 from annotation.questions.questions import MAIN
 from judging.models.endpoints import Endpoint
 from judging.models.wordings import PromptFile
+
+# Names of models have dots and slashes. Pages give "@" at the beginning a meaning of its own.
+JUDGE_NAME = RegexValidator(
+    r"^[A-Za-z0-9_-][A-Za-z0-9_.:/@-]*$",
+    "Letters, digits and . _ : / @ - only, with a letter, a digit, _ or - at the beginning.",
+)
 
 
 class Judge(models.Model):
@@ -33,7 +40,7 @@ class Judge(models.Model):
         TIE = "tie", "Orders that disagree are a tie"
         PROBABILITY = "probability", "The probabilities of both orders are averaged"
 
-    name = models.SlugField(max_length=80, unique=True)
+    name = models.CharField(max_length=80, unique=True, validators=[JUDGE_NAME])
     method = models.CharField(max_length=40)
     endpoint = models.ForeignKey(Endpoint, null=True, blank=True, on_delete=models.PROTECT, related_name="judges")
     table_endpoint = models.ForeignKey(

@@ -6,7 +6,7 @@ from annotation.models import Study
 from annotation.questions.questions import MAIN
 from judging.models.endpoints import Endpoint
 from judging.models.jobs import AskingJob
-from judging.models.runs import Judge
+from judging.models.runs import JUDGE_NAME, Judge
 
 
 class JudgeTuning(AskingJob):
@@ -17,7 +17,12 @@ class JudgeTuning(AskingJob):
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judge_tunings")
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="tunings", help_text="The untuned one.")
-    name = models.SlugField(max_length=70, unique=True, help_text="Of the judge that is made.")
+    name = models.CharField(
+        max_length=70,
+        unique=True,
+        help_text="Of the judge that is made.",
+        validators=[JUDGE_NAME],
+    )
     question = models.PositiveSmallIntegerField(default=MAIN, help_text="Of the study; 0 is the main one.")
     settings = models.JSONField(default=dict, help_text="What was asked for: what is tried, budget, share, seed.")
     plan = models.JSONField(default=dict, help_text="The split by instance, the candidates, the size of each round.")

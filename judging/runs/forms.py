@@ -10,7 +10,6 @@ from django.utils.html import format_html
 
 from analysis.judges.juries import DAWID_SKENE, MAJORITY, WEIGHTED
 from annotation.core.actions import TextsField
-from annotation.core.short_names import ShortNameField
 from annotation.models import Batch, Study
 from annotation.models.studies import TaskKind
 from annotation.questions.questions import MAIN
@@ -24,6 +23,7 @@ from judging.core.fields import (
     SeedField,
     StartLimitField,
     endpoint_field,
+    judge_name_field,
     or_all,
 )
 from judging.core.visibility import prompt_files_of
@@ -59,11 +59,7 @@ class PromptField(forms.ModelChoiceField[PromptFile]):
 class JudgeSettings(forms.Form):
     """A new judge."""
 
-    name = ShortNameField(
-        max_length=80,
-        label="Name",
-        help_text="Under which findings list it.",
-    )
+    name = judge_name_field(help_text="Under which findings list it.")
     method = forms.ChoiceField(
         choices=lambda: [(name, name) for name in method_names()],
         label="Method",
@@ -194,7 +190,7 @@ class JudgeForm(JudgeSettings):
 class JuryForm(forms.Form):
     """A new jury of judges that have run on a study."""
 
-    name = ShortNameField(max_length=80, label="Name", help_text="Under which findings list it.")
+    name = judge_name_field(help_text="Under which findings list it.")
     members = forms.MultipleChoiceField(
         choices=[],
         label="Members",

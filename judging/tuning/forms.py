@@ -5,10 +5,9 @@ from typing import Any
 from django import forms
 from django.db.models import QuerySet
 
-from annotation.core.short_names import ShortNameField
 from annotation.models import Study
 from annotation.questions.questions import MAIN
-from judging.core.fields import CapField, InFlightField, NarrowingForm, SeedField
+from judging.core.fields import CapField, InFlightField, NarrowingForm, SeedField, judge_name_field
 from judging.core.visibility import prompt_files_of
 from judging.methods import AskingMethod, find_method, method_names
 from judging.methods.options import MOST_SHOTS
@@ -57,7 +56,7 @@ class TuningForm(NarrowingForm):
         label="Share of the instances held out",
         help_text="On which nothing is chosen, and the tuned judge is compared.",
     )
-    name = ShortNameField(
+    name = judge_name_field(
         max_length=LONGEST_NAME, required=False, label="Name of the new judge", help_text="Empty: NAME-tuned."
     )
     seed = SeedField(initial=0, help_text="Draws which instances are held out.")

@@ -3,7 +3,6 @@
 from decimal import Decimal
 
 from django.db import transaction
-from django.utils.text import slugify
 
 from annotation.core.version import VERSION
 from annotation.jobs.work import queue_job
@@ -20,7 +19,7 @@ LONGEST_NAME = 70
 
 def default_name(judge: Judge) -> str:
     """Return the name of the judge that comes of tuning another, unless one is given."""
-    return f"{slugify(judge.name)[: LONGEST_NAME - 6]}-tuned"
+    return f"{judge.name[: LONGEST_NAME - 6]}-tuned"
 
 
 @transaction.atomic

@@ -110,7 +110,7 @@ def stress_file(request: HttpRequest, study: Study, *, pk: int) -> HttpResponse:
     """Return a stress test's numbers as JSON."""
     audit = _find(study, pk)
     response = JsonResponse(stress_findings(audit), json_dumps_params={"ensure_ascii": False, "allow_nan": False})
-    return as_download(response, f"{study.slug}-{audit.judge.name}-stress.json")
+    return as_download(response, f"{study.slug}-{audit.judge.name.replace('/', '-')}-stress.json")
 
 
 @study_view(*READERS)

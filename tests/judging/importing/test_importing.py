@@ -248,6 +248,14 @@ def test_a_study_that_is_not_there_is_named() -> None:
 
 
 @pytest.mark.any_engine
+def test_names_of_models_stay_as_they_are(study: Study) -> None:
+    names = ["gpt-4.1", "gpt-4-1", "meta-llama/Llama-3.1-8B", "llama3:8b", "claude@20240620"]
+    done = load(*(f"i0,0,{name},ab,a" for name in names))
+    assert done.judges == dict(zip(names, names, strict=True))
+    assert {(judge.name, *judge.params) for judge in Judge.objects.all()} == {(name,) for name in names}
+
+
+@pytest.mark.any_engine
 def test_names_that_are_none_here_are_turned_into_some(study: Study) -> None:
     done = load("i0,0,GPT-4 (CoT),ab,a")
     judge = Judge.objects.get()
@@ -259,7 +267,7 @@ def test_names_that_are_none_here_are_turned_into_some(study: Study) -> None:
     assert refused("i0,1,new one,ab,a", "i0,1,new-one,ab,a") == [
         (3, refusal("judges_of_one_name", other="'new one'", judge="'new-one'", name="new-one"))
     ]
-    assert judge_name("a/b_c-1 ") == "a-b_c-1"
+    assert judge_name("/a/b_c.1 ") == "a/b_c.1"
 
 
 @pytest.mark.any_engine

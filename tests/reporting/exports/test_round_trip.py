@@ -30,6 +30,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SYSTEMS = ("=cmd()", "@other")
+SCORED = "meta-llama/Llama-3.1-8B:free"
 # Whose judgment it was and by which answers belongs to the installation that asked (docs/data.md).
 NOT_READ = {
     *("study", "batch", "software_version"),
@@ -56,8 +57,8 @@ def source() -> Built:
     Assignment.objects.filter(annotator__code="gone").update(excluded=True)
     cells = [(n, k, order, verdict) for n, k, order, verdict in ((0, 0, "ab", -1), (0, 0, "ba", 0), (1, 0, "ab", 1))]
     judge(built, "direct", [*cells, (0, 1, "ab", "unparsed"), (0, 1, "ba", "refused"), (2, 1, "ab", "error")])
-    judge(built, "scored", cells)
-    fill(JudgeRun.objects.get(judge__name="scored"))
+    judge(built, SCORED, cells)
+    fill(JudgeRun.objects.get(judge__name=SCORED))
     return built
 
 
@@ -210,7 +211,7 @@ def test_a_copy_with_the_systems_the_other_way_round_turns_all_that_has_sides(so
 
     call_command("import_judgments", str(file), "--study", "copy")
 
-    first, second = Judgment.objects.filter(run__judge__name="scored").order_by("judged_at")[:2]
+    first, second = Judgment.objects.filter(run__judge__name=SCORED).order_by("judged_at")[:2]
     assert (first.order, first.verdict, first.p_b) == ("ba", 1, 0.9)
     assert (second.order, second.verdict, second.score_a, second.score_b) == ("ab", 0, 1e-7, -2.5)
 

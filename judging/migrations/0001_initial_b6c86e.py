@@ -1,3 +1,4 @@
+import django.core.validators
 import django.db.models.deletion
 import django.utils.timezone
 from django.conf import settings
@@ -283,7 +284,19 @@ class Migration(migrations.Migration):
             name="Judge",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("name", models.SlugField(max_length=80, unique=True)),
+                (
+                    "name",
+                    models.CharField(
+                        max_length=80,
+                        unique=True,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "^[A-Za-z0-9_-][A-Za-z0-9_.:/@-]*$",
+                                "Letters, digits and . _ : / @ - only, with a letter, a digit, _ or - at the beginning.",
+                            )
+                        ],
+                    ),
+                ),
                 ("method", models.CharField(max_length=40)),
                 (
                     "order",
@@ -578,7 +591,20 @@ class Migration(migrations.Migration):
             name="JudgeTuning",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("name", models.SlugField(help_text="Of the judge that is made.", max_length=70, unique=True)),
+                (
+                    "name",
+                    models.CharField(
+                        help_text="Of the judge that is made.",
+                        max_length=70,
+                        unique=True,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "^[A-Za-z0-9_-][A-Za-z0-9_.:/@-]*$",
+                                "Letters, digits and . _ : / @ - only, with a letter, a digit, _ or - at the beginning.",
+                            )
+                        ],
+                    ),
+                ),
                 ("question", models.PositiveSmallIntegerField(default=0, help_text="Of the study; 0 is the main one.")),
                 (
                     "settings",
