@@ -72,8 +72,8 @@ class FirstReason(models.TextChoices):
     """Reasons asked of raters on each pair in the first stage."""
 
     OFF = "off", "Not asked"
-    OPTIONAL = "optional", "May be given"
-    REQUIRED = "required", "Needed on every pair"
+    OPTIONAL = "optional", "Optional"
+    REQUIRED = "required", "Required on every pair"
 
 
 class ArmUnit(models.TextChoices):
@@ -146,13 +146,13 @@ class Study(models.Model):
         max_length=40,
         choices=TaskKind.choices,
         default=TaskKind.SUMMARIZATION,
-        help_text="Decides the words in which judges are asked.",
+        help_text="Decides which prompt judges get.",
     )
     question = models.CharField(
         "Question",
         max_length=300,
         default="Which one is better?",
-        help_text="Asked about each pair. Of several questions it is the main one, which gold and checks are about.",
+        help_text="Asked about each pair. Of several questions it is the main one: gold labels and checks are about it.",
     )
     source_label = models.CharField(
         "Heading of the source text",
@@ -172,39 +172,41 @@ class Study(models.Model):
         default="Right",
         help_text="Above the text on the right, and on its button.",
     )
-    guidelines = models.TextField("Guidelines", blank=True, help_text="How to rate, with examples.")
+    guidelines = models.TextField("Guidelines", blank=True, help_text="How to rate, with examples. Default: none.")
     consent_text = models.TextField(
         "Consent text",
         default=DEFAULT_CONSENT,
-        help_text="A change raises the version, and all raters are asked again.",
+        help_text="If you change it, all raters are asked again. Default: a general text.",
     )
     consent_version = models.PositiveIntegerField(default=1)
     content_warning = models.TextField(
-        "Content warning", blank=True, help_text="On every page of the study, where there is one."
+        "Content warning", blank=True, help_text="Shown to raters on every page. Default: none."
     )
     contact = models.CharField(
         "Contact",
         max_length=200,
         blank=True,
-        help_text="How raters reach you: an address, a phone number. On every page.",
+        help_text="How raters can reach you, such as an e-mail address. Shown on every page. Default: none.",
     )
     language = models.CharField(
         "Language of the texts",
         max_length=35,
         blank=True,
         validators=[RegexValidator(r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$", "Not a language tag such as en or pt-BR.")],
-        help_text="A tag such as en, ar or pt-BR, for screen readers and invitations by mail; empty if unknown or mixed.",
+        help_text="A tag such as en, ar or pt-BR, for screen readers and invitations by mail. Default: unknown or mixed.",
     )
     render_markdown = models.BooleanField(
-        "Render Markdown in sources and generations", default=False, help_text="Without links and pictures."
+        "Render Markdown in sources and generations", default=False, help_text="Links and pictures are left out."
     )
     render_math = models.BooleanField(
         "Show LaTeX as formulas",
         default=False,
-        help_text="$…$ and \\(…\\) within a line, $$…$$ and \\[…\\] on lines of their own; else as typed.",
+        help_text="$…$ and \\(…\\) within a line, $$…$$ and \\[…\\] on lines of their own.",
     )
     ties_allowed = models.BooleanField(
-        "Offer “no preference”", default=True, help_text="Else raters must choose a side. Findings count it as a tie."
+        "Offer “no preference”",
+        default=True,
+        help_text="Without it, raters must choose a side. Findings count it as a tie.",
     )
     strength = models.BooleanField(
         "Ask how much one is preferred",
@@ -223,14 +225,14 @@ class Study(models.Model):
         max_length=30,
         default="overall",
         db_default="overall",
-        help_text="Its name in files and filters, where several questions are asked.",
+        help_text="Its name in files and filters, if there are several questions.",
     )
     question_description = models.TextField(
         "Description of the question",
         blank=True,
         default="",
         db_default="",
-        help_text="Shown to raters below the question.",
+        help_text="Shown to raters below the question. Default: none.",
     )
     criteria: models.JSONField[Any, Any] = models.JSONField(
         default=list,
@@ -239,15 +241,15 @@ class Study(models.Model):
         help_text="Up to five further questions on each pair: key, text, description, choices.",
     )
     first_reason = models.CharField(
-        "A reason for each pair’s first choice",
+        "Reason for the first choice",
         max_length=10,
         choices=FirstReason.choices,
         default=FirstReason.OFF,
         db_default=FirstReason.OFF,
-        help_text="In the first stage, in the rater’s words, beside the main question.",
+        help_text="In the rater’s own words, next to the main question.",
     )
     first_reason_min_length = models.PositiveSmallIntegerField(
-        "Least length of that reason", default=20, db_default=20, help_text="Characters, where it is needed."
+        "Minimum length of that reason", default=20, db_default=20, help_text="In characters, if a reason is required."
     )
     pair_order = models.CharField(
         "Order of the pairs on a page",
@@ -257,14 +259,14 @@ class Study(models.Model):
         help_text="Random: drawn for each rater, so that no pair always comes first.",
     )
     auto_advance = models.BooleanField(
-        "A choice leads to the next pair", default=True, help_text="Raters can switch it off for themselves."
+        "Go to the next pair after each choice", default=True, help_text="Raters can switch it off for themselves."
     )
     protocol = models.CharField(
         "How often raters are asked",
         max_length=10,
         choices=Protocol.choices,
         default=Protocol.ONE_STAGE,
-        help_text="Two stages: a second vote on each pair, beside a comparison table or another arm.",
+        help_text="Two stages: a second vote on each pair, next to a comparison table or without one.",
     )
     arms: models.JSONField[Any, Any] = models.JSONField(
         default=list,
@@ -279,14 +281,14 @@ class Study(models.Model):
         help_text="Raters: each sees one kind throughout. Instances: each instance has one kind for all.",
     )
     balance_arms = models.BooleanField(
-        "Keep each HIT’s places evenly for the arms",
+        "Keep the same number of slots for each arm",
         default=True,
-        help_text="Where raters are split: as many of every arm on each HIT.",
+        help_text="If raters are split: each HIT gets as many raters of one arm as of another.",
     )
     reason_min_length = models.PositiveSmallIntegerField(
-        "Least length of a reason",
+        "Minimum length of a reason",
         default=20,
-        help_text="Characters, of a reason for changing a choice. A kept choice needs none.",
+        help_text="In characters. Only a changed choice needs a reason.",
     )
     pairs_per_hit = models.PositiveSmallIntegerField(
         "Pairs per HIT (N)",
@@ -301,11 +303,11 @@ class Study(models.Model):
         help_text="The number of ratings of each pair.",
     )
     most_hits_per_rater = models.PositiveIntegerField(
-        "Most HITs for one rater",
+        "HITs per rater at most",
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="In the whole study; empty: no limit.",
+        help_text="In the whole study. Default: no limit.",
     )
     pay_per_hit = models.DecimalField(
         "Pay per HIT",
@@ -314,86 +316,86 @@ class Study(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(0)],
-        help_text="What a rater gets for a HIT. Empty: no pay is named.",
+        help_text="What a rater gets for a HIT. Default: no pay is shown.",
     )
     currency = models.CharField(
         "Currency",
         max_length=3,
         blank=True,
-        validators=[RegexValidator(r"^[A-Z]{3}$", "Three capital letters, as EUR.")],
-        help_text="Three capital letters, as EUR.",
+        validators=[RegexValidator(r"^[A-Z]{3}$", "Three capital letters, such as EUR.")],
+        help_text="Three capital letters, such as EUR. Default: none.",
     )
     minutes_per_hit = models.PositiveSmallIntegerField(
         "Expected minutes per HIT",
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Shown before consent; hours and pay for an hour are computed with it.",
+        help_text="Shown before consent. Hours of work and pay per hour are computed from it. Default: unknown.",
     )
     pay_late = models.BooleanField(
         "Pay for late HITs that no longer count",
         default=False,
-        help_text="A HIT sent in after its time counts only while its place is free.",
+        help_text="A HIT submitted after its time counts only if its slot is still free.",
     )
     keep_personal_days = models.PositiveSmallIntegerField(
         "Days until personal data are deleted",
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Counted from the archive, or from the day on which the last batch was closed. Accounts, platforms’ ids and messages go; ratings stay under their codes. Empty: all is kept until a rater or a study admin deletes it.",
+        help_text="Counted from the day the study is archived or its last batch is closed. Accounts, platform ids and messages are deleted; ratings stay under codes. Default: kept until a rater or a study admin deletes them.",
     )
     qualification_share = models.FloatField(
         "Share of qualification pairs to get right",
         default=0.8,
         validators=SHARE,
-        help_text="As 0.8: 8 of 10 pairs as expected.",
+        help_text="0.8: 8 of 10 pairs as expected.",
     )
     qualification_attempts = models.PositiveSmallIntegerField(
         "Attempts at the qualification",
         default=2,
         validators=[MinValueValidator(1)],
-        help_text="After the last one that fails, the rater gets no HIT.",
+        help_text="A rater who fails the last one gets no HIT.",
     )
     qualification_hits = models.PositiveSmallIntegerField(
         "Qualification HITs in one attempt",
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Empty: all of them. With fewer, a further attempt gets HITs that the rater has not had.",
+        help_text="With fewer than there are, another attempt gets new HITs. Default: all of them.",
     )
     check_pairs_needed = models.PositiveSmallIntegerField(
         "Checked pairs before a threshold acts",
         default=5,
         validators=[MinValueValidator(1)],
-        help_text="Of gold or repeated pairs, so that one slip is not decisive.",
+        help_text="Gold or repeated pairs, so that one mistake does not decide.",
     )
     gold_warn_below = models.FloatField(
         "Gold: warn below",
         null=True,
         blank=True,
         validators=SHARE,
-        help_text="Share of hidden gold pairs answered as expected.",
+        help_text="Share of hidden gold pairs answered as expected. Default: no warning.",
     )
     gold_block_below = models.FloatField(
-        "Gold: end the work below",
+        "Gold: stop the rater below",
         null=True,
         blank=True,
         validators=SHARE,
-        help_text="The rater gets no further HIT. You can undo it under Reports.",
+        help_text="The rater gets no further HIT. You can undo it under Reports. Default: never.",
     )
     repeat_warn_below = models.FloatField(
         "Repeats: warn below",
         null=True,
         blank=True,
         validators=SHARE,
-        help_text="Share of repeated pairs answered as the first time, sides swapped.",
+        help_text="Share of repeated pairs answered as the first time, sides swapped. Default: no warning.",
     )
     repeat_block_below = models.FloatField(
-        "Repeats: end the work below",
+        "Repeats: stop the rater below",
         null=True,
         blank=True,
         validators=SHARE,
-        help_text="The rater gets no further HIT. You can undo it under Reports.",
+        help_text="The rater gets no further HIT. You can undo it under Reports. Default: never.",
     )
     seed = models.PositiveIntegerField(default=new_seed)
     created_at = models.DateTimeField(default=timezone.now, editable=False)

@@ -28,10 +28,10 @@ QUESTION_FIELDS = (
 
 PAY_FIELDS = ["pay_per_hit", "currency", "minutes_per_hit", "pay_late"]
 GROUPS: list[tuple[str, str, list[str]]] = [
-    ("The study", "For researchers; raters never see this part.", ["title", "task_kind"]),
+    ("Study", "Title and task, for researchers only.", ["title", "task_kind"]),
     (
         "What raters read",
-        "Texts in Markdown. Name no system here: raters are not to know which one wrote what.",
+        "Consent, guidelines, and how texts are displayed. Name no system: raters must not know who wrote what.",
         [
             *("consent_text", "guidelines", "content_warning", "contact", "source_label"),
             *("language", "render_markdown", "render_math"),
@@ -39,29 +39,29 @@ GROUPS: list[tuple[str, str, list[str]]] = [
     ),
     (
         "Questions",
-        "What raters are asked of each pair. Once votes have been given, only the wording can be changed.",
+        "What raters are asked about each pair. Once there are votes, only the wording can change.",
         list(QUESTION_FIELDS),
     ),
-    ("The page", "How the pairs of a HIT follow each other.", ["pair_order", "auto_advance"]),
+    ("Rating page", "The order of the pairs, and what follows a choice.", ["pair_order", "auto_advance"]),
     (
         "Two stages",
-        "First a vote on every pair of a HIT; then, pair by pair, a second one. Fixed once votes are given.",
+        "A second vote on each pair, after the first votes of a HIT. Fixed once there are votes.",
         ["protocol", "arms", "arm_unit", "balance_arms", "reason_min_length"],
     ),
     (
         "Personal data",
-        "Shown before consent. Settle pay before that day: afterwards raters can't be identified.",
+        "When personal data are deleted. Pay raters before: afterwards they cannot be identified.",
         ["keep_personal_days"],
     ),
     (
         "HITs",
-        "What a batch begins with; each batch may be made otherwise.",
+        "Pairs and raters of new batches; each batch can have others.",
         ["pairs_per_hit", "raters_per_hit", "most_hits_per_rater"],
     ),
-    ("Pay", "Shown before consent.", PAY_FIELDS),
+    ("Pay", "Pay and time for a HIT, shown to raters before consent.", PAY_FIELDS),
     (
         "Qualification and checks",
-        "Shares from 0 to 1, as 0.8 for 80%. A threshold left empty does nothing.",
+        "Shares of pairs that raters must get right, from 0 to 1.",
         [
             *("qualification_share", "qualification_attempts", "qualification_hits", "check_pairs_needed"),
             *("gold_warn_below", "gold_block_below", "repeat_warn_below", "repeat_block_below"),
@@ -85,15 +85,15 @@ class StudySettingsForm(forms.ModelForm[Study]):
         label="Arms",
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
         help_text=(
-            "One a line, for a two-stage study: none (asked again, no table), table:VARIANT (the pair’s own comparison "
-            "table), placebo:VARIANT (another pair’s). As table:c8."
+            "One a line, such as table:c8. none: asked again without a table. table:VARIANT: the pair’s own comparison "
+            "table. placebo:VARIANT: another pair’s table. Default: none are set."
         ),
     )
 
     criteria = FurtherQuestionsField(
         required=False,
         label="Further questions",
-        help_text="Up to five on each pair, after the main one. A row without a key and a text is not asked.",
+        help_text="Up to five about each pair, after the main one. Leave a row empty to skip it. Default: none.",
     )
 
     class Meta:
@@ -155,14 +155,15 @@ class StudySettingsForm(forms.ModelForm[Study]):
                 note = f"Default: {default}"
                 stop = "" if default.endswith(("?", "!", ".")) else "."
                 bound.help_text = f"{bound.field.help_text} {note}{stop}".strip()
+            bound.is_changed = is_changed(self.instance, bound.name)  # type: ignore[attr-defined]
         preview = next((self.PREVIEWS[name] for name in names if name in self.PREVIEWS), "")
-        changed = [str(bound.label) for bound in fields if is_changed(self.instance, bound.name)]
+        changed = [str(bound.label) for bound in fields if bound.is_changed]  # type: ignore[attr-defined]
         return SettingsGroup(title, summary, fields, preview, changed)
 
 
 @dataclass(frozen=True)
 class SettingsGroup:
-    """Settings on one subject: a heading, what it is about, fields, and the labels of those that are not at their default.
+    """Settings on one subject, with a one-line summary and the labels of the changed ones.
 
     preview : name of the address that shows what the fields come to, or ""
     """
@@ -210,7 +211,7 @@ class FirstSettingsForm(StudySettingsForm):
             data = {**form_data(instance, {}), **{name: data[name] for name in self.FIRST if data.get(name)}}
         super().__init__(data, instance=instance)
         self.fields["title"].required = False
-        self.fields["title"].help_text = "For researchers; raters never see it. Empty: the short name."
+        self.fields["title"].help_text = "For researchers; raters never see it. Default: the short name."
 
     @property
     def first(self) -> list[forms.BoundField]:

@@ -66,7 +66,7 @@ class LimitsForm(forms.Form):
     price_prompt = PriceField(label="Price of a million prompt tokens")
     price_completion = PriceField(label="Price of a million tokens written")
     currency = forms.RegexField(
-        "^[A-Za-z]{3}$", initial="USD", label="Currency", error_messages={"invalid": "Three letters, as EUR."}
+        "^[A-Za-z]{3}$", initial="USD", label="Currency", error_messages={"invalid": "Three letters, such as EUR."}
     )
     batch_discount = forms.FloatField(
         min_value=0,

@@ -29,9 +29,19 @@ def test_settings_show_the_raters_page_and_lists_are_found_in(open_as: OpenAs, t
         expect(frame.locator("legend", has_text="Which one is kinder?")).to_have_count(1)
         expect(frame.locator("input[name=choice]").first).to_be_disabled()
 
+    with step("a search leaves the settings that it finds, in open groups"):
+        find = page.get_by_role("searchbox", name="Find a setting")
+        find.fill("currency")
+        expect(page.locator("#id_currency")).to_be_visible()
+        expect(page.locator("#id_question")).to_be_hidden()
+        find.fill("")
+        expect(page.locator("#id_currency")).to_be_hidden()
+        expect(page.locator("#id_question")).to_have_value("Which one is kinder?")
+        page.locator("summary", has_text="Questions").click()
+
     with step("the button does the same without the script"):
         page.locator("#id_question").fill("Which one is clearer?")
-        page.get_by_role("button", name="Show it").click()
+        page.get_by_role("button", name="Show").click()
         expect(frame.locator("legend", has_text="Which one is clearer?")).to_have_count(1)
         assert Rating.objects.count() == votes
         study.refresh_from_db()

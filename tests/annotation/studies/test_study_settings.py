@@ -343,10 +343,12 @@ def test_settings_are_folded_with_their_defaults_and_what_differs() -> None:
     groups = {str(group.title): group for group in StudySettingsForm(instance=study).groups}
 
     assert groups["Questions"].changed == ["Offer “no preference”"]
-    assert groups["Two stages"].changed == ["Least length of a reason"]
+    assert groups["Two stages"].changed == ["Minimum length of a reason"]
     helps = {field.name: str(field.help_text) for group in groups.values() for field in group.fields}
     assert "Default: on." in helps["ties_allowed"]
     assert "Default: 20." in helps["reason_min_length"]
     assert helps["question"].endswith("Default: Which one is better?")
-    assert "Default" not in helps["guidelines"]
-    assert all(helps[name] for name in helps if name != "arms")
+    assert [name for name, text in helps.items() if text.count("Default:") != 1] == ["title"]
+    marked = {field.name for group in groups.values() for field in group.fields if field.is_changed}  # type: ignore[attr-defined]
+    assert {"ties_allowed", "reason_min_length"} <= marked
+    assert {"pairs_per_hit", "title"}.isdisjoint(marked)

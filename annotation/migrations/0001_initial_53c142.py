@@ -1067,7 +1067,7 @@ class Migration(migrations.Migration):
                             ("free", "Other (the study's own question)"),
                         ],
                         default="summarization",
-                        help_text="Decides the words in which judges are asked.",
+                        help_text="Decides which prompt judges get.",
                         max_length=40,
                         verbose_name="Task",
                     ),
@@ -1076,7 +1076,7 @@ class Migration(migrations.Migration):
                     "question",
                     models.CharField(
                         default="Which one is better?",
-                        help_text="Asked about each pair. Of several questions it is the main one, which gold and checks are about.",
+                        help_text="Asked about each pair. Of several questions it is the main one: gold labels and checks are about it.",
                         max_length=300,
                         verbose_name="Question",
                     ),
@@ -1110,13 +1110,15 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "guidelines",
-                    models.TextField(blank=True, help_text="How to rate, with examples.", verbose_name="Guidelines"),
+                    models.TextField(
+                        blank=True, help_text="How to rate, with examples. Default: none.", verbose_name="Guidelines"
+                    ),
                 ),
                 (
                     "consent_text",
                     models.TextField(
                         default="You will compare pairs of texts and say which one you prefer.\n\n- Your choices are stored under a random code, together with the time they were made.\n- They are used for research and may be published in that form.\n- You may stop at any time.",
-                        help_text="A change raises the version, and all raters are asked again.",
+                        help_text="If you change it, all raters are asked again. Default: a general text.",
                         verbose_name="Consent text",
                     ),
                 ),
@@ -1125,7 +1127,7 @@ class Migration(migrations.Migration):
                     "content_warning",
                     models.TextField(
                         blank=True,
-                        help_text="On every page of the study, where there is one.",
+                        help_text="Shown to raters on every page. Default: none.",
                         verbose_name="Content warning",
                     ),
                 ),
@@ -1133,7 +1135,7 @@ class Migration(migrations.Migration):
                     "contact",
                     models.CharField(
                         blank=True,
-                        help_text="How raters reach you: an address, a phone number. On every page.",
+                        help_text="How raters can reach you, such as an e-mail address. Shown on every page. Default: none.",
                         max_length=200,
                         verbose_name="Contact",
                     ),
@@ -1142,7 +1144,7 @@ class Migration(migrations.Migration):
                     "language",
                     models.CharField(
                         blank=True,
-                        help_text="A tag such as en, ar or pt-BR, for screen readers and invitations by mail; empty if unknown or mixed.",
+                        help_text="A tag such as en, ar or pt-BR, for screen readers and invitations by mail. Default: unknown or mixed.",
                         max_length=35,
                         validators=[
                             django.core.validators.RegexValidator(
@@ -1156,7 +1158,7 @@ class Migration(migrations.Migration):
                     "render_markdown",
                     models.BooleanField(
                         default=False,
-                        help_text="Without links and pictures.",
+                        help_text="Links and pictures are left out.",
                         verbose_name="Render Markdown in sources and generations",
                     ),
                 ),
@@ -1164,7 +1166,7 @@ class Migration(migrations.Migration):
                     "render_math",
                     models.BooleanField(
                         default=False,
-                        help_text="$…$ and \\(…\\) within a line, $$…$$ and \\[…\\] on lines of their own; else as typed.",
+                        help_text="$…$ and \\(…\\) within a line, $$…$$ and \\[…\\] on lines of their own.",
                         verbose_name="Show LaTeX as formulas",
                     ),
                 ),
@@ -1172,7 +1174,7 @@ class Migration(migrations.Migration):
                     "ties_allowed",
                     models.BooleanField(
                         default=True,
-                        help_text="Else raters must choose a side. Findings count it as a tie.",
+                        help_text="Without it, raters must choose a side. Findings count it as a tie.",
                         verbose_name="Offer “no preference”",
                     ),
                 ),
@@ -1199,7 +1201,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         db_default="overall",
                         default="overall",
-                        help_text="Its name in files and filters, where several questions are asked.",
+                        help_text="Its name in files and filters, if there are several questions.",
                         max_length=30,
                         verbose_name="Key of the question",
                     ),
@@ -1210,7 +1212,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         db_default="",
                         default="",
-                        help_text="Shown to raters below the question.",
+                        help_text="Shown to raters below the question. Default: none.",
                         verbose_name="Description of the question",
                     ),
                 ),
@@ -1228,14 +1230,14 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("off", "Not asked"),
-                            ("optional", "May be given"),
-                            ("required", "Needed on every pair"),
+                            ("optional", "Optional"),
+                            ("required", "Required on every pair"),
                         ],
                         db_default="off",
                         default="off",
-                        help_text="In the first stage, in the rater’s words, beside the main question.",
+                        help_text="In the rater’s own words, next to the main question.",
                         max_length=10,
-                        verbose_name="A reason for each pair’s first choice",
+                        verbose_name="Reason for the first choice",
                     ),
                 ),
                 (
@@ -1243,8 +1245,8 @@ class Migration(migrations.Migration):
                     models.PositiveSmallIntegerField(
                         db_default=20,
                         default=20,
-                        help_text="Characters, where it is needed.",
-                        verbose_name="Least length of that reason",
+                        help_text="In characters, if a reason is required.",
+                        verbose_name="Minimum length of that reason",
                     ),
                 ),
                 (
@@ -1262,7 +1264,7 @@ class Migration(migrations.Migration):
                     models.BooleanField(
                         default=True,
                         help_text="Raters can switch it off for themselves.",
-                        verbose_name="A choice leads to the next pair",
+                        verbose_name="Go to the next pair after each choice",
                     ),
                 ),
                 (
@@ -1273,7 +1275,7 @@ class Migration(migrations.Migration):
                             ("two-stage", "A vote on each pair, then a second one beside a comparison table"),
                         ],
                         default="one-stage",
-                        help_text="Two stages: a second vote on each pair, beside a comparison table or another arm.",
+                        help_text="Two stages: a second vote on each pair, next to a comparison table or without one.",
                         max_length=10,
                         verbose_name="How often raters are asked",
                     ),
@@ -1303,16 +1305,16 @@ class Migration(migrations.Migration):
                     "balance_arms",
                     models.BooleanField(
                         default=True,
-                        help_text="Where raters are split: as many of every arm on each HIT.",
-                        verbose_name="Keep each HIT’s places evenly for the arms",
+                        help_text="If raters are split: each HIT gets as many raters of one arm as of another.",
+                        verbose_name="Keep the same number of slots for each arm",
                     ),
                 ),
                 (
                     "reason_min_length",
                     models.PositiveSmallIntegerField(
                         default=20,
-                        help_text="Characters, of a reason for changing a choice. A kept choice needs none.",
-                        verbose_name="Least length of a reason",
+                        help_text="In characters. Only a changed choice needs a reason.",
+                        verbose_name="Minimum length of a reason",
                     ),
                 ),
                 (
@@ -1337,10 +1339,10 @@ class Migration(migrations.Migration):
                     "most_hits_per_rater",
                     models.PositiveIntegerField(
                         blank=True,
-                        help_text="In the whole study; empty: no limit.",
+                        help_text="In the whole study. Default: no limit.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
-                        verbose_name="Most HITs for one rater",
+                        verbose_name="HITs per rater at most",
                     ),
                 ),
                 (
@@ -1348,7 +1350,7 @@ class Migration(migrations.Migration):
                     models.DecimalField(
                         blank=True,
                         decimal_places=2,
-                        help_text="What a rater gets for a HIT. Empty: no pay is named.",
+                        help_text="What a rater gets for a HIT. Default: no pay is shown.",
                         max_digits=8,
                         null=True,
                         validators=[django.core.validators.MinValueValidator(0)],
@@ -1359,10 +1361,10 @@ class Migration(migrations.Migration):
                     "currency",
                     models.CharField(
                         blank=True,
-                        help_text="Three capital letters, as EUR.",
+                        help_text="Three capital letters, such as EUR. Default: none.",
                         max_length=3,
                         validators=[
-                            django.core.validators.RegexValidator("^[A-Z]{3}$", "Three capital letters, as EUR.")
+                            django.core.validators.RegexValidator("^[A-Z]{3}$", "Three capital letters, such as EUR.")
                         ],
                         verbose_name="Currency",
                     ),
@@ -1371,7 +1373,7 @@ class Migration(migrations.Migration):
                     "minutes_per_hit",
                     models.PositiveSmallIntegerField(
                         blank=True,
-                        help_text="Shown before consent; hours and pay for an hour are computed with it.",
+                        help_text="Shown before consent. Hours of work and pay per hour are computed from it. Default: unknown.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
                         verbose_name="Expected minutes per HIT",
@@ -1381,7 +1383,7 @@ class Migration(migrations.Migration):
                     "pay_late",
                     models.BooleanField(
                         default=False,
-                        help_text="A HIT sent in after its time counts only while its place is free.",
+                        help_text="A HIT submitted after its time counts only if its slot is still free.",
                         verbose_name="Pay for late HITs that no longer count",
                     ),
                 ),
@@ -1389,7 +1391,7 @@ class Migration(migrations.Migration):
                     "keep_personal_days",
                     models.PositiveSmallIntegerField(
                         blank=True,
-                        help_text="Counted from the archive, or from the day on which the last batch was closed. Accounts, platforms’ ids and messages go; ratings stay under their codes. Empty: all is kept until a rater or a study admin deletes it.",
+                        help_text="Counted from the day the study is archived or its last batch is closed. Accounts, platform ids and messages are deleted; ratings stay under codes. Default: kept until a rater or a study admin deletes them.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
                         verbose_name="Days until personal data are deleted",
@@ -1399,7 +1401,7 @@ class Migration(migrations.Migration):
                     "qualification_share",
                     models.FloatField(
                         default=0.8,
-                        help_text="As 0.8: 8 of 10 pairs as expected.",
+                        help_text="0.8: 8 of 10 pairs as expected.",
                         validators=[
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(1.0),
@@ -1411,7 +1413,7 @@ class Migration(migrations.Migration):
                     "qualification_attempts",
                     models.PositiveSmallIntegerField(
                         default=2,
-                        help_text="After the last one that fails, the rater gets no HIT.",
+                        help_text="A rater who fails the last one gets no HIT.",
                         validators=[django.core.validators.MinValueValidator(1)],
                         verbose_name="Attempts at the qualification",
                     ),
@@ -1420,7 +1422,7 @@ class Migration(migrations.Migration):
                     "qualification_hits",
                     models.PositiveSmallIntegerField(
                         blank=True,
-                        help_text="Empty: all of them. With fewer, a further attempt gets HITs that the rater has not had.",
+                        help_text="With fewer than there are, another attempt gets new HITs. Default: all of them.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
                         verbose_name="Qualification HITs in one attempt",
@@ -1430,7 +1432,7 @@ class Migration(migrations.Migration):
                     "check_pairs_needed",
                     models.PositiveSmallIntegerField(
                         default=5,
-                        help_text="Of gold or repeated pairs, so that one slip is not decisive.",
+                        help_text="Gold or repeated pairs, so that one mistake does not decide.",
                         validators=[django.core.validators.MinValueValidator(1)],
                         verbose_name="Checked pairs before a threshold acts",
                     ),
@@ -1439,7 +1441,7 @@ class Migration(migrations.Migration):
                     "gold_warn_below",
                     models.FloatField(
                         blank=True,
-                        help_text="Share of hidden gold pairs answered as expected.",
+                        help_text="Share of hidden gold pairs answered as expected. Default: no warning.",
                         null=True,
                         validators=[
                             django.core.validators.MinValueValidator(0.0),
@@ -1452,20 +1454,20 @@ class Migration(migrations.Migration):
                     "gold_block_below",
                     models.FloatField(
                         blank=True,
-                        help_text="The rater gets no further HIT. You can undo it under Reports.",
+                        help_text="The rater gets no further HIT. You can undo it under Reports. Default: never.",
                         null=True,
                         validators=[
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(1.0),
                         ],
-                        verbose_name="Gold: end the work below",
+                        verbose_name="Gold: stop the rater below",
                     ),
                 ),
                 (
                     "repeat_warn_below",
                     models.FloatField(
                         blank=True,
-                        help_text="Share of repeated pairs answered as the first time, sides swapped.",
+                        help_text="Share of repeated pairs answered as the first time, sides swapped. Default: no warning.",
                         null=True,
                         validators=[
                             django.core.validators.MinValueValidator(0.0),
@@ -1478,13 +1480,13 @@ class Migration(migrations.Migration):
                     "repeat_block_below",
                     models.FloatField(
                         blank=True,
-                        help_text="The rater gets no further HIT. You can undo it under Reports.",
+                        help_text="The rater gets no further HIT. You can undo it under Reports. Default: never.",
                         null=True,
                         validators=[
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(1.0),
                         ],
-                        verbose_name="Repeats: end the work below",
+                        verbose_name="Repeats: stop the rater below",
                     ),
                 ),
                 ("seed", models.PositiveIntegerField(default=annotation.core.keys.new_seed)),
