@@ -21,6 +21,7 @@ from annotation.batches.sampling import (
     MOST_PAIRS,
     MOST_RATERS,
     MOST_SEED,
+    SELECTIONS,
     SETTINGS,
     BatchSpec,
     SelectionSpec,
@@ -35,13 +36,16 @@ from annotation.models.separability import LONGEST_LABEL
 from annotation.studies.configurations import Configuration, configuration, configuration_of_dataset, configurations
 from annotation.studies.presets import batch_defaults
 
-ALL, RANDOM, TOP, STRATIFIED, IMPORTANCE, IDS = "all", "random", "top", "stratified", "importance", "ids"
+ALL, RANDOM, TOP, STRATIFIED, IMPORTANCE, DISAGREE, IDS = (
+    *("all", "random", "top", "stratified", "importance", "disagree", "ids"),
+)
 HOW: list[tuple[str, str]] = [
     (ALL, "All of them"),
     (RANDOM, "Some, at random"),
     (TOP, "The most separable ones"),
     (STRATIFIED, "As many from every bin of separability"),
     (IMPORTANCE, "At random, more separable ones more often"),
+    (DISAGREE, "At random from those on which judges disagree"),
     (IDS, "Those on a list of ids"),
 ]
 DESIGNS: list[tuple[str, str]] = [
@@ -51,7 +55,7 @@ DESIGNS: list[tuple[str, str]] = [
     (designs.SWISS, "Neighbours in people’s ranking so far"),
 ]
 INITIAL_STATUSES = [choice for choice in Batch.Status.choices if choice[0] in (Batch.Status.OPEN, Batch.Status.DRAFT)]
-NUMBERED = (RANDOM, TOP, STRATIFIED, IMPORTANCE)
+NUMBERED = (RANDOM, TOP, STRATIFIED, IMPORTANCE, DISAGREE)
 
 
 class DrawForm(forms.Form):
@@ -176,7 +180,7 @@ class NamedSelectionForm(DrawForm):
         required=False,
         max_length=60,
         label="Which instances",
-        help_text="all, random:N, top:N, stratified:BxN, importance:N, or ids (with instance_ids).",
+        help_text=f"{SELECTIONS}, or ids (with instance_ids).",
     )
     instance_ids = TextsField(required=False, label="Ids of the instances")
     similarity = forms.CharField(

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Avg, Count, Max, Q, QuerySet
 
 from analysis.errors import AnalysisError
 from analysis.planning.selection import choose_importance, choose_random, choose_stratified, choose_top
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import InvalidSelection
 from annotation.models import Batch, Hit, Matchup, Pair, SeparabilityRun
+from annotation.questions.questions import MAIN
 from annotation.separability.services import require_run
 from annotation.studies.configurations import Configuration
 from annotation.studies.gold import gold_verdict
@@ -25,8 +26,9 @@ MOST_HITS = 1_000_000_000
 LONGEST_LEASE = 24 * 60  # minutes
 MOST_CHECKS = 0.5  # of a rater's HITs, both kinds of hidden checks together
 MOST_SEED = 2**31 - 1
+SELECTIONS = "all, random:N, top:N, stratified:BxN, importance:N, disagree:N"
 _SPEC = re.compile(
-    r"all|ids|(?P<kind>random|top|importance):(?P<count>[1-9][0-9]{0,8})|stratified:(?P<bins>[1-9][0-9]{0,3})x(?P<per_bin>[1-9][0-9]{0,8})"
+    r"all|ids|(?P<kind>random|top|importance|disagree):(?P<count>[1-9][0-9]{0,8})|stratified:(?P<bins>[1-9][0-9]{0,3})x(?P<per_bin>[1-9][0-9]{0,8})"
 )
 
 
@@ -35,7 +37,7 @@ class SelectionSpec:
     """A selection of instances.
 
     spec       : all, random:N, top:N, stratified:BxN (N from each of B equal-width bins of separability),
-                 importance:N, or ids (with `instance_ids`)
+                 importance:N, disagree:N (at random from those on which judges disagree), or ids (with `instance_ids`)
     similarity : whose separability; None for the latest computed
     """
 
@@ -56,9 +58,7 @@ class SelectionSpec:
         """
         match = _SPEC.fullmatch(self.spec)
         if match is None:
-            raise InvalidSelection(
-                f"selection is {self.spec!r}; it must be all, random:N, top:N, stratified:BxN, importance:N or ids:FILE"
-            )
+            raise InvalidSelection(f"selection is {self.spec!r}; it must be {SELECTIONS} or ids:FILE")
         return match
 
     @property
@@ -113,18 +113,21 @@ class InstanceSample:
     """Indices of the selected instances in the pool, with their inclusion probabilities where known.
 
     probabilities : None also for an extension, which is drawn from the remainder of an earlier draw
+    drawn_from    : number of instances that could be drawn, if not all of the pool
     """
 
     places: Sequence[int]
     probabilities: Sequence[float] | None = None
     run: SeparabilityRun | None = None
+    drawn_from: int | None = None
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """The separability that the selection used, as a batch stores it: the run's values may change later."""
+        """The values that the selection used, as a batch stores them: they may change later."""
         run = self.run
         if run is None:
-            return {"similarity": None, "separability": None}
+            drawn_from = {} if self.drawn_from is None else {"drawn_from": self.drawn_from}
+            return {"similarity": None, "separability": None, **drawn_from}
         record = {
             "measure": run.label,
             "model_fingerprint": run.model_fingerprint,
@@ -247,6 +250,11 @@ def _choose_sample(pool: Pool, selection: SelectionSpec, rng: np.random.Generato
 def _by_rule(pool: Pool, match: re.Match[str], similarity: str | None, rng: np.random.Generator) -> InstanceSample:
     if match["kind"] == "random":
         return InstanceSample(choose_random(len(pool.matchup_ids), int(match["count"]), rng).tolist())
+    if match["kind"] == "disagree":
+        disputed = disputed_matchups(pool.configuration)
+        places = [place for place, pk in enumerate(pool.matchup_ids) if pk in disputed]
+        drawn = choose_random(len(places), int(match["count"]), rng)
+        return InstanceSample([places[index] for index in drawn], drawn_from=len(places))
     run = require_run(pool.configuration, similarity)
     values = separabilities_of(pool, run)
     if match["kind"] == "top":
@@ -256,6 +264,25 @@ def _by_rule(pool: Pool, match: re.Match[str], similarity: str | None, rng: np.r
     else:
         sample = choose_stratified(values, int(match["bins"]), int(match["per_bin"]), rng)
     return InstanceSample(sample.indices.tolist(), sample.probabilities.tolist(), run)
+
+
+def disputed_matchups(configuration: Configuration) -> set[int]:
+    """Return the matchups with a pair for which one judge prefers another text than another judge, or none.
+
+    The mean of a judge's verdicts on both orders decides. Judges that were tried while tuning another don't count.
+    """
+    answers = Pair.objects.filter(
+        matchup__in=matchups_of(configuration),
+        judgments__question=MAIN,
+        judgments__negated=False,
+        judgments__verdict__isnull=False,
+        judgments__run__judge__tuned__candidate_of__isnull=True,
+    ).order_by()
+    means = answers.values_list("matchup_id", "pk", "judgments__run__judge").annotate(mean=Avg("judgments__verdict"))
+    preferences: dict[tuple[int, int], set[float]] = {}
+    for matchup, pair, _judge, mean in means:
+        preferences.setdefault((matchup, pair), set()).add(np.sign(mean))
+    return {matchup for (matchup, _pair), preferred in preferences.items() if len(preferred) > 1}
 
 
 def separabilities_of(pool: Pool, run: SeparabilityRun) -> np.ndarray:

@@ -1,10 +1,10 @@
-"""The caveat of numbers on selected instances: by separability, or by a list of ids."""
+"""The caveat of numbers on selected instances: by separability, by judges' disagreement, or by a list of ids."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 BY_SEPARABILITY = ("top", "stratified", "importance")
-LIST = "ids"
+OTHERS = {"ids": "a list of ids", "disagree": "a draw of those on which judges disagree"}
 
 
 def selection_note(selections: Iterable[Mapping[str, Any]]) -> str:
@@ -12,7 +12,7 @@ def selection_note(selections: Iterable[Mapping[str, Any]]) -> str:
     described = dict.fromkeys(
         f"{row['spec']} of {row['pool']} by separability ({row['measure']})"
         if row["measure"]
-        else f"a list of ids of {row['pool']}"
+        else f"{OTHERS[row['kind']]} of {row['pool']}"
         for row in selections
     )
     if not described:
@@ -21,14 +21,14 @@ def selection_note(selections: Iterable[Mapping[str, Any]]) -> str:
 
 
 def caveat_rows(batch: str, selection: Mapping[str, Any], hits: int) -> list[dict[str, Any]]:
-    """Return one row for each time that a batch's instances were chosen by separability or by a list: at first, then at each extension.
+    """Return one row for each time that a batch's instances were chosen otherwise than at random: at first, then at each extension.
 
     Random selections and selections of all instances are left out: their numbers need no caveat.
 
     selection : as the batch records it
     hits      : of the batch
     """
-    return [row for row in _selections(batch, selection, hits) if row["kind"] in (*BY_SEPARABILITY, LIST)]
+    return [row for row in _selections(batch, selection, hits) if row["kind"] in (*BY_SEPARABILITY, *OTHERS)]
 
 
 def _selections(batch: str, selection: Mapping[str, Any], count: int) -> Iterable[dict[str, Any]]:

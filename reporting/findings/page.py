@@ -19,6 +19,7 @@ from annotation.models import Rating, Study
 from annotation.separability.services import is_separability_possible
 from annotation.studies.sources import source_counts
 from reporting.core.charts import Spec
+from reporting.core.disputed_pairs import offer_of_disputed
 from reporting.core.kept import Kept
 from reporting.findings.charts.common import EVERYONE
 from reporting.findings.data.asked import chart_url, query_of, selection_of
@@ -159,8 +160,9 @@ def _next_steps(study: Study, numbers: dict[str, Any]) -> list[tuple[str, str]]:
     if any(map(lacks_separability, configurations)) and is_separability_possible(study):
         steps.append(("Compute separability", f"{page}#separability"))
     if not any(configuration["raters"][0]["ratings"] for configuration in configurations):
-        collect = "Collect ratings: make a batch and let people rate it, or import ratings made elsewhere"
-        steps.append((collect, page))
+        collect = "Collect ratings: create a batch and let people rate it, or import ratings made elsewhere"
+        offer = None if study.batches.exists() else offer_of_disputed(study)
+        steps.append((offer[0] if offer else collect, f"{page}#step-batch"))
     if not any(len(configuration["raters"]) > 1 for configuration in configurations):
         steps.append(("Let a judge rate the same pairs", judges))
     return steps

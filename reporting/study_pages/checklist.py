@@ -14,6 +14,7 @@ from annotation.models import Annotator, Batch, Rating, Study
 from annotation.recruitment.first_links import address_for_raters
 from annotation.separability.services import is_separability_possible
 from judging.models import JudgeRun, Judgment
+from reporting.core.disputed_pairs import offer_of_disputed
 
 RUNNING = {JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING}
 FINISHED = {JudgeRun.Status.DONE, JudgeRun.Status.CANCELLED}
@@ -153,7 +154,8 @@ def _batch(study: Study, context: dict[str, Any]) -> Step:
         return replace(step, state=StepState.WAITING)
     new = (Action("New batch", reverse("annotation:new-batch", args=[study.slug])),) if context["may_manage"] else ()
     if not batches:
-        return replace(step, actions=new)
+        offer = offer_of_disputed(study) if new else None
+        return replace(step, actions=(Action(*offer), *new) if offer else new)
     step = replace(step, missing="", details="reporting/study_pages/_batches.html")
     figures = f"{len(batches)} batch" if len(batches) == 1 else f"{len(batches)} batches"
     hits = sum(batch.hit_count for batch in batches)

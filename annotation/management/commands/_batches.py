@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.batches.sampling import ids_of
+from annotation.batches.sampling import SELECTIONS, ids_of
 from annotation.core.errors import UnknownName
 from annotation.management.commands._base import argument, read_file
 from annotation.models import Batch, Study
 from annotation.studies.services import find_study
 
-SELECT = {"help": "all, random:N, top:N, stratified:BxN, importance:N, or ids:FILE (one id a line)"}
+SELECT = {"help": f"{SELECTIONS}, or ids:FILE (one id a line)"}
 TWO = {"nargs": 2, "metavar": ("A", "B")}
 NOT_OPTIONS = ("preview", "fee_percent", "instance_ids")  # of the forms, for pages and the API
 BATCH = (argument("study", metavar="STUDY"), argument("--batch", required=True, metavar="NAME"))
