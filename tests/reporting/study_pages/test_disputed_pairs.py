@@ -33,7 +33,9 @@ def store() -> Study:
             study=study, judge=Judge.objects.create(name=name, method="direct", tuned=tuned), status="done"
         )
         Judgment.objects.bulk_create(
-            Judgment(run=run, pair=pair, order=order, verdict=verdict, status="refused" if verdict is None else "parsed")
+            Judgment(
+                run=run, pair=pair, order=order, verdict=verdict, status="refused" if verdict is None else "parsed"
+            )
             for order, verdicts in by_order.items()
             for pair, verdict in zip(pairs, verdicts, strict=True)
         )
