@@ -120,7 +120,23 @@ def table_rows(table: DataTable) -> SafeString:
 
 
 def _columns(table: DataTable) -> list[Column]:
-    return [column if isinstance(column, Column) else Column(column) for column in table.columns]
+    columns = [column if isinstance(column, Column) else Column(column) for column in table.columns]
+    rows = [[*row[0], *row[1]] for row in table.shown]
+    return [
+        Column(column.label, column.is_numeric or _are_numbers([row[index] for row in rows if index < len(row)]))
+        for index, column in enumerate(columns)
+    ]
+
+
+def _are_numbers(values: list[Any]) -> bool:
+    numbers = [value for value in values if value is not None]
+    return bool(numbers) and all(isinstance(value, int | float | dict) for value in numbers)
+
+
+def _sort_value(value: Any) -> dict[str, str]:
+    """Return the attribute by which scripts sort a cell whose text is rounded."""
+    number = value["value"] if isinstance(value, dict) else value
+    return {"data-value": f"{number:.6g}"} if isinstance(number, float) else {}
 
 
 def _row(row: StyledRow, digits: int, plain: list[dict[str, Any]], tags: list[str]) -> str:
@@ -131,7 +147,10 @@ def _row(row: StyledRow, digits: int, plain: list[dict[str, Any]], tags: list[st
         html.append(f"<th{flatatt({'scope': 'row', **attributes})}>{cell(value)}</th>")
     for value, attributes, tag in zip(row.cells, plain[first:], tags[first:], strict=False):
         if isinstance(value, Cell):
-            html.append(f"<td{flatatt({**attributes, **value.attributes})}>{cell(value.value, digits)}</td>")
+            attributes = {**attributes, **_sort_value(value.value), **value.attributes}
+            html.append(f"<td{flatatt(attributes)}>{cell(value.value, digits)}</td>")
+        elif number := _sort_value(value):
+            html.append(f"{tag[:-1]}{flatatt(number)}>{cell(value, digits)}</td>")
         else:
             html.append(f"{tag}{cell(value, digits)}</td>")
     return "".join([*html, "</tr>"])

@@ -154,7 +154,10 @@ def test_a_table_shows_its_first_rows_and_counts_the_others() -> None:
 
 def test_rows_of_a_table_escape_what_they_hold() -> None:
     table = DataTable("name", "caption", ["one", "two"], [(("<b>",), [0.25])], digits=1)
-    assert table_rows(table) == '<tr><th scope="row"><bdi>&lt;b&gt;</bdi></th><td>0.2</td></tr>'
+    assert (
+        table_rows(table)
+        == '<tr><th scope="row"><bdi>&lt;b&gt;</bdi></th><td class="num" data-value="0.25">0.2</td></tr>'
+    )
 
 
 def test_bins_are_rows_and_raters_columns() -> None:
