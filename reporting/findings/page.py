@@ -14,7 +14,6 @@ from django.http import QueryDict
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from annotation.core.counting import number_of
 from annotation.models import Rating, Study
 from annotation.separability.services import is_separability_possible
 from annotation.studies.sources import source_counts
@@ -29,9 +28,11 @@ from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, by_section, 
 from reporting.findings.sections import amendments_shown, page_sections
 from reporting.findings.sections.configurations import configuration_section, data_section
 from reporting.findings.sections.people import raters_section
+from reporting.findings.sections.titles import Title
 from reporting.findings.snapshots import Snapshot
 
 CONFIGURATIONS_PER_PAGE = 10
+CONFIGURATIONS = "reporting/findings/sections/_configurations.html"
 _bodies: Kept[str] = Kept(8)  # half a megabyte each
 _specs: Kept[bytes] = Kept(100)  # compressed, since a picture may have ten thousand points
 
@@ -93,28 +94,34 @@ def _body(
     configurations = numbers["configurations"]
     page = Paginator(configurations, CONFIGURATIONS_PER_PAGE).get_page(positions["page"] or None)
     query = query_of(filters)
+    figures = by_section(OF_STUDY, lambda name: figure_of(study, name, numbers, filters))
+    sections = page_sections(numbers, figures) if configurations else {"results": {}}
+    data = data_section(numbers, batches, source_counts(study))
+    raters = raters_section(study, numbers, positions["raters_by"], query) | {"figures": figures["raters"]}
+    if data["title"].values["ratings"] and not snapshot.is_first_pass:
+        sections["results"]["raters"] = raters
+    if configurations:
+        title = Title("configurations", {"configurations": len(configurations)})
+        sections["results"] |= {"configurations": {"title": title, "main": CONFIGURATIONS}, "data": data}
     context = {
         "study": study,
         "snapshot": snapshot,
         "query": query,
         "page": page,
-        "is_paged": bool(positions["page"]),
         "found": numbers,
-        "figures": by_section(OF_STUDY, lambda name: figure_of(study, name, numbers, filters)),
-        **(page_sections(numbers) if configurations else {}),
+        "figures": figures,
+        **sections,
         "configurations": [
             configuration_section(item, at, partial(_figures_of, study, filters, numbers))
             for at, item in enumerate(page, page.start_index())
         ],
-        "configurations_line": number_of(len(configurations), "configuration"),
-        "raters": raters_section(study, numbers, positions["raters_by"], query),
+        "raters": raters,
         "amendments": amendments_shown(numbers["amendments"]),
         "next_steps": _next_steps(study, numbers),
         "all_chosen": [row for configuration in configurations for row in configuration["chosen"]],
         "selection": selection_of(numbers["filters"]),
         "stages": stages,
-        "data": data_section(numbers, batches, source_counts(study)),
-        "rated": any(rater["ratings"] for configuration in configurations for rater in configuration["raters"]),
+        "data": data,
     }
     return render_to_string("reporting/findings/_body.html", context)
 
@@ -160,7 +167,7 @@ def _next_steps(study: Study, numbers: dict[str, Any]) -> list[tuple[str, str]]:
     if any(map(lacks_separability, configurations)) and is_separability_possible(study):
         steps.append(("Compute separability", f"{page}#separability"))
     if not any(configuration["raters"][0]["ratings"] for configuration in configurations):
-        collect = "Collect ratings: create a batch and let people rate it, or import ratings made elsewhere"
+        collect = "Collect ratings: create a batch and invite people, or import ratings"
         offer = None if study.batches.exists() else offer_of_disputed(study)
         steps.append((offer[0] if offer else collect, f"{page}#step-batch"))
     if not any(len(configuration["raters"]) > 1 for configuration in configurations):

@@ -46,11 +46,11 @@ OF_STUDY = {
         "Which system raters prefer, people first.",
     ),
     "judges-against-people": PictureKind(
-        "answer",
+        "judges",
         judges.judges_against_people,
         (
             "Two points with intervals for each judge: the share of people's ratings that it agrees with, and the share that "
-            "people agree on with one another. The numbers are under Judges and people."
+            "people agree on with one another. The numbers are in the table below."
         ),
         "How often each judge agrees with a person, beside how often people agree on the same pairs.",
     ),

@@ -54,13 +54,14 @@ def report_page(study: Study, findings: dict[str, Any]) -> str:
         for row in rating_rows(study)
         if not row["excluded"] and row["stage"] == findings["filters"]["stage"]
     )
+    figures = by_section(OF_STUDY, lambda name: _figure(name, findings))
     context = {
         "study": study,
         "found": findings,
         "made_at": timezone.now(),
         "style": report_style(),
-        "figures": by_section(OF_STUDY, lambda name: _figure(name, findings)),
-        **(page_sections(findings) if configurations else {}),
+        "figures": figures,
+        **(page_sections(findings, figures) if configurations else {}),
         "configurations": [
             configuration_section(
                 configuration,

@@ -1,5 +1,5 @@
-// A print has all pictures: those that are not in sight yet are loaded one after another when the page is there, and in
-// the dark also the light ones, which are printed.
+// A print has all pictures of what is open: those that are not in sight yet are loaded one after another, and in the dark
+// also the light ones, which are printed.
 
 const printed = []; // kept, or the browser would ask for them again
 
@@ -10,8 +10,9 @@ function loaded(image) {
   });
 }
 
-async function loadAll() {
+async function loadOpen() {
   for (const image of document.querySelectorAll('img[loading="lazy"]')) {
+    if (image.closest("details:not([open])")) continue;
     image.loading = "eager";
     await loaded(image);
     if (image.currentSrc === image.src) continue;
@@ -22,5 +23,6 @@ async function loadAll() {
   }
 }
 
-if (document.readyState === "complete") loadAll();
-else addEventListener("load", loadAll);
+document.addEventListener("toggle", loadOpen, true);
+if (document.readyState === "complete") loadOpen();
+else addEventListener("load", loadOpen);

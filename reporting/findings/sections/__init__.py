@@ -10,19 +10,19 @@ from annotation.models import Event
 from reporting.findings.answer.answer_text import on_page
 from reporting.findings.sections.judges import judges_section
 from reporting.findings.sections.people import agreement_section, position_section, separability_section
-from reporting.findings.sections.rankings import rankings_section
+from reporting.findings.sections.rankings import lengths_section, rankings_section
 
 # The section of the page that shows what a key of the findings holds; the longest key that fits counts.
 RANKINGS = ("rankings", "Rankings")
 JUDGES = ("judges", "Judges and people")
 SEPARABILITY = ("separability", "Consistency by separability")
-RATERS = ("raters", "Raters one by one")
-DATA = ("data", "What data are in")
-AGREEMENT = ("agreement", "Agreement between people")
+RATERS = ("raters", "Raters")
+DATA = ("data", "Data")
+AGREEMENT = ("agreement", "Agreement of people")
 SECTIONS = {
     "rankings": RANKINGS,
     "system_tests": RANKINGS,
-    "length_adjusted": RANKINGS,
+    "length_adjusted": ("lengths", "Length"),
     "replacement": JUDGES,
     "judge_tests": JUDGES,
     "pooled": SEPARABILITY,
@@ -38,16 +38,30 @@ SECTIONS = {
 }
 
 
-def page_sections(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the sections over all configurations, of which there is one at least."""
-    return {
-        "answer": answer_section(numbers["answer"]),
-        "rankings": rankings_section(numbers),
-        "judges": judges_section(numbers),
-        "separability": separability_section(numbers),
-        "agreement": agreement_section(numbers),
-        "position": position_section(numbers),
+def page_sections(numbers: Mapping[str, Any], figures: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    """Return the answer and the sections over all configurations, of which there is one at least.
+
+    figures : of each section; the first one that is drawn is what the section shows, the others are among its details
+    """
+    raters = [rater for configuration in numbers["configurations"] for rater in configuration["raters"]]
+    rated = any(rater["ratings"] for rater in raters)
+    of_people = any(rater["ratings"] for rater in raters if rater["kind"] == "person")
+    rankings, judges = rankings_section(numbers), judges_section(numbers)
+    sections = {
+        "rankings": rankings if rated and rankings["raters"] else None,
+        "lengths": lengths_section(numbers["length_adjusted"]) if rated else None,
+        "judges": judges if judges["has_people"] and numbers["replacement"] or judges["agreement"] else None,
+        "agreement": agreement_section(numbers) if of_people else None,
+        "separability": separability_section(numbers) if rated else None,
+        "position": position_section(numbers) if rated else None,
     }
+    results = {name: section for name, section in sections.items() if section}
+    for name, section in results.items():
+        section["details"] = f"reporting/findings/sections/_{name}.html"
+        drawn = [figure for figure in figures.get(name, ()) if not figure.get("why")]
+        section["figure"] = drawn[0] if drawn and name != "rankings" else None
+        section["figures"] = [figure for figure in figures.get(name, ()) if figure is not section["figure"]]
+    return {"answer": answer_section(numbers["answer"]), "results": results, **results}
 
 
 def answer_section(sentences: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
 from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name
+from reporting.findings.sections.titles import Title, subject
 
 Findings = Mapping[str, Any]
 EXCLUSIONS = {
@@ -188,15 +189,21 @@ def data_section(numbers: Findings, batches: dict[str, bool], sources: SourceCou
         for item, rater in people
     ]
     headings = ["Configuration", "Instances", "Pairs", "Ratings", *EXCLUSIONS.values()]
+    values = {
+        "people": subject(numbers["configurations"]),
+        "ratings": sum(rater["ratings"] for _item, rater in people),
+        "left_out": sum(number for _item, rater in people for number in rater["exclusions"].values()),
+    }
     return {
+        "title": Title("data", values),
+        "main": "reporting/findings/sections/_data_table.html",
+        "details": "reporting/findings/sections/_data.html",
         "batches": {
             "with": [name for name in named if batches.get(name)],
             "without": [name for name in named if not batches.get(name)],
         },
         "judges": list(judges),
         "sources": repeated_sources_text(sources),
-        "ratings": sum(rater["ratings"] for _item, rater in people),
-        "left_out": sum(number for _item, rater in people for number in rater["exclusions"].values()),
         "table": DataTable("data-table", "Ratings in and left out", headings, rows),
         **_origins(numbers.get("provenance", [])),  # findings stored by an earlier version have none
     }

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.template.defaultfilters import pluralize
-
 from annotation.core.tables import DataTable, Row
 from reporting.findings.judges.verdicts import MAY_REPLACE, UNTESTED, verdict_text
 from reporting.findings.sections.data_table import (
@@ -12,8 +10,8 @@ from reporting.findings.sections.data_table import (
     bin_text,
     configuration_name,
     p_text,
-    short_estimate,
 )
+from reporting.findings.sections.titles import Title, subject
 
 Findings = Mapping[str, Any]
 BESIDE: dict[str, str] = {
@@ -31,20 +29,18 @@ EPSILONS = (0.05, 0.1, 0.15, 0.2, 0.3)  # of the curve that the table shows; all
 def judges_section(numbers: Findings) -> dict[str, Any]:
     """Return the verdict on each judge, and the section's tables."""
     replacement, agreement = numbers["replacement"], numbers["judge_agreement"]
+    has_people = any(configuration["raters"][0]["ratings"] for configuration in numbers["configurations"])
+    overall, by_judges = _overall(numbers["judges_against_people"]), _agreement(agreement)
     return {
-        "has_people": any(
-            rater["kind"] == "person" and rater["ratings"]
-            for configuration in numbers["configurations"]
-            for rater in configuration["raters"]
-        ),
-        "line": _line(replacement),
-        "agreement_line": _agreement_line(agreement),
-        "agreement": _agreement(agreement),
+        "title": _title(numbers, has_people=has_people),
+        "has_people": has_people,
+        "table": overall if has_people else by_judges,
+        "agreement": by_judges,
         "verdicts": [
             {"judge": judge["judge"], "text": verdict_text(judge["verdict"]["rule"], judge["verdict"]["values"])}
             for judge in replacement
         ],
-        "overall": _overall(numbers["judges_against_people"]),
+        "overall": overall,
         "by_bin": _by_bin(numbers["judges_against_people"]),
         "tests": _tests(numbers["judge_tests"]),
         "tuned": [(judge["judge"], judge["instances_left_out"]) for judge in numbers["tuned_judges"]],
@@ -58,20 +54,16 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
     }
 
 
-def _line(replacement: list[Findings]) -> str:
-    """Say how many judges may replace a rater, or nothing where none could be tested."""
-    rules = [judge["verdict"]["rule"] for judge in replacement]
-    if set(rules) <= set(UNTESTED):
-        return ""
-    may = sum(rule in MAY_REPLACE for rule in rules)
-    return f"{may} of {len(rules)} judge{pluralize(len(rules))} may replace a single rater at least in part"
-
-
-def _agreement_line(findings: Findings | None) -> str:
-    """Say how often two judges give the same verdict."""
-    if findings is None or findings["raw_agreement"]["value"] is None:
-        return ""
-    return f"same verdict of two judges: {short_estimate(findings['raw_agreement'])}"
+def _title(numbers: Findings, *, has_people: bool) -> Title:
+    """Say how many judges may replace a rater, by tests that Holm's method adjusts over judges."""
+    rules = [judge["verdict"]["rule"] for judge in numbers["replacement"]] if has_people else []
+    if rules and not set(rules) <= set(UNTESTED):
+        may = sum(rule in MAY_REPLACE for rule in rules)
+        return Title("may_replace" if may else "none_may_replace", {"may": may, "judges": len(rules)})
+    agreement = numbers["judge_agreement"]
+    if not rules and agreement and agreement["raw_agreement"]["value"] is not None:
+        return Title("judges_agree", {"rate": agreement["raw_agreement"]})
+    return Title("judges", {"people": subject(numbers["configurations"])})
 
 
 def _agreement(findings: Findings | None) -> DataTable | None:

@@ -10,11 +10,13 @@ from annotation.core.tables import DataTable, Row
 from annotation.models import Study
 from reporting.core.raters import PEOPLE
 from reporting.core.text import rater_name
+from reporting.findings.answer.lengths import side
 from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair, sets_by_consistency
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
 from reporting.findings.raters.raters_table import flag_text
-from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name, short_estimate
+from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name
+from reporting.findings.sections.titles import Title, rater_subject, subject
 
 Findings = Mapping[str, Any]
 ONE_SIDED = 0.5  # chance agreement from which one verdict is much more frequent than the others
@@ -38,34 +40,47 @@ def separability_section(numbers: Findings) -> dict[str, Any]:
     """Return consistency and preference strength of each rater, together and by separability."""
     pooled = numbers["pooled"]
     if has_one_pair(numbers["configurations"]):
-        return {"line": "one pair an instance: no consistency", "why": ONE_PAIR, "tables": []}
+        return {"title": Title("one_pair", {}), "why": ONE_PAIR, "tables": []}
     consistent = pooled["fully_consistent"]
-    people = next((row for row in consistent if row["kind"] == "person" and row["value"] is not None), None)
-    line = f"people: {short_estimate(people)} of rating sets fully consistent" if people else ""
-    return {
-        "line": line,
-        "tables": [
-            item
-            for item in (
-                _parts(numbers["configurations"], consistent),
-                by_bin(
-                    "consistency",
-                    "Mean consistency by separability",
-                    pooled["mean_consistency_by_bin"],
-                    "mean_consistency",
-                    counted="Matchups",
-                ),
-                by_bin(
-                    "strength",
-                    "Mean absolute preference strength by separability; 0: both systems alike, 1: always the same one",
-                    pooled["strength_by_bin"],
-                    "mean_absolute_strength",
-                    counted="Matchups",
-                ),
-            )
-            if item and item.rows
-        ],
-    }
+    tables = [
+        item
+        for item in (
+            _parts(numbers["configurations"], consistent),
+            by_bin(
+                "consistency",
+                "Mean consistency by separability",
+                pooled["mean_consistency_by_bin"],
+                "mean_consistency",
+                counted="Matchups",
+            ),
+            by_bin(
+                "strength",
+                "Mean absolute preference strength by separability; 0: both systems alike, 1: always the same one",
+                pooled["strength_by_bin"],
+                "mean_absolute_strength",
+                counted="Matchups",
+            ),
+        )
+        if item and item.rows
+    ]
+    return {"title": _consistency_title(numbers), "table": tables[0] if tables else None, "tables": tables}
+
+
+def _consistency_title(numbers: Findings) -> Title:
+    """Claim that consistency rises with separability where the intervals of the outer bins do not overlap."""
+    pooled, people = numbers["pooled"], {"people": subject(numbers["configurations"])}
+    means = [
+        rater["mean_consistency"]
+        for bin_ in pooled["mean_consistency_by_bin"] or ()
+        for rater in bin_["raters"]
+        if rater["rater"] == PEOPLE and rater["mean_consistency"]["low"] is not None
+    ]
+    if len(means) > 1 and means[0]["high"] < means[-1]["low"]:
+        return Title("consistency_rises", {**people, "least": means[0], "most": means[-1]})
+    share = next((row for row in pooled["fully_consistent"] if row["rater"] == PEOPLE), None)
+    if share is None or share["value"] is None:
+        return Title("consistency_by_rater", {})
+    return Title("consistency", {**people, "rate": share})
 
 
 def _parts(configurations: list[Findings], consistent: list[Findings]) -> DataTable:
@@ -100,10 +115,9 @@ def agreement_section(numbers: Findings) -> dict[str, Any]:
         rows.insert(0, (("all together",), [value for measure in existing for value in measure.estimates(together)]))
     headings = ["Configuration", *(heading for measure in existing for heading in measure.headings())]
     bins = numbers["pooled"]["agreement_by_bin"]
-    raw = together["raw_agreement"] if together else None
     return {
+        "title": _agreement_title(numbers),
         "note": _kappa_note(bins or ()),
-        "line": f"raw agreement {short_estimate(raw)}" if raw and raw["value"] is not None else "",
         "table": DataTable("agreement-table", "Agreement between people by configuration", headings, rows),
         "by_bin": [
             item
@@ -126,6 +140,17 @@ def agreement_section(numbers: Findings) -> dict[str, Any]:
             if item
         ],
     }
+
+
+def _agreement_title(numbers: Findings) -> Title:
+    """Claim that people agree more than chance where the interval of α lies above 0."""
+    people, agreement = {"people": subject(numbers["configurations"])}, numbers["pooled"]["people_agreement"]
+    raw, alpha = agreement["raw_agreement"], agreement["krippendorff_alpha"]["ordinal"]
+    if alpha["value"] is not None:
+        return Title("above_chance" if (alpha["low"] or 0) > 0 else "alpha", {**people, "alpha": alpha})
+    if raw["value"] is not None:
+        return Title("agreement", {**people, "rate": raw})
+    return Title("agreement_unknown", people)
 
 
 def _kappa_note(bins: Iterable[Findings]) -> str:
@@ -172,7 +197,6 @@ def position_section(numbers: Findings) -> dict[str, Any]:
         ((rater_name(name),), [count["first"], count["tie"], count["second"], shares.get(name)])
         for name, count in counts.items()
     ]
-    people = shares.get(PEOPLE)
     headings = [
         "Rater",
         "First text preferred",
@@ -181,17 +205,27 @@ def position_section(numbers: Findings) -> dict[str, Any]:
         "Share for the first, ties left out",
     ]
     return {
-        "line": f"people: {short_estimate(people)} for the text shown first, ties left out"
-        if people and people["value"] is not None
-        else "",
-        "totals": DataTable("position-totals", "Verdicts by the place of the preferred text", headings, totals),
-        "table": DataTable(
+        "title": _position_title(list(shares.values()), subject(configurations)),
+        "table": DataTable("position-totals", "Verdicts by the place of the preferred text", headings, totals),
+        "by_configuration": DataTable(
             "position-table",
             "Share of verdicts for the text shown first, ties left out; 0.5 without a bias of position",
             ["Configuration", *map(rater_name, raters)],
             rows,
         ),
     }
+
+
+def _position_title(shares: list[Findings], people: str) -> Title:
+    """Claim a bias where the interval of people, or of the only judge, lies beside one half."""
+    defined = [share for share in shares if share["value"] is not None]
+    share = next((row for row in defined if row["rater"] == PEOPLE), defined[0] if len(defined) == 1 else None)
+    if share is None:
+        return Title("position_by_rater", {})
+    values = {"people": rater_subject(share["rater"], people), "rate": share}
+    if preferred := side(share):
+        return Title("position_bias", {**values, "place": "first" if preferred > 0 else "second"})
+    return Title("position", values)
 
 
 def raters_section(study: Study, numbers: dict[str, Any], sort_by: str, filters: str) -> dict[str, Any]:
@@ -204,7 +238,11 @@ def raters_section(study: Study, numbers: dict[str, Any], sort_by: str, filters:
     listed = ordered[:MOST_SHOWN]
     columns = _columns(ordered, has_one_pair(numbers["configurations"]))
     pages = dict(study.annotators.filter(code__in=[row["rater"] for row in listed]).values_list("code", "pk"))
+    flagged = sum(bool(row["flags"]) for row in ordered)
     return {
+        "title": Title("raters_flagged" if flagged else "raters", {"raters": len(ordered), "flagged": flagged}),
+        "main": "reporting/findings/sections/_raters_table.html",
+        "details": "reporting/findings/sections/_raters.html",
         "rows": [
             {
                 **row,
@@ -218,9 +256,7 @@ def raters_section(study: Study, numbers: dict[str, Any], sort_by: str, filters:
         "verdicts": _verdicts(numbers["dawid_skene"]),
         "confusions": _confusions(numbers["dawid_skene"]),
         "more": len(ordered) - len(listed),
-        "flagged": sum(bool(row["flags"]) for row in ordered),
-        "all": len(ordered),
-        "sorted": by == sort_by,
+        "flagged": flagged,
         "without": SORTS.keys() - columns.keys(),
         "columns": [
             {

@@ -12,6 +12,7 @@ from reporting.core.text import counted, rater_name
 from reporting.findings.answer.lengths import side
 from reporting.findings.reasons import NO_OVERLAP, TESTS_PENDING, UNEQUAL
 from reporting.findings.sections.data_table import LEAST_P, adjusted_heading, configuration_name, p_text
+from reporting.findings.sections.titles import Title, subject
 
 Findings = Mapping[str, Any]
 MOST_RANKED, MOST_IN_MATRIX = 200, 20  # systems; all are in the JSON
@@ -41,8 +42,8 @@ def rankings_section(numbers: Findings) -> dict[str, Any]:
     ]
     return {
         "raters": raters,
-        "line": _line(raters),
-        "lengths": _lengths(numbers["length_adjusted"]),
+        "table": raters[0]["table"] if raters else None,
+        "title": _title(by_rater.get(PEOPLE, []), subject(numbers["configurations"])),
     }
 
 
@@ -50,15 +51,18 @@ def _has_comparisons(rankings: list[Findings]) -> bool:
     return any(row["value"] is not None for ranking in rankings for row in ranking["systems"])
 
 
-def _line(raters: list[dict[str, Any]]) -> str:
-    """Say which system is first with people, or with the only judge."""
-    if not raters:
-        return ""
-    if raters[0]["is_people"]:
-        return str(raters[0]["first"])
-    if len(raters) == 1:
-        return f"{rater_name(raters[0]['rater'])}: {raters[0]['first']}"
-    return "judges alone, one by one"
+def _title(rankings: list[Findings], people: str) -> Title:
+    """Claim a preference for one of two systems by its interval, and a first of more by Holm's p-value."""
+    named = {ranking["measure"]: ranking for ranking in rankings}
+    rates = named["win_rate"]["systems"] if named else []
+    if len(rates) > 2:
+        first = named.get("bradley_terry", named["win_rate"])["first"]
+        values = {"people": people, "systems": len(rates), "first": first["system"]}
+        return Title("first" if first["by_more_than_chance"] else "ranking", values)
+    if not rates or rates[0]["value"] is None:
+        return Title("rankings", {})
+    values = {"people": people, "first": rates[0]["system"], "second": rates[-1]["system"], "rate": rates[0]}
+    return Title("preferred" if side(rates[0]) == 1 else "win_rate", values)
 
 
 def _rater(at: int, rankings: list[Findings], matrix: Findings, tests: list[Findings]) -> dict[str, Any]:
@@ -228,8 +232,8 @@ def _pairs(number: int) -> str:
     return f"{number} pair{pluralize(number)} of systems"
 
 
-def _lengths(raters: list[Findings]) -> dict[str, Any]:
-    """Return the table of win rates as they are and at equal lengths, and how often length makes the difference."""
+def lengths_section(raters: list[Findings]) -> dict[str, Any]:
+    """Return the table of win rates as they are and at equal lengths, and how often length changes people's."""
     rows: list[Row] = []
     verdicts = changed = 0
     together = any(configuration.get("together") for rater in raters for configuration in rater["configurations"])
@@ -248,11 +252,9 @@ def _lengths(raters: list[Findings]) -> dict[str, Any]:
         *(["Common effect (ridge)"] if together else []),
     ]
     caption = "Win rates as they are and at equal lengths; lengths in characters"
-    text = (
-        f"Length matters to people’s win rate in {changed} of {verdicts} tested configurations: the effect of length, by Holm’s "
-        "method, and the change of the rate are both beyond chance."
-    )
-    return {"table": DataTable("lengths", caption, headings, rows), "text": text if verdicts else ""}
+    values = {"changed": changed, "tested": verdicts}
+    title = Title("length_changes" if changed else "lengths", values if changed else {})
+    return {"title": title, "table": DataTable("lengths", caption, headings, rows)}
 
 
 def _effect(findings: Findings) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from tests.factories import make_study, make_user
 from tests.reporting.builders import Built, build_configuration, build_study, build_user, judge, rate, separate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+RESULT = re.compile(r'<section class="fold result[^>]*>\s*<h2 id="([a-z]+)"')
 HOSTILE = "<script>alert(1)</script>"
 
 
@@ -78,10 +79,9 @@ def test_batches_with_and_without_ratings_are_named(built: Built) -> None:
     page = body(signed_in(study=built.study).get("/studies/shown/findings/"))
     listed = dict(re.findall(r"<dt>(Batches [a-z ]+)</dt>\s*<dd>\s*(.*?)\s*</dd>", page))
     assert listed == {"Batches with ratings": "news-batch", "Batches without ratings": "empty-batch"}
-    assert re.search(r"1 batch with ratings: news-batch\s", page)
 
 
-def test_of_many_batches_the_line_that_opens_gives_the_number_only(built: Built) -> None:
+def test_of_many_batches_ten_are_named(built: Built) -> None:
     for number in range(11):
         build_configuration(built.study, instances=1, pairs=1, dataset=f"set-{number}", batch=f"batch-{number:02}")
         rate(
@@ -93,7 +93,6 @@ def test_of_many_batches_the_line_that_opens_gives_the_number_only(built: Built)
             [1],
         )
     page = body(signed_in(study=built.study).get("/studies/shown/findings/"))
-    assert re.search(r"12 batches with ratings\s+·", page)
     assert re.search(r"<dd>\s*news-batch, rated-00, [^<]*rated-08, … \(12\)\s*</dd>", page)
     assert re.search(r"<dd>\s*batch-00, [^<]*batch-09, … \(11\)\s*</dd>", page)
 
@@ -109,15 +108,15 @@ def test_a_study_that_judges_alone_rated_shows_what_each_of_them_says() -> None:
     answer = page[page.index('class="answer"') :].split("</ul>")[0]
     assert re.findall(r"“<bdi>(\w+)</bdi>”", answer) == ["direct", "failing", "longest"]
     assert answer.count("baseline") == 1
-    folded = re.findall(r'<details class="fold">\s*<summary>.*?</summary>\s*<div id="([a-z0-9-]+)">', page, re.DOTALL)
-    assert folded == ["data", "rankings", "judges", "separability", "position", "configurations"]
-    assert set(re.findall(r'<a href="#([a-z]+)">', answer)) <= set(folded)
-    judges = page[page.index('<div id="judges">') :].split("</details>")[0]
+    sections = RESULT.findall(page)
+    assert sections == ["rankings", "lengths", "judges", "separability", "position", "configurations", "data"]
+    assert set(re.findall(r'<a href="#([a-z]+)">', answer)) <= set(sections)
+    judges = page[page.index('id="judges"') :].split("</section>")[0]
     assert "may replace" not in judges
     assert 'id="table-judges-overall"' not in page
     assert 'id="table-judge-agreement"' in page
     assert "People: n" not in page
-    rankings = page[page.index('<div id="rankings">') : page.index('<div id="judges">')]
+    rankings = page[page.index('id="rankings"') : page.index('id="judges"')]
     assert "With people" not in rankings
 
 
@@ -133,22 +132,22 @@ def test_repeated_sources_stand_under_what_data_are_in(built: Built) -> None:
 def test_page_without_a_verdict_has_no_empty_sections() -> None:
     study = build_configuration(build_study("unrated"), instances=2, pairs=2).study
     page = body(signed_in(study=study).get("/studies/unrated/findings/"))
-    folded = re.findall(r'<details class="fold">\s*<summary>.*?</summary>\s*<div id="([a-z0-9-]+)">', page, re.DOTALL)
-    assert folded == ["data", "configurations"]
-    assert set(re.findall(r'<a href="#([a-z]+)">', page)) == set(folded)
-    assert "<h2>The configuration</h2>" in page
+    sections = RESULT.findall(page)
+    assert sections == ["configurations", "data"]
+    assert set(re.findall(r'<a href="#([a-z]+)">', page)) <= set(sections)
+    assert "1 configuration, in detail" in page
 
 
-def test_sections_fold_and_hold_the_targets_of_links(shown: Any) -> None:
+def test_sections_have_titles_and_hold_the_targets_of_links(shown: Any) -> None:
     page = body(shown)
-    # A browser opens the `details` around a link's target, so each target lies inside, not on it.
-    folded = re.findall(r'<details class="fold">\s*<summary>.*?</summary>\s*<div id="([a-z0-9-]+)">', page, re.DOTALL)
-    assert folded == [
-        *("data", "rankings", "judges", "separability", "agreement", "position", "raters", "configurations")
+    sections = RESULT.findall(page)
+    assert sections == [
+        *("rankings", "lengths", "judges", "agreement", "separability"),
+        *("position", "raters", "configurations", "data"),
     ]
     assert 'id="configuration-1"' in page
     linked = set(re.findall(r'<a href="#([a-z]+)">', page))
-    assert {"rankings", "judges", "agreement"} <= linked <= set(folded)
+    assert {"rankings", "judges", "agreement"} <= linked <= set(sections)
     assert page.count('<details class="dropdown downloads">') == 1
 
 
@@ -264,4 +263,4 @@ def test_a_study_of_many_configurations_is_shown_page_by_page(client: Client) ->
     assert first.count('id="configuration-') == 10
     assert second.count('id="configuration-') == 5
     assert "Page 2 of 2" in second
-    assert "<h2>Each configuration</h2>" in first
+    assert "15 configurations, in detail" in first

@@ -11,6 +11,8 @@ from reporting.findings.answer.judges_alone import MOST_JUDGES
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, JuryMembers, StudyData
 from reporting.findings.sections import page_sections
+from reporting.findings.sections.judges import judges_section
+from reporting.findings.sections.rankings import rankings_section
 from reporting.findings.text import as_text
 from tests.reporting.findings.arrays import configuration_data
 
@@ -139,7 +141,7 @@ def test_each_state_of_judges_has_its_sentences(
     assert all(values.get("baseline", False) == (values["judge"] in baselines) for values in named)
     assert all("{" not in sentence["text"] for sentence in found["answer"])
     assert as_text(found)
-    assert page_sections(found)["judges"]["has_people"] is False
+    assert judges_section(found)["has_people"] is False
 
 
 def test_models_come_before_baselines_and_of_many_judges_some_are_named() -> None:
@@ -170,22 +172,21 @@ def test_several_systems_are_ranked_by_judge() -> None:
     assert by_judge["direct"]["values"]["systems"] == 3
     assert by_judge["direct"]["values"]["rate_low"] > 0.5
     assert by_judge["coin"]["rule"] == "judge_unranked"
-    rankings = page_sections(found)["rankings"]
+    rankings = page_sections(found, {})["rankings"]
     assert [(one["rater"], one["is_people"]) for one in rankings["raters"]] == [
         ("judge:direct", False),
         ("judge:coin", False),
     ]
-    assert "no system has been compared" not in rankings["line"]
+    assert rankings["title"].code == "rankings"
 
 
 def test_a_ranking_of_people_without_comparisons_stands_only_where_nobody_rated() -> None:
-    alone = page_sections(found_in(configuration({"direct": judge(A)})))["rankings"]
+    alone = page_sections(found_in(configuration({"direct": judge(A)})), {})["rankings"]
     assert [one["rater"] for one in alone["raters"]] == ["judge:direct"]
-    assert "direct" in alone["line"]
     text = as_text(found_in(configuration({"direct": judge(A)})))
     assert "people, win rate" not in text
     assert "direct, win rate" in text
-    nobody = page_sections(found_in(configuration({"direct": judge(None)})))["rankings"]
+    nobody = rankings_section(found_in(configuration({"direct": judge(None)})))
     assert [one["is_people"] for one in nobody["raters"]] == [True, False]
 
 
@@ -195,7 +196,7 @@ def test_no_judge_is_named_nearest_where_none_has_two_people_beside_it() -> None
     found = found_in(configuration({"direct": judge(A), "strict": judge(B)}, people))
     [sentence] = [one for one in found["answer"] if one["evidence"] == ["replacement"]]
     assert (sentence["rule"], sentence["values"]) == ("judges_untested", {"judges": 2, "available": 0, "needed": 5})
-    assert page_sections(found)["judges"]["line"] == ""
+    assert page_sections(found, {})["judges"]["title"].code == "judges"
     # Four instances with votes of two people are too few as well; of five a judge is tested.
     for shared, rule in ((4, "judges_untested"), (5, "no_judge_may")):
         both = [*people, *((instance, 0, "bob", A) for instance in range(shared))]

@@ -15,7 +15,7 @@ from annotation.templatetags.tables import cell, table_rows
 from judging.models import Judge
 from reporting.findings.sections.data_table import by_bin, p_text
 from reporting.findings.sections.people import SORTS, _columns, _kappa_note, separability_section
-from reporting.findings.sections.rankings import first_text, rankings_section
+from reporting.findings.sections.rankings import first_text, lengths_section, rankings_section
 from tests.factories import signed_in
 from tests.reporting.builders import GOLDEN, build_golden, build_study, build_user, judge, separate
 
@@ -66,7 +66,6 @@ def test_each_measure_has_its_place_on_the_page(page: str) -> None:
     assert len(rows_of(page, "lengths")) == 1 + 2 * 3
     of_people = ["people", "0.300 [0.237, 0.369] n = 300 rating sets; 100 instances", "90", "61", "149", "300"]
     assert rows_of(page, "consistent")[1] == of_people
-    assert page.count("so that their shares add up to 1") == 1
     assert [row[0] for row in rows_of(page, "judges-overall")] == ["Judge", "left", "right"]
     assert rows_of(page, "judge-tests")[1][:2] == ["left", "right"]
     own = {row[0]: row for row in rows_of(page, "self-preference")[1:]}
@@ -76,15 +75,15 @@ def test_each_measure_has_its_place_on_the_page(page: str) -> None:
     assert 'id="table-alternative"' not in page  # a table of dashes
     assert "No verdict: it takes 3 people with 30 instances or more each, and there is none." in page
     assert 'id="table-powered"' not in page  # the judges rated no other instances than people
-    assert re.search(r"Consistency by separability</a> · </small>\s*<small><a [^>]*>What data are in</a></small>", page)
+    assert re.search(r"Consistency by separability</a> · </small>\s*<small><a [^>]*>Data</a></small>", page)
     totals = rows_of(page, "position-totals")
     assert len(totals) == 1 + 3
     # 290 and 332 of people's ratings are for the text shown first, 336 and 332 for the second.
     assert totals[1][1:4] == ["622", "210", "668"]
     assert totals[1][4].startswith("0.482 [")
     assert totals[1][4].endswith("] n = 1290 verdicts that are no ties; 100 instances")
-    assert re.search(r"people: 0\.482 \[0\.\d{3}, 0\.\d{3}\] \(n = 1290 verdicts that are no ties\) for the text", page)
-    assert re.search(r"people: 0\.300 \[0\.237, 0\.369\] \(n = 300 rating sets\) of rating sets fully", page)
+    assert "Preference of people for the text shown first: 48.2% [" in page
+    assert "Fully consistent rating sets of people: 30.0% [24, 37]" in page
     assert rows_of(page, "data-table")[1][1:4] == ["50", "250", "750"]
     assert [row[0] for row in rows_of(page, "confusions")[1:]] == sorted(
         row[0] for row in rows_of(page, "confusions")[1:]
@@ -236,7 +235,7 @@ def three_ranked(**test: Any) -> dict[str, Any]:
         "cycles": [],
     }
     found = rankings_section(
-        {"rankings": [ranking], "system_tests": [tested | test], "win_matrices": [matrix], "length_adjusted": []}
+        {"rankings": [ranking], "system_tests": [tested | test], "win_matrices": [matrix], "configurations": []}
     )
     (people,) = found["raters"]
     return people
@@ -281,8 +280,7 @@ def test_win_rates_at_equal_lengths_show_on_which_side_of_one_half_they_end(low:
     lengths = {"mean_length_a": 3.0, "mean_length_b": 4.0}
     one = {**named, **effect, **lengths, "plain": ESTIMATE, "win_rate_a": rate, "matters": False}
     lengths = {"rater": "people", "kind": "person", "configurations": [one]}
-    found = rankings_section({"rankings": [], "system_tests": [], "win_matrices": [], "length_adjusted": [lengths]})
-    ((_heads, cells),) = found["lengths"]["table"].rows
+    ((_heads, cells),) = lengths_section([lengths])["table"].rows
     assert f"[{shown}, " in cell(cells[1])
     assert "[−0.250, 0.450]" in cell(cells[3])
 
@@ -301,8 +299,8 @@ def test_the_common_effect_of_length_stands_beside_rates_that_are_fitted_togethe
     together = {"ridge": 1000.0, "length_effect": -1.60312, "difficulty_effect": 0.9}
     configurations = [{**names, "system_b": "b", **one, "together": together}, {**names, "system_b": "c", **one}]
     lengths = {"rater": "people", "kind": "person", "configurations": configurations}
-    table = rankings_section({"rankings": [], "system_tests": [], "win_matrices": [], "length_adjusted": [lengths]})
-    assert [cells[-1] for _, cells in table["lengths"]["table"].rows] == ["−1.603 (1000)", ""]
+    table = lengths_section([lengths])["table"]
+    assert [cells[-1] for _, cells in table.rows] == ["−1.603 (1000)", ""]
 
 
 @pytest.mark.parametrize(
@@ -327,7 +325,7 @@ def test_columns_of_raters_that_nobody_has_are_left_out() -> None:
 def test_one_pair_an_instance_is_not_shown_as_consistency() -> None:
     found = {"configurations": [{"pairs": 20, "instances": 20}], "pooled": {}}
     shown = separability_section(found)
-    assert (shown["tables"], shown["line"]) == ([], "one pair an instance: no consistency")
+    assert (shown["tables"], shown["title"].code) == ([], "one_pair")
     assert "a rating set is one rating" in shown["why"]
 
 

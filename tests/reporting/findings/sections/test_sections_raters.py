@@ -35,10 +35,8 @@ def page_of(built: Built, query: str = "") -> str:
 
 
 def said_of(page: str) -> list[str]:
-    section = page[page.index('id="raters"') :]
-    return [
-        " ".join(item.split()) for item in re.findall(r"<li>.*?</li>", section[: section.index("<table")], re.DOTALL)
-    ]
+    section = page[page.index('id="raters"') :].split("<details>")[1].split("</details>")[0]
+    return [" ".join(item.split()) for item in re.findall(r"<li>.*?</li>", section, re.DOTALL)]
 
 
 def rows_of(page: str) -> list[str]:

@@ -1,0 +1,95 @@
+"""Titles of sections: a code with values from the findings' JSON, and its English text.
+
+A title claims something only where a test of the findings says so: an interval without the value of chance, or Holm's p-value.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.template.defaultfilters import capfirst, pluralize
+
+from annotation.core.percentages import percent
+from annotation.core.tables import fixed
+from reporting.core.raters import PEOPLE
+from reporting.core.text import counted, printable, rater_name
+
+Findings = Mapping[str, Any]
+TEXTS = {
+    "preferred": "{people} prefer {first} to {second}: win rate {rate}",
+    "win_rate": "Win rate of {first} against {second}, {people}: {rate}",
+    "first": "{people} rank {first} first of {systems} systems",
+    "ranking": "Ranking of {systems} systems by {people}",
+    "rankings": "Rankings by rater",
+    "length_changes": "Length changes the win rate in {changed} of {tested} configurations",
+    "lengths": "Win rates at equal lengths of texts",
+    "may_replace": "{may} of {judges} judge{s} may replace a rater, at least in part",
+    "none_may_replace": "No judge passes as a replacement for a rater (0 of {judges})",
+    "judges": "Agreement of judges with {people}",
+    "judges_agree": "Agreement of two judges: {rate}",
+    "above_chance": "{people} agree more than chance: α = {alpha}",
+    "alpha": "Agreement of {people}: α = {alpha}",
+    "agreement": "Agreement of {people}: {rate}",
+    "agreement_unknown": "Agreement of {people}: no pair has two raters",
+    "consistency_rises": "{people} are more consistent where separability is high: {least} → {most}",
+    "consistency": "Fully consistent rating sets of {people}: {rate}",
+    "consistency_by_rater": "Consistency by rater",
+    "one_pair": "One pair per instance: no consistency",
+    "position_bias": "The text shown {place} is preferred by {people}: {rate} for the first",
+    "position": "Preference of {people} for the text shown first: {rate}",
+    "position_by_rater": "Preference for the text shown first, by rater",
+    "raters": "{raters}",
+    "raters_flagged": "{raters}, {flagged} to review",
+    "configurations": "{configurations}, in detail",
+    "data": "{ratings} of {people}, {left_out} left out",
+}
+DECIMAL = ("alpha", "least", "most")  # other estimates are shares
+
+
+@dataclass(frozen=True)
+class Title:
+    """The title of a section."""
+
+    code: str
+    values: dict[str, Any]
+
+    def __str__(self) -> str:
+        """Return the text in English. Names of systems and judges are isolated, since they may run from right to left."""
+        judges = self.values.get("judges", 0)
+        texts = {name: _text(name, value) for name, value in self.values.items()}
+        return capfirst(TEXTS[self.code].format(**texts, s=pluralize(judges)))
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, Mapping):
+        return _estimate(value, is_share=name not in DECIMAL)
+    if isinstance(value, str):
+        return value if name in ("people", "place") else isolated(value)
+    return counted(value, name) if name in ("raters", "ratings", "instances", "configurations") else str(value)
+
+
+def isolated(name: str) -> str:
+    """Return a name within marks that keep its direction of writing from the text around it."""
+    return f"\N{FIRST STRONG ISOLATE}{printable(name)}\N{POP DIRECTIONAL ISOLATE}"
+
+
+def _estimate(estimate: Findings, *, is_share: bool) -> str:
+    """Write an estimate as 52.5% [31, 74] or 0.41 [0.30, 0.52], or with its n where it has no interval."""
+    text = percent(estimate["value"]) if is_share else fixed(estimate["value"], 2)
+    if estimate["low"] is None:
+        return f"{text}, n = {counted(estimate['n_instances'], 'instances')}"
+    ends = [f"{100 * estimate[end]:z.0f}" if is_share else fixed(estimate[end], 2) for end in ("low", "high")]
+    return f"{text} [{', '.join(ends)}]"
+
+
+def subject(configurations: Iterable[Findings]) -> str:
+    """Return what a title calls the raters under “people”: programs are no people."""
+    people = [configuration["raters"][0] for configuration in configurations]
+    rated = [row for row in people if row["ratings"]]
+    scripted = bool(rated) and all(row.get("scripted_raters") == row["raters"] for row in rated)
+    return "scripted raters" if scripted else PEOPLE
+
+
+def rater_subject(rater: str, people: str) -> str:
+    """Return what a title calls a rater."""
+    return people if rater == PEOPLE else isolated(rater_name(rater))
