@@ -190,8 +190,8 @@ def position_section(numbers: Findings) -> dict[str, Any]:
             )
         )
         for name, rater in by_rater.items():
-            for side, number in rater["shown_first"].items():
-                counts[name][side] += number
+            for preferred, number in rater["shown_first"].items():
+                counts[name][preferred] += number
     shares = {row["rater"]: row for row in numbers["pooled"].get("preferred_first", ())}
     totals: list[Row] = [
         ((rater_name(name),), [count["first"], count["tie"], count["second"], shares.get(name)])

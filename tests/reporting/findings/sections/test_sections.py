@@ -83,7 +83,7 @@ def test_each_measure_has_its_place_on_the_page(page: str) -> None:
     assert totals[1][4].startswith("0.482 [")
     assert totals[1][4].endswith("] n = 1290 verdicts that are no ties; 100 instances")
     assert "Preference of people for the text shown first: 48.2% [" in page
-    assert "Fully consistent rating sets of people: 30.0% [24, 37]" in page
+    assert "People are more consistent where separability is high: 0." in page
     assert rows_of(page, "data-table")[1][1:4] == ["50", "250", "750"]
     assert [row[0] for row in rows_of(page, "confusions")[1:]] == sorted(
         row[0] for row in rows_of(page, "confusions")[1:]

@@ -35,7 +35,7 @@ def page_of(built: Built, query: str = "") -> str:
 
 
 def said_of(page: str) -> list[str]:
-    section = page[page.index('id="raters"') :].split("<details>")[1].split("</details>")[0]
+    section = page[page.index('id="raters"') :].split("<details>")[1].split("</details>", maxsplit=1)[0]
     return [" ".join(item.split()) for item in re.findall(r"<li>.*?</li>", section, re.DOTALL)]
 
 
