@@ -195,7 +195,7 @@ class _RatingWriter:
         for row in rows:
             pairs.setdefault(row.hit, set()).add(row.pair.pk)
             raters.setdefault(row.hit, set()).add(row.rater)
-        return Batch.objects.create(
+        batch = Batch(
             study=self.target.staged,
             name=name,
             dataset=dataset,
@@ -207,6 +207,8 @@ class _RatingWriter:
             status=Batch.Status.CLOSED,
             origin=Batch.Origin.IMPORTED,
         )
+        self.target.create([batch])
+        return batch
 
     def _hits_of(self, batch: Batch, rows: Sequence[RatingRow]) -> dict[str, Hit]:
         hits = {hit.external_id: hit for hit in batch.hits.all()}

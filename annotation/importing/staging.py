@@ -34,6 +34,7 @@ from annotation.models import (
     Generation,
     Hit,
     HitPair,
+    ImportRecord,
     Instance,
     Matchup,
     Pair,
@@ -119,10 +120,12 @@ class Target:
 
     study  : that the file is for, and is compared with
     staged : below which new rows are stored; the same one, or a hidden one
+    added  : ranges of primary keys of the new rows, by table
     """
 
     study: Study
     staged: Study
+    added: dict[str, list[list[int]]] = field(default_factory=dict)
     _steps: list[Callable[[], object]] = field(default_factory=list)
     _beaten: float = field(default_factory=monotonic)
     _gave_way: float = field(default_factory=monotonic)
@@ -144,7 +147,17 @@ class Target:
         remaining = iter(rows)
         while part := list(islice(remaining, PART)):
             type(part[0])._base_manager.bulk_create(part)
+            self.note(part)
             self.beat()
+
+    def note(self, rows: Sequence[Model]) -> None:
+        """Note stored rows of one model as added by the import."""
+        ranges = self.added.setdefault(rows[0]._meta.label_lower, [])
+        for pk in sorted(row.pk for row in rows):
+            if ranges and ranges[-1][1] == pk - 1:
+                ranges[-1][1] = pk
+            else:
+                ranges.append([pk, pk])
 
     def beat(self) -> None:
         """Let others write, and give a sign of life, now and then."""
@@ -161,7 +174,7 @@ class Target:
 
     def record(self, **file: Any) -> None:
         """Record the imported file, as `record_import` does."""
-        self.later(lambda: record_import(study=self.study, **file))
+        self.later(lambda: record_import(study=self.study, added=self.added, **file))
 
     def finish(self) -> None:
         """Do the steps that were left for later."""
@@ -210,6 +223,8 @@ def _begin(stack: ExitStack, slug: str, rows: int, settings: dict[str, Any] | No
             names = [slug] if study is None else [_hidden_slug(study)]
             under_way = Study._base_manager.exclude(importer="").filter(slug__in=names).first()
             if under_way is None:
+                if study is not None and study.merging:
+                    raise AnnotationError("an import is being taken back; try again when it is done")
                 if study is None:
                     importer = this_process() if rows > WHOLE else ""
                     study = (
@@ -265,7 +280,9 @@ def is_abandoned(hidden: Study) -> bool:
 
 
 def settle_abandoned() -> None:
-    """End the imports of killed processes."""
+    """End the imports of killed processes, and delete the rows of imports that are taken back."""
+    for record in ImportRecord.objects.exclude(taken_back_at=None).select_related("study"):
+        delete_added(record)
     for hidden in Study._base_manager.exclude(importer=""):
         if is_abandoned(hidden):
             log.info("ending import %s, whose process has ended", hidden.slug)
@@ -289,6 +306,24 @@ def remove(target: Target) -> None:
             level.rows.filter(pk__in=keys[start : start + PART]).delete()
             target.beat()
     Study._base_manager.filter(pk=hidden.pk).delete()
+    for path in AFTER_REMOVAL:
+        import_string(path)()
+
+
+def delete_added(record: ImportRecord) -> None:
+    """Delete the rows that an import added, some in each transaction, and then its record."""
+    study = record.study
+    target = Target(study, study)
+    for level in reversed(levels()):
+        for first, last in record.added.get(level.model._meta.label_lower, ()):
+            for start in range(first, last + 1, PART):
+                keys = (start, min(last, start + PART - 1))
+                level.rows.filter(**{"pk__range": keys, _path(level): study}).delete()
+                target.beat()
+    same = [other.pk for other in study.imports.exclude(pk=record.pk) if other.added == record.added]
+    with transaction.atomic():
+        study.imports.filter(pk__in=[record.pk, *same]).delete()
+        Study._base_manager.filter(pk=study.pk).update(merging=False)
     for path in AFTER_REMOVAL:
         import_string(path)()
 

@@ -75,8 +75,17 @@ def _normalized(value: Any) -> Any:
     return value.replace("\r\n", "\n").replace("\r", "\n").strip() if isinstance(value, str) else value
 
 
-def record_import(*, study: Study, kind: str, name: str, data: bytes, counts: dict[str, int], **options: Any) -> None:
-    """Record an imported file with its hash and what was added."""
+def record_import(
+    *,
+    study: Study,
+    kind: str,
+    name: str,
+    data: bytes,
+    counts: dict[str, int],
+    added: dict[str, list[list[int]]] | None = None,
+    **options: Any,
+) -> None:
+    """Record an imported file with its hash and what was added. `added`: as of `ImportRecord`."""
     ImportRecord.objects.create(
         study=study,
         kind=kind,
@@ -84,6 +93,7 @@ def record_import(*, study: Study, kind: str, name: str, data: bytes, counts: di
         sha256=hashlib.sha256(data).hexdigest(),
         options=options,
         counts=counts,
+        added=added or {},
     )
 
 

@@ -215,7 +215,7 @@ def _store(target: Target, judges: Mapping[str, Judge], stored_runs: Runs, fresh
         for judge in {label: judges[label] for label, _ in questions}.values():
             if judge._state.adding:
                 judge.save()
-        runs = {(label, question): _run(target.staged, judges[label], question, now) for label, question in questions}
+        runs = {(label, question): _run(target, judges[label], question, now) for label, question in questions}
     target.create(_judgment(item, runs[item.row.judge, item.question], now) for item in fresh)
 
     def complete() -> None:
@@ -227,9 +227,12 @@ def _store(target: Target, judges: Mapping[str, Judge], stored_runs: Runs, fresh
     target.later(complete)
 
 
-def _run(study: Study, judge: Judge, question: int, at: datetime) -> JudgeRun:
+def _run(target: Target, judge: Judge, question: int, at: datetime) -> JudgeRun:
     more = {"status": JudgeRun.Status.DONE, "finished_at": at, "started_at": at, "software_version": VERSION}
-    run, _ = JudgeRun.objects.get_or_create(study=study, judge=judge, questions=[question], **_WHOLE, defaults=more)
+    of_judge = {"study": target.staged, "judge": judge, "questions": [question], **_WHOLE}
+    run, is_new = JudgeRun.objects.get_or_create(**of_judge, defaults=more)
+    if is_new:
+        target.note([run])
     return run
 
 

@@ -15,6 +15,7 @@ from annotation.models import Study
 from reporting.api.rows import WORK
 from reporting.corrections.declarations import Correction
 from reporting.corrections.renaming import Rename
+from reporting.corrections.taking_back import TakeBack
 
 F = TypeVar("F", bound=Callable[..., Response])
 
@@ -45,6 +46,11 @@ class StudyCorrections:
     def rename(self, request: Request, slug: str) -> Response:
         """Rename the study or one of its systems."""
         return self._correct(request, Rename)
+
+    @correction(TakeBack)
+    def take_back(self, request: Request, slug: str) -> Response:
+        """Take back an import while nothing was built on it. Another number lists the study's imports."""
+        return self._correct(request, TakeBack)
 
     def _correct(self, request: Request, kind: type[Correction]) -> Response:
         study: Study = self.get_object()  # type: ignore[attr-defined]

@@ -7,17 +7,30 @@ from django import forms
 from django.contrib.auth.models import User
 from django.urls import reverse
 
+from annotation.core.counting import unit_of
 from annotation.models import Study
 from annotation.studies.settings_form import reason_field
 
 
 @dataclass(frozen=True)
 class Effect:
-    """Rows that a correction changes or deletes. `page`: the address at which they are shown."""
+    """Rows that a correction changes or deletes.
+
+    rows : what they are, in the plural
+    page : the address at which they are shown
+    """
 
     count: int
-    text: str
+    rows: str
     page: str = ""
+
+    @property
+    def text(self) -> str:
+        """The unit of the count."""
+        return "batch" if (self.count, self.rows) == (1, "batches") else unit_of(self.count, self.rows)
+
+    def __str__(self) -> str:
+        return f"{self.count:,} {self.text}"
 
 
 class Correction(forms.Form):

@@ -56,7 +56,7 @@ class Rename(Correction):
         system = self.cleaned_data["system"]
         if not system:
             _check_short_name(self.study, self.cleaned_data["to"])
-            return [Effect(1, "short name in the addresses of the study’s pages; the old addresses end")]
+            return [Effect(1, "addresses of the study, which end")]
         row = _system(self.study, system)
         _check_system_name(self.study, row, self.cleaned_data["to"])
         instances = Instance.objects.filter(generations__system=row).distinct()
@@ -123,7 +123,7 @@ def rename_system(*, study: Study, name: str, to: str, by: User | None = None, r
 def _rename_in_gold(study: Study, name: str, to: str) -> None:
     changed = []
     for instance in study.instances.exclude(gold=None).only("gold").iterator(chunk_size=PART):
-        gold = dict(instance.gold)
+        gold = dict(instance.gold or {})
         if gold.get("better") == name:
             gold["better"] = to
         if name in (scores := gold.get("scores") or {}):

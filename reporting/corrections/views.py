@@ -9,8 +9,9 @@ from annotation.members.permissions import FORM, MANAGERS, account_of, study_vie
 from annotation.models import Study
 from reporting.corrections.declarations import Correction
 from reporting.corrections.renaming import Rename
+from reporting.corrections.taking_back import TakeBack
 
-CORRECTIONS: dict[str, type[Correction]] = {kind.action: kind for kind in (Rename,)}
+CORRECTIONS: dict[str, type[Correction]] = {kind.action: kind for kind in (Rename, TakeBack)}
 
 
 @study_view(*MANAGERS, methods=FORM)

@@ -30,4 +30,4 @@ class CorrectionCommand(TandemCommand):
             "message": message,
             "effects": [{"count": effect.count, "text": effect.text} for effect in effects],
         }
-        self.say_result([*(f"{effect.count} {effect.text}" for effect in effects), message], document, options)
+        self.say_result([*map(str, effects), message], document, options)

@@ -44,7 +44,7 @@ def _by_page(study: Study, kind: str, sent: dict[str, Any]) -> Outcome:
     form, effects = answer.context["form"], answer.context["effects"]
     text = " ".join(str(problem) for problems in form.errors.values() for problem in problems)
     assert answer.status_code == (422 if text else 200)
-    return Outcome(False, text, [f"{effect.count} {effect.text}" for effect in effects or ()])
+    return Outcome(False, text, [str(effect) for effect in effects or ()])
 
 
 def _by_api(study: Study, kind: str, sent: dict[str, Any]) -> Outcome:
