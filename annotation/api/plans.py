@@ -17,7 +17,7 @@ from annotation.planning.plans import plan
 
 OF_CONFIGURATION = ("dataset", "systems")  # together the form's `configuration`
 PARAMETERS = [
-    OpenApiParameter(name, str, required=name == "width", many=name == "batches", description=str(field.label or ""))
+    OpenApiParameter(name, str, many=name == "batches", description=str(field.label or ""))
     for name, field in PlanForm.base_fields.items()
     if name != "configuration"
 ] + [

@@ -40,35 +40,40 @@ class NumbersField(forms.CharField):
         return numbers
 
 
-def share(label: str, usual: float | None = None, *, help_text: str = "") -> forms.FloatField:
-    """Return a field for a share from 0 to 1, which shows its default."""
-    return number(label, 1, usual, help_text=help_text)
+def share(label: str, default: float | None = None, *, help_text: str = "") -> forms.FloatField:
+    """Return a field for a share from 0 to 1, which states its default."""
+    return number(label, 1, default, help_text=help_text)
 
 
 def number(
-    label: str, maximum: float = HIGHEST_PRICE, usual: float | None = None, *, help_text: str = ""
+    label: str, maximum: float = HIGHEST_PRICE, default: float | None = None, *, help_text: str = ""
 ) -> forms.FloatField:
-    """Return a field for a number that may be left out, which shows its default."""
-    attributes = {"step": "any"} | ({} if usual is None else {"placeholder": str(usual)})
-    widget = forms.NumberInput(attrs=attributes)
+    """Return a field for a number that may be left out, which states its default."""
+    attributes = {"step": "any"} | ({} if default is None else {"placeholder": str(default)})
     return forms.FloatField(
-        required=False, min_value=0, max_value=maximum, label=label, help_text=help_text, widget=widget
+        required=False,
+        min_value=0,
+        max_value=maximum,
+        label=label,
+        help_text=help_text or f"Default: {default}.",
+        widget=forms.NumberInput(attrs=attributes),
     )
 
 
 class PlanForm(forms.Form):
-    """The interval's precision, the source of the variance, and the costs."""
+    """What an interval takes: its width, the pairs and raters, and the assumptions about variance and costs."""
 
     PILOT, ASSUMED = "pilot", "assumed"
-    GROUPS = (
-        ("What you want to know", ("measure", "width", "level", "configuration", "finite")),
-        ("Designs to compare", ("pairs", "raters")),
-        ("Where the variance comes from", ("source", "batches")),
-    )
+    INPUTS = ("width", "pairs", "raters")
     ASSUMPTIONS = ("win_rate", "tie_share", "consistency_sd", "instance", "pair", "rater")
     PRICES = (
         *("pay_per_hit", "minutes_per_hit", "source_share"),
         *("judges", "calls_per_pair", "orders", "cost_per_call"),
+    )
+    GROUPS = (
+        ("Measure", ("measure", "level", "configuration", "finite")),
+        ("Variance", ("source", "batches", *ASSUMPTIONS)),
+        ("Costs", PRICES),
     )
 
     measure = forms.ChoiceField(
@@ -78,59 +83,77 @@ class PlanForm(forms.Form):
         ],
         required=False,
         label="Measure",
+        help_text="Default: win rate.",
     )
     width = forms.FloatField(
         min_value=0.001,
         max_value=1,
         initial=0.1,
+        required=False,
         label="Width of the interval",
         widget=forms.NumberInput(attrs={"step": "any"}),
-        help_text="From its lower to its upper bound: 0.1 is ± 0.05.",
+        help_text="0.1 is ± 5 percentage points. Default: 0.1.",
     )
     level = forms.FloatField(
         min_value=0.5,
         max_value=0.999,
         initial=0.95,
         required=False,
-        label="Level",
+        label="Confidence level",
         widget=forms.NumberInput(attrs={"step": "any"}),
+        help_text="Default: 0.95.",
     )
-    configuration = forms.ChoiceField(required=False, label="Data set and systems")
+    configuration = forms.ChoiceField(
+        required=False, label="Data set and systems", help_text="Its votes, texts and instances. Default: the first."
+    )
     finite = forms.BooleanField(
         required=False,
-        label="The study’s instances are all there are",
-        help_text="Otherwise they are a sample, and what is found is meant for others like them.",
+        label="These instances are the whole population",
+        help_text="Default: off. They are a sample, and findings are about others like them too.",
     )
     pairs = NumbersField(
         required=False,
-        label="Pairs per HIT (N)",
-        help_text="Empty: 1, 3, 5; for consistency the pilot’s or the study’s number.",
+        label="Pairs per instance (N)",
+        help_text="Several, such as 1, 3, 5, are compared.",
         widget=forms.TextInput(attrs={"placeholder": ", ".join(map(str, PAIRS))}),
     )
-    raters = NumbersField(required=False, initial=", ".join(map(str, RATERS)), label="Raters per HIT (R)")
+    raters = NumbersField(
+        required=False,
+        initial=", ".join(map(str, RATERS)),
+        label="Raters per pair (R)",
+        help_text="Several, such as 1, 2, 3, are compared.",
+    )
     source = forms.ChoiceField(
         choices=[(PILOT, "The votes so far"), (ASSUMED, "Assumptions")],
         required=False,
-        label="Plan from",
+        label="Variance from",
+        help_text="Default: the study’s votes, if there are any.",
     )
     batches = forms.MultipleChoiceField(
-        required=False, label="Votes of these batches", help_text="None chosen: all of them."
+        required=False, label="Votes of these batches", help_text="Default: of all batches."
     )
     win_rate = share("Win rate", Assumptions.win_rate)
     tie_share = share("Share of ties", Assumptions.tie_share)
     consistency_sd = share("Standard deviation of consistency", Assumptions.consistency_sd)
-    instance = share("Share of instances", OF_VERDICTS["instance"], help_text="For consistency: 0.2.")
+    instance = share(
+        "Share of instances",
+        OF_VERDICTS["instance"],
+        help_text=f"Default: {OF_VERDICTS['instance']}; 0.2 for consistency.",
+    )
     pair = share("Share of pairs", OF_VERDICTS["pair"])
     rater = share("Share of raters", OF_VERDICTS["rater"])
-    pay_per_hit = number("Pay for a HIT")
-    minutes_per_hit = number("Minutes for a HIT")
-    source_share = share("Share of these minutes for the source text")
+    pay_per_hit = number("Pay for a HIT", help_text="Default: the study’s.")
+    minutes_per_hit = number("Minutes for a HIT", help_text="Default: the study’s.")
+    source_share = share(
+        "Share of these minutes for the source text", help_text="Default: its share of the characters."
+    )
     judges = forms.IntegerField(
         required=False,
         min_value=0,
         max_value=1000,
         label="Judges that rate every pair",
         widget=forms.NumberInput(attrs={"placeholder": "0"}),
+        help_text="Default: 0.",
     )
     calls_per_pair = number("A judge’s calls for one pair", 10_000, 1)
     orders = forms.TypedChoiceField(
@@ -139,8 +162,9 @@ class PlanForm(forms.Form):
         empty_value=None,
         required=False,
         label="Orders",
+        help_text="Default: one order.",
     )
-    cost_per_call = number("Price of a judge’s call")
+    cost_per_call = number("Price of a judge’s call", help_text="In the currency of the pay. Default: unknown.")
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, study: Study) -> None:
         super().__init__(data)
@@ -158,19 +182,14 @@ class PlanForm(forms.Form):
                 fields[name].widget.attrs["placeholder"] = str(value)
 
     @property
-    def groups(self) -> list[tuple[Any, list[forms.BoundField]]]:
-        """Headings with their fields, without assumptions and costs."""
+    def inputs(self) -> list[forms.BoundField]:
+        """The fields that a plan needs."""
+        return [self[name] for name in self.INPUTS]
+
+    @property
+    def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """Headings with the fields of assumptions."""
         return [(title, [self[name] for name in names]) for title, names in self.GROUPS]
-
-    @property
-    def assumption_fields(self) -> list[forms.BoundField]:
-        """The fields of assumptions, which replace a pilot."""
-        return [self[name] for name in self.ASSUMPTIONS]
-
-    @property
-    def price_fields(self) -> list[forms.BoundField]:
-        """The fields of costs."""
-        return [self[name] for name in self.PRICES]
 
     @property
     def spec(self) -> PlanSpec:
@@ -180,7 +199,7 @@ class PlanForm(forms.Form):
         named = self.known.get(sent["configuration"])
         from_votes = (sent["source"] or self.fields["source"].initial) == self.PILOT
         return PlanSpec(
-            width=sent["width"],
+            width=0.1 if sent["width"] is None else sent["width"],
             measure=PlannedMeasure(sent["measure"] or PlannedMeasure.WIN_RATE),
             level=0.95 if sent["level"] is None else sent["level"],
             dataset=named.dataset if named else None,

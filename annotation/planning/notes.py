@@ -11,6 +11,28 @@ SMALL_PILOT = 30
 SMALL_STUDY = 20  # below it, bootstrap intervals are too narrow by more than 2.5 %: √(n / (n - 1))
 
 
+def sentence(plan: Mapping[str, Any]) -> str:
+    """Say what the cheapest design takes and reaches. `plan` is the JSON object without notes."""
+    design = plan["cheapest_within_study"] or plan["cheapest"]
+    if design is None:
+        return f"Even all instances of the study do not reach an interval of ± {points(plan['width'])} points."
+    size = f"{counted(design['instances'], 'instances')} × {counted(design['pairs'], 'pairs')} × {counted(design['raters'], 'raters')}"
+    cost = "" if design["cost"] is None else f", about {design['cost']:,.0f} {plan['costs']['currency'] or 'in pay'}"
+    text = f"{size} = {counted(design['ratings'], 'ratings')}{cost}, interval ± {points(design['width'])} points."
+    if len(plan["designs"]) > 1:
+        text += f" It is the cheapest of {len(plan['designs'])} designs."
+    if design["enough"] is False and design["width_available"] is not None:
+        text += f" The study’s instances reach ± {points(design['width_available'])} points."
+    elif design["enough"] is False:
+        text += f" The study has no two instances with {counted(design['pairs'], 'pairs')}."
+    return text
+
+
+def points(width: float) -> str:
+    """Return half the width of an interval in percentage points."""
+    return f"{50 * width:.1f}".removesuffix(".0")
+
+
 def notes(plan: Mapping[str, Any]) -> list[str]:
     """List the limits of a plan. `plan` is the JSON object without notes."""
     return [*_about_variance(plan), *_about_designs(plan), *_about_costs(plan)]
@@ -35,54 +57,54 @@ def _about_variance(plan: Mapping[str, Any]) -> Iterator[str]:
     variance = plan["variance"]
     components, pilot = variance["components"], variance["pilot"]
     if pilot is None and not variance["assumptions"]["stated"]:
-        yield "There are no votes on two instances to estimate from: the plan rests on default assumptions."
+        yield "No two instances have votes yet, so the plan uses default assumptions."
     if pilot is not None and pilot["instances"] < SMALL_PILOT:
         yield (
             f"The pilot has only {pilot['instances']} instance{pluralize(pilot['instances'])}, so its variance is "
-            "itself a guess: look at the cautious number."
+            "uncertain: use the cautious number."
         )
     if pilot is not None and pilot["scripted"]:
-        yield "The pilot includes votes of scripted raters: programs, whose variance says nothing about people."
+        yield "The pilot includes votes of programs, whose variance says nothing about people."
     if pilot is not None and pilot["by_separability"]:
-        yield "The pilot's instances were chosen by separability: those of a random sample may vary otherwise."
+        yield "The pilot's instances were chosen by separability. A random sample may vary differently."
     for group in components[0]["merged"]:
-        yield f"The pilot can't tell apart what comes from {_joined(group)}. Designs unlike it may need fewer instances."
+        yield f"The pilot cannot separate the variance of {_joined(group)}. Other designs may need fewer instances."
     truncated = {name for component in components for name in component["truncated"]}
     if truncated:
-        yield f"Estimated below 0 and taken as 0: {_joined(sorted(truncated))}. The plan errs on the safe side."
+        yield f"Estimated below 0 and set to 0: {_joined(sorted(truncated))}. The plan is on the safe side."
     if all(component["total"] == 0 for component in components):
-        yield "All values are alike, so there is no variance to plan from. Two instances is no advice: rate more first."
+        yield "All votes are alike, so there is no variance to plan from. Rate more pairs first."
     if plan["measure"] == "consistency":
         yield (
             "Consistency depends on the number of pairs: the plan holds for "
-            f"{counted(components[0]['pairs'], 'pairs')} and no other number."
+            f"{counted(components[0]['pairs'], 'pairs')} only."
         )
 
 
 def _about_designs(plan: Mapping[str, Any]) -> Iterator[str]:
     needed = [design["instances"] for design in plan["designs"]]
     if any(design["enough"] is False for design in plan["designs"]):
-        yield "Some designs need more instances than the study has with so many pairs."
+        yield "Some designs need more instances than the study has."
     if any(number is not None and number < SMALL_STUDY for number in needed):
         yield (
-            f"Intervals over fewer than {SMALL_STUDY} instances come out too narrow, and hold the true value less "
-            "often than they say."
+            f"Intervals over fewer than {SMALL_STUDY} instances are too narrow: they contain the true value less often "
+            "than their level says."
         )
     if plan["finite_population"]:
         yield (
-            "The study's instances are taken as all there are. The intervals that findings show take them as a sample "
-            "of more, and are wider."
+            "The plan treats the study's instances as the whole population. Findings treat them as a sample, so their "
+            "intervals are wider."
         )
 
 
 def _about_costs(plan: Mapping[str, Any]) -> Iterator[str]:
     costs = plan["costs"]
     if costs["pay_per_hit"] is None:
-        yield "The pay for a HIT is not known, so designs are compared by the raters' work."
+        yield "The pay for a HIT is not set, so designs are compared by the raters' work."
     if costs["judges"] and costs["cost_per_call"] is None:
-        yield "The price of a judge's call is not known, so designs are compared by the raters' work."
+        yield "The price of a judge's call is not set, so designs are compared by the raters' work."
     if costs["source_share_from"] == "unknown" or (costs["source_share_from"] == "texts" and not costs["source_share"]):
-        yield "No source texts are known, so reading them is taken to cost nothing."
+        yield "There are no source texts, so reading them is assumed to take no time."
 
 
 def _joined(names: Any) -> str:

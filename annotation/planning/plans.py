@@ -1,5 +1,6 @@
 """Plans of a study: designs from `analysis.planning.sample_sizes`, for its votes, texts and pay."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
@@ -9,15 +10,16 @@ from django.db.models import Avg, Count
 from django.db.models.functions import Length
 
 from analysis.errors import AnalysisError
-from analysis.planning.sample_sizes import Aim, Design, Prices, cheapest, designs
+from analysis.planning.sample_sizes import MIN_INSTANCES, Aim, Design, Prices, cheapest, designs, expected_width
 from annotation.core.errors import InvalidSelection, Unacceptable
 from annotation.core.version import VERSION
 from annotation.models import Generation, Instance, Study
-from annotation.planning.notes import notes
+from annotation.planning.notes import notes, sentence
 from annotation.planning.pilots import PlannedMeasure, PlanSpec, Variance, variance_of
 from annotation.studies.configurations import Configuration, configuration, configurations
 
 SAMPLED_INSTANCES = 200
+POINTS = 60  # of a curve at most
 
 
 def plan(study: Study, spec: PlanSpec) -> dict[str, Any]:
@@ -61,7 +63,30 @@ def plan(study: Study, spec: PlanSpec) -> dict[str, Any]:
         "cheapest": None if best is None else asdict(best),
         "cheapest_within_study": None if cheapest_with_instances is None else asdict(cheapest_with_instances),
     }
-    return {**document, "notes": notes(document)}
+    document["curve"] = []
+    if headline := cheapest_with_instances or best:
+        document["curve"] = _curve(variance, headline, _with_available(aim, sizes, headline.pairs, spec.finite))
+    return {"sentence": sentence(document), **document, "notes": notes(document)}
+
+
+def _curve(variance: Variance, design: Design, aim: Aim) -> list[dict[str, Any]]:
+    """Return the width by number of instances, up to twice those of a design."""
+    most = min(2 * (design.instances or 0), aim.population or math.inf)
+    step = max(1, round(most / POINTS))
+    return [
+        {
+            "instances": instances,
+            "width": expected_width(
+                variance.components[design.pairs],
+                pairs=design.pairs,
+                raters=design.raters,
+                instances=instances,
+                level=aim.level,
+                population=aim.population,
+            ),
+        }
+        for instances in range(MIN_INSTANCES, int(most) + 1, step)
+    ]
 
 
 def _refuse_together(spec: PlanSpec) -> None:

@@ -15,6 +15,8 @@ def as_text(plan: Mapping[str, Any]) -> str:
 
 
 def _head(plan: Mapping[str, Any]) -> Iterator[str]:
+    yield plan["sentence"]
+    yield ""
     named = plan["configuration"]
     where = f", {named['dataset']}: {named['system_a']} / {named['system_b']}" if named else ""
     yield f"{plan['study']}{where}"

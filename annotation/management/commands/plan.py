@@ -1,4 +1,4 @@
-"""`plan STUDY --width W [--measure win-rate|consistency] [--pairs 1,3,5] [--raters 1,2,3,5] … [--format json]`."""
+"""`plan STUDY [--width W] [--measure win-rate|consistency] [--pairs 1,3,5] [--raters 1,2,3,5] … [--format json]`."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,11 +20,11 @@ PILOT = {"flag": "--pilot-batch", "action": "extend", "metavar": "NAME"}
 
 class Command(TandemCommand):
     is_audited = False  # only reads
-    help = "Say how many instances, pairs and raters an interval of a wanted width takes, and what they cost."
+    help = "Show how many instances, pairs and raters an interval takes, and what they cost."
 
     arguments = (
         argument("study", metavar="STUDY"),
-        *arguments_of(PlanForm, only=("width", "measure", "level"), width={"required": True}),
+        *arguments_of(PlanForm, only=("width", "measure", "level")),
         argument("--dataset", help="needed, with --systems, where the study has several configurations"),
         argument("--systems", **TWO),
         *arguments_of(PlanForm, only=("pairs", "raters", "finite")),
@@ -34,7 +34,7 @@ class Command(TandemCommand):
             *arguments_of(PlanForm, only=("batches", *ASSUMED), batches=PILOT, **ASSUMED),
         ),
         group(
-            "costs; pay and minutes are those of the study unless given",
+            "costs; default: pay and minutes of the study",
             *arguments_of(PlanForm, only=PlanForm.PRICES, **OF_JUDGES),
         ),
     )

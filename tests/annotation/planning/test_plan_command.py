@@ -41,6 +41,12 @@ def test_json_is_one_document_with_inputs_components_and_designs(capsys: pytest.
     assert five_pairs["pay"] == 151 * 2 * 0.5
     assert found["cheapest"] == min(found["designs"], key=lambda one: one["cost"])
     assert len(found["designs"]) == 4
+    best = found["cheapest"]
+    assert found["sentence"].startswith(
+        f"{best['instances']} instances × {best['pairs']} pair{'s' * (best['pairs'] > 1)} × {best['raters']} raters"
+    )
+    assert f"about {best['cost']:,.0f} EUR, interval ± 5 points" in found["sentence"]
+    assert run(capsys, "study").startswith("385 instances × 1 pair × 1 rater = 385 ratings")
 
 
 @pytest.mark.slow

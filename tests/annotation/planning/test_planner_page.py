@@ -23,14 +23,32 @@ def reader() -> Client:
     return signed_in(make_user("ada", "researcher"))
 
 
-def test_page_opens_with_the_form_alone(reader: Client) -> None:
-    make_study(pay_per_hit="0.50", currency="EUR")
+def test_page_opens_with_the_plan_of_the_studys_pairs_and_raters(reader: Client) -> None:
+    make_study(k=2, pay_per_hit="0.50", currency="EUR", pairs_per_hit=2, raters_per_hit=4)
     page = reader.get(ADDRESS)
     assertTemplateUsed(page, "annotation/planning/planner.html")
-    assertContains(page, "Work it out")
-    assertNotContains(page, "What each design takes")
-    assert page.context["form"]["source"].initial == "assumed"  # no votes yet
+    found: dict[str, Any] = page.context["plan"]
+    [design] = found["designs"]
+    assert (found["width"], design["pairs"], design["raters"]) == (0.1, 2, 4)
+    assert found["variance"]["source"] == "assumptions"  # no votes yet
+    assertContains(page, found["sentence"])
     assertContains(page, 'placeholder="0.50"')
+    form = page.context["form"]
+    assert len(form.inputs) == 3
+    assert len(form.inputs) + sum(len(fields) for _, fields in form.groups) == len(form.fields)
+
+
+def test_the_curve_falls_and_holds_the_headline(reader: Client) -> None:
+    make_study(k=2)
+    page = reader.get(ADDRESS, {"width": "0.2", "pairs": "2", "raters": "3", "finite": "on"})
+    assert page.context["curve"] is None  # all instances of a small population do not reach it
+    page = reader.get(ADDRESS, {"width": "0.2", "pairs": "2", "raters": "3"})
+    found, [design] = page.context["plan"], page.context["plan"]["designs"]
+    widths = [point["width"] for point in found["curve"]]
+    assert widths == sorted(widths, reverse=True)
+    assert found["curve"][-1]["instances"] == pytest.approx(2 * design["instances"], abs=3)
+    [mark] = page.context["curve"]["marks"]
+    assert float(mark["y"]) == pytest.approx(100 * (1 - design["width"] / 0.5), abs=0.1)
 
 
 def test_address_holds_the_whole_plan(reader: Client) -> None:
@@ -48,9 +66,10 @@ def test_address_holds_the_whole_plan(reader: Client) -> None:
     assertContains(page, 'value="1, 3"')  # what was filled in stays
 
 
-def test_only_the_width_has_to_be_given(reader: Client) -> None:
+def test_nothing_has_to_be_filled_in(reader: Client) -> None:
     make_study()
-    found = reader.get(ADDRESS, {"width": "0.3"}).context["plan"]
+    found = reader.get(ADDRESS, {"width": ""}).context["plan"]
+    assert found["width"] == 0.1
     assert (found["measure"], found["level"], len(found["designs"])) == ("win-rate", 0.95, 12)
     assert found["variance"]["assumptions"]["win_rate"] == 0.5
 
@@ -91,7 +110,6 @@ def test_configuration_and_batches_are_chosen_by_name(reader: Client) -> None:
     [
         pytest.param({"width": "2"}, "less than or equal to 1", id="width-above-one"),
         pytest.param({"width": "0"}, "greater than or equal to 0.001", id="width-zero"),
-        pytest.param({"width": ""}, "required", id="no-width"),
         pytest.param({"pairs": "one"}, "Whole numbers", id="pairs-a-word"),
         pytest.param({"raters": "0"}, "from 1 to", id="no-raters"),
         pytest.param({"pairs": "<script>"}, "Whole numbers", id="hostile"),

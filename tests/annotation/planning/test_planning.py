@@ -76,7 +76,7 @@ def test_excluded_votes_are_no_part_of_the_pilot() -> None:
 
     assert found["variance"]["pilot"]["ratings"] == 12
     assert found["variance"]["components"][0]["merged"] == [["instance", "rater"], ["pair", "residual"]]
-    assert any("can't tell apart" in note for note in found["notes"])
+    assert any("cannot separate" in note for note in found["notes"])
 
 
 @pytest.mark.slow
@@ -94,11 +94,11 @@ def test_pilot_may_be_one_of_several_batches() -> None:
 @pytest.mark.slow
 def test_pilot_unlike_the_study_to_come_is_said_to_be_so() -> None:
     study = make_pilot(instances=3)
-    assert not any(word in note for note in planned(study)["notes"] for word in ("scripted", "separability"))
+    assert not any(word in note for note in planned(study)["notes"] for word in ("programs", "separability"))
     study.annotators.filter(pk=study.annotators.earliest("pk").pk).update(kind="scripted")
     study.batches.update(selection={"spec": "top:3"})
     notes = planned(study)["notes"]
-    assert [any(word in note for note in notes) for word in ("scripted raters", "by separability")] == [True, True]
+    assert [any(word in note for note in notes) for word in ("programs", "by separability")] == [True, True]
 
 
 def test_a_raters_second_vote_on_a_pair_is_left_out() -> None:
@@ -202,7 +202,7 @@ def test_finite_population_narrows_the_interval_with_all_instances() -> None:
     study = make_study(instances=40, k=1)
     usual, finite = (planned(study, pairs=(1,), raters=(5,), finite=finite) for finite in (False, True))
     assert finite["designs"][0]["width_available"] < usual["designs"][0]["width_available"]
-    assert any("all there are" in note for note in finite["notes"])
+    assert any("whole population" in note for note in finite["notes"])
     with pytest.raises(Unacceptable, match="known number"):
         planned(make_study("none", instances=0), finite=True)
 
