@@ -25,7 +25,7 @@ from reporting.findings.data.asked import chart_url, query_of, selection_of
 from reporting.findings.data.inputs import Filters
 from reporting.findings.data.separability_bins import lacks_separability
 from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, by_section, draw, everyone_in, figure
-from reporting.findings.sections import amendments_shown, page_sections
+from reporting.findings.sections import amendments_shown, answer_section, page_sections
 from reporting.findings.sections.configurations import configuration_section, data_section
 from reporting.findings.sections.people import raters_section
 from reporting.findings.sections.titles import Title
@@ -109,6 +109,7 @@ def _body(
         "query": query,
         "page": page,
         "found": numbers,
+        "answer": answer_section(numbers["answer"]),
         "figures": figures,
         **sections,
         "configurations": [

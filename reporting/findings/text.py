@@ -7,7 +7,7 @@ from typing import Any
 from annotation.core.database.aggregates import grouped
 from annotation.core.tables import fixed
 from reporting.core.text import counted as count
-from reporting.core.text import estimate_text, printable
+from reporting.core.text import estimate_text, level_text, printable
 from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.data.asked import selection_text
 from reporting.findings.measures import measures
@@ -25,10 +25,9 @@ def as_text(findings: dict[str, Any]) -> str:
         blocks.append(f"about the question {findings['filters']['question']}")
     if selection := selection_text(findings["filters"]):
         blocks.append(f"about a part of the study: {selection}")
-    if findings["answer"]:
-        blocks.append("\n".join(f"- {sentence['text']}" for sentence in findings["answer"]))
-    if not findings["configurations"]:
-        blocks.append("no configuration yet: import instances with generations of two systems")
+    headline, *statements = (sentence["text"] for sentence in findings["answer"])
+    brackets = f"In brackets: {level_text(findings['filters']['level'])} intervals."
+    blocks.append("\n".join([headline, *(f"- {text}" for text in statements), *([brackets] * bool(statements))]))
     matrices = findings["win_matrices"]
     compared = {
         ranking["rater"]

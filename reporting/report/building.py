@@ -18,7 +18,7 @@ from reporting.exports.folders import new_folder
 from reporting.exports.rows import rating_rows
 from reporting.findings.data.inputs import Filters
 from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, by_section, draw, figure
-from reporting.findings.sections import amendments_shown, page_sections
+from reporting.findings.sections import amendments_shown, answer_section, page_sections
 from reporting.findings.sections.configurations import configuration_section
 from reporting.findings.study_findings import findings_under
 from reporting.report.limitations import limitations_of
@@ -60,6 +60,7 @@ def report_page(study: Study, findings: dict[str, Any]) -> str:
         "found": findings,
         "made_at": timezone.now(),
         "style": report_style(),
+        "answer": answer_section(findings["answer"]),
         "figures": figures,
         **(page_sections(findings, figures) if configurations else {}),
         "configurations": [

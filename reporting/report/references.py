@@ -42,16 +42,6 @@ ENTRIES = {
   publisher = {Sage},
   year = {2018}
 }""",
-    "landis_koch": """@article{landis1977measurement,
-  title = {The Measurement of Observer Agreement for Categorical Data},
-  author = {Landis, J. Richard and Koch, Gary G.},
-  journal = {Biometrics},
-  volume = {33},
-  number = {1},
-  pages = {159--174},
-  year = {1977},
-  doi = {10.2307/2529310}
-}""",
     "dawid_skene": """@article{dawid1979maximum,
   title = {Maximum Likelihood Estimation of Observer Error-Rates Using the {EM} Algorithm},
   author = {Dawid, A. P. and Skene, A. M.},
@@ -132,8 +122,6 @@ def cited(findings: Mapping[str, Any]) -> list[str]:
 
 def _reasons(findings: Mapping[str, Any]) -> Iterator[str]:
     yield "krippendorff"
-    if any("Landis" in statement["text"] for statement in findings["answer"]):
-        yield "landis_koch"
     for item in findings["configurations"]:
         if item["separability"] is not None:
             yield "separability"

@@ -1,4 +1,4 @@
-"""The answer of a study: a few sentences that follow from the findings by rule, each with its evidence."""
+"""The answer of a study: a headline and up to five statements that follow from the findings by rule, each with its evidence."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from statistics import NormalDist
@@ -8,68 +8,60 @@ from analysis.planning.sample_sizes import instances_needed
 from analysis.planning.variance import Components
 from reporting.core.raters import PEOPLE
 from reporting.findings.answer.answer_text import english
-from reporting.findings.answer.judges_alone import LEAST_INSTANCES, counts_of, judges_alone, uneven
+from reporting.findings.answer.judges_alone import judges_alone
 from reporting.findings.answer.lengths import length_rule
-from reporting.findings.configurations.rater_findings import has_one_pair, sets_by_consistency
+from reporting.findings.answer.statements import LEAST_INSTANCES, Statement, counts_of, estimate, uneven
+from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.data.separability_bins import lacks_separability
 from reporting.findings.judges.verdicts import MAY_REPLACE, OUT_OF_REACH, UNTESTED
+from reporting.findings.reasons import UNEQUAL
 
 Findings = Mapping[str, Any]
-Sentence = dict[str, Any]
-MOST_SENTENCES = 6
+MOST_STATEMENTS = 5  # below the headline
 MOST_NAMED = 3  # systems in one sentence
 # From the best verdict on a judge down; see reporting.findings.judges.verdicts.
 VERDICTS = (*MAY_REPLACE, "narrow", "open", "few", "chance", "worse", "nothing")
-# The greatest kappa or alpha that each word is for.
-DEGREES = {
-    0.0: "poor",
-    0.2: "slight",
-    0.4: "fair",
-    0.6: "moderate",
-    0.8: "substantial",
-    1.0: "almost perfect",
-}
+CAN_REPLACE = {"everywhere": "judge_may", "from": "judge_may_from"}
 
 
-def answer(findings: Findings) -> list[Sentence]:
-    """Return up to six sentences as {rule, values, text, evidence}. `text` is English, `evidence` names keys of findings.
+def answer(findings: Findings) -> list[dict[str, Any]]:
+    """Return the sentences as {rule, values, text, evidence}. `text` is English, `evidence` names keys of findings.
 
-    The rules, in this order: who is preferred; whether length changes that; how much of the ratings informs; whether
-    separability tells where; how far people agree; which judge may stand in; what would change it. Where programs rated
-    under “people”, that is said first, beyond the six. Where judges alone rated, the answer is about them.
+    The first is the headline: who is preferred, or that it is open. Then follow at most five, in this order: how consistent raters
+    are, how far people agree, which judge may replace a rater, what length does, and what would settle it. That programs rated
+    under “people” stands between, beyond the five. Where judges alone rated, all are about them.
     """
     if not findings["configurations"]:
-        return []
-    if not _people(findings) and (alone := list(judges_alone(findings))):
-        return [
-            {**_sentence(rule, evidence, **values), "text": english(rule, values)} for rule, evidence, values in alone
+        statements = [Statement("no_data")]
+    elif not _people(findings):
+        statements = list(judges_alone(findings)) or [Statement("no_ratings", ["configurations.raters"])]
+    else:
+        headline = _headline(findings)
+        statements = [
+            *_consistency(findings),
+            *_agreement(findings),
+            *_judges(findings),
+            *_length(findings),
+            *_missing(findings, headline),
         ]
-    preference = list(_preference(findings))
-    sentences = [
-        *preference,
-        *_length(findings),
-        *_information(findings),
-        *_agreement(findings),
-        *_judges(findings),
-        *_changes(findings, preference),
-    ]
-    if len(sentences) < MOST_SENTENCES:
-        after = next(
-            (at for at, sentence in enumerate(sentences) if sentence["rule"].startswith("consistency")),
-            len(sentences) - 1,
-        )
-        sentences[after + 1 : after + 1] = _separability(findings)
-    statements = [*_scripted(findings), *sentences[:MOST_SENTENCES]]
-    return [{**item, "text": english(item["rule"], item["values"])} for item in statements]
+        if len(statements) < MOST_STATEMENTS:
+            statements += _separability(findings)
+        statements = [headline, *_scripted(findings), *statements[:MOST_STATEMENTS]]
+    return [_as_json(statement) for statement in statements]
 
 
-def being_computed() -> list[Sentence]:
+def being_computed() -> list[dict[str, Any]]:
     """Return the answer of a first pass, which has no intervals: that it is being computed."""
-    return [{**_sentence("being_computed", []), "text": english("being_computed", {})}]
+    return [_as_json(Statement("being_computed"))]
 
 
-def _sentence(rule: str, evidence: Iterable[str], **values: Any) -> Sentence:
-    return {"rule": rule, "values": values, "evidence": list(evidence)}
+def _as_json(statement: Statement) -> dict[str, Any]:
+    return {
+        "rule": statement.rule,
+        "values": statement.values,
+        "evidence": statement.evidence,
+        "text": english(statement.rule, statement.values),
+    }
 
 
 def _people(findings: Findings) -> list[Findings]:
@@ -85,142 +77,96 @@ def _ranking(findings: Findings, measure: str) -> Findings | None:
     )
 
 
-def _scripted(findings: Findings) -> Iterator[Sentence]:
+def _scripted(findings: Findings) -> Iterator[Statement]:
     raters = findings.get("raters") or ()
     if scripted := sum(rater["scripted"] for rater in raters):
         rule = "all_scripted" if scripted == len(raters) else "scripted"
-        yield _sentence(rule, ["raters.scripted"], scripted=scripted, raters=len(raters))
+        yield Statement(rule, ["raters.scripted"], {"scripted": scripted, "raters": len(raters)})
 
 
-def _preference(findings: Findings) -> Iterator[Sentence]:
+def _headline(findings: Findings) -> Statement:
     rates = _ranking(findings, "win_rate")
-    if not _people(findings) or rates is None:
-        yield _sentence("no_people", ["configurations.raters"])
-        return
-    compared = [system for system in rates["systems"] if system["value"] is not None]
+    evidence = [f"rankings.{PEOPLE}.win_rate"]
+    compared = [row for row in rates["systems"] if row["value"] is not None] if rates else []
     counts = counts_of(findings, PEOPLE)
     if counts["tie"] and not counts["a"] + counts["b"]:
-        yield _sentence("all_ties", ["configurations.raters"], ratings=counts["tie"])
-        return
+        return Statement("all_ties", ["configurations.raters"], {"ratings": counts["tie"]})
+    if rates is None or len(compared) < 2:
+        return Statement("no_ratings", ["configurations.raters"])
     if len(rates["systems"]) > 2:
-        yield from _first_of_many(findings, rates)
-    elif len(compared) == 2:
-        yield _of_two(
-            compared[0], compared[1], sum(configuration["instances"] for configuration in findings["configurations"])
-        )
-
-
-def _of_two(first: Findings, second: Findings, n_instances: int) -> Sentence:
-    """Compare two systems by their win rates, which mirror each other. The first has the higher one."""
-    evidence = [f"rankings.{PEOPLE}.win_rate"]
-    instances = first.get("n_instances", n_instances)
-    if instances < LEAST_INSTANCES or first["low"] is None:
-        return _sentence("too_few", evidence, instances=instances, needed=LEAST_INSTANCES)
-    return _sentence(
-        "preferred" if first["low"] > 0.5 else "no_preference",
-        evidence,
-        first=first["system"],
-        second=second["system"],
-        rate=first["value"],
-        low=first["low"],
-        high=first["high"],
-        level=first["level"],
-        instances=instances,
+        return _of_many(findings, rates)
+    first, second = compared  # their rates mirror each other
+    if first["n_instances"] < LEAST_INSTANCES or first["low"] is None:
+        return _too_few(first, evidence)
+    values = {
+        "first": first["system"],
+        "second": second["system"],
+        "rate": estimate(first),
+        "instances": first["n_instances"],
         **uneven(first),
-    )
-
-
-def _first_of_many(findings: Findings, rates: Findings) -> Iterator[Sentence]:
-    strengths = _ranking(findings, "bradley_terry")
-    if strengths is None:
-        yield _sentence("unranked", [f"rankings.{PEOPLE}.win_rate"], systems=len(rates["systems"]))
-        return
-    evidence, systems = [f"rankings.{PEOPLE}.bradley_terry"], len(strengths["systems"])
-    groups, verdict = strengths.get("groups", []), strengths["first"]
-    if len(groups) > 1:
-        yield _sentence("disconnected", evidence, systems=systems, groups=len(groups))
-        return
-    ranked = [system for system in strengths["systems"] if system["value"] is not None]
-    leader = next((row for row in ranked if row["system"] == verdict["system"]), None)
-    if leader is None:
-        yield _sentence("unranked", evidence, systems=systems)
-    elif leader["n_instances"] < LEAST_INSTANCES:
-        yield _sentence("too_few", evidence, instances=leader["n_instances"], needed=LEAST_INSTANCES)
-    else:
-        rule = {True: "first", False: "leads", None: "untested"}[verdict["by_more_than_chance"]]
-        yield _sentence(
-            rule,
-            [*evidence, *(["system_tests"] if findings.get("system_tests") else [])],
-            first=leader["system"],
-            systems=len(ranked),
-            rating=leader["value"],
-            rank_low=leader["rank_low"],
-            rank_high=leader["rank_high"],
-            p_value=verdict.get("p_value"),
-            instances=leader["n_instances"],
-            **_inferred(findings, leader, ranked),
-        )
-
-
-def _inferred(findings: Findings, leader: Findings, ranked: list[Findings]) -> dict[str, Any]:
-    """Return those that the first system never met, the best first, if there are any."""
-    met, first = leader.get("opponents"), leader["system"]
-    unmet = [row["system"] for row in ranked if row["system"] not in (first, *(met or ()))]
-    if met is None or not unmet:
-        return {}
-    names = ", ".join(unmet) if len(unmet) <= MOST_NAMED else None
-    on_other_data = all(_data_sets(findings, first).isdisjoint(_data_sets(findings, item)) for item in unmet)
-    return {"inferred": {"unmet": names, "number": len(unmet), "other_data": on_other_data}}
-
-
-def _data_sets(findings: Findings, system: str) -> set[str]:
-    """Return the data sets on which people rated a system."""
-    return {
-        configuration["dataset"]
-        for configuration in findings["configurations"]
-        if system in (configuration["system_a"], configuration["system_b"]) and configuration["raters"][0]["ratings"]
     }
+    return Statement("preferred" if first["low"] > 0.5 else "no_preference", evidence, values)
 
 
-def _length(findings: Findings) -> Iterator[Sentence]:
-    if rule_and_values := length_rule(findings):
-        rule, values = rule_and_values
-        yield _sentence(rule, ["length_adjusted"], **values)
+def _too_few(row: Findings, evidence: list[str]) -> Statement:
+    return Statement("too_few", evidence, {"instances": row["n_instances"], "needed": LEAST_INSTANCES})
 
 
-def _information(findings: Findings) -> Iterator[Sentence]:
-    people = _people(findings)
-    if not people:
+def _of_many(findings: Findings, rates: Findings) -> Statement:
+    """Say who is first by Bradley and Terry's model, with the win rates of the first two."""
+    strengths = _ranking(findings, "bradley_terry")
+    evidence = [f"rankings.{PEOPLE}.bradley_terry", f"rankings.{PEOPLE}.win_rate"]
+    if strengths is None:
+        return Statement("unranked", evidence[1:], {"systems": len(rates["systems"])})
+    ranked = [row for row in strengths["systems"] if row["value"] is not None]
+    systems = {"systems": len(ranked)}
+    if len(groups := strengths.get("groups", [])) > 1:
+        return Statement("disconnected", evidence[:1], {**systems, "groups": len(groups)})
+    verdict, (leader, second, *_) = strengths["first"], ranked
+    if verdict["system"] is None:
+        return Statement("unranked", evidence[:1], systems)
+    if leader["n_instances"] < LEAST_INSTANCES:
+        return _too_few(leader, evidence)
+    rate_of = {row["system"]: estimate(row) for row in rates["systems"]}
+    values = {
+        **systems,
+        "first": leader["system"],
+        "rate": rate_of[leader["system"]],
+        "rank": _rank(leader),
+        "second": second["system"],
+        "second_rate": rate_of[second["system"]],
+        "second_rank": _rank(second),
+        "settled": {"places": strengths["settled"], "of": len(ranked)},
+        "instances": leader["n_instances"],
+        **({"unequal": True} if rates["first"].get("why_code") == UNEQUAL.code else {}),
+    }
+    rule = {True: "first", False: "leads", None: "untested"}[verdict["by_more_than_chance"]]
+    return Statement(rule, [*evidence, *(["system_tests"] if findings.get("system_tests") else [])], values)
+
+
+def _rank(row: Findings) -> dict[str, Any]:
+    return {"value": row["rank"], "low": row["rank_low"], "high": row["rank_high"]}
+
+
+def _consistency(findings: Findings) -> Iterator[Statement]:
+    """Say how often a rater chooses the same system on all pairs of an instance, where each instance has several pairs."""
+    if any(has_one_pair([configuration]) for configuration in findings["configurations"]):
         return
-    evidence = ["configurations.raters.consistency_distribution", "pooled.uninformative"]
-    if has_one_pair(findings["configurations"]):
-        yield _sentence("one_pair", evidence)
+    share = next(row for row in findings["pooled"]["fully_consistent"] if row["rater"] == PEOPLE)
+    evidence = ["pooled.fully_consistent"]
+    if share["value"] is None:
+        if share["excluded"]:
+            yield Statement("all_incomplete", evidence, {"rating_sets": share["excluded"]})
         return
-    people = _people(
-        {
-            "configurations": [
-                configuration for configuration in findings["configurations"] if not has_one_pair([configuration])
-            ]
-        }
-    )
-    incomplete = sum(person.get("incomplete_rating_sets", 0) for person in people)
-    full, part, none = sets_by_consistency(person["consistency_distribution"] for person in people)
-    if not full + part + none and incomplete:
-        yield _sentence("all_incomplete", evidence, rating_sets=incomplete)
-    if sets := full + part + none:
-        shares = {"none": none / sets, "part": part / sets, "full": full / sets}
-        counts = {"none_sets": none, "part_sets": part, "full_sets": full, "rating_sets": sets}
-        uninformative = next(row for row in findings["pooled"]["uninformative"] if row["rater"] == PEOPLE)
-        counts |= {"silent": uninformative["count"], "instances": uninformative["instances"]}
-        if not incomplete:
-            yield _sentence("consistency", evidence, **shares, **counts)
-        elif findings.get("filters", {}).get("with_incomplete"):
-            yield _sentence("consistency_with_incomplete", evidence, **shares, **counts, incomplete_sets=incomplete)
-        else:
-            yield _sentence("consistency", evidence, **shares, **counts, incomplete=incomplete)
+    values = {"share": estimate(share), "sets": share["n"], "instances": share["n_instances"]}
+    if findings.get("filters", {}).get("with_incomplete"):
+        values["with_incomplete"] = True
+    elif share["excluded"]:
+        values["left_out"] = share["excluded"]
+    yield Statement("consistency", evidence, values)
 
 
-def _separability(findings: Findings) -> Iterator[Sentence]:
+def _separability(findings: Findings) -> Iterator[Statement]:
     """Say that consistency rises with separability, where the intervals of the outer bins don't overlap."""
     if has_one_pair(findings["configurations"]):
         return
@@ -232,69 +178,68 @@ def _separability(findings: Findings) -> Iterator[Sentence]:
         if rater["rater"] == PEOPLE and rater["mean_consistency"]["low"] is not None
     ]
     if len(means) > 1 and means[0][1]["high"] < means[-1][1]["low"]:
-        (lowest, lowest_mean), (highest, highest_mean) = means[0], means[-1]
-        yield _sentence(
-            "rises",
-            ["pooled.mean_consistency_by_bin"],
-            **_of_bin("least", lowest, lowest_mean),
-            **_of_bin("most", highest, highest_mean),
-        )
+        values: dict[str, Any] = {}
+        for name, (bin_, mean) in {"least": means[0], "most": means[-1]}.items():
+            values |= {name: estimate(mean), f"{name}_from": bin_["low"], f"{name}_to": bin_["high"]}
+        yield Statement("rises", ["pooled.mean_consistency_by_bin"], values)
 
 
-def _of_bin(name: str, bin_: Findings, mean: Findings) -> dict[str, Any]:
-    limits = {f"{name}_{key}": mean[key] for key in ("low", "high", "level")}
-    edges = {f"{name}_from": bin_["low"], f"{name}_to": bin_["high"]}
-    return {name: mean["value"], **limits, **edges, f"{name}_instances": mean["n_instances"]}
-
-
-def _agreement(findings: Findings) -> Iterator[Sentence]:
-    if not _people(findings):
-        return
+def _agreement(findings: Findings) -> Iterator[Statement]:
     agreement = findings["pooled"]["people_agreement"]
     raw, alpha = agreement["raw_agreement"], agreement["krippendorff_alpha"]["ordinal"]
-    rates = {"rate": raw["value"], "rate_low": raw["low"], "rate_high": raw["high"]}
-    rates |= {"rate_level": raw.get("level"), "instances": raw.get("n_instances")}
     evidence = ["pooled.people_agreement.raw_agreement", "pooled.people_agreement.krippendorff_alpha"]
     if raw["value"] is None:
-        yield _sentence("agreement_unknown", evidence[:1])
-    elif alpha["value"] is None:
-        yield _sentence("agreement", evidence[:1], **rates)
-    else:
-        by_chance = alpha["low"] is not None and alpha["low"] <= 0
-        rule = "agreement_by_chance" if by_chance else "agreement_above_chance"
-        limits = {f"alpha_{key}": alpha.get(key) for key in ("low", "high", "level")}
-        yield _sentence(rule, evidence, **rates, alpha=alpha["value"], **limits, degree=degree(alpha["value"]))
+        yield Statement("agreement_unknown", evidence[:1])
+        return
+    values = {"rate": estimate(raw), "instances": raw["n_instances"]}
+    if alpha["value"] is None:
+        yield Statement("agreement", evidence[:1], values)
+        return
+    tested = "alpha" if alpha["low"] is None else "above_chance" if alpha["low"] > 0 else "by_chance"
+    yield Statement(f"agreement_{tested}", evidence, {**values, "alpha": estimate(alpha)})
 
 
-def _judges(findings: Findings) -> Iterator[Sentence]:
-    names = {rater["rater"] for configuration in findings["configurations"] for rater in configuration["raters"][1:]}
-    verdicts = [judge for judge in findings.get("replacement") or () if judge["verdict"]["rule"] in VERDICTS]
-    if not names:
-        yield _sentence("no_judge", ["configurations.raters"])
-    elif verdicts and _people(findings):
-        tested = [verdict for verdict in verdicts if verdict["verdict"]["rule"] not in UNTESTED]
-        if len(verdicts) > 1 and not tested:
-            available = max(verdict["verdict"]["values"].get("instances", 0) for verdict in verdicts)
-            counts = {"judges": len(verdicts), "available": available, "needed": LEAST_INSTANCES}
-            yield _sentence("judges_untested", ["replacement"], **counts)
-            return
-        best = min(tested or verdicts, key=_standing)
-        verdict = {key: best["verdict"][key] for key in ("rule", "values")}
-        may = sum(verdict["verdict"]["rule"] in MAY_REPLACE for verdict in verdicts)
-        alike = _alike(best["judge"], {verdict["judge"] for verdict in verdicts}, findings.get("judge_tests") or ())
-        rule = "judge" if len(verdicts) == 1 else f"{'judges' if may else 'no_judge_may'}{'_alike' * alike}"
-        evidence = ["replacement", *(["judge_tests"] if alike else [])]
-        yield _sentence(rule, evidence, judges=len(verdicts), may=may, judge=best["judge"], verdict=verdict)
+def _judges(findings: Findings) -> Iterator[Statement]:
+    """Say which judge may replace a rater, or which comes closest to it."""
+    judges = [judge for judge in findings.get("replacement") or () if judge["verdict"]["rule"] in VERDICTS]
+    if not judges:
+        return
+    tested = [judge for judge in judges if judge["verdict"]["rule"] not in UNTESTED]
+    if not tested:
+        instances = max(judge["verdict"]["values"].get("instances", 0) for judge in judges)
+        yield Statement("judges_untested", ["replacement"], {"instances": instances, "needed": LEAST_INSTANCES})
+        return
+    best = min(tested, key=_standing)
+    rules, found = {judge["verdict"]["rule"] for judge in tested}, best["verdict"]["values"]
+    rule = best["verdict"]["rule"]
+    if rule == "chance":
+        keys = ("agreement", "by_chance", "instances")
+        yield Statement("judges_chance", ["replacement"], {key: found[key] for key in keys})
+        return
+    values = {"judge": best["judge"], "difference": estimate({**found, "value": found["difference"]})}
+    values |= {key: found[key] for key in ("epsilon", "from", "kappa") if key in found}
+    if rule == "narrow":
+        values["narrow"] = found["p_value"]
+    if rule in MAY_REPLACE:
+        can = sum(judge["verdict"]["rule"] in MAY_REPLACE for judge in judges)
+        values |= {"also": can, "judges": len(judges)} if len(judges) > 1 else {}
+        yield Statement(CAN_REPLACE.get(rule, "judge_may_overall"), ["replacement"], values)
+        return
+    several, evidence = len(judges) > 1, ["replacement"]
+    if _alike(best["judge"], {judge["judge"] for judge in judges}, findings.get("judge_tests") or ()):
+        values["alike"], evidence = True, [*evidence, "judge_tests"]
+    is_worse = rules == {"worse"} and len(tested) == len(judges)
+    yield Statement(f"judge{'s' * several}_{'worse' if is_worse else 'open'}", evidence, values)
 
 
-def _alike(judge: str, other_judges: set[str], tests: Iterable[Findings]) -> bool:
+def _alike(judge: str, judges: set[str], tests: Iterable[Findings]) -> bool:
     """Tell whether some other judge is not shown to agree less with people than this one."""
     farther = {
         ({test["judge_a"], test["judge_b"]} - {judge}).pop()
         for test in tests
         if judge in (test["judge_a"], test["judge_b"]) and _is_first(test, judge)
     }
-    return bool(other_judges - {judge} - farther)
+    return bool(judges - {judge} - farther)
 
 
 def _is_first(test: Findings, judge: str) -> bool:
@@ -310,53 +255,65 @@ def _standing(judge: Findings) -> tuple[bool, int, float, str]:
     return "kappa" in values, VERDICTS.index(rule), -difference, judge["judge"]
 
 
-def _changes(findings: Findings, preference: list[Sentence]) -> Iterator[Sentence]:
+def _length(findings: Findings) -> Iterator[Statement]:
+    if rule_and_values := length_rule(findings):
+        rule, values = rule_and_values
+        yield Statement(rule, ["length_adjusted"], values)
+
+
+def _missing(findings: Findings, headline: Statement) -> Iterator[Statement]:
     """Say what would settle the preference, or else what is missing first."""
-    statement = preference[0] if preference else None
-    if statement is not None and statement["rule"] == "no_preference":
-        yield _more_instances(statement["values"], statement["evidence"])
-    elif statement is not None and (unmet := statement["values"].get("inferred", {}).get("unmet")):
-        yield _sentence("compare_unmet", statement["evidence"], first=statement["values"]["first"], unmet=unmet)
-    elif statement is not None and statement["rule"] == "leads":
-        yield _more_for_first(findings, statement)
+    if headline.rule == "no_preference":
+        yield _more_instances(headline)
+    elif unmet := list(_unmet(findings, headline)):
+        yield from unmet
+    elif headline.rule == "leads":
+        yield _more_for_first(findings, headline)
     elif any(map(lacks_separability, findings["configurations"])):
-        yield _sentence("no_separability", ["configurations.separability"])
+        yield Statement("no_separability", ["configurations.separability"])
 
 
-def _more_for_first(findings: Findings, statement: Sentence) -> Sentence:
-    """Say how many more ratings would settle the first place, where that is planned."""
-    next_place, first = (
-        (_ranking(findings, "bradley_terry") or {}).get("next_place") or {},
-        statement["values"]["first"],
+def _unmet(findings: Findings, headline: Statement) -> Iterator[Statement]:
+    """Name the systems that the first one never met, the best first, if there are any."""
+    if headline.rule not in ("first", "leads", "untested"):
+        return
+    leader, *others = (_ranking(findings, "bradley_terry") or {})["systems"]
+    met = leader.get("opponents")
+    unmet = (
+        []
+        if met is None
+        else [row["system"] for row in others if row["value"] is not None and row["system"] not in met]
     )
-    if (next_place.get("place"), next_place.get("system")) != (1, first) or not next_place.get("more"):
-        return _sentence("more_for_first", statement["evidence"], first=first)
-    planned = {"more": next_place["more"], "made": next_place["comparisons"], "chance": next_place["chance"]}
-    return _sentence("more_to_be_first", statement["evidence"], first=first, **planned)
+    values = {"first": leader["system"], "number": len(unmet)}
+    if len(unmet) > MOST_NAMED:
+        yield Statement("unmet_many", headline.evidence[:1], values)
+    elif unmet:
+        yield Statement("unmet", headline.evidence[:1], {**values, "unmet": ", ".join(unmet)})
 
 
-def _more_instances(values: Mapping[str, Any], evidence: list[str]) -> Sentence:
+def _more_for_first(findings: Findings, headline: Statement) -> Statement:
+    """Say how many more ratings would settle the first place, where that is planned."""
+    planned = (_ranking(findings, "bradley_terry") or {}).get("next_place") or {}
+    first = headline.values["first"]
+    if (planned.get("place"), planned.get("system")) != (1, first) or not planned.get("more"):
+        return Statement("more_for_first", headline.evidence, {"first": first})
+    values = {"more": planned["more"], "made": planned["comparisons"], "chance": planned["chance"]}
+    return Statement("more_to_be_first", headline.evidence, values)
+
+
+def _more_instances(headline: Statement) -> Statement:
     """Plan the instances whose interval would leave one half out, were the rate to stay what it is."""
-    instances, away = values["instances"], values["rate"] - 0.5
+    rate, instances = headline.values["rate"], headline.values["instances"]
+    away = rate["value"] - 0.5
     if away <= 0:
-        return _sentence("level", evidence)
+        return Statement("level", headline.evidence)
     # As if the other side were as long as that towards one half, which has to shrink.
-    width = 2 * (values["rate"] - values["low"])
+    width = 2 * (rate["value"] - rate["low"])
     # The variance of one instance's mean, as an interval of this width over so many instances implies it.
-    spread = width / (2 * NormalDist().inv_cdf((1 + values["level"]) / 2))
+    spread = width / (2 * NormalDist().inv_cdf((1 + rate["level"]) / 2))
     components = Components(instance=instances * spread**2, pair=0.0, rater=0.0, residual=0.0)
     # Always a number: further instances have no bound, and those at hand are too few.
-    needed = cast("int", instances_needed(components, pairs=1, raters=1, width=2 * away, level=values["level"]))
+    needed = cast("int", instances_needed(components, pairs=1, raters=1, width=2 * away, level=rate["level"]))
     needed = max(needed, instances + 1)
-    if needed > OUT_OF_REACH * instances:
-        return _sentence("out_of_reach", evidence, rate=values["rate"], needed=needed, times=OUT_OF_REACH)
-    return _sentence("more_instances", evidence, rate=values["rate"], needed=needed, instances=instances)
-
-
-def degree(value: float) -> str:
-    """Return the word for a kappa or alpha.
-
-    Source: Landis and Koch 1977, The Measurement of Observer Agreement for Categorical Data, §4. They name no value between
-    two of their ranges, such as .205; it has the word of the higher one.
-    """
-    return next(word for maximum, word in DEGREES.items() if value <= maximum or maximum == 1)
+    rule = "out_of_reach" if needed > OUT_OF_REACH * instances else "more_instances"
+    return Statement(rule, headline.evidence, {"needed": needed, "instances": instances})

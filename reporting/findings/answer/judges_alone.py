@@ -1,134 +1,131 @@
-"""The answer of a study that only judges rated: what each of them says, how far they agree, and what to do next."""
+"""The answer of a study that only judges rated: what each of them prefers, how far they agree, and what to do next."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator
 from typing import Any
 
-Findings = Mapping[str, Any]
-Said = tuple[str, list[str], dict[str, Any]]  # rule, evidence, values
-LEAST_INSTANCES = 5  # below it nothing is claimed, as no interval is given
-MOST_JUDGES = 5  # each with a sentence
+from analysis.intervals.multiple_testing import holm
+from reporting.core.raters import PEOPLE
+from reporting.findings.answer.statements import (
+    LEAST_INSTANCES,
+    Findings,
+    Statement,
+    counts_of,
+    estimate,
+    uneven,
+)
+
 PREFIX = "judge:"
 
 
-def judges_alone(findings: Findings) -> Iterator[Said]:
-    """Yield the sentences, if any judge was asked."""
+def judges_alone(findings: Findings) -> Iterator[Statement]:
+    """Yield the headline and the statements, if there is a judge. Baselines count only where there is no other judge."""
+    judges = [
+        ranking["rater"].removeprefix(PREFIX) for ranking in findings["rankings"] if ranking["measure"] == "win_rate"
+    ]
+    judges = [judge for judge in judges if judge != PEOPLE]
     baselines = set(findings.get("baselines") or ())
-    judges = list(
-        dict.fromkeys(
-            rater["rater"]
-            for configuration in findings["configurations"]
-            for rater in configuration["raters"]
-            if rater["rater"].startswith(PREFIX)
-        )
-    )
-    judges.sort(key=lambda judge: judge.removeprefix(PREFIX) in baselines)  # models first, in the order of the findings
+    models = [judge for judge in judges if judge not in baselines]
     if not judges:
         return
-    yield "judges_alone", ["configurations.raters"], {}
-    for judge in judges[:MOST_JUDGES]:
-        rule, evidence, values = _of_judge(findings, judge)
-        name = judge.removeprefix(PREFIX)
-        yield rule, evidence, {"judge": name, **values, **({"baseline": True} if name in baselines else {})}
-    if more := len(judges[MOST_JUDGES:]):
-        yield "judges_more", ["rankings"], {"number": more}
-    if len(findings["judge_agreement"]["together"]) > 1:
-        yield from _agreement(findings, baselines)
-    yield _next(findings, are_baselines=all(judge.removeprefix(PREFIX) in baselines for judge in judges))
+    headline = _headline(findings, models or judges)
+    if not models:
+        headline.values["baselines"] = True
+    elif baselines.intersection(judges):
+        headline.values["models_alone"] = True
+    yield headline
+    yield Statement("judges_alone", ["configurations.raters"])
+    yield from _agreement(findings)
+    yield from _position(findings, models or judges)
+    yield _next(findings, has_models=bool(models))
 
 
-def _of_judge(findings: Findings, judge: str) -> Said:
-    ranked = {ranking["measure"]: ranking for ranking in findings["rankings"] if ranking["rater"] == judge}
-    rates = ranked["win_rate"]
-    compared = [row for row in rates["systems"] if row["value"] is not None]
-    evidence = [f"rankings.{judge}.win_rate"]
-    if not compared:
-        presentations = sum(
-            rater.get("asked", 0)
-            for configuration in findings["configurations"]
-            for rater in configuration["raters"]
-            if rater["rater"] == judge
-        )
-        return (
-            ("judge_silent" if presentations else "judge_pending"),
-            ["configurations.raters"],
-            {"asked": presentations},
-        )
-    counts = counts_of(findings, judge)
+def _headline(findings: Findings, judges: list[str]) -> Statement:
+    """Say which system each judge prefers, by tests that Holm's method adjusts over the judges."""
+    leading = {judge: _leading(findings, judge) for judge in judges}
+    adjusted = holm([leader["p_value"] for leader in leading.values()]).tolist()
+    results: dict[tuple[str, str], dict[str, Any]] = {}
+    for (judge, leader), p_value in zip(leading.items(), adjusted, strict=True):
+        result, system = leader["result"], leader.get("system", "")
+        if system and not p_value < 1 - leader["rate"]["level"]:
+            result, system = "open", ""
+        row = results.setdefault((result, system), {**leader, "result": result, "judges": []})
+        row["judges"].append(judge)
+    keys = ("result", "judges", "system", "other", "systems")
+    values: dict[str, Any] = {"results": [{key: row[key] for key in keys if key in row} for row in results.values()]}
+    rated = {judge: leader for judge, leader in leading.items() if "rate" in leader}
+    if not rated:
+        return Statement("judge_silent", ["configurations.raters"], values)
+    values["rates"] = [
+        {"judge": judge, "system": leader["system"], **leader["rate"]} for judge, leader in rated.items()
+    ]
+    values["instances"] = max(leader["instances"] for leader in rated.values())
+    if len(rated) > 1:
+        return Statement("judges", ["rankings"], values)
+    (leader,) = rated.values()
+    values |= {"first": leader["system"], "rate": leader["rate"], **uneven(leader["rate"])}
+    return Statement("judge_alone", ["rankings"], values)
+
+
+def _leading(findings: Findings, judge: str) -> dict[str, Any]:
+    """Return the system that a judge has first with its win rate, and the p-value of its being first; NaN without a test."""
+    ranked = {ranking["measure"]: ranking for ranking in findings["rankings"] if ranking["rater"] == PREFIX + judge}
+    rates = ranked["win_rate"]["systems"]
+    compared, counts = [row for row in rates if row["value"] is not None], counts_of(findings, PREFIX + judge)
+    if len(compared) < 2:
+        return {"result": "silent", "p_value": math.nan}
     if not counts["a"] + counts["b"]:
-        return "judge_all_ties", ["configurations.raters"], {"verdicts": counts["tie"]}
-    ranking = ranked.get("bradley_terry", rates)
-    first = ranking["first"]
-    leader = next((row for row in compared if row["system"] == first["system"]), compared[0])
-    if leader["n_instances"] < LEAST_INSTANCES or leader["low"] is None:
-        return "judge_few", evidence, {"instances": leader["n_instances"], "needed": LEAST_INSTANCES}
-    values = {
-        "first": leader["system"],
-        "rate": leader["value"],
-        **{f"rate_{key}": leader[key] for key in ("low", "high", "level")},
-        "instances": leader["n_instances"],
-        **uneven(leader),
-        **_position(findings, judge),
+        return {"result": "ties", "p_value": math.nan}
+    first = ranked.get("bradley_terry", ranked["win_rate"])["first"]
+    row = next((row for row in compared if row["system"] == first["system"]), compared[0])
+    if row["n_instances"] < LEAST_INSTANCES or row["low"] is None:
+        return {"result": "few", "p_value": math.nan}
+    p_value, is_ahead = first.get("p_value"), first["system"] is not None and (len(rates) > 2 or row["low"] > 0.5)
+    return {
+        "result": "prefers" if len(rates) == 2 else "first",
+        "system": row["system"],
+        "other": next(other["system"] for other in compared if other is not row),
+        "systems": len(compared),
+        "rate": {**estimate(row), **uneven(row)},
+        "instances": row["n_instances"],
+        "p_value": math.nan if p_value is None else p_value if is_ahead else 1.0,
     }
-    evidence += ["pooled.preferred_first"] * ("position" in values)
-    if len(rates["systems"]) == 2:
-        second = next(row["system"] for row in compared if row is not leader)
-        return "judge_prefers" if leader["low"] > 0.5 else "judge_level", evidence, {**values, "second": second}
-    evidence.append(f"rankings.{judge}.bradley_terry")
-    if first["system"] is None:
-        return (
-            "judge_unranked",
-            evidence[1:],
-            {key: values[key] for key in values if key == "position"} | {"systems": len(compared)},
-        )
-    rule = {True: "judge_first", False: "judge_leads", None: "judge_untested"}[first["by_more_than_chance"]]
-    return rule, evidence, {**values, "systems": len(compared)}
 
 
-def counts_of(findings: Findings, rater: str) -> Counter[str]:
-    """Count a rater's verdicts for A, for B and ties, over all configurations."""
-    counts: Counter[str] = Counter()
-    for configuration in findings["configurations"]:
-        for own in configuration["raters"]:
-            if own["rater"] == rater:
-                counts.update(own["counts"])
-    return counts
-
-
-def uneven(estimate: Findings) -> dict[str, Any]:
-    """Return the effective number of instances, where few of them have most of the verdicts."""
-    return {"effective_n": estimate["effective_n"]} if "effective_n" in estimate else {}
-
-
-def _position(findings: Findings, judge: str) -> dict[str, Any]:
-    share = next((row for row in findings["pooled"]["preferred_first"] if row["rater"] == judge), None)
-    if share is None or share["low"] is None:
-        return {}
-    return {"position": {key: share[key] for key in ("value", "low", "high")}}
-
-
-def _agreement(findings: Findings, baselines: set[str]) -> Iterator[Said]:
+def _agreement(findings: Findings) -> Iterator[Statement]:
     agreement = findings["judge_agreement"]
+    if len(agreement["together"]) < 2:
+        return
     raw, alpha = agreement["raw_agreement"], agreement["krippendorff_alpha"]["ordinal"]
     if raw["value"] is None:
-        yield "judges_apart", ["judge_agreement"], {}
+        yield Statement("judges_apart", ["judge_agreement"])
         return
-    values = {"rate": raw["value"], **{f"rate_{key}": raw[key] for key in ("low", "high", "level")}}
-    values["instances"] = raw["n_instances"]
-    if baselines.difference(agreement["together"]):
-        values["models_alone"] = True
+    values = {"rate": estimate(raw), "instances": raw["n_instances"]}
     if alpha["value"] is None:
-        yield "judges_agree", ["judge_agreement"], values
+        yield Statement("judges_agree", ["judge_agreement"], values)
+    else:
+        yield Statement("judges_agree_alpha", ["judge_agreement"], {**values, "alpha": estimate(alpha)})
+
+
+def _position(findings: Findings, judges: list[str]) -> Iterator[Statement]:
+    """Name the judge whose share of verdicts for the text shown first is furthest from half, and how many are biased."""
+    names = {PREFIX + judge for judge in judges}
+    shares = [row for row in findings["pooled"]["preferred_first"] if row["rater"] in names and row["low"] is not None]
+    if not shares:
         return
-    limits = {f"alpha_{key}": alpha[key] for key in ("low", "high", "level")}
-    yield "judges_agree_alpha", ["judge_agreement"], {**values, "alpha": alpha["value"], **limits}
+    biased = [row for row in shares if row["biased"]]
+    share = max(biased or shares, key=lambda row: abs(row["value"] - 0.5))
+    values = {"judge": share["rater"].removeprefix(PREFIX), "share": estimate(share)}
+    if len(shares) > 1:
+        values |= {"biased": len(biased), "tested": len(shares)} if biased else {"furthest": len(shares)}
+    yield Statement("position_bias" if biased else "no_position_bias", ["pooled.preferred_first"], values)
 
 
-def _next(findings: Findings, *, are_baselines: bool) -> Said:
+def _next(findings: Findings, *, has_models: bool) -> Statement:
     agreement = findings["judge_agreement"]
-    if are_baselines:
-        return "let_model_judge", ["configurations.raters"], {}
+    if not has_models:
+        return Statement("let_model_judge", ["configurations.raters"])
     if agreement["different"]:
         counts = {key: agreement[key] for key in ("different", "pairs")}
-        return "rate_differing_pairs", ["judge_agreement"], counts
-    return "rate_pairs", ["configurations.raters"], {}
+        return Statement("rate_differing_pairs", ["judge_agreement"], counts)
+    return Statement("rate_pairs", ["configurations.raters"])

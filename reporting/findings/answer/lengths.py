@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reporting.core.raters import PEOPLE
+from reporting.findings.answer.statements import estimate
 from reporting.findings.reasons import NO_OVERLAP
 
 Findings = Mapping[str, Any]
@@ -72,9 +73,7 @@ def _values(findings: Findings) -> dict[str, Any]:
         "first": first,
         "second": second,
         "plain": plain["value"],
-        "rate": equal["value"],
-        **{key: equal[key] for key in ("low", "high", "level")},
-        "instances": equal["n_instances"],
+        "rate": estimate(equal),
     }
 
 

@@ -1,7 +1,7 @@
 """Mean consistency by separability over all configurations, on one study-wide scale."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -310,8 +310,13 @@ def agreement_of_counts(
 def pooled_positions(
     everything: Sequence[ConfigurationData], votes: VoteTable, settings: IntervalSettings
 ) -> list[dict[str, Any]]:
-    """Return each rater's share of verdicts for the text shown first, ties left out. An instance counts once."""
-    results = []
+    """Return each rater's share of verdicts for the text shown first, ties left out. An instance counts once.
+
+    A judge is `biased` where the share's interval leaves out one half at a level adjusted by Bonferroni's method over judges.
+    """
+    results: list[dict[str, Any]] = []
+    judges = sum(name != PEOPLE for name in raters_by_name(everything))
+    stricter = replace(settings, level=1 - (1 - settings.level) / max(judges, 1))
     for name, parts in raters_by_name(everything).items():
         raters = [rater for _, rater in parts]
         positions = Positions(
@@ -321,6 +326,10 @@ def pooled_positions(
             if name == PEOPLE
             else None,
         )
-        share = preferred_first(positions, settings, without_order=any(map(is_without_order, raters)))
-        results.append({"rater": name, "kind": raters[0].kind, **share})
+        without_order = any(map(is_without_order, raters))
+        share = preferred_first(positions, settings, without_order=without_order)
+        tested = preferred_first(positions, stricter, without_order=without_order)
+        is_biased = None if tested["low"] is None else not tested["low"] <= 0.5 <= tested["high"]
+        judged = {} if name == PEOPLE else {"biased": is_biased}
+        results.append({"rater": name, "kind": raters[0].kind, **share, **judged})
     return results

@@ -160,6 +160,7 @@ def ranking(
     Ranks are within a system's group. A system is surely better than another if their paired difference says so by
     Student's t, adjusted by Holm's method over all pairs of the ranking. Without intervals ranks have no range yet. Nor
     have they one, and no system is first, where the scores depend on opponents whom not all systems met equally often.
+    `settled` counts the systems with one rank only in their range.
     """
     level = settings.level
     component = standing.component.tolist()
@@ -183,6 +184,7 @@ def ranking(
         }
         for at, name in enumerate(comparisons.names)
     ]
+    places = [row["rank_low"] == row["rank_high"] for row in systems if row["rank_low"]]
     systems.sort(key=lambda row: (row["value"] is None, row.get("group", 0), -(row["value"] or 0.0), row["system"]))
     groups = [[name for name, own in zip(comparisons.names, component, strict=True) if own == code] for code in codes]
     return {
@@ -191,6 +193,7 @@ def ranking(
         "measure": measure,
         "tie_rule": tie_rule,
         "systems": systems,
+        "settled": sum(places) if places else None,
         "first": _first(comparisons.names, standing, codes, settings)
         | ({"system": None, **SHARED_FIRST.as_json()} if fair and not several and (rank == 1).sum() > 1 else {}),
         "tests": {"adjustment": "Holm", "of": standing.tests.tested, "level": level},

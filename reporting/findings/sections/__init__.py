@@ -28,7 +28,6 @@ SECTIONS = {
     "pooled": SEPARABILITY,
     "pooled.people_agreement": AGREEMENT,
     "judge_agreement": JUDGES,
-    "pooled.uninformative": DATA,
     "pooled.preferred_first": ("position", "Position"),
     "raters": RATERS,
     "dawid_skene": RATERS,
@@ -39,7 +38,7 @@ SECTIONS = {
 
 
 def page_sections(numbers: Mapping[str, Any], figures: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    """Return the answer and the sections over all configurations, of which there is one at least.
+    """Return the sections over all configurations, of which there is one at least.
 
     figures : of each section; the first one that is drawn is what the section shows, the others are among its details
     """
@@ -61,11 +60,11 @@ def page_sections(numbers: Mapping[str, Any], figures: dict[str, list[dict[str, 
         drawn = [figure for figure in figures.get(name, ()) if not figure.get("why")]
         section["figure"] = drawn[0] if drawn and name != "rankings" else None
         section["figures"] = [figure for figure in figures.get(name, ()) if figure is not section["figure"]]
-    return {"answer": answer_section(numbers["answer"]), "results": results, **results}
+    return {"results": results, **results}
 
 
 def answer_section(sentences: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return each sentence with links to the sections that hold its evidence."""
+    """Return the headline and the statements below it, each with links to the sections that hold its evidence."""
     return [
         {"text": on_page(sentence["rule"], sentence["values"]), "links": dict(map(_section, sentence["evidence"]))}
         for sentence in sentences

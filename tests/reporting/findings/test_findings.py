@@ -212,12 +212,16 @@ def test_incomplete_sets_are_left_out_and_counted() -> None:
     # A set of one rating never counts.
     assert (all_sets["rating_sets"], all_sets["incomplete_rating_sets"]) == (2, 2)
     assert (all_sets["mean_consistency"]["value"], all_sets["mean_consistency"]["excluded"]) == (0.5, 1)
-    rules = {
-        too: [one["rule"] for one in findings(built.study, rounds=1, with_incomplete=too)["answer"]]
+    statements = [
+        next(
+            one["values"]
+            for one in findings(built.study, rounds=1, with_incomplete=too)["answer"]
+            if one["rule"] == "consistency"
+        )
         for too in (False, True)
-    }
-    assert "consistency" in rules[False]
-    assert "consistency_with_incomplete" in rules[True]
+    ]
+    assert ["with_incomplete" in values for values in statements] == [False, True]
+    assert statements[0]["left_out"] == 2
 
 
 def test_a_judge_asked_about_some_pairs_only_has_no_complete_set() -> None:

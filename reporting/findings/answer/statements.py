@@ -1,0 +1,38 @@
+"""Statements of the answer before they are written, and what their rules share."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Findings = Mapping[str, Any]
+LEAST_INSTANCES = 5  # below it nothing is claimed, as no interval is given
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A sentence by its rule, with the keys of the findings that it rests on, and the values in its text."""
+
+    rule: str
+    evidence: list[str] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+def estimate(row: Findings) -> dict[str, Any]:
+    """Return a value with its interval."""
+    return {key: row.get(key) for key in ("value", "low", "high", "level")}
+
+
+def uneven(row: Findings) -> dict[str, Any]:
+    """Return the effective number of instances, where few of them have most of the verdicts."""
+    return {"effective_n": row["effective_n"]} if "effective_n" in row else {}
+
+
+def counts_of(findings: Findings, rater: str) -> Counter[str]:
+    """Count a rater's verdicts for A, for B and ties, over all configurations."""
+    counts: Counter[str] = Counter()
+    for configuration in findings["configurations"]:
+        for own in configuration["raters"]:
+            if own["rater"] == rater:
+                counts.update(own["counts"])
+    return counts
