@@ -1,6 +1,6 @@
 """How often the answer claims something where there is nothing: simulated studies through the rules of the sentences.
 
-The claims are "people prefer X", "X is first, by more than chance", "length matters" and "the judge may replace a single rater".
+The claims are "X is preferred", "X is first of n systems", "length matters" and "the judge may replace a single rater".
 Populations have equal systems, votes that length has no part in, or a judge whose agreement with people is exactly ε below
 theirs with one another (or who answers at random). Of "length matters" at most 6 % may come out. Otherwise what may come out follows from the coverage that intervals of 95 % have to have (see `bench.coverage`): it is .93 from
 20 instances, .91 from 8, .88 from 5. A preference may be for either side, so that all misses are claims; half of them are where

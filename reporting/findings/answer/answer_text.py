@@ -205,7 +205,7 @@ class _Writer(Formatter):
     def write_results(self, results: list[dict[str, Any]]) -> str:
         """Write what judges say: their names and what they prefer, or their number where they are many."""
         number = sum(len(result["judges"]) for result in results)
-        parts = []
+        parts: list[str] = []
         for result in results:
             named = [f"“{self.name(judge)}”" for judge in result["judges"]]
             who = " and ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
