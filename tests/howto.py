@@ -7,6 +7,8 @@ from pathlib import Path
 
 from django.core.management import call_command
 
+from annotation.core.markdown import heading_anchors
+
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = "./manage.py"
 
@@ -17,13 +19,10 @@ def text_of(page: str) -> str:
     text = (ROOT / name).read_text(encoding="utf-8")
     if not anchor:
         return text
-    [section] = [part for part in re.split(r"(?m)^## ", text)[1:] if heading_anchor(part.split("\n")[0]) == anchor]
+    parts = re.split(r"(?m)^## ", text)[1:]
+    anchors = heading_anchors(part.split("\n")[0] for part in parts)
+    [section] = [part for part, name in zip(parts, anchors, strict=True) if name == anchor]
     return section
-
-
-def heading_anchor(heading: str) -> str:
-    """Return the anchor of a heading, as GitHub and the site form it."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def blocks(page: str, language: str) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
-from tests.howto import heading_anchor
+from annotation.core.markdown import heading_anchors
 from tools.docs import PAGES as GENERATED
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,7 +22,7 @@ def anchors(page: Path) -> set[str]:
     """Return the anchors of a page's headings, as GitHub and the site form them."""
     outside = re.sub(r"(?ms)^```.*?^```$", "", page.read_text(encoding="utf-8"))
     heads = re.findall(r"(?m)^#+ (.+)$", outside)
-    return {heading_anchor(head) for head in heads}
+    return set(heading_anchors(heads))
 
 
 @pytest.mark.slow

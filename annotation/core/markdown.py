@@ -1,7 +1,7 @@
 """Texts of studies and of generations → what pages show: sanitised HTML of Markdown, the text as written, “(no text)”."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from html import unescape
 
@@ -90,6 +90,36 @@ def render(text: str) -> SafeString:
 def _rendered(text: str, _language: str | None) -> SafeString:
     html = nh3.clean(
         _RENDER.render(text), tags=_TAGS, attributes={"a": {"href"}, **_BOX}, url_schemes={"http", "https", "mailto"}
+    )
+    return mark_safe(html)  # noqa: S308  # nh3 has cleaned it
+
+
+def heading_anchors(headings: Iterable[str]) -> list[str]:
+    """Return the anchors of a page's headings, as GitHub forms them. A repeated one gets a number."""
+    anchors: list[str] = []
+    for heading in headings:
+        anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        repeated = sum(re.fullmatch(rf"{re.escape(anchor)}(-\d+)?", other) is not None for other in anchors)
+        anchors.append(f"{anchor}-{repeated}" if repeated else anchor)
+    return anchors
+
+
+def render_documentation(text: str, *, is_target: Callable[[str], bool]) -> SafeString:
+    """Render a page of the documentation, with anchors and pictures. Links to other files than pages become text."""
+    tokens = _RENDER.parse(text)
+    headings = [index for index, token in enumerate(tokens) if token.type == "heading_open"]
+    anchors = heading_anchors(tokens[index + 1].content for index in headings)
+    for index, anchor in zip(headings, anchors, strict=True):
+        tokens[index].attrSet("id", anchor)
+    for link in (child for token in tokens for child in token.children or () if child.type == "link_open"):
+        target = str(link.attrGet("href")).partition("#")[0]
+        if target and "://" not in target and not is_target(target):
+            link.attrs = {}
+    html = nh3.clean(
+        _RENDER.renderer.render(tokens, _RENDER.options, {}),
+        tags={*_TAGS, "img"},
+        attributes={"a": {"href"}, "img": {"src", "alt"}, **{f"h{level}": {"id"} for level in range(1, 5)}, **_BOX},
+        url_schemes={"http", "https", "mailto"},
     )
     return mark_safe(html)  # noqa: S308  # nh3 has cleaned it
 

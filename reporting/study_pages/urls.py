@@ -5,6 +5,7 @@ from django.urls import path
 from reporting.study_pages import help_views, job_views, previews, upload_views, views
 
 urlpatterns = [
+    path("help/", help_views.contents_page, name="help"),
     path("help/<path:page>", help_views.documentation, name="documentation"),
     path("studies/", views.studies, name="studies"),
     path("studies/new/", views.new_study, name="new-study"),

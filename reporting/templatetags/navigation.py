@@ -12,28 +12,53 @@ from annotation.models import Study
 
 register = template.Library()
 
+# Sections of the documentation by the pages that they are about.
 TOPICS = {
     "tutorial/first_study.md": "studies",
-    "howto/set_up_a_study.md": "new-study study study-settings copy-study study-log archive",
-    "howto/make_a_batch.md": "new-batch batch-choice extend-batch copy-batch batch-preview",
-    "howto/watch_a_batch.md": "batch batch-idle batch-message rater reports",
-    "howto/recruit.md": "channels new-channel channel links",
-    "howto/plan_a_study.md": "planner separability instances instance",
-    "howto/add_a_judge.md": "judges new-judge estimate",
-    "howto/run_judges.md": "run judgments start steer",
-    "howto/comparison_tables.md": "tables table make-tables aspects table-effect",
+    "howto/set_up_a_study.md#on-the-pages": "new-study study",
+    "howto/set_up_a_study.md#once-rating-has-begun": "study-settings study-log",
+    "howto/set_up_a_study.md#copy-and-archive": "copy-study archive",
+    "howto/make_a_batch.md#1-choose": "new-batch batch-choice",
+    "howto/make_a_batch.md#2-look-at-it-as-a-rater-would": "batch-preview",
+    "howto/make_a_batch.md#4-extend": "extend-batch",
+    "howto/make_a_batch.md#5-copy": "copy-batch",
+    "howto/watch_a_batch.md#the-page": "batch batch-idle batch-message",
+    "howto/watch_a_batch.md#deciding-about-a-rater": "rater reports",
+    "howto/recruit.md#where-raters-come-from": "channels new-channel channel",
+    "howto/recruit.md#one-time-links": "links",
+    "howto/plan_a_study.md#plan-its-size": "planner",
+    "howto/plan_a_study.md#choose-instances-worth-a-persons-time": "separability",
+    "howto/add_a_judge.md#a-judge-of-your-own-without-code": "new-judge",
+    "howto/run_judges.md": "start steer",
+    "howto/comparison_tables.md#make-comparison-tables": "tables table make-tables",
+    "howto/comparison_tables.md#aspects-that-hold-for-a-task": "aspects",
+    "howto/comparison_tables.md#6-what-the-tables-changed": "table-effect",
     "howto/sample_texts.md": "generate",
     "howto/set_up_endpoints.md": "endpoints endpoint new-endpoint",
-    "howto/improve_a_judge.md": "prompts prompt new-jury tunings estimate-tuning start-tuning",
-    "howto/judge_the_judges.md": "judge-accuracy judgment compare mark",
-    "howto/audit_a_judge.md": "logic contradictions",
-    "measures.md": "findings leaderboard disagreements",
-    "data.md": "upload downloads",
-    "roles.md": "members groups group",
+    "howto/set_up_endpoints.md#estimate-a-run-and-read-its-usage": "estimate",
+    "howto/improve_a_judge.md#bring-your-own-prompt": "prompts prompt",
+    "howto/improve_a_judge.md#make-a-jury": "new-jury",
+    "howto/improve_a_judge.md#tune-a-judge-on-peoples-votes": "tunings estimate-tuning start-tuning",
+    "howto/judge_the_judges.md#all-judges-of-a-study": "judges",
+    "howto/judge_the_judges.md#one-run": "run judgments",
+    "howto/judge_the_judges.md#one-judgment": "judgment mark",
+    "howto/judge_the_judges.md#compare-raters": "compare",
+    "howto/judge_the_judges.md#count-them-against-gold-labels": "judge-accuracy",
+    "howto/audit_a_judge.md#consistency-of-a-judge-with-itself": "logic contradictions",
+    "howto/audit_a_judge.md#stress-tests": "audits stress-test",
+    "measures.md#the-answer": "findings",
+    "measures.md#rankings": "leaderboard",
+    "measures.md#agreement-between-raters": "disagreements",
+    "data.md#study-file-instances-and-generations": "instances instance",
+    "data.md": "upload upload-page upload-look",
+    "data.md#out": "downloads",
+    "roles.md#roles": "members",
+    "roles.md#what-groups-share": "groups group",
+    "roles.md#accounts": "account",
+    "privacy.md#ones-own-data": "own-data",
     "api.md": "token",
 }
 _TOPIC_OF_VIEW = {view: page for page, views in TOPICS.items() for view in views.split()}
-DEFAULT_TOPIC = "glossary.md"
 
 # The pages of a study by the entry that they are under. An entry leads to its first page.
 ENTRIES = {
@@ -88,15 +113,17 @@ class Link:
 
 @register.simple_tag(takes_context=True)
 def help_address(context: Context) -> str:
-    """Return the address of the documentation's page that helps with this page. A view may name it as `help_page`."""
+    """Return the address of the section about this page, or of the contents. A view may name it as `help_page`."""
     match = context["request"].resolver_match
-    page = context.get("help_page") or help_page(match.view_name if match else "")
-    return reverse("annotation:documentation", args=[page])
+    topic = context.get("help_page") or help_topic(match.view_name if match else "")
+    page, _, anchor = topic.partition("#")
+    address = reverse("annotation:documentation", args=[page]) if page else reverse("annotation:help")
+    return f"{address}#{anchor}" if anchor else address
 
 
-def help_page(view_name: str) -> str:
-    """Return the page of the documentation for a view, named as in `annotation:study`. The glossary for others."""
-    return _TOPIC_OF_VIEW.get(view_name.rpartition(":")[2], DEFAULT_TOPIC)
+def help_topic(view_name: str) -> str:
+    """Return the section of the documentation about the page of a view, named as in `annotation:study`, or ""."""
+    return _TOPIC_OF_VIEW.get(view_name.rpartition(":")[2], "")
 
 
 @register.simple_tag(takes_context=True)
