@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.errors import ShapeError, UnknownValue
-from analysis.intervals.bootstrap import mean_sums, ratio
+from analysis.grouping import count_groups
+from analysis.intervals.bootstrap import cluster_sums, mean_sums, ratio
 from analysis.intervals.jackknife import effective_clusters, mean_bounds
 from analysis.refusal import Refusal, too_few
-from analysis.types import FloatArray, code_array, verdict_array
+from analysis.types import FloatArray, IntArray, code_array, verdict_array
 
 MIN_RATED = 20  # instances
 ROUNDING = 1e-9  # a standard error below this is 0
@@ -37,6 +38,7 @@ class PredictionPoweredRate:
     effective_n         : number of rated instances that would give the plain estimate the same variance
     saved               : effective_n - n_rated: instances that people need not rate
     n_rated, n_judged   : instances with people's votes and a verdict; with a verdict only
+    n_clusters          : clusters with a rated instance
     left_out            : instances with people's votes and no verdict
     """
 
@@ -51,6 +53,7 @@ class PredictionPoweredRate:
     plain: PlainRate
     n_rated: int
     n_judged: int
+    n_clusters: int
     left_out: int
     refusal: Refusal | None
 
@@ -75,6 +78,7 @@ def prediction_powered_win_rate(
     judge: npt.ArrayLike,
     *,
     probabilities: npt.ArrayLike | None = None,
+    clusters: npt.ArrayLike | None = None,
     random_draw: bool = True,
     level: float = 0.95,
 ) -> PredictionPoweredRate:
@@ -92,6 +96,8 @@ def prediction_powered_win_rate(
     judge         : (n_instances,) in [0, 1]; NaN where the judge has no verdict: left out, and counted
     probabilities : (n_instances,) chance π of having been drawn for people; all equal when left out; only those of rated
                     instances are read
+    clusters      : (n_instances,) integer codes of the instances' clusters, over which variances are, with as many degrees of
+                    freedom as there are clusters with a rated instance; each instance its own when left out
     random_draw   : False where the instances were chosen, such as the most separable ones: there is no estimate then
     level         : of the intervals, by Student's t (n - 1)
     returns       : `PredictionPoweredRate`, with a `Refusal` below 20 rated instances or without a random draw
@@ -103,18 +109,21 @@ def prediction_powered_win_rate(
     """
     y, f = _means("people", people), _means("judge", judge)
     weight = np.ones(y.shape) if probabilities is None else _inverse_chances(probabilities, y)
-    if not y.shape == f.shape == weight.shape:
-        raise ShapeError(f"need columns of one length, got {y.shape}, {f.shape} and {weight.shape}")
-    rated, unrated = ~np.isnan(y) & ~np.isnan(f), f[np.isnan(y) & ~np.isnan(f)]
-    drawn = _Rated(y[rated], f[rated], weight[rated])
+    codes = np.arange(len(y)) if clusters is None else code_array("clusters", clusters)
+    if not y.shape == f.shape == weight.shape == codes.shape:
+        raise ShapeError(f"need columns of one length, got {y.shape}, {f.shape}, {weight.shape} and {codes.shape}")
+    rated, is_unrated = ~np.isnan(y) & ~np.isnan(f), np.isnan(y) & ~np.isnan(f)
+    unrated = f[is_unrated]
+    drawn = _Rated(y[rated], f[rated], weight[rated], np.concatenate([codes[rated], codes[is_unrated]]))
     n, plain_error = len(drawn.y), drawn.error(0.0, unrated)
-    limits: dict[str, float] = {"floor": 0, "ceiling": 1, "level": level, "effective": effective_clusters(drawn.weight)}
-    plain = mean_bounds(drawn.mean(drawn.y), plain_error, n, **limits)
-    refusal = too_few("instances", n, MIN_RATED) if random_draw else Refusal("selection")
+    weights = cluster_sums(drawn.weight, codes[rated])
+    limits: dict[str, float] = {"floor": 0, "ceiling": 1, "level": level, "effective": effective_clusters(weights)}
+    plain = mean_bounds(drawn.mean(drawn.y), plain_error, len(weights), **limits)
+    refusal = too_few("instances", len(weights), MIN_RATED) if random_draw else Refusal("selection")
     coefficient = np.nan if refusal else drawn.coefficient(unrated)
     error = drawn.error(coefficient, unrated)
     estimate = float(np.clip(drawn.estimate(coefficient, unrated), 0, 1))
-    bounds = mean_bounds(estimate, error, n, **limits)
+    bounds = mean_bounds(estimate, error, len(weights), **limits)
     effective = float(n) if error == plain_error else n * float(np.square(np.divide(plain_error, error or np.nan)))
     return PredictionPoweredRate(
         estimate=estimate,
@@ -128,6 +137,7 @@ def prediction_powered_win_rate(
         plain=PlainRate(drawn.mean(drawn.y), plain.low, plain.high, plain_error),
         n_rated=n,
         n_judged=len(unrated),
+        n_clusters=len(weights),
         left_out=int((~np.isnan(y)).sum()) - n,
         refusal=refusal,
     )
@@ -135,11 +145,15 @@ def prediction_powered_win_rate(
 
 @dataclass(frozen=True, eq=False)
 class _Rated:
-    """Instance means of people and judge where both are there, and the weight of each instance."""
+    """Instance means of people and judge where both are there, and the weight of each instance.
+
+    cluster : of these instances, then of those without people's votes
+    """
 
     y: FloatArray
     f: FloatArray
     weight: FloatArray
+    cluster: IntArray
 
     def mean(self, values: FloatArray) -> float:
         return float(self.weight @ values / self.weight.sum()) if len(values) else np.nan
@@ -170,10 +184,18 @@ class _Rated:
         reach = coefficient / len(unrated) if coefficient else 0.0
         residual = self.y - reach * (n + len(unrated)) * self.f
         influence = self.weight / self.weight.sum() * (residual - self.mean(residual)) + reach * self.f
-        variance = n * influence.var(ddof=1)
+        moved, clusters = _centred(influence, self.cluster[:n]), self.cluster[:n]
         if reach:
-            variance += len(unrated) * (reach * unrated).var(ddof=1)
+            moved, clusters = np.append(moved, _centred(reach * unrated, self.cluster[n:])), self.cluster
+        sums = cluster_sums(moved, clusters)
+        variance = float(sums @ sums)
         return float(np.sqrt(variance)) if variance > ROUNDING**2 else 0.0
+
+
+def _centred(influence: FloatArray, cluster: IntArray) -> FloatArray:
+    """Centre the influences of instances whose number is fixed, as large as unbiased variances need them."""
+    clusters = count_groups(cluster)
+    return (influence - influence.mean()) * np.sqrt(clusters / max(clusters - 1, 1))
 
 
 def _means(name: str, values: npt.ArrayLike) -> FloatArray:

@@ -1,12 +1,14 @@
-"""Source texts that several instances share."""
+"""Source texts that several instances share, and the clusters of instances that they make."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import NamedTuple
 
 from annotation.models import Study
 
 CHUNK = 500
+CLUSTER = "cluster"  # key of an instance's metadata
 
 
 @dataclass(frozen=True)
@@ -21,9 +23,9 @@ class SourceCounts:
         """Count source texts, of which empty ones are left out."""
         instances, digests = 0, set()
         for source in sources:
-            if words := source.split():
+            if digest := _digest(source):
                 instances += 1
-                digests.add(blake2b(" ".join(words).encode(), digest_size=16).digest())
+                digests.add(digest)
         return cls(instances, len(digests))
 
     @property
@@ -32,6 +34,35 @@ class SourceCounts:
         return self.different < self.instances
 
 
-def source_counts(study: Study) -> SourceCounts:
-    """Count the source texts of a study's instances."""
-    return SourceCounts.of(study.instances.order_by("pk").values_list("source", flat=True).iterator(chunk_size=CHUNK))
+class Clusters(NamedTuple):
+    """Codes of the instances' clusters, in the order of their first instance by data set and id."""
+
+    by_id: dict[str, int]
+    by_key: dict[int, int]
+
+
+def instance_clusters(study: Study) -> Clusters | None:
+    """Return the code of each instance's cluster by its id and by its primary key, or None where each instance is its own.
+
+    A cluster is named by `cluster` in the metadata. Instances without it that share a source text are one.
+    """
+    columns = ("dataset", "instance_id", "pk", "source", f"metadata__{CLUSTER}")
+    rows = study.instances.order_by("pk").values_list(*columns).iterator(chunk_size=CHUNK)
+    keys = sorted((*names, pk, _cluster_key(names[1], source, cluster)) for *names, pk, source, cluster in rows)
+    codes: dict[tuple[str, object], int] = {}
+    by_id = {instance_id: codes.setdefault(key, len(codes)) for _, instance_id, _, key in keys}
+    if len(codes) == len(by_id):
+        return None
+    return Clusters(by_id, {pk: by_id[instance_id] for _, instance_id, pk, _ in keys})
+
+
+def _cluster_key(instance_id: str, source: str, name: object) -> tuple[str, object]:
+    if isinstance(name, str | int) and name != "":
+        return "named", str(name)
+    return ("source", digest) if (digest := _digest(source)) else ("alone", instance_id)
+
+
+def _digest(source: str) -> bytes:
+    """Return the digest of a source text without regard to white space, or nothing for an empty one."""
+    words = source.split()
+    return blake2b(" ".join(words).encode(), digest_size=16).digest() if words else b""

@@ -179,6 +179,8 @@ def _estimate_cell(estimate: dict[str, Any], digits: int) -> str:
     ]
     if "about" not in estimate and estimate.get("n_instances") is not None and estimate["of"] != "instances":
         note.append(f"{estimate['n_instances']} {unit_of(estimate['n_instances'], 'instances')}")
+    if "about" not in estimate and "n_clusters" in estimate:
+        note.append(f"{estimate['n_clusters']} {unit_of(estimate['n_clusters'], 'clusters')}")
     if "effective_n" in estimate and "about" not in estimate:
         note.append(f"as good as {fixed(estimate['effective_n'], 1)} of equal size")
     if estimate["low"] is None:

@@ -13,6 +13,7 @@ from annotation.models import Instance, Pair, Study
 from annotation.questions.questions import MAIN
 from annotation.studies.gold import gold_verdict
 from annotation.studies.instance_tags import tags_of
+from annotation.studies.sources import instance_clusters
 from judging.models import Judge, Judgment, RationaleMark
 from judging.outcomes.judgments import judges_of, jury_answers
 from judging.outcomes.tuned import tuned_pairs
@@ -31,6 +32,7 @@ class GoldPairs:
     gold     : (n_pairs,) -1 A is better, +1 B, 0 neither
     datasets : name of each data set → (n_pairs,) whether the pair is of it
     tags     : the same for each tag of the instances' metadata
+    clusters : the cluster of each instance by its code; None where each instance is its own
     """
 
     pair_ids: tuple[int, ...]
@@ -38,6 +40,7 @@ class GoldPairs:
     gold: FloatArray
     datasets: dict[str, BoolArray]
     tags: dict[str, BoolArray]
+    clusters: IntArray | None = None
 
     def __len__(self) -> int:
         return len(self.pair_ids)
@@ -160,6 +163,7 @@ def gold_pairs(study: Study) -> GoldPairs:
             .values_list("pk", "dataset", "gold", "metadata")
         )
     }
+    clusters = instance_clusters(study)
     rows = []
     for pair_id, instance_pk, a, b in _pairs(study):
         code, dataset, gold, tags = instances.get(instance_pk, (0, "", None, ()))
@@ -171,6 +175,7 @@ def gold_pairs(study: Study) -> GoldPairs:
         gold=np.array([row[2] for row in rows], dtype=np.float64),
         datasets={name: _holds(row[3] == name for row in rows) for name in sorted({row[3] for row in rows})},
         tags={tag: _holds(tag in row[4] for row in rows) for tag in sorted({tag for row in rows for tag in row[4]})},
+        clusters=None if clusters is None else np.array([clusters.by_key[pk] for pk in instances], dtype=np.int64),
     )
 
 

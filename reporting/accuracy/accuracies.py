@@ -74,7 +74,7 @@ def accuracies(
     judges       : sorted by name
     rounds, seed : reported as the filters; no interval here draws
     """
-    settings, subsets = IntervalSettings(seed=seed, rounds=rounds), subsets_of(gold)
+    settings, subsets = IntervalSettings(seed=seed, rounds=rounds, clusters=gold.clusters), subsets_of(gold)
     rows = [[_row(item, judged, subset, settings) for subset in subsets] for item, judged in judges]
     result: dict[str, Any] = {
         "study": slug,

@@ -1,7 +1,7 @@
 """Estimates as JSON: a value with its interval, its n, its instances, its tie rule and the number of exclusions."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from analysis.intervals.analytic import (
 )
 from analysis.intervals.bootstrap import Interval, Statistic, ratio
 from analysis.intervals.jackknife import MIN_CLUSTERS, Bounds, mean_bounds
-from analysis.types import FloatArray, code_array
+from analysis.types import FloatArray, IntArray, code_array
 from annotation.core.reasons import Reason
 from reporting.core.reasons import BEING_COMPUTED, NO_ROUNDS, NO_SPREAD, NOTHING_TO_MEASURE, TOO_FEW
 
@@ -36,6 +36,7 @@ class IntervalSettings:
     two_way      : over instances and raters, where a measure knows its raters; else over instances
     seed, rounds : of the bootstrap, for what has no other interval
     made         : whether they are made at all: a first pass leaves them to a second one
+    clusters     : (n_instances,) the cluster of each instance by its code; None where each instance is its own
     """
 
     level: float = 0.95
@@ -43,6 +44,17 @@ class IntervalSettings:
     seed: int = 0
     rounds: int = 1000
     made: bool = True
+    clusters: IntArray | None = field(default=None, compare=False)
+
+    @property
+    def unit(self) -> str:
+        """Name what is sampled."""
+        return "instances" if self.clusters is None else "clusters"
+
+    def cluster(self, instance: npt.ArrayLike) -> IntArray:
+        """Return the clusters over which intervals are, by the codes of the instances."""
+        codes = code_array("instance", instance)
+        return codes if self.clusters is None else self.clusters[codes]
 
     def rng(self) -> np.random.Generator:
         """Return the generator of the resamples: the same for every number, so that equal data have equal intervals."""
@@ -81,7 +93,8 @@ def share_estimate(
     """
     if not settings.made:
         return _ratio_alone(rows, instance, basis, settings)
-    return share_of_spread(ratio_spread(rows, instance, rater if settings.two_way else None), basis, settings)
+    spread = ratio_spread(rows, settings.cluster(instance), rater if settings.two_way else None)
+    return share_of_spread(spread, basis, settings) | _instances(rows, instance, settings)
 
 
 def share_of_spread(spread: Spread, basis: Basis, settings: IntervalSettings) -> Estimate:
@@ -106,8 +119,9 @@ def mean_estimate(
     """
     if not settings.made:
         return _ratio_alone(rows, instance, basis, settings)
-    spread = ratio_spread(rows, instance, rater if settings.two_way else None)
-    return mean_of_spread(spread, basis, settings, floor=floor, ceiling=ceiling)
+    spread = ratio_spread(rows, settings.cluster(instance), rater if settings.two_way else None)
+    bounds = mean_of_spread(spread, basis, settings, floor=floor, ceiling=ceiling)
+    return bounds | _instances(rows, instance, settings)
 
 
 def mean_of_spread(
@@ -176,7 +190,7 @@ def build_estimate(
     if math.isnan(value) or interval is None:
         return {**estimate, **basis.why.as_json()}
     if instances < minimum:
-        return {**estimate, **TOO_FEW.with_values(of="instances", least=minimum).as_json()}
+        return {**estimate, **TOO_FEW.with_values(of=settings.unit, least=minimum).as_json()}
     estimate |= {"low": number(interval.low), "high": number(interval.high)}
     if math.isnan(interval.low):
         estimate |= NO_ROUNDS.as_json()
@@ -196,7 +210,7 @@ def estimate_with_bounds(
     if math.isnan(value):
         return {**estimate, **basis.why.as_json()}
     if math.isnan(bounds.low):
-        why = TOO_FEW.with_values(of="instances", least=minimum) if instances < minimum else NO_SPREAD
+        why = TOO_FEW.with_values(of=settings.unit, least=minimum) if instances < minimum else NO_SPREAD
         return {**estimate, **why.as_json()}
     return {**estimate, "low": number(bounds.low), "high": number(bounds.high)}
 
@@ -229,6 +243,14 @@ def _ratio_alone(rows: npt.ArrayLike, instance: npt.ArrayLike, basis: Basis, set
     return value_estimate(float(ratio(total)), basis, settings, instances)
 
 
+def _instances(rows: npt.ArrayLike, instance: npt.ArrayLike, settings: IntervalSettings) -> Estimate:
+    """Return the number of instances that a ratio rests on, where its interval is over clusters."""
+    if settings.clusters is None:
+        return {}
+    counts = np.asarray(rows, dtype=np.float64).reshape(-1, 2)[:, 1] > 0
+    return {"n_instances": count_groups(code_array("instance", instance)[counts])}
+
+
 def _value(sums: FloatArray, statistic: Statistic) -> float:
     return float(statistic(sums.sum(axis=0)))
 
@@ -240,7 +262,8 @@ def _estimate(value: float, basis: Basis, settings: IntervalSettings, instances:
         "high": None,
         "n": basis.n,
         "of": basis.of,
-        "n_instances": instances,
+        "n_instances": instances if settings.clusters is None else None,
+        **({} if settings.clusters is None else {"n_clusters": instances}),
         "level": settings.level,
         "tie_rule": basis.tie_rule,
         "excluded": basis.excluded,

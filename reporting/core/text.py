@@ -29,6 +29,8 @@ def estimate_text(estimate: dict[str, Any], digits: int = 3, n: str = "") -> str
     own = f"n = {counted(estimate['n'], estimate['of'])}"
     if estimate.get("n_instances") is not None and estimate["of"] != "instances":
         own += f", {counted(estimate['n_instances'], 'instances')}"
+    if "n_clusters" in estimate:
+        own += f", {counted(estimate['n_clusters'], 'clusters')}"
     if "effective_n" in estimate:
         own += f", as good as {estimate['effective_n']:.1f} of equal size"
     n = n or own

@@ -1,16 +1,17 @@
 """A study's content as rows: texts with gold, comparison tables, separability, raters and settings."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from math import comb
 from operator import itemgetter
-from typing import Any
 
 from annotation.importing.formats.long_form import RATER_COLUMNS
 from annotation.models import Alignment, Annotator, ComparisonTable, Generation, Matchup, Study
 from annotation.studies.data_sets import data_sets
 from annotation.studies.instance_tags import tags_of
+from annotation.studies.sources import CLUSTER, instance_clusters
 from reporting.exports.rows import CHUNK, Row, read_rows
 
 TEXT_COLUMNS = ("instance_id", "dataset", "source", "generations", "gold", "metadata", "matchups")
@@ -19,8 +20,11 @@ TEXT_COLUMNS = ("instance_id", "dataset", "source", "generations", "gold", "meta
 def text_rows(study: Study, *, texts: bool = True) -> Iterator[Row]:
     """Yield the instances as in a study file.
 
-    texts : without them, how many generations there are is all that is said of them, and tags are all of the metadata
+    texts : without them, how many generations there are is all that is said of them, and all of the metadata are tags and the
+            cluster of instances that share it with others
     """
+    clusters = None if texts else instance_clusters(study)
+    sizes = Counter(clusters.by_id.values()) if clusters else Counter()
     generations = groupby(
         Generation.objects.filter(instance__study=study)
         .order_by("instance__position", "system__position", "index")
@@ -38,13 +42,19 @@ def text_rows(study: Study, *, texts: bool = True) -> Iterator[Row]:
         gold = instance.gold
         if gold and not texts:
             gold = {name: value for name, value in gold.items() if name != "why"}
+        metadata = instance.metadata
+        if not texts:
+            tags = list(tags_of(metadata))
+            metadata = {"tags": tags} if tags else {}
+            if clusters and sizes[code := clusters.by_id[instance.instance_id]] > 1:
+                metadata[CLUSTER] = code
         yield {
             "instance_id": instance.instance_id,
             "dataset": instance.dataset,
             "source": instance.source if texts else None,
             "generations": by_system,
             "gold": gold,
-            "metadata": instance.metadata if texts else _tags_alone(instance.metadata),
+            "metadata": metadata,
         }
 
 
@@ -65,11 +75,6 @@ def study_file_rows(study: Study) -> Iterator[Row]:
             of, rows_of = next(compared, (None, iter(())))
         is_complete = len(matchups) == comb(len(row["generations"]), 2)
         yield {**row, "matchups": None if is_complete else matchups}
-
-
-def _tags_alone(metadata: dict[str, Any]) -> dict[str, Any]:
-    tags = list(tags_of(metadata))
-    return {"tags": tags} if tags else {}
 
 
 def data_set_rows(study: Study) -> Iterator[Row]:

@@ -34,7 +34,7 @@ from reporting.findings.pooled.pooled import (
     pooled_positions,
     study_scale,
 )
-from reporting.findings.pooled.vote_table import VoteTable, vote_table
+from reporting.findings.pooled.vote_table import VoteTable, cluster_counts, vote_table
 from reporting.findings.rankings.rankings import ranking_findings
 from reporting.findings.raters.aggregated_verdicts import aggregated_verdicts
 from reporting.findings.raters.raters_table import raters_table
@@ -63,6 +63,7 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
     scale = study_scale(data)
     bins = pooled_bins(scale)
     votes = vote_table(data.configurations, bins)
+    filters = replace(filters, clusters=votes.clusters)
     findings = _described(data, votes, scale, filters)
     judges = judge_findings(data.configurations, votes, bins, filters)
     findings["pooled"] |= {
@@ -114,7 +115,8 @@ def compute_estimates(data: StudyData, filters: Filters) -> dict[str, Any]:
 
 def compute_rankings(data: StudyData, filters: Filters) -> dict[str, list[dict[str, Any]]]:
     """Compute `rankings`, `win_matrices` and `system_tests` alone, as `compute_findings` does."""
-    return ranking_findings(data.configurations, vote_table(data.configurations), study_scale(data), filters)
+    votes = vote_table(data.configurations)
+    return ranking_findings(data.configurations, votes, study_scale(data), replace(filters, clusters=votes.clusters))
 
 
 def _described(data: StudyData, votes: VoteTable, scale: StudyScale, filters: Filters) -> dict[str, Any]:
@@ -125,6 +127,7 @@ def _described(data: StudyData, votes: VoteTable, scale: StudyScale, filters: Fi
         "configurations": [
             _configuration(configuration, filters, data.scripted) for configuration in data.configurations
         ],
+        "clusters": cluster_counts(votes),
         "pooled": _pooled(data, votes, scale, filters),
         **ranking_findings(data.configurations, votes, scale, filters),
         "baselines": sorted(data.baselines),
@@ -146,6 +149,7 @@ def _pooled(data: StudyData, votes: VoteTable, scale: StudyScale, filters: Filte
 
 
 def _configuration(data: ConfigurationData, filters: Filters, scripted: frozenset[str]) -> dict[str, Any]:
+    filters = replace(filters, clusters=data.selection.clusters)
     named, settings = data.configuration, filters.intervals
     bins, votes = data.separability.bins, units(data.people.rated.outcomes)
     return {

@@ -16,7 +16,6 @@ from django.urls import reverse
 
 from annotation.models import Rating, Study
 from annotation.separability.services import is_separability_possible
-from annotation.studies.sources import source_counts
 from reporting.core.charts import Spec
 from reporting.core.disputed_pairs import offer_of_disputed
 from reporting.core.kept import Kept
@@ -96,7 +95,7 @@ def _body(
     query = query_of(filters)
     figures = by_section(OF_STUDY, lambda name: figure_of(study, name, numbers, filters))
     sections = page_sections(numbers, figures) if configurations else {"results": {}}
-    data = data_section(numbers, batches, source_counts(study))
+    data = data_section(numbers, batches)
     raters = raters_section(study, numbers, positions["raters_by"], query) | {"figures": figures["raters"]}
     if data["title"].values["ratings"] and not snapshot.is_first_pass:
         sections["results"]["raters"] = raters

@@ -5,6 +5,7 @@ import numpy as np
 from analysis.types import FloatArray
 from annotation.core.database.columns import number_columns
 from annotation.models import Instance, Pair, Study
+from annotation.studies.sources import instance_clusters
 from judging.models import Judge, Judgment
 from judging.outcomes.judgments import verdicts_by_pair
 from judging.outcomes.tuned import tuned_pairs
@@ -26,7 +27,8 @@ def read_text_pairs(study: Study) -> TextPairs:
     pairs = Pair.objects.filter(matchup__instance__study=study).order_by("pk")
     pair, a, b = number_columns(pairs, "pk", "generation_a_id", "generation_b_id").astype(np.int64)
     dataset = dict(Instance.objects.filter(study=study).values_list("pk", "dataset"))
-    return TextPairs(read_texts(study), dataset, pair, a, b)
+    clusters = instance_clusters(study)
+    return TextPairs(read_texts(study), dataset, pair, a, b, clusters and clusters.by_key)
 
 
 def read_votes(study: Study, *, question: int = 0) -> FloatArray:

@@ -58,7 +58,11 @@ def audit_of(rater: Asked, listing: Listing | None = None, *, limit: int = 0) ->
         kind: {"count": len(rows), "listed": listing(kind, rows[:limit]) if listing else []}
         for kind, rows in found_in(presentations, graphs).items()
     }
-    return {**description, **audit(presentations, IntervalSettings(), graphs=graphs), "contradictions": contradictions}
+    return {
+        **description,
+        **audit(presentations, IntervalSettings(clusters=presentations.clusters), graphs=graphs),
+        "contradictions": contradictions,
+    }
 
 
 def audits(study: str, raters: Sequence[Found]) -> Found:

@@ -20,6 +20,7 @@ class Presentations:
 
     generation, instance, instances : as of `Preferences`
     dataset                         : (n_instances,) codes into `datasets`
+    clusters                        : (n_instances,) codes of clusters; None where each instance is its own
     first, second                   : (n,) items, the one that was shown first first
     repeat, negated                 : (n,) which repeat of the question, and whether it was the negated one
     verdict                         : (n,) -1 the first is preferred, 0 a tie, +1 the second (also by a negated question);
@@ -46,6 +47,7 @@ class Presentations:
     pooled: bool
     sided: BoolArray
     ordered: bool = True
+    clusters: IntArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +90,7 @@ class TextPairs:
     """The texts of a study, with its pairs.
 
     dataset    : of each instance, by its primary key
+    clusters   : of each instance, by its primary key; None where each is its own
     pair, a, b : (n_pairs,) primary keys, ascending, and those of the two texts
     """
 
@@ -96,6 +99,7 @@ class TextPairs:
     pair: IntArray
     a: IntArray
     b: IntArray
+    clusters: Mapping[int, int] | None = None
 
 
 def judge_presentations(pairs: TextPairs, answers: FloatArray, target: Target, *, ordered: bool) -> Presentations:
@@ -158,6 +162,9 @@ def _presentations(
         pooled=pooled,
         sided=np.ones(len(rows), dtype=bool) if sided is None else sided,
         ordered=ordered,
+        clusters=None
+        if pairs.clusters is None
+        else np.array([pairs.clusters[pk] for pk in items.instances.tolist()], dtype=np.int64),
     )
 
 

@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from annotation.core.database.snapshot import one_snapshot
 from annotation.models import Study
-from annotation.studies.sources import source_counts
 from reporting.core.charts import to_svg
 from reporting.exports.folders import new_folder
 from reporting.exports.rows import rating_rows
@@ -74,7 +73,7 @@ def report_page(study: Study, findings: dict[str, Any]) -> str:
         "further": len(configurations[MOST_CONFIGURATIONS:]),
         "all_chosen": [row for configuration in configurations for row in configuration["chosen"]],
         "methods": methods_of(study, findings),
-        "limitations": limitations_of(findings, by_rater, source_counts(study)),
+        "limitations": limitations_of(findings, by_rater),
         "amendments": amendments_shown(findings["amendments"]),
         "references": [ENTRIES[key] for key in cited(findings)],
     }

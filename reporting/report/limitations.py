@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from annotation.core.counting import number_of
-from annotation.studies.sources import SourceCounts
 from reporting.core.instance_selection import selection_note
 from reporting.core.text import counted, rater_name
-from reporting.findings.sections.configurations import EXCLUSIONS, repeated_sources_text
+from reporting.findings.sections.configurations import EXCLUSIONS, clusters_text
 from reporting.findings.sections.data_table import configuration_name
 
 FEW_INSTANCES, FEW_IN_A_BIN = 20, 5
@@ -16,20 +15,17 @@ MUCH_BY_ONE, MANY_FAILED = 0.25, 0.05
 MOST_LISTED = 5  # of one kind
 
 
-def limitations_of(
-    findings: Mapping[str, Any], ratings_by_rater: Mapping[str, int], sources: SourceCounts
-) -> list[str]:
+def limitations_of(findings: Mapping[str, Any], ratings_by_rater: Mapping[str, int]) -> list[str]:
     """Return a sentence for each.
 
     ratings_by_rater : people's counted ratings, by code
-    sources          : of all the study's instances
     """
-    repeated = repeated_sources_text(sources)
+    clusters = clusters_text(findings)
     return [
         *_shortened(_of_configurations(findings)),
         *_of_people(findings, ratings_by_rater),
         *_of_answers(findings.get("provenance", [])),  # findings stored by an earlier version have none
-        *([repeated] * bool(repeated)),
+        *([clusters] * bool(clusters)),
     ]
 
 

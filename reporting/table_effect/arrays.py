@@ -55,7 +55,8 @@ class SecondVotes:
 
     arms                          : names of the arms that have decisions, controls first; `arm` (n,) indexes them
     rating                        : (n,) primary key of the second vote
-    instance, pair, annotator     : (n,) primary keys
+    instance, pair, annotator     : (n,) place of the instance by data set and id; primary keys
+    clusters                      : the cluster of each instance by its place; None where each instance is its own
     votes                         : before, after, gold and the shown table's verdict
     first_seconds, second_seconds : (n,) active seconds of each vote; NaN where not recorded
     shown                         : (n,) whether a table was shown
@@ -82,6 +83,7 @@ class SecondVotes:
     excluded: dict[str, int]
     scripted: frozenset[int]
     chosen: list[dict[str, Any]] = field(default_factory=list)
+    clusters: IntArray | None = None
 
     def __len__(self) -> int:
         return len(self.rating)

@@ -1,6 +1,7 @@
 """The effect of comparison tables: people's votes before and after one, by arm, and differences between arms."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -75,6 +76,7 @@ def effect_of(study: str, votes: SecondVotes, filters: TableEffectFilters, *, is
     votes : those that the filters choose
     """
     scripted = len(votes.scripted & set(votes.annotator.tolist()))
+    settings = replace(filters.intervals, clusters=votes.clusters)
     result: dict[str, Any] = {
         "study": study,
         "version": VERSION,
@@ -83,8 +85,8 @@ def effect_of(study: str, votes: SecondVotes, filters: TableEffectFilters, *, is
         "excluded": votes.excluded,
         "scripted_raters": scripted,
         "chosen": votes.chosen,
-        "arms": [_arm(votes, name, filters.intervals) for name in votes.arms],
-        "differences": _differences(votes, filters.intervals),
+        "arms": [_arm(votes, name, settings) for name in votes.arms],
+        "differences": _differences(votes, settings),
     }
     if votes.chosen:
         result["chosen_note"] = selection_note(votes.chosen)
@@ -204,8 +206,9 @@ def _median(seconds: FloatArray, instance: IntArray, settings: IntervalSettings)
     basis = _time_basis(seconds)
     if not basis.n:
         return build_estimate(float("nan"), None, basis, settings, 0)
-    interval = median_interval(seconds, instance, rng=settings.rng(), rounds=settings.rounds, level=settings.level)
-    clusters = len(np.unique(instance[~np.isnan(seconds)]))
+    cluster = settings.cluster(instance)
+    interval = median_interval(seconds, cluster, rng=settings.rng(), rounds=settings.rounds, level=settings.level)
+    clusters = len(np.unique(cluster[~np.isnan(seconds)]))
     return build_estimate(float(np.nanmedian(seconds)), interval, basis, settings, clusters)
 
 
@@ -216,7 +219,7 @@ def _time_basis(seconds: FloatArray) -> Basis:
 
 def _differences(votes: SecondVotes, settings: IntervalSettings) -> list[dict[str, Any]]:
     """Compare every arm with those before it. Control arms come first."""
-    measured = {name: _compared(votes, name) for name in votes.arms}
+    measured = {name: _compared(votes, name, settings) for name in votes.arms}
     return [
         {
             "arm": arm,
@@ -228,11 +231,12 @@ def _differences(votes: SecondVotes, settings: IntervalSettings) -> list[dict[st
     ]
 
 
-def _compared(votes: SecondVotes, arm: str) -> dict[str, tuple[Rows, IntArray]]:
-    """Return the measures to compare of an arm, by group, with the instances of its decisions."""
+def _compared(votes: SecondVotes, arm: str, settings: IntervalSettings) -> dict[str, tuple[Rows, IntArray]]:
+    """Return the measures to compare of an arm, by group, with the clusters of its decisions."""
     rows = votes.rows_of(arm)
     groups = _groups(votes, rows)
-    return {group: ({name: groups[group][name] for name in names}, votes.instance[rows]) for group, names in COMPARED}
+    cluster = settings.cluster(votes.instance[rows])
+    return {group: ({name: groups[group][name] for name in names}, cluster) for group, names in COMPARED}
 
 
 def _difference(
@@ -240,15 +244,15 @@ def _difference(
     control: Mapping[str, tuple[Rows, IntArray]],
     settings: IntervalSettings,
 ) -> dict[str, Estimate]:
-    """Return each measure of an arm less that of its control, paired where an instance has decisions in both."""
+    """Return each measure of an arm less that of its control, paired where a cluster has decisions in both."""
     differences = {}
-    for group, (measured, instance) in arm.items():
-        of_control, instance_of_control = control[group]
+    for group, (measured, cluster) in arm.items():
+        of_control, cluster_of_control = control[group]
         for name, (rows, basis) in measured.items():
             control_rows, control_basis = of_control[name]
             counted, control_counted = rows[:, 1] > 0, control_rows[:, 1] > 0
             sums = joint_sums(
-                rows[counted], instance[counted], control_rows[control_counted], instance_of_control[control_counted]
+                rows[counted], cluster[counted], control_rows[control_counted], cluster_of_control[control_counted]
             )
             floor, ceiling = RANGES[name]
             differences[name] = bounded_estimate(
@@ -264,10 +268,10 @@ def _difference(
 
 
 def _median_difference(votes: SecondVotes, arm: str, control: str, settings: IntervalSettings) -> Estimate:
-    """Return the median time of an arm less that of its control. Both share the resampled instances."""
+    """Return the median time of an arm less that of its control. Both share the resampled clusters."""
     rows_of_arms = [votes.rows_of(arm), votes.rows_of(control)]
-    (seconds, instance), (of_control, instance_of_control) = [
-        (getattr(votes, TIMED)[rows], votes.instance[rows]) for rows in rows_of_arms
+    (seconds, cluster), (of_control, cluster_of_control) = [
+        (getattr(votes, TIMED)[rows], settings.cluster(votes.instance[rows])) for rows in rows_of_arms
     ]
     timed = [_time_basis(seconds), _time_basis(of_control)]
     basis = _joint_basis(*timed)
@@ -275,15 +279,15 @@ def _median_difference(votes: SecondVotes, arm: str, control: str, settings: Int
         return build_estimate(float("nan"), None, basis, settings, 0)
     interval = median_difference_interval(
         seconds,
-        instance,
+        cluster,
         of_control,
-        instance_of_control,
+        cluster_of_control,
         rng=settings.rng(),
         rounds=settings.rounds,
         level=settings.level,
     )
     rows = np.concatenate(rows_of_arms)
-    clusters = len(np.unique(votes.instance[rows][~np.isnan(getattr(votes, TIMED)[rows])]))
+    clusters = len(np.unique(settings.cluster(votes.instance[rows])[~np.isnan(getattr(votes, TIMED)[rows])]))
     return build_estimate(float(np.nanmedian(seconds) - np.nanmedian(of_control)), interval, basis, settings, clusters)
 
 

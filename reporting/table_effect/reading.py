@@ -3,14 +3,17 @@
 from collections.abc import Collection
 from typing import Any
 
+import numpy as np
 from django.db.models import Count, Q, QuerySet
 
+from analysis.types import IntArray
 from annotation.core.errors import UnknownName
 from annotation.models import Annotator, Assignment, Batch, Display, HitPair, Pair, Rating, Study
 from annotation.questions.questions import MAIN
 from annotation.studies.configurations import configurations
 from annotation.studies.gold import gold_verdict
 from annotation.studies.outcomes import batches_named
+from annotation.studies.sources import instance_clusters
 from judging.models import Judgment, TableMaking
 from reporting.core.people import count_exclusions
 from reporting.core.selected_batches import selection_rows
@@ -50,6 +53,7 @@ def second_votes(study: Study, filters: TableEffectFilters = EVERYTHING) -> Seco
         reasoned=set(_second(study).exclude(reason="").order_by().values_list("pk", flat=True)),
         scripted=frozenset(study.annotators.filter(kind=Annotator.Kind.SCRIPTED).values_list("pk", flat=True)),
         chosen=selection_rows(_batches_on(study, filters), batches),
+        clusters=_clusters(study),
     )
 
 
@@ -115,6 +119,13 @@ def _pairs(study: Study, filters: TableEffectFilters) -> dict[int, tuple[int, in
         pk: (index_of[instance], gold_verdict(gold.get(instance), a, b))
         for pk, instance, a, b in rows.values_list(*names)
     }
+
+
+def _clusters(study: Study) -> IntArray | None:
+    """Return the cluster of each instance, by its place as of `_pairs`."""
+    clusters = instance_clusters(study)
+    names = study.instances.values_list("dataset", "instance_id")
+    return clusters and np.array([clusters.by_id[instance_id] for _, instance_id in sorted(names)], dtype=np.int64)
 
 
 def _slots(batches: list[Batch]) -> dict[int, int]:

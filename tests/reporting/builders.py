@@ -87,7 +87,11 @@ def build_configuration(
     start = study.instances.count()
     rows = [
         Instance(
-            study=study, instance_id=f"{prefix or dataset}-{n}", dataset=dataset, source="text", position=start + n
+            study=study,
+            instance_id=f"{prefix or dataset}-{n}",
+            dataset=dataset,
+            source=f"text {start + n}",
+            position=start + n,
         )
         for n in range(instances)
     ]

@@ -28,6 +28,7 @@ class Filters:
     epsilon : how much less than a person a judge may agree with people and still replace one
     two_way : whether intervals are over instances and raters, where a number has several raters
     estimates_only : whether intervals, tests and verdicts are left to a second pass; no part of an address
+    clusters : of the instances, see `IntervalSettings`; set while findings are computed, no part of an address
     """
 
     similarity: str | None = None
@@ -48,6 +49,7 @@ class Filters:
     arms: tuple[str, ...] | None = None
     with_excluded: bool = False
     estimates_only: bool = False
+    clusters: IntArray | None = field(default=None, compare=False)
 
     @property
     def question_number(self) -> int:
@@ -57,7 +59,13 @@ class Filters:
     @property
     def intervals(self) -> IntervalSettings:
         """Settings of intervals."""
-        return IntervalSettings(two_way=self.two_way, seed=self.seed, rounds=self.rounds, made=not self.estimates_only)
+        return IntervalSettings(
+            two_way=self.two_way,
+            seed=self.seed,
+            rounds=self.rounds,
+            made=not self.estimates_only,
+            clusters=self.clusters,
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the filters as a JSON object."""
@@ -117,10 +125,14 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Selected:
-    """The instances and pairs of a configuration that findings cover. The place of an instance is its code in outcomes."""
+    """The instances and pairs of a configuration that findings cover. The place of an instance is its code in outcomes.
+
+    clusters : (n,) code over the study of the cluster of each instance; None where each instance is its own
+    """
 
     instance_ids: tuple[str, ...]
     pairs: Pairs
+    clusters: IntArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +141,7 @@ class ConfigurationData:
 
     chosen      : how instances were selected, see `reporting.core.selected_batches`
     judged_only : by judge, verdicts on instances that stand on no HIT, with codes of their own
+    judged_only_clusters : of those instances, as `Selected.clusters`
     """
 
     configuration: Compared
@@ -138,6 +151,7 @@ class ConfigurationData:
     judges: tuple[JudgeRater, ...]
     chosen: list[dict[str, Any]]
     judged_only: Mapping[str, Outcomes] = field(default_factory=dict)
+    judged_only_clusters: IntArray | None = None
 
     @property
     def dataset(self) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 from django.db.models.functions import Length
 
-from analysis.types import Outcomes
+from analysis.types import IntArray, Outcomes
 from annotation.core.database.columns import number_columns, places
 from annotation.core.measured import find_run
 from annotation.models import Alignment, Batch, Matchup, Pair, SeparabilityRun, Study
@@ -21,6 +21,7 @@ from annotation.studies.outcomes import (
     select_unplaced,
 )
 from annotation.studies.separability_runs import SeparabilityRuns, runs_by_configuration
+from annotation.studies.sources import Clusters, instance_clusters
 from annotation.studies.votes import Whose
 from judging.core.constants import BASELINES
 from judging.methods.sc2.record import MAKING
@@ -68,20 +69,24 @@ def read_study(study: Study, filters: Filters) -> StudyData:
     selections, runs = select_each(study, covered, batches), runs_by_configuration(study)
     pairs, separabilities = _pairs(study, selections, filters), _separabilities(selections, runs, filters)
     people = _people(study, selections, batches, filters)
+    clusters = None if filters.estimates_only else instance_clusters(study)
     selected = selection_rows_by_configuration(study.batches.for_rating(), batches)
     judges_chosen = _chosen_judges(study, batches, filters)
-    judges, judged_only = _judges(study, selections, batches, filters, judges_chosen)
+    unplaced = select_unplaced(study, _wholly_selected(study, selections, batches))
+    judges, judged_only = _judges(study, selections, unplaced, filters, judges_chosen)
+    unplaced_clusters = {item.configuration.key: _clusters(item, clusters) for item in unplaced}
     return StudyData(
         slug=study.slug,
         configurations=tuple(
             ConfigurationData(
                 configuration=_compared(selection.configuration),
-                selection=Selected(selection.instance_ids, pairs[index]),
+                selection=Selected(selection.instance_ids, pairs[index], _clusters(selection, clusters)),
                 separability=separabilities[index],
                 people=people[index],
                 judges=judges[index],
                 chosen=selected.get(selection.configuration.key, []),
                 judged_only=judged_only.get(selection.configuration.key, {}),
+                judged_only_clusters=unplaced_clusters.get(selection.configuration.key),
             )
             for index, selection in enumerate(selections)
         ),
@@ -96,6 +101,12 @@ def read_study(study: Study, filters: Filters) -> StudyData:
         baselines=frozenset(judge.name for judge in judges_chosen if judge.method in BASELINES),
         provenance={} if filters.estimates_only else provenance_of_judges(study, judges_chosen, MAKING),
     )
+
+
+def _clusters(selection: Selection, clusters: Clusters | None) -> IntArray | None:
+    if clusters is None:
+        return None
+    return np.array([clusters.by_id[instance_id] for instance_id in selection.instance_ids], dtype=np.int64)
 
 
 def _key(batch: Batch) -> Key:
@@ -144,12 +155,11 @@ def _chosen_judges(study: Study, batches: Sequence[Batch] | None, filters: Filte
 def _judges(
     study: Study,
     selections: Sequence[Selection],
-    batches: Sequence[Batch] | None,
+    unplaced: Sequence[Selection],
     filters: Filters,
     judges: Sequence[Judge],
 ) -> tuple[list[tuple[JudgeRater, ...]], dict[Key, dict[str, Outcomes]]]:
     """Read judges on each selection, and by configuration their verdicts on instances that stand on no HIT."""
-    unplaced = select_unplaced(study, _wholly_selected(study, selections, batches))
     # First those on no HIT: the other selections know their pairs too, as not selected.
     judged = judgments_on_each(study, [*unplaced, *selections], judges, question=filters.question_number)
     raters = [

@@ -58,34 +58,39 @@ def length_adjusted(
 
 @dataclass(frozen=True, eq=False)
 class _Verdicts:
-    """A rater's verdicts on a configuration, 1 for A, with the lengths of both texts. `left_out` have no length or verdict."""
+    """A rater's verdicts on a configuration, 1 for A, with the lengths of both texts. `left_out` have no length or verdict.
+
+    cluster : of each instance; those of one cluster share their difficulty too
+    """
 
     data: ConfigurationData
     towards_a: FloatArray
     instance: IntArray
+    cluster: IntArray
     length_a: FloatArray
     length_b: FloatArray
     left_out: int
 
     @classmethod
-    def of(cls, data: ConfigurationData, codes: IntArray, rater: Rater) -> "_Verdicts":
+    def of(cls, data: ConfigurationData, codes: IntArray, rater: Rater, settings: IntervalSettings) -> "_Verdicts":
         outcomes, lengths = rater.rated.outcomes, _lengths(data, rater)
         is_known = ~np.isnan(outcomes.verdict) & ~np.isnan(lengths[0])
         length_a, length_b = (length[is_known] for length in lengths)
         instance = codes[outcomes.instance[is_known]]
-        return cls(data, -outcomes.verdict[is_known], instance, length_a, length_b, len(is_known) - int(is_known.sum()))
+        cluster, left_out = settings.cluster(instance), len(is_known) - int(is_known.sum())
+        return cls(data, -outcomes.verdict[is_known], instance, cluster, length_a, length_b, left_out)
 
     @property
     def compared(self) -> LengthVerdicts:
         second, first = self.data.systems
-        return LengthVerdicts(self.towards_a, self.length_a - self.length_b, self.instance, (first, second))
+        return LengthVerdicts(self.towards_a, self.length_a - self.length_b, self.cluster, (first, second))
 
 
 def _configurations(
     configurations: Sequence[tuple[ConfigurationData, IntArray, Rater]], settings: IntervalSettings
 ) -> list[dict[str, Any]]:
     """Return a rater's configurations. Those of a data set are fitted together."""
-    verdicts = [_Verdicts.of(*item) for item in configurations]
+    verdicts = [_Verdicts.of(*item, settings) for item in configurations]
     rates: dict[int, LengthAdjustedRate] = {}
     for indexes in grouped((verdict.data.dataset, index) for index, verdict in enumerate(verdicts)).values():
         compared = [verdicts[index].compared for index in indexes]

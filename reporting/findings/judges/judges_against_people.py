@@ -110,12 +110,13 @@ def _table(compared: "_Beside", settings: IntervalSettings) -> dict[str, Any]:
 class _Beside:
     """A judge's verdicts beside people's votes, or people's votes beside one another's.
 
-    instance, verdict, majority : (n_units,); counts : (n_units, 3) votes for -1, 0, +1
+    instance, cluster, verdict, majority : (n_units,); counts : (n_units, 3) votes for -1, 0, +1
     shares : of the votes beside others', where the judge has a verdict
     left_out : votes that stand alone on their pair, or without a verdict of the judge
     """
 
     instance: IntArray
+    cluster: IntArray
     verdict: FloatArray
     majority: FloatArray
     counts: FloatArray
@@ -130,6 +131,7 @@ class _Beside:
         shares = vote_shares(verdict, votes.votes)
         return cls(
             instance=votes.instance,
+            cluster=votes.cluster,
             verdict=verdict,
             majority=majority_of_counts(counts),
             counts=counts,
@@ -142,7 +144,8 @@ class _Beside:
         """Return some of the units with the votes on them."""
         shares = self.shares.at(units[self.shares.unit])
         columns = {
-            name: getattr(self, name)[units] for name in ("instance", "verdict", "majority", "counts", "left_out")
+            name: getattr(self, name)[units]
+            for name in ("instance", "cluster", "verdict", "majority", "counts", "left_out")
         }
         return replace(self, **columns, shares=replace(shares, unit=(np.cumsum(units) - 1)[shares.unit]))
 
@@ -185,7 +188,7 @@ class _Beside:
     def majority_kappa(self, settings: IntervalSettings) -> Estimate:
         """Cohen's kappa of the judge with the majority."""
         rows = self._decided
-        cells = _cells(self.instance[rows], self.verdict[rows], self.majority[rows])
+        cells = _cells(self.cluster[rows], self.verdict[rows], self.majority[rows])
         return statistic(cells, kappa_from_confusions, self._majorities, settings, ceiling=1.0)
 
     @cached_property
@@ -199,10 +202,10 @@ class _Beside:
 
     @cached_property
     def _confusions(self) -> FloatArray:
-        """(n_instances, 2, 3, 3): judge by vote, and vote by the shares of the other people's votes."""
+        """(n_clusters, 2, 3, 3): judge by vote, and vote by the shares of the other people's votes."""
         counts, verdict = self.counts[~self.left_out], self.verdict[~self.left_out]
         judge = (verdict[:, np.newaxis] == (-1, 0, 1))[:, :, np.newaxis] * counts[:, np.newaxis, :]
-        return cluster_sums(np.stack([judge, coincidences_of_counts(counts)], axis=1), self.instance[~self.left_out])
+        return cluster_sums(np.stack([judge, coincidences_of_counts(counts)], axis=1), self.cluster[~self.left_out])
 
     @cached_property
     def _decided(self) -> BoolArray:
@@ -215,9 +218,9 @@ class _Beside:
         return Basis(n, "pairs with a majority", TIE_EQUALS_TIE, judged - n, NO_MAJORITY)
 
 
-def _cells(instance: IntArray, first: FloatArray, second: FloatArray) -> FloatArray:
-    """(n_instances, 3, 3) confusions of two columns without missing values, by instance."""
-    distinct, code = np.unique(instance, return_inverse=True)
+def _cells(cluster: IntArray, first: FloatArray, second: FloatArray) -> FloatArray:
+    """(n_clusters, 3, 3) confusions of two columns without missing values, by cluster."""
+    distinct, code = np.unique(cluster, return_inverse=True)
     cell = 9 * code + 3 * (first + 1).astype(np.int64) + (second + 1).astype(np.int64)
     return np.bincount(cell, minlength=9 * len(distinct)).reshape(-1, 3, 3).astype(np.float64)
 
@@ -248,7 +251,7 @@ def judge_tests(votes: VoteTable, filters: Filters) -> list[dict[str, Any]]:
         n = int(is_known.sum())
         basis = Basis(n, "ratings", TIE_EQUALS_TIE, len(gap) - n, NO_VOTES_BESIDE_BOTH)
         difference = mean_estimate(rows, instance, basis, settings, floor=-1.0, rater=person)
-        spread = ratio_spread(rows, instance, person if settings.two_way else None)
+        spread = ratio_spread(rows, settings.cluster(instance), person if settings.two_way else None)
         p_values.append(two_sided_p_value(spread))
         rows_of_tests.append(
             {

@@ -13,7 +13,7 @@ from analysis.judges.juries import (
     jury_verdicts,
     mean_error_correlation,
 )
-from analysis.types import FloatArray
+from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate, mean_estimate, number, statistic_estimate
 from reporting.findings.data.inputs import Filters, JuryMembers
 from reporting.findings.judges.judges_against_people import TIE_EQUALS_TIE
@@ -47,7 +47,7 @@ def _jury(jury: JuryMembers, votes: VoteTable, filters: Filters) -> dict[str, An
     units = JuryUnits(
         np.stack([members_with_verdicts[name][rated] for name in members], axis=1),
         votes.class_counts[rated].astype(np.float64),
-        votes.instance[rated],
+        votes.cluster[rated],
         votes.configuration[rated],
     )
     voting, pairs = np.unique((~np.isnan(units.votes)).sum(axis=1), return_counts=True)
@@ -57,7 +57,7 @@ def _jury(jury: JuryMembers, votes: VoteTable, filters: Filters) -> dict[str, An
         "voting": dict(zip(map(str, voting.tolist()), pairs.tolist(), strict=True)),
         "error_correlation": correlation,
         "effective_members": _effective(correlation, len(members)),
-        "without": _without(units, members, jury.rule, filters),
+        "without": _without(units, votes.instance[rated], members, jury.rule, filters),
     }
 
 
@@ -78,7 +78,9 @@ def _effective(correlation: Estimate, members: int) -> Estimate:
     return {**correlation, "value": value, "low": low, "high": high, "members": members, **why}
 
 
-def _without(units: JuryUnits, members: Sequence[str], rule: str, filters: Filters) -> list[dict[str, Any]]:
+def _without(
+    units: JuryUnits, instance: IntArray, members: Sequence[str], rule: str, filters: Filters
+) -> list[dict[str, Any]]:
     of_all = jury_verdicts(units, rule)
     results = []
     for index, name in enumerate(members):
@@ -90,7 +92,7 @@ def _without(units: JuryUnits, members: Sequence[str], rule: str, filters: Filte
             int(cast.sum()), "ratings", TIE_EQUALS_TIE, int(units.people[~both].sum()), NO_VOTES_OF_BOTH_JURIES
         )
         rows = np.stack([gap, cast], axis=1)
-        difference = mean_estimate(rows, units.instance[both], basis, filters.intervals, floor=-1.0)
+        difference = mean_estimate(rows, instance[both], basis, filters.intervals, floor=-1.0)
         results.append(
             {"member": name, "difference": difference, "changes": int((of_all[both] != remaining[both]).sum())}
         )

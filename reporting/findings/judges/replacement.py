@@ -49,7 +49,7 @@ def replacement(
 
 def _tests(judge: FloatArray, votes: VoteTable, bins: Bins | None, filters: Filters) -> JudgeTests:
     """Test a judge against people, over all instances and in each bin."""
-    inputs, settings = (judge, votes.votes, votes.instance), filters.intervals
+    inputs, settings = (judge, votes.votes, votes.cluster), filters.intervals
     intervals = {"level": settings.level, "two_way": settings.two_way}
     how: dict[str, Any] = {"margin": filters.epsilon, "group": votes.configuration, **intervals}
     listed = [] if bins is None else bins.listed()
@@ -68,7 +68,7 @@ def _judge(
     family: Family,
 ) -> dict[str, Any]:
     epsilon, settings = filters.epsilon, filters.intervals
-    alternative = alternative_annotator_test(votes.judges[name], votes.votes, votes.instance, epsilon=epsilon)
+    alternative = alternative_annotator_test(votes.judges[name], votes.votes, votes.cluster, epsilon=epsilon)
     overall, listed = tests.overall, [] if bins is None else bins.listed()
     return {
         "judge": name.removeprefix("judge:"),
@@ -158,11 +158,16 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, settings: Interva
     drawn_unequally = any(row["kind"] not in CHOSEN for row in data.chosen)
     weighted = not unknown and bool(rated.any())
     only = _judged_only(data, judge)
+    clusters = data.selection.clusters
+    if clusters is not None:
+        others = data.judged_only_clusters if len(only) else None
+        clusters = np.append(clusters, np.empty(0, dtype=np.int64) if others is None else others[: len(only)])
     unrated = np.full(len(only), np.nan)
     powered = prediction_powered_win_rate(
         np.append(np.where(rated, people, np.nan), unrated),
         np.append(f, only),
         probabilities=np.append(chances, unrated) if weighted else None,
+        clusters=clusters,
         random_draw=not any(row["kind"] in CHOSEN for row in data.chosen),
         level=settings.level,
     )
@@ -173,8 +178,9 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, settings: Interva
 
     def estimate(value: float, low: float, high: float, why: Reason) -> Estimate:
         basis = Basis(powered.n_rated, "instances", TIE_IS_HALF, left_out, why)
-        bounds = Bounds(low, high, settings.level, powered.n_rated)
-        return estimate_with_bounds(value, bounds, basis, settings, powered.n_rated, minimum=MIN_CLUSTERS)
+        bounds = Bounds(low, high, settings.level, powered.n_clusters)
+        estimate = estimate_with_bounds(value, bounds, basis, settings, powered.n_clusters, minimum=MIN_CLUSTERS)
+        return {**estimate, "n_instances": powered.n_rated}
 
     plain = powered.plain
     numbers = {"coefficient": powered.coefficient, "effective_n": powered.effective_n, "saved": powered.saved}

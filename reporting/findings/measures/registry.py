@@ -64,7 +64,7 @@ class MeasureInput:
     ) -> Estimate:
         """Return a statistic of the sum of (n, ...) rows that is no mean, such as alpha, with its interval."""
         counts = rows.any(axis=tuple(range(1, rows.ndim)))
-        sums = cluster_sums(rows[counts], instance[counts])
+        sums = cluster_sums(rows[counts], self.settings.cluster(instance[counts]))
         return statistic_estimate(sums, statistic, basis, self.settings, ceiling=ceiling)
 
 

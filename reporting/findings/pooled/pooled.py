@@ -290,7 +290,7 @@ def agreement_of_counts(
     shared, alone = total > 1, int((total == 1).sum())
     counts, instance = counts[shared], instance[shared]
     pairs = agreement_sums_of_counts(counts)
-    sums = cluster_sums(coincidences_of_counts(counts), instance)
+    sums = cluster_sums(coincidences_of_counts(counts), settings.cluster(instance))
     rated = Basis(int(pairs[:, 1].sum()), of, TIE_EQUALS_TIE, alone, why)
     return {
         "raw_agreement": share_estimate(pairs, instance, rated, settings),

@@ -8,7 +8,7 @@ from itertools import count
 import numpy as np
 
 from analysis.agreement.leave_one_out import Votes
-from analysis.grouping import groups
+from analysis.grouping import count_groups, groups
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.database.aggregates import grouped
 from annotation.core.database.columns import places
@@ -26,6 +26,7 @@ class VoteTable:
     system_a, system_b : (n_configurations,) codes
     instances          : the codes of each configuration's selected instances. They ascend by (data set, instance's id), so that
                          draws don't depend on the order in which a database has them
+    clusters           : the cluster of each instance by its code; None where each instance is its own
     configuration, instance, matchup : (n_units,) codes; a unit is a pair of a matchup. Units ascend by configuration and
                          matchup; configurations may share instances, never matchups
     bin                : (n_units,) pooled bin of separability, -1 without one
@@ -44,6 +45,7 @@ class VoteTable:
     system_a: IntArray
     system_b: IntArray
     instances: tuple[IntArray, ...]
+    clusters: IntArray | None
     configuration: IntArray
     instance: IntArray
     matchup: IntArray
@@ -57,6 +59,11 @@ class VoteTable:
     a_is_left: FloatArray
     seconds: FloatArray
     missing: dict[str, int]
+
+    @cached_property
+    def cluster(self) -> IntArray:
+        """(n_units,) the cluster of each unit's instance, or the instance where it is its own."""
+        return self.instance if self.clusters is None else self.clusters[self.instance]
 
     @cached_property
     def votes(self) -> Votes:
@@ -133,6 +140,7 @@ def vote_table(everything: Sequence[ConfigurationData], bins: Bins | None = None
         system_b=np.array([systems.index(data.systems[1]) for data in everything], dtype=np.int64),
         configuration=np.searchsorted(starts, matchup, side="right") - 1,
         instances=instances,
+        clusters=_clusters(everything, instances),
         instance=_joined(instances)[matchup],
         matchup=matchup,
         bin=np.full(len(units), -1) if bins is None else bins.of_instance[matchup],
@@ -156,6 +164,25 @@ def _instance_codes(everything: Sequence[ConfigurationData]) -> tuple[IntArray, 
     number = count()
     codes = {dataset: dict(zip(sorted(names[dataset]), number, strict=False)) for dataset in sorted(names)}
     return tuple(np.fromiter(map(codes[dataset].__getitem__, ids), np.int64, len(ids)) for dataset, ids in named)
+
+
+def _clusters(everything: Sequence[ConfigurationData], instances: Sequence[IntArray]) -> IntArray | None:
+    selected = [(codes, data.selection.clusters) for codes, data in zip(instances, everything, strict=True)]
+    if all(clusters is None for _, clusters in selected):
+        return None
+    of_instance = np.zeros(1 + max(int(codes.max(initial=0)) for codes in instances), dtype=np.int64)
+    for codes, clusters in selected:
+        if clusters is not None:
+            of_instance[codes] = clusters
+    return of_instance
+
+
+def cluster_counts(votes: VoteTable) -> dict[str, int] | None:
+    """Count the selected instances and their clusters, or return None where each instance is its own."""
+    if votes.clusters is None:
+        return None
+    instances = np.unique(_joined(votes.instances))
+    return {"instances": len(instances), "clusters": count_groups(votes.clusters[instances])}
 
 
 def raters_by_name(everything: Sequence[ConfigurationData]) -> dict[str, list[tuple[int, Rater]]]:

@@ -36,6 +36,7 @@ class RaterComparisons:
 
     names    : the systems that `outcomes.a` and `outcomes.b` are codes of, ascending
     outcomes : without missing verdicts; codes of instances, systems and raters are study-wide
+    cluster  : (n,) code of the instance's cluster, over which intervals and tests are
     matchup  : (n,) code of the instance with the two systems
     delta    : (n,) study-wide separability; NaN where there is none
     excluded : verdicts that are missing or left out
@@ -45,6 +46,7 @@ class RaterComparisons:
     kind: str
     names: tuple[str, ...]
     outcomes: Outcomes
+    cluster: IntArray
     matchup: IntArray
     delta: FloatArray
     excluded: int
@@ -75,9 +77,12 @@ class RaterComparisons:
     @cached_property
     def instances(self) -> IntArray:
         """(n_systems,) the number of instances on which each system was compared."""
-        first, (a, b) = self._first, (self.outcomes.a, self.outcomes.b)
-        (_, met), _ = groups_of_rows(np.tile(self.outcomes.instance[first], 2), np.concatenate([a[first], b[first]]))
-        return self._count(met)
+        return self._count_different(self.outcomes.instance)
+
+    @cached_property
+    def clusters(self) -> IntArray:
+        """(n_systems,) the number of clusters of instances on which each system was compared."""
+        return self._count_different(self.cluster)
 
     @cached_property
     def matchups(self) -> IntArray:
@@ -93,6 +98,11 @@ class RaterComparisons:
     def _first(self) -> IntArray:
         """The first comparison of each matchup."""
         return first_rows(self.matchup)
+
+    def _count_different(self, codes: IntArray) -> IntArray:
+        first, (a, b) = self._first, (self.outcomes.a, self.outcomes.b)
+        (_, met), _ = groups_of_rows(np.tile(codes[first], 2), np.concatenate([a[first], b[first]]))
+        return self._count(met)
 
     def _count(self, *systems: IntArray) -> IntArray:
         values: IntArray = np.bincount(np.concatenate(systems), minlength=len(self.names))
@@ -117,7 +127,9 @@ def comparisons_of_raters(votes: VoteTable, scale: StudyScale, *, in_order: bool
             unit, verdict, rater, matchup = unit[rows], verdict[rows], rater[rows], matchup[rows]
         outcomes = Outcomes(votes.instance[unit], unit, a[unit], b[unit], verdict, rater)
         kind = "person" if name == PEOPLE else "judge"
-        results.append(RaterComparisons(name, kind, votes.systems, outcomes, matchup, delta[unit], missing))
+        results.append(
+            RaterComparisons(name, kind, votes.systems, outcomes, votes.cluster[unit], matchup, delta[unit], missing)
+        )
     return results
 
 
@@ -176,6 +188,7 @@ def ranking(
             **estimates[at],
             "opponents": met[name],
             "n_instances": instances[at],
+            **({} if settings.clusters is None else {"n_clusters": int(comparisons.clusters[at])}),
             **{
                 key: int(column[at]) or None
                 for key, column in zip(("rank", "rank_low", "rank_high"), columns, strict=True)

@@ -87,7 +87,7 @@ def fit_strengths(comparisons: RaterComparisons, filters: Filters, *, weights: F
         is_held, covariance = np.zeros(n, dtype=bool), np.full((n, n), np.nan)
     else:
         left_out = left_out_strengths(
-            *comparisons.columns, comparisons.outcomes.instance, n_systems=n, weights=weights, ties=filters.ties
+            *comparisons.columns, comparisons.cluster, n_systems=n, weights=weights, ties=filters.ties
         )
         is_apart = left_out.together[:, np.newaxis] != left_out.together
         fit, is_held, covariance = (
@@ -95,7 +95,7 @@ def fit_strengths(comparisons: RaterComparisons, filters: Filters, *, weights: F
             left_out.held,
             np.where(is_apart, np.nan, jackknife_covariance(left_out.moved)),
         )
-    tests = differences(fit.strengths, covariance, comparisons.instances, fit.component, least=MIN_FOR_STATISTIC)
+    tests = differences(fit.strengths, covariance, comparisons.clusters, fit.component, least=MIN_FOR_STATISTIC)
     return Strengths(comparisons, fit, is_held, covariance, tests, weights)
 
 
@@ -155,15 +155,15 @@ def _next_place(strengths: Strengths, settings: IntervalSettings) -> dict[str, A
 
 def _reach(strengths: Strengths, settings: IntervalSettings) -> tuple[FloatArray, list[Reason | None]]:
     """Half the width of each strength's interval, or NaN for the reason beside it."""
-    instances = strengths.comparisons.instances.tolist()
+    clusters = strengths.comparisons.clusters.tolist()
     whys: list[Reason | None] = []
-    reach = np.full(len(instances), np.nan)
-    for at, n in enumerate(instances):
+    reach = np.full(len(clusters), np.nan)
+    for at, n in enumerate(clusters):
         variance = strengths.covariance[at, at]
         reasons = {
             NEVER_COMPARED: n == 0,
             BEING_COMPUTED: not settings.made,
-            TOO_FEW.with_values(of="instances", least=MIN_FOR_STATISTIC): n < MIN_FOR_STATISTIC,
+            TOO_FEW.with_values(of=settings.unit, least=MIN_FOR_STATISTIC): n < MIN_FOR_STATISTIC,
             BY_PRIOR: bool(strengths.fit.by_prior[at]),
             ALONE: not strengths.held[at],
             ALIKE: not variance > 1e-18,
@@ -191,18 +191,18 @@ def elo_rankings(
     """
     if filters.estimates_only:
         return []
-    matchups, is_enough = comparisons.matchups, comparisons.instances >= MIN_FOR_BOOTSTRAP
+    matchups, is_enough = comparisons.matchups, comparisons.clusters >= MIN_FOR_BOOTSTRAP
     rounds = max(LEAST_ROUNDS, min(filters.rounds, UPDATES // max(1, int(matchups.sum()) // 2)))
     level, n = filters.intervals.level, len(comparisons.names)
     rows = sampled_rows(comparisons.matchup, rng=np.random.default_rng([filters.seed, 0]), rounds=rounds)
-    rng, clusters = np.random.default_rng([filters.seed, 1]), comparisons.outcomes.instance
+    rng, clusters = np.random.default_rng([filters.seed, 1]), comparisons.cluster
     resampled = sampled_rows(comparisons.matchup, rng=rng, rounds=rounds, clusters=clusters)
     short = resampled.shape[1] - rows.shape[1]
     rows = np.concatenate([np.pad(rows, ((0, 0), (0, short)), constant_values=len(comparisons.outcomes)), resampled])
-    too_few = TOO_FEW.with_values(of="instances", least=MIN_FOR_BOOTSTRAP)
+    too_few = TOO_FEW.with_values(of=filters.intervals.unit, least=MIN_FOR_BOOTSTRAP)
     why = [
         NEVER_COMPARED if not met else None if enough else too_few
-        for met, enough in zip(comparisons.instances.tolist(), is_enough.tolist(), strict=True)
+        for met, enough in zip(comparisons.clusters.tolist(), is_enough.tolist(), strict=True)
     ]
     results = []
     for weight, ratings in zip(
@@ -213,7 +213,7 @@ def elo_rankings(
         limits = np.where(is_enough, np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0), np.nan)
         estimates = _estimates((value, *limits), why, matchups, "matchups", TIES["half"], comparisons.excluded, level)
         tests = differences(
-            value, np.cov(drawn.T), comparisons.instances, comparisons.component, least=MIN_FOR_BOOTSTRAP
+            value, np.cov(drawn.T), comparisons.clusters, comparisons.component, least=MIN_FOR_BOOTSTRAP
         )
         standing = RankBasis(value, comparisons.component, tests, MIN_FOR_BOOTSTRAP, met=comparisons.met_on)
         measure, factors = ("elo", {}) if weight is None else ("sep_elo", WEIGHT)
@@ -241,6 +241,7 @@ def elo_and_weighted_rankings(
         else replace(
             comparisons,
             outcomes=rows_of(comparisons.outcomes, np.flatnonzero(is_known)),
+            cluster=comparisons.cluster[is_known],
             matchup=comparisons.matchup[is_known],
             delta=comparisons.delta[is_known],
             excluded=comparisons.excluded + int((~is_known).sum()),

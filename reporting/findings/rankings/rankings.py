@@ -84,7 +84,7 @@ def rate_rankings(comparisons: RaterComparisons, filters: Filters) -> list[dict[
         tests = difference_of_two(comparisons, filters)
     else:
         tests = differences(
-            value, _covariance(comparisons, filters), comparisons.instances, comparisons.component, least=MIN_CLUSTERS
+            value, _covariance(comparisons, filters), comparisons.clusters, comparisons.component, least=MIN_CLUSTERS
         )
     standing = RankBasis(value, comparisons.component, tests, MIN_CLUSTERS, met=comparisons.matrix.played)
     rankings = [
@@ -99,7 +99,7 @@ def _covariance(comparisons: RaterComparisons, filters: Filters) -> FloatArray:
     n = len(comparisons.names)
     if filters.estimates_only:
         return np.full((n, n), np.nan)
-    groups = np.unique(comparisons.outcomes.instance, return_inverse=True)[1] % GROUPS
+    groups = np.unique(comparisons.cluster, return_inverse=True)[1] % GROUPS
     parts = grouped_win_matrices(*comparisons.columns, groups, n_systems=n)
     sums = np.stack([parts.points.sum(axis=2), parts.played.sum(axis=2)], axis=2)
     return jackknife_covariance(left_out_ratios(sums))
@@ -148,7 +148,7 @@ def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any
     """
     comparisons, tests, level = strengths.comparisons, strengths.tests, filters.intervals.level
     low, high = tests.interval(level)
-    instances, fit = comparisons.instances, strengths.fit
+    instances, clusters, fit = comparisons.instances, comparisons.clusters, strengths.fit
     results = []
     for row, (first, second) in enumerate(zip(tests.first.tolist(), tests.second.tolist(), strict=True)):
         tested, prior = not math.isnan(tests.p_value[row]), bool(fit.by_prior[first])
@@ -161,6 +161,7 @@ def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any
             "n": int(comparisons.compared[comparisons.component == comparisons.component[first]].sum()) // 2,
             "of": "verdicts",
             "n_instances": int(min(instances[first], instances[second])),
+            **({} if filters.clusters is None else {"n_clusters": int(min(clusters[first], clusters[second]))}),
             "level": level,
             "tie_rule": TIES[filters.ties],
             "excluded": comparisons.excluded,
@@ -181,7 +182,7 @@ def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any
 def win_loss_spread(comparisons: RaterComparisons, filters: Filters) -> Spread:
     """Return the win-loss rate of the first of two systems with its standard error."""
     rater = comparisons.outcomes.rater if filters.two_way else None
-    return ratio_spread(win_loss_sums(comparisons.outcomes, 0), comparisons.outcomes.instance, rater)
+    return ratio_spread(win_loss_sums(comparisons.outcomes, 0), comparisons.cluster, rater)
 
 
 def difference_of_two(comparisons: RaterComparisons, filters: Filters) -> Differences:

@@ -45,10 +45,10 @@ def raters_table(data: StudyData, votes: VoteTable, filters: Filters) -> list[di
     agreeing = other_votes[np.arange(len(votes.person)), votes.place]  # NaN without another person
     people = float(np.nanmean(agreeing)) if not np.isnan(agreeing).all() else np.nan
     sets = _consistencies(data, votes, filters)
-    moved, instance = influences(votes), votes.instance[votes.unit]
+    moved, cluster = influences(votes), votes.cluster[votes.unit]
     share_left = np.where(votes.on_left == 0, np.nan, (1 - votes.on_left) / 2)
     agreements, left_shares = (
-        ratio_spreads(mean_rows(values), instance, votes.person, len(votes.people)) for values in (agreeing, share_left)
+        ratio_spreads(mean_rows(values), cluster, votes.person, len(votes.people)) for values in (agreeing, share_left)
     )
     results = []
     for person, rows in enumerate(votes.rows_by_person()):
@@ -152,7 +152,7 @@ def _consistencies(data: StudyData, votes: VoteTable, filters: Filters) -> list[
     """Return each person's number of rating sets in use, of incomplete ones, and the mean consistency of those in use."""
     number_of = {code: index for index, code in enumerate(votes.people)}
     n = len(votes.people)
-    people, instances = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    people, clusters = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     values = [np.zeros(0)]
     incomplete, left_out = (np.zeros(n, dtype=np.int64) for _ in range(2))
     for configuration, codes in zip(data.configurations, votes.instances, strict=True):
@@ -161,11 +161,11 @@ def _consistencies(data: StudyData, votes: VoteTable, filters: Filters) -> list[
         incomplete += np.bincount(every[configuration.people.every.incomplete], minlength=n)
         left_out += np.bincount(every[~configuration.people.in_use], minlength=n)
         people.append(of_study[configuration.people.sets.rater])
-        instances.append(codes[configuration.people.sets.instance])
+        clusters.append(filters.intervals.cluster(codes[configuration.people.sets.instance]))
         values.append(configuration.people.consistency)
     person = np.concatenate(people)
     sets = np.bincount(person, minlength=n).tolist()
-    spreads = ratio_spreads(mean_rows(np.concatenate(values)), np.concatenate(instances), person, n)
+    spreads = ratio_spreads(mean_rows(np.concatenate(values)), np.concatenate(clusters), person, n)
     bases = (
         Basis(n, "rating sets", TIE_IN_CONSISTENCY, out, NO_RATING_SETS)
         for n, out in zip(sets, left_out.tolist(), strict=True)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any
 
+from annotation.core.counting import number_of
 from annotation.core.tables import MOST_ROWS, DataTable, Row, fixed
-from annotation.studies.sources import SourceCounts
 from reporting.core.text import rater_name
 from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.measures import measures
@@ -157,22 +157,20 @@ def _answers(judges: list[Findings], at: int) -> DataTable | None:
     return DataTable(f"answers-{at}", "What judges answered", headings, rows)
 
 
-def repeated_sources_text(sources: SourceCounts) -> str:
-    """Say that instances share source texts, or an empty string where none do."""
-    if not sources.is_repeated:
+def clusters_text(numbers: Findings) -> str:
+    """Say that intervals are over clusters of instances, or return an empty string where each instance is its own."""
+    if not (counts := numbers.get("clusters")):  # findings stored by an earlier version have none
         return ""
-    different = "the same source" if sources.different == 1 else f"{sources.different} different sources"
     return (
-        f"{sources.instances} instances have {different}. Intervals take instances as independent, so that they may be "
-        "too narrow."
+        f"{counts['instances']} instances form {number_of(counts['clusters'], 'cluster')}: they share a source text, or the file names "
+        "their cluster. Intervals and tests are over clusters."
     )
 
 
-def data_section(numbers: Findings, batches: dict[str, bool], sources: SourceCounts) -> dict[str, Any]:
+def data_section(numbers: Findings, batches: dict[str, bool]) -> dict[str, Any]:
     """Return what the numbers rest on: names of batches and judges, ratings that count and those left out.
 
     batches : whether a batch of the study has ratings, by its name
-    sources : of all the study's instances
     """
     named = numbers["filters"]["batches"] or list(batches)
     people = [(configuration, configuration["raters"][0]) for configuration in numbers["configurations"]]
@@ -203,7 +201,7 @@ def data_section(numbers: Findings, batches: dict[str, bool], sources: SourceCou
             "without": [name for name in named if not batches.get(name)],
         },
         "judges": list(judges),
-        "sources": repeated_sources_text(sources),
+        "clusters": clusters_text(numbers),
         "table": DataTable("data-table", "Ratings in and left out", headings, rows),
         **_origins(numbers.get("provenance", [])),  # findings stored by an earlier version have none
     }

@@ -15,9 +15,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import transaction
 
+from annotation.models import Study
 from reporting.bundle import verifying
 from reporting.bundle.importing import import_bundle
-from reporting.bundle.layout import BadBundle, row_file
+from reporting.bundle.layout import BadBundle, Contents, row_file
 from reporting.bundle.numbers import PAGES, Numbers, all_numbers
 from reporting.bundle.opening import open_bundle
 from reporting.bundle.records import TABLES
@@ -25,6 +26,7 @@ from reporting.bundle.rows import READABLE
 from reporting.bundle.stored import StoredStudy
 from reporting.bundle.verifying import compare_here, refuse_differences, verify_bundle
 from reporting.exports.folders import sha256_of
+from tests.reporting.bundle.conftest import build_small, written
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -195,6 +197,19 @@ def test_no_text_is_in_a_bundle_without_texts(bare_bundle: Path) -> None:
     assert {"with_reason", "table_verdict"} & set(stated(bare_bundle)["table_effect"]["arms"][1]) == {"with_reason"}
     with pytest.raises(BadBundle, match="holds no texts"):
         import_bundle(bare_bundle, slug="bare")
+
+
+def test_clusters_outlive_their_texts(tmp_path: Path, module_rows: None) -> None:
+    def build_repeated() -> Study:
+        study = build_small()
+        study.instances.filter(position__lt=2).update(source="one text")
+        return study
+
+    folder = written(build_repeated, tmp_path / "repeated", Contents(texts=False))
+    assert "one text" not in unpacked(folder)
+    clusters = stated(folder)["clusters"]
+    assert clusters == {"instances": 4, "clusters": 3}
+    assert verified(folder) == 0
 
 
 def test_a_changed_length_is_refused_where_texts_stayed_at_home(bare_bundle: Path, tmp_path: Path) -> None:

@@ -119,13 +119,10 @@ def test_a_study_that_judges_alone_rated_shows_what_each_of_them_says() -> None:
     assert "With people" not in rankings
 
 
-def test_repeated_sources_stand_under_what_data_are_in(built: Built) -> None:
-    Instance.objects.filter(study=built.study, instance_id="news-1").update(source=" text\n")
+def test_clusters_stand_under_what_data_are_in(built: Built) -> None:
+    Instance.objects.filter(study=built.study, instance_id="news-1").update(source=" text  0\n")
     reader = signed_in(study=built.study)
-    assert "2 instances have the same source" in body(reader.get("/studies/shown/findings/"))
-    Instance.objects.filter(study=built.study, instance_id="news-1").update(source="")
-    # A stored source never changes, so that its page is kept; another page of the configurations is made anew.
-    assert "2 instances have the same source" not in body(reader.get("/studies/shown/findings/?page=1"))
+    assert "2 instances form 1 cluster" in body(reader.get("/studies/shown/findings/"))
 
 
 def test_page_without_a_verdict_has_no_empty_sections() -> None:

@@ -4,7 +4,6 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.studies.sources import SourceCounts
 from judging.models import Completion, Endpoint, Judge, Judgment
 from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
@@ -58,7 +57,7 @@ def test_findings_count_origins_and_cut_prompts(built: Built) -> None:
     text = as_text(found)
     assert "other-2, fp_1 (asked: asked-1): 3" in text
     assert "4 of 8" in text
-    limits = [one for one in limitations_of(found, {}, SourceCounts(0, 0)) if "mixed" in one]
+    limits = [one for one in limitations_of(found, {}) if "mixed" in one]
     assert len(limits) == 2
 
 

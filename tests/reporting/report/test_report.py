@@ -11,7 +11,6 @@ from django.core.management import CommandError, call_command
 
 from annotation.models import Annotator, Batch, Channel, Hit, Instance, Participant, Study
 from annotation.studies.log import log
-from annotation.studies.sources import SourceCounts
 from judging.methods.prompts import FOLDER
 from judging.models import Endpoint, Judge, Judgment
 from reporting.findings.study_findings import findings
@@ -225,8 +224,8 @@ def test_of_many_configurations_the_first_are_shown_and_the_others_counted(
     assert page.count('class="configuration"') == 2
     assert "The 3 other configurations are in numbers.json" in page
     few, all_ = (
-        limitations_of(found, {}, SourceCounts(0, 0)),
-        limitations_of({**found, "configurations": [one] * 9}, {}, SourceCounts(0, 0)),
+        limitations_of(found, {}),
+        limitations_of({**found, "configurations": [one] * 9}, {}),
     )
     assert len(few) > 2
     listed = [said for said in few[:-1] for _ in range(5)]
@@ -249,16 +248,15 @@ def test_instances_that_systems_share_count_once_and_many_batches_are_added_up()
     assert "The ratings of 6 batches were collected elsewhere and imported: 16 HITs; submissions: 0." in made
 
 
-def test_repeated_sources_and_missing_people_are_limits(study: Study) -> None:
+def test_clusters_and_missing_people_are_limits(study: Study) -> None:
     found = findings(study, rounds=1)
-    with_repeats, without = (limitations_of(found, {}, SourceCounts(999, n)) for n in (170, 999))
+    counts = {"instances": 999, "clusters": 170}
+    with_repeats, without = (limitations_of({**found, "clusters": clusters}, {}) for clusters in (counts, None))
     [added] = set(with_repeats) - set(without)
     assert ("999" in added, "170" in added) == (True, True)
     [one] = found["configurations"]
     people = {**one["raters"][0], "ratings": 0, "mean_consistency": {"n_instances": 0}}
-    unrated = limitations_of(
-        {**found, "configurations": [{**one, "raters": [people, *one["raters"][1:]]}]}, {}, SourceCounts(0, 0)
-    )
+    unrated = limitations_of({**found, "configurations": [{**one, "raters": [people, *one["raters"][1:]]}]}, {})
     assert not any("people rated only" in limit for limit in unrated)
     assert any("people rated only" in limit for limit in without)
 
