@@ -1,6 +1,6 @@
 """Options of files in the API: choices by kind, refusals, and estimates."""
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from decimal import Decimal
 from typing import Any
 
@@ -8,8 +8,9 @@ from django.http import Http404
 from rest_framework import serializers
 
 from analysis.ranking.refinement import EQUAL_RATINGS
+from annotation.api.bodies import read_form, schema_of
 from annotation.core.errors import BadFields
-from annotation.models import Rating, Study
+from annotation.models import Study
 from annotation.studies.questions import find_question
 from judging.audits.on_demand import asker
 from judging.calls.adhoc import AdhocRequests
@@ -26,15 +27,14 @@ from reporting.logic.ranking import METHODS
 from reporting.logic.ranking_estimates import estimate_asking
 from reporting.logic.stored_ranking import ASKING, STORED, TextRanking, judge_to_ask, judge_with_answers
 from reporting.models import MadeFile
-from reporting.refinement.given_preferences import FORMS, refuse_unknown
+from reporting.refinement.given_preferences import count_preferences, refuse_unknown
+from reporting.refinement.preferences_form import PreferencesForm
 from reporting.refinement.training_files import FORMS as TRAINING
 
-MOST_RATERS = 100
 VERDICTS: dict[str, Any] = {"raters": [PEOPLE], "dataset": "", "question": "", "stage": "first"}
 CHOICES_OF: dict[str, dict[str, Any]] = {
     MadeFile.Kind.BUNDLE: dict.fromkeys(CHOICES, True),
     MadeFile.Kind.REPORT: {},
-    MadeFile.Kind.PREFERENCES: {"form": "trl", **VERDICTS, "systems": []},
     MadeFile.Kind.REFINED: {
         "form": "trl",
         **VERDICTS,
@@ -55,30 +55,13 @@ CHOICES_OF: dict[str, dict[str, Any]] = {
 }
 
 
-class NewFileSerializer(serializers.Serializer[Any]):
+class NewFileSerializer(schema_of(PreferencesForm, partial=True)):  # type: ignore[misc]  # fields of preferences
     """The options of a file by kind: bundle, report, preferences as given or repaired, or ranked texts."""
 
     kind = serializers.ChoiceField(choices=MadeFile.Kind.choices)
     texts = serializers.BooleanField(required=False, help_text="Of a bundle: sources, generations, tables.")
     completions = serializers.BooleanField(required=False, help_text="Of a bundle: raw answers of judges.")
     reasons = serializers.BooleanField(required=False, help_text="Of a bundle: what raters wrote.")
-    form = serializers.ChoiceField(choices=FORMS, required=False, help_text="Of preferences: trl when left out.")
-    raters = serializers.ListField(
-        child=serializers.CharField(max_length=120),
-        required=False,
-        max_length=MOST_RATERS,
-        help_text="Of preferences: people (when left out), judge:NAME.",
-    )
-    dataset = serializers.CharField(required=False, help_text="Only this data set.")
-    systems: Any = serializers.ListField(
-        child=serializers.CharField(max_length=200),
-        required=False,
-        min_length=2,
-        max_length=2,
-        help_text="Of preferences: only pairs of these two.",
-    )
-    question = serializers.CharField(required=False, help_text="The key of one of several questions.")
-    stage = serializers.ChoiceField(choices=Rating.Stage.choices, required=False)
     method = serializers.ChoiceField(choices=list(EQUAL_RATINGS), required=False, help_text="Scores of the repair.")
     seed = serializers.IntegerField(
         min_value=0, max_value=2**32 - 1, required=False, help_text="Of the repair's draws."
@@ -116,6 +99,8 @@ def options_of(data: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     Raises: BadFields for choices of other kinds.
     """
     kind = data.pop("kind")
+    if kind == MadeFile.Kind.PREFERENCES:
+        return kind, read_form(PreferencesForm, data).cleaned_data
     if foreign := [name for name in data if name not in CHOICES_OF[kind]]:
         raise BadFields({name: [f"There is no such choice for kind {kind}."] for name in foreign})
     usual = CHOICES_OF[kind] | (ASKING if data.get("run") else {})
@@ -130,7 +115,7 @@ def refuse_unknown_names(study: Study, kind: str, options: dict[str, Any], user:
     Raises: Http404; UnknownName; BadFields; BadSettings.
     """
     if "raters" in options:
-        names = (name for name in (*VERDICTS, "systems") if name in options)
+        names = (item.name for item in fields(WantedVerdicts) if item.name in options)
         refuse_unknown(study, WantedVerdicts(**{name: options[name] for name in names}))
     if kind == MadeFile.Kind.REFINED and options["form"] not in TRAINING:
         raise BadFields({"form": [f"Of repaired preferences one of {', '.join(TRAINING)}."]})
@@ -158,7 +143,7 @@ def _check_ranking(study: Study, options: dict[str, Any], user: Any) -> None:
 
 
 def estimated(study: Study, kind: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return what a file takes for which a model is asked.
+    """Return what a file takes for which a model is asked, or the rows of preferences.
 
     Raises: BadFields for another one; BadSettings; AnnotationError where there is nothing to ask.
     """
@@ -166,8 +151,10 @@ def estimated(study: Study, kind: str, options: dict[str, Any]) -> dict[str, Any
         ranking = TextRanking(**{name: options[name] for name in asdict(TextRanking())})
         judge, estimate = estimate_asking(study, ranking, limit=options["limit"])
         return {"judge": judge.name, **estimate.as_dict()}
+    if kind == MadeFile.Kind.PREFERENCES:
+        return {"rows": count_preferences(study, options.pop("form"), WantedVerdicts(**options))}
     if kind == MadeFile.Kind.TABLE_CHECKS:
         require_tables(study, options["variant"])
         settings = {name: options[name] for name in ("variant", "params")}
         return estimate_entailment(study, endpoint=find_endpoint(options["endpoint"]), **settings).as_dict()
-    raise BadFields({"kind": ["Only of a ranking with run, and of table-checks."]})
+    raise BadFields({"kind": ["Only of preferences, a ranking with run, and table-checks."]})

@@ -92,7 +92,7 @@ class StudyFiles(GenericViewSet[Any]):
     @extend_schema(request=NewFileSerializer, responses=ESTIMATED, filters=False)
     @action(detail=True, methods=["post"], url_path="files/estimate", pagination_class=None, filter_backends=[])
     def estimate_file(self, request: Request, slug: str) -> Response:
-        """Estimate what a file takes for which a model is asked: `ranking` with `run`, `table-checks`. No call is made."""
+        """Estimate what a file takes for which a model is asked: `ranking` with `run`, `table-checks`; the rows of `preferences`. No call is made."""
         study: Study = self.get_object()
         kind, options = options_of(read(NewFileSerializer, request))
         refuse_unknown_names(study, kind, options, request.user)

@@ -13,8 +13,11 @@ from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
 from reporting.bundle.layout import CHOICES
 from reporting.downloads.jobs import files_of, path_of, queue_file
+from reporting.exports.elsewhere import WantedVerdicts
 from reporting.exports.files import EXCEL, KINDS, PARQUET, READ_BACK
 from reporting.models import MadeFile
+from reporting.refinement.given_preferences import count_preferences
+from reporting.refinement.preferences_form import PreferencesForm
 
 FORMATS = {"csv": "CSV", EXCEL: "CSV for Excel", "jsonl": "JSON Lines", PARQUET: "Parquet"}
 
@@ -22,16 +25,41 @@ FORMATS = {"csv": "CSV", EXCEL: "CSV for Excel", "jsonl": "JSON Lines", PARQUET:
 @study_view(*READERS)
 def show(request: HttpRequest, study: Study) -> HttpResponse:
     """List what can be downloaded, and the files that are made or are being made."""
+    return _page(request, study, PreferencesForm(study=study))
+
+
+def _page(request: HttpRequest, study: Study, preferences: PreferencesForm, status: int = 200) -> HttpResponse:
     files = files_of(study)
     context = {
         "study": study,
         "groups": (list(READ_BACK), [kind for kind in KINDS if kind not in READ_BACK]),
         "formats": {form: name for form, name in FORMATS.items() if form != PARQUET or parquet.is_available()},
+        "preferences": preferences,
         "files": files,
         "busy": any(file.is_busy for file in files),
     }
     template = "reporting/downloads/downloads.html"
-    return TemplateResponse(request, f"{template}#files" if is_htmx(request) else template, context)
+    return TemplateResponse(request, f"{template}#files" if is_htmx(request) else template, context, status=status)
+
+
+@study_view(*READERS, methods=POST)
+def make_preferences(request: HttpRequest, study: Study) -> HttpResponse:
+    """Queue a file of training data."""
+    form = PreferencesForm(request.POST, study=study)
+    if not form.is_valid():
+        return _page(request, study, form, status=422)
+    return _queue(request, study, MadeFile.Kind.PREFERENCES, form.cleaned_data)
+
+
+@study_view(*READERS, methods=POST)
+def count_rows(request: HttpRequest, study: Study) -> HttpResponse:
+    """Return how many rows a file of training data would have."""
+    form, context = PreferencesForm(request.POST, study=study), {}
+    if form.is_valid():
+        options = dict(form.cleaned_data)
+        rows = count_preferences(study, options.pop("form"), WantedVerdicts(**options))
+        context = {"rows": rows, "is_large": rows is None}
+    return TemplateResponse(request, "reporting/downloads/downloads.html#count", context)
 
 
 @study_view(*READERS, methods=POST)

@@ -6,13 +6,16 @@ Each has what its importer needs to make the same pairs and verdicts of it.
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
+import numpy as np
+
+from analysis.agreement.coefficients import majority_of_counts
 from annotation.models import Generation, Instance, Study
 from annotation.studies.questions import find_question, named_questions
 from judging.outcomes.judgment_rows import judgment_rows
@@ -21,19 +24,52 @@ from reporting.exports.rows import rating_rows
 
 CHUNK = 500
 PEOPLE, JUDGE = "people", "judge:"
+EACH, MAJORITY = "each", "majority"
+TIES, EQUAL, EMPTY, DUPLICATES = "ties", "equal", "empty", "duplicates"
 WORDS = {"a": ("model_a", "model_b"), "b": ("model_b", "model_a")}
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class WantedVerdicts:
-    """The verdicts to write. Raters are `people` and `judge:NAME`, systems two or none for all."""
+    """The verdicts to write. Raters are `people` and `judge:NAME`, systems two or none for all.
+
+    votes   : EACH verdict, or the MAJORITY of all raters on a pair, where one verdict has more votes than each other
+    without : TIES, pairs of EQUAL texts, those with an EMPTY text, DUPLICATES of an earlier row's texts and verdict
+    """
 
     raters: Sequence[str] = (PEOPLE,)
     dataset: str = ""
     question: str = ""
     stage: str = "first"
     systems: Sequence[str] = ()
+    votes: str = EACH
+    without: Sequence[str] = ()
+
+
+@dataclass
+class RowFilter:
+    """The rows that `WantedVerdicts.without` leaves."""
+
+    without: Sequence[str]
+    _written: set[int] = field(default_factory=set)
+
+    def keeps(self, *, better: str, worse: str, is_tie: bool = False, other: object = None) -> bool:
+        """Tell whether a row is written. `other` is what tells rows of the same texts and verdict apart, such as their source."""
+        is_left_out = {
+            TIES: is_tie,
+            EQUAL: better == worse,
+            EMPTY: not better.strip() or not worse.strip(),
+        }
+        if any(is_left_out.get(name) for name in self.without):
+            return False
+        if DUPLICATES in self.without:
+            texts = frozenset((better, worse)) if is_tie else (better, worse)
+            row = hash((texts, other))
+            if row in self._written:
+                return False
+            self._written.add(row)
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +111,12 @@ class Texts:
 
 
 def verdicts(study: Study, selection: WantedVerdicts) -> Iterator[Said]:
-    """Yield people's counted ratings and judges' presentations, without those of negated questions."""
+    """Yield people's counted ratings and judges' presentations, without those of negated questions, or their majorities."""
+    each = _each_verdict(study, selection)
+    return _majorities(each) if selection.votes == MAJORITY else each
+
+
+def _each_verdict(study: Study, selection: WantedVerdicts) -> Iterator[Said]:
     key = find_question(study, selection.question).key if named_questions(study) else None
     if PEOPLE in selection.raters:
         for row in rating_rows(study):
@@ -97,6 +138,37 @@ def _said(
             (row["generation_a_index"], row["generation_b_index"]), rater, by_judge, verdict, first,
             row.get("repeat") or 0, row.get("tie_kind") or "", row["rated_at"], row.get("p_b"),
         )  # fmt: skip
+
+
+def _majorities(verdicts_said: Iterable[Said]) -> Iterator[Said]:
+    pairs: dict[tuple[Any, ...], tuple[Said, list[float]]] = {}
+    for verdict in verdicts_said:
+        _, counts = pairs.setdefault((verdict.instance_id, verdict.systems, verdict.index), (verdict, [0.0, 0.0, 0.0]))
+        if verdict.verdict is not None:
+            counts[verdict.verdict + 1] += 1
+    majorities = majority_of_counts(np.array([counts for _, counts in pairs.values()]).reshape(-1, 3))
+    for (verdict, _), majority in zip(pairs.values(), majorities.tolist(), strict=True):
+        if not math.isnan(majority):
+            yield replace(
+                verdict,
+                verdict=int(majority),
+                rater=MAJORITY,
+                first="a",
+                repeat=0,
+                tie_kind="",
+                rated_at=None,
+                p_b=None,
+            )
+
+
+def wanted_rows(study: Study, selection: WantedVerdicts) -> Iterator[tuple[Said, Texts]]:
+    """Yield the verdicts with their texts, without those that are to be left out."""
+    row_filter = RowFilter(selection.without)
+    for verdict, texts in with_texts(study, verdicts(study, selection)):
+        better, worse = (texts.a, texts.b) if verdict.verdict == -1 else (texts.b, texts.a)
+        other = (texts.source, verdict.verdict is None)
+        if row_filter.keeps(better=better, worse=worse, is_tie=verdict.verdict == 0, other=other):
+            yield verdict, texts
 
 
 def with_texts(study: Study, verdicts_said: Iterable[Said]) -> Iterator[tuple[Said, Texts]]:
@@ -125,7 +197,7 @@ def write_alpacaeval(study: Study, out: Path, selection: WantedVerdicts) -> dict
     sums: dict[tuple[str, str], _Sums] = {}
 
     def annotations() -> Iterator[Json]:
-        for verdict, texts in with_texts(study, verdicts(study, selection)):
+        for verdict, texts in wanted_rows(study, selection):
             preference = (
                 None
                 if verdict.verdict is None
@@ -199,7 +271,7 @@ def write_arena(study: Study, out: Path, selection: WantedVerdicts) -> dict[str,
     """Write `battles.json`: a battle for each verdict, the text that was shown first as that of model_a."""
 
     def battles() -> Iterator[Json]:
-        for verdict, texts in with_texts(study, verdicts(study, selection)):
+        for verdict, texts in wanted_rows(study, selection):
             if verdict.verdict is None:
                 continue
             in_order = [(verdict.systems[0], texts.a), (verdict.systems[1], texts.b)]
@@ -231,7 +303,7 @@ def _conversation(source: str, answer: str) -> list[Json]:
 def write_label_studio(study: Study, out: Path, selection: WantedVerdicts) -> dict[str, int]:
     """Write `tasks.json`, a task for each pair in each order, and `labels.xml`, the labelling configuration."""
     tasks: dict[tuple[Any, ...], list[Said]] = {}
-    for verdict in verdicts(study, selection):
+    for verdict, _texts in wanted_rows(study, selection):
         if verdict.verdict is not None:
             tasks.setdefault((verdict.instance_id, verdict.systems, verdict.index, verdict.first), []).append(verdict)
 

@@ -1,10 +1,11 @@
 """Ratings → preferences between the texts of each instance, by people, judges or both."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from analysis.agreement.coefficients import VALUES, majority_of_counts
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.database.columns import number_columns
 from annotation.core.errors import UnknownName
@@ -86,6 +87,26 @@ class Preferences:
         """True if a verdict is no tie: (n,)."""
         decided: BoolArray = self.verdict != 0
         return decided
+
+    def majorities(self) -> "Preferences":
+        """Return the verdict on each pair that has more votes than each other one, whose rater is "majority"."""
+        ends = np.sort(np.stack([self.first, self.second], axis=1), axis=1)
+        pairs, unit = np.unique(ends, axis=0, return_inverse=True)
+        verdict = np.where(self.first == ends[:, 0], self.verdict, -self.verdict)
+        counts = [np.bincount(unit.ravel(), verdict == value, minlength=len(pairs)) for value in VALUES]
+        majority = majority_of_counts(np.stack(counts, axis=1))
+        is_known = ~np.isnan(majority)
+        n = int(is_known.sum())
+        return replace(
+            self,
+            first=pairs[is_known, 0],
+            second=pairs[is_known, 1],
+            verdict=majority[is_known],
+            sided=np.zeros(n, dtype=bool),
+            strength=np.full(n, np.nan),
+            rater=np.zeros(n, dtype=np.int64),
+            raters=("majority",),
+        )
 
 
 def read_preferences(study: Study, choice: Chosen) -> Preferences:

@@ -1,17 +1,20 @@
 """Verdicts of people or judges as they were given, in a folder: as training data, or in the forms of other tools."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from annotation.core.database.snapshot import one_snapshot
 from annotation.core.errors import UnknownName
-from annotation.models import Study
+from annotation.models import Rating, Study
 from annotation.studies.questions import find_question
-from reporting.exports.elsewhere import WRITERS, WantedVerdicts
+from judging.models import Judgment
+from reporting.exports.elsewhere import MAJORITY, TIES, WRITERS, WantedVerdicts
 from reporting.logic.preferences import PEOPLE, Chosen, read_preferences
 from reporting.refinement.training_files import FORMS as TRAINING
 from reporting.refinement.training_files import AsGiven, Options, write_ties, write_training_data
 
 FORMS = (*TRAINING, *WRITERS)
+MOST_COUNTED = 20_000  # verdicts of a study: a few seconds
 FILES = {"trl": "preferences.jsonl", "instruction": "instructions.jsonl", "hf": ""}
 
 
@@ -25,6 +28,19 @@ def write_preferences(study: Study, out: Path, form: str, selection: WantedVerdi
     out.mkdir(parents=True, exist_ok=True)
     with one_snapshot():
         return WRITERS[form](study, out, selection) if form in WRITERS else _train(study, out, form, selection)
+
+
+def count_preferences(study: Study, form: str, selection: WantedVerdicts) -> dict[str, int] | None:
+    """Return the rows of each file that `write_preferences` would write, or None where counting them would take long.
+
+    Raises: as `write_preferences`.
+    """
+    ratings = Rating.objects.filter(display__assignment__hit__batch__study=study)[: MOST_COUNTED + 1].count()
+    judgments = Judgment.objects.filter(run__study=study)[: MOST_COUNTED + 1].count()
+    if ratings + judgments > MOST_COUNTED:
+        return None
+    with TemporaryDirectory() as folder:
+        return write_preferences(study, Path(folder), form, selection)
 
 
 def refuse_unknown(study: Study, selection: WantedVerdicts) -> None:
@@ -50,9 +66,11 @@ def _train(study: Study, out: Path, form: str, selection: WantedVerdicts) -> dic
     choice = Chosen(
         tuple(selection.raters), question.number, selection.stage, selection.dataset, tuple(selection.systems)
     )
-    preferences = AsGiven(read_preferences(study, choice))
+    given = read_preferences(study, choice)
+    preferences = AsGiven(given.majorities() if selection.votes == MAJORITY else given)
+    options = Options(form, without=selection.without)
     path = out / FILES[form] if FILES[form] else out
-    written = write_training_data(preferences, path, title=study.title, question=question.text, options=Options(form))
-    if form == "trl":
-        written[str(out / "ties.jsonl")] = write_ties(preferences, out / "ties.jsonl")
+    written = write_training_data(preferences, path, title=study.title, question=question.text, options=options)
+    if form == "trl" and TIES not in selection.without:
+        written[str(out / "ties.jsonl")] = write_ties(preferences, out / "ties.jsonl", selection.without)
     return {Path(name).name: rows for name, rows in written.items()}

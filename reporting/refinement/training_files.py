@@ -1,6 +1,6 @@
 """Repaired preferences as training data: one writer of rows, in the forms that trainers read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from annotation.core.errors import AnnotationError
 from annotation.core.version import VERSION
 from annotation.models import Generation, Instance
 from reporting.core.text import printable
+from reporting.exports.elsewhere import RowFilter
 from reporting.exports.files import PARQUET, write_rows
 from reporting.logic.preferences import Preferences
 
@@ -39,6 +40,7 @@ class Options:
     negated     : whether each row is there a second time with the negated question, whose answer is the other text
     down_sample : whether only as many rows are drawn as preferences were given
     held_out    : share of instances whose pairs are kept apart, in a file or split of their own
+    without     : rows to leave out, as of `WantedVerdicts`
     """
 
     form: str = "trl"
@@ -46,6 +48,7 @@ class Options:
     down_sample: bool = False
     held_out: float = 0.0
     seed: int = 0
+    without: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -138,14 +141,22 @@ def write_training_data(
         parts = {out: pairs, **({held_out_file: held_out_pairs} if options.held_out else {})}
     rows, columns = _form(question, options, margins=repaired.has_margins)
     written = {
-        str(path): write_rows(path, rows(_preferences(repaired, part)), columns, form) for path, part in parts.items()
+        str(path): write_rows(path, rows(_wanted(_preferences(repaired, part), options.without)), columns, form)
+        for path, part in parts.items()
     }
     if form == PARQUET:
         (out / "README.md").write_text(_card(repaired, title, written), encoding="utf-8")
     return written
 
 
-def write_ties(preferences: AsGiven, out: Path) -> int:
+def _wanted(preferences: Iterator[TrainingPreference], without: Sequence[str], *, ties: bool = False) -> Iterator[Any]:
+    row_filter = RowFilter(without)
+    for row in preferences:
+        if row_filter.keeps(better=row.better, worse=row.worse, is_tie=ties, other=(row.source, row.row)):
+            yield row
+
+
+def write_ties(preferences: AsGiven, out: Path, without: Sequence[str] = ()) -> int:
     """Write the pairs without a preferred text. Return their number."""
     rows = (
         {
@@ -154,7 +165,7 @@ def write_ties(preferences: AsGiven, out: Path) -> int:
             "text_2": preference.worse,
             "instance_id": preference.instance_id,
         }
-        for preference in _preferences(preferences, _rows_of(preferences.ties, Options()))
+        for preference in _wanted(_preferences(preferences, _rows_of(preferences.ties, Options())), without, ties=True)
     )
     return write_rows(out, rows, ("prompt", "text_1", "text_2", "instance_id"), "jsonl")
 

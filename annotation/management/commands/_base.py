@@ -96,6 +96,7 @@ def argument(*names: str, **settings: Any) -> Argument:
 
 def arguments_of(
     form: type[forms.BaseForm],
+    /,
     *,
     only: Collection[str] = (),
     exclude: Collection[str] = (),
@@ -113,6 +114,7 @@ def arguments_of(
 def _option(name: str, field: forms.Field, *, flag: str = "", **changes: Any) -> Argument:
     flag = flag or f"--{name.replace('_', '-')}"
     default = "the study’s" if callable(field.initial) else field.initial or field.widget.attrs.get("placeholder")
+    default = ", ".join(default) if isinstance(default, list) else default
     note = "" if default in (None, "", False) or changes.get("required") else f" (default: {default})"
     settings: dict[str, Any] = {"dest": name, "help": f"{described(field)}{note}".replace("%", "%%")}
     shape = json_shape(field)

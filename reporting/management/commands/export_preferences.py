@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._base import TandemCommand, argument, arguments_of, filled_by
 from annotation.studies.services import find_study
 from reporting.exports.elsewhere import WantedVerdicts
-from reporting.logic.preferences import PEOPLE
-from reporting.refinement.given_preferences import FORMS, write_preferences
+from reporting.refinement.given_preferences import write_preferences
+from reporting.refinement.preferences_form import PreferencesForm
 
 
 class Command(TandemCommand):
@@ -21,21 +21,20 @@ class Command(TandemCommand):
 
     arguments = (
         argument("slug", help="the study"),
-        argument("--as", dest="form", choices=FORMS, required=True),
-        argument("--out", required=True, type=Path, metavar="DIR", help="the folder; made when missing"),
-        argument("--rater", action="append", default=[], help="people (default) or judge:NAME; may be repeated"),
-        argument("--dataset", default="", help="only this data set"),
-        argument("--systems", nargs=2, default=(), metavar=("A", "B"), help="only pairs of these two systems"),
-        argument("--question", default="", metavar="KEY", help="of several questions, the one that is used"),
-        argument("--stage", choices=["first", "revised"], default="first", help="people's votes of this stage"),
+        argument("--out", required=True, type=Path, metavar="DIR", help="the folder; created when missing"),
+        *arguments_of(
+            PreferencesForm,
+            form={"flag": "--as", "required": True},
+            raters={"flag": "--rater", "action": "append", "nargs": None},
+            systems={"nargs": 2, "metavar": ("A", "B")},
+        ),
     )
 
-    def handle(self, *args: Any, slug: str, out: Path, form: str, **options: Any) -> None:
-        raters = tuple(options["rater"]) or (PEOPLE,)
-        filters = {name: options[name] for name in ("dataset", "question", "stage", "systems")}
-        selection = WantedVerdicts(raters, **filters)
+    def handle(self, *args: Any, slug: str, out: Path, **options: Any) -> None:
+        settings = filled_by(PreferencesForm, options).cleaned_data
+        form = settings.pop("form")
         try:
-            written = write_preferences(find_study(slug), out, form, selection)
+            written = write_preferences(find_study(slug), out, form, WantedVerdicts(**settings))
         except OSError as error:
             raise CommandError(f"can't write to {out}: {error.strerror}") from None
         for name, rows in written.items():

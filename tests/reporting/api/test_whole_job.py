@@ -176,7 +176,7 @@ def test_preferences_are_made_as_the_command_writes_them(
     rate(claim(make_annotator(study)), ["left", "none"])
     files = "studies/study/files/"
     for wrong in (
-        {"form": "parquet"}, {"raters": ["judge:nobody"]}, {"dataset": "none"}, {"question": "fluency"}, {"systems": ["x", "y"]},
+        {"form": "parquet"}, {"raters": ["judge:nobody"]}, {"dataset": "none"}, {"question": "fluency"}, {"systems": ["x", "y"]}, {"votes": "few"}, {"without": ["all"]},
     ):  # fmt: skip
         refused = researcher.post(files, kind="preferences", **wrong)
         assert 400 <= refused.status_code < 500, wrong
@@ -186,6 +186,8 @@ def test_preferences_are_made_as_the_command_writes_them(
     }
     assert not MadeFile.objects.exists()
 
+    counted = researcher.post(f"{files}estimate/", kind="preferences", form="trl", without=["ties"]).json()
+    assert counted == {"rows": {"preferences.jsonl": 1}}
     for form in ("trl", "arena"):
         asked = researcher.post(files, kind="preferences", form=form, raters=["people"], systems=["beta", "alpha"])
         assert asked.json()["options"]["raters"] == ["people"]

@@ -11,8 +11,10 @@ from django.core.management import CommandError, call_command
 from annotation.core.files.parquet import write_parquet
 from annotation.models import Annotator, Generation, Rating, Study
 from judging.models import Judge
+from reporting.exports.elsewhere import WantedVerdicts
 from reporting.exports.files import types_of
 from reporting.findings.study_findings import findings
+from reporting.refinement.given_preferences import count_preferences
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
 from tests.reporting.refinement.test_repair import build_four_systems, order_by_hand
 
@@ -179,3 +181,49 @@ def test_the_verdicts_on_two_systems_are_chosen(form: str, name: str, tmp_path: 
     assert rows == [3, 1]
     with pytest.raises(CommandError, match="study tried has no system five; it has one, two, three, four"):
         call_command(*arguments, str(tmp_path / "none"), "--systems", "one", "five")
+
+
+ROWS: list[tuple[dict[str, Any], tuple[int, int | None], int]] = [
+    ({}, (11, 4), 15),
+    ({"without": ["ties"]}, (11, None), 11),
+    ({"without": ["equal"]}, (8, 4), 12),
+    ({"without": ["empty"]}, (8, 4), 12),
+    ({"without": ["duplicates"]}, (6, 2), 8),
+    ({"without": ["ties", "equal", "empty", "duplicates"]}, (4, None), 4),
+    ({"votes": "majority"}, (3, 1), 4),
+    ({"votes": "majority", "without": ["ties", "equal"]}, (2, None), 2),
+]
+
+
+@pytest.mark.parametrize(("options", "training", "verdicts"), ROWS)
+def test_rows_are_left_out_and_counted_before(
+    options: dict[str, Any], training: tuple[int, int | None], verdicts: int, tmp_path: Path
+) -> None:
+    """Pairs: A, A, B; three ties; equal texts; an empty text; A, B, tie."""
+    built = build_configuration(build_study("source"), instances=1, pairs=5)
+    for code, votes in {"ann": [-1, 0, -1, -1, -1], "bob": [-1, 0, -1, -1, 1], "cem": [1, 0, -1, -1, 0]}.items():
+        rate(built, 0, code, votes)
+    texts = [(pair.generation_a_id, pair.generation_b_id) for pair in built.pairs[0]]
+    for pk in (pk for both in texts for pk in both):
+        Generation.objects.filter(pk=pk).update(text=f"text {pk}")
+    Generation.objects.filter(pk__in=texts[2]).update(text="the same")
+    Generation.objects.filter(pk=texts[3][1]).update(text=" ")
+
+    arguments = [f"--{name}={value}" for name, value in options.items() if isinstance(value, str)]
+    if "without" in options:
+        arguments += ["--without", *options["without"]]
+    for form, expected in {
+        "trl": {"preferences.jsonl": training[0], **({} if training[1] is None else {"ties.jsonl": training[1]})},
+        "instruction": {"instructions.jsonl": 2 * training[0]},
+        "alpacaeval": {"annotations.json": verdicts, "leaderboard.csv": 1},
+        "arena": {"battles.json": verdicts},
+    }.items():
+        export(form, tmp_path / form, *arguments)
+        assert count_preferences(built.study, form, WantedVerdicts(**options)) == expected
+        assert {path.name for path in (tmp_path / form).iterdir()} == expected.keys()
+    lines = (tmp_path / "trl" / "preferences.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == training[0]
+    battles = json.loads((tmp_path / "arena" / "battles.json").read_text(encoding="utf-8"))
+    assert len(battles) == verdicts
+    if "votes" in options:
+        assert {json.loads(line)["source"] for line in lines} == {one["judge"] for one in battles} == {"majority"}
