@@ -1,10 +1,13 @@
 """Forms with which studies are made, copied and filled."""
 
+import itertools
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.utils.text import slugify
 
 from annotation.core.counting import counted
 from annotation.core.errors import Unacceptable
@@ -176,37 +179,81 @@ class NamesStudyForm(forms.Form):
         return self.cleaned_data["group"] or self.groups[0]
 
 
-class NewStudyForm(NamesStudyForm, UploadForm):
-    """A new study: its name, its template, and optionally its first file."""
+class NewStudyForm(NamesStudyForm):
+    """Name, group and template of a new study."""
 
-    KINDS = UploadForm.KINDS[1:7]
-
-    kind = forms.ChoiceField(choices=KINDS, required=False, label="What is in the file")
-    file = FilesField(
-        required=False,
-        label="File of instances and generations",
-        help_text=(
-            "JSON Lines, or CSV with the columns instance_id, source, system-1/1, system-1/2, …, system-2/1, …. It may come later, and "
-            "is read whole or not at all, once the study is made."
-        ),
-    )
     template = forms.ChoiceField(
         choices=[(template.name, template.title) for template in TEMPLATES.values()],
         required=False,
         initial=BLANK,
-        label="Begin from",
-        widget=forms.HiddenInput,
+        label="Template",
     )
-
-    field_order = ["template", "slug", "group", "kind", "file", "dataset", "system_1", "system_2", "mapping"]
 
     def clean_template(self) -> StudyTemplate:
         """Return the template object."""
         return find_template(self.cleaned_data["template"] or BLANK)
 
+
+class StudyOfFilesForm(NewStudyForm, UploadForm):
+    """The page of a new study. The files, if any, give its names where none are filled in."""
+
+    KINDS = [kind for kind in UploadForm.KINDS if kind[0] not in ("ratings", "judgments", "tables")]
+
+    slug = ShortNameField(max_length=80, required=False, label="Short name", help_text="Part of addresses.")
+    title = forms.CharField(max_length=200, required=False, label="Title")
+    kind = forms.ChoiceField(choices=KINDS, required=False, initial=AUTO, label="What is in the file")
+    file = FilesField(required=False, label="Files", help_text=UploadForm.base_fields["file"].help_text)
+
     def clean(self) -> dict[str, Any]:
-        """Check the upload fields only if there is a file."""
-        return super().clean() if self.cleaned_data.get("file") else self.cleaned_data
+        """Check the upload fields only if there are files, and fill in names."""
+        files = self.cleaned_data.get("file", ())
+        if files:
+            super().clean()
+        return self.with_names([str(file.name) for file in files])
+
+    def with_names(self, file_names: Sequence[str]) -> dict[str, Any]:
+        """Fill in a title and a free short name by the names of files."""
+        cleaned, errors = self.cleaned_data, self.errors
+        stems = dict.fromkeys(PurePath(name).name.partition(".")[0] for name in file_names)
+        title = " vs ".join([*stems][:2])[:200] or "Study"
+        cleaned["title"] = cleaned.get("title") or title
+        if not cleaned.get("slug") and "slug" not in errors:
+            cleaned["slug"] = _free_slug(slugify(title)[:70] or "study")
+        return cleaned
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The values of a valid form, with which it can be shown again."""
+        cleaned = {**self.cleaned_data, "file": ""}
+        cleaned |= {"group": cleaned["group"].slug, "template": cleaned["template"].name}
+        return {name: str(value) for name, value in cleaned.items() if value}
+
+
+class StudyOfKeptFilesForm(StudyOfFilesForm):
+    """A new study of files that were sent."""
+
+    file = None  # type: ignore[assignment]  # takes the field away
+
+    field_order = ["kind", "mapping", "template", "title", "slug", "group", "dataset", "system_1", "system_2"]
+
+    def __init__(self, *args: Any, file_names: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.file_names = file_names
+        if len(self.groups) == 1:
+            self.fields["group"].widget = forms.HiddenInput()
+
+    def clean(self) -> dict[str, Any]:
+        """Check the upload fields, and fill in names."""
+        UploadForm.clean(self)
+        return self.with_names(self.file_names)
+
+
+def _free_slug(name: str) -> str:
+    """Return a short name that no study has, which begins with `name`."""
+    names = (name if number == 1 else f"{name}-{number}" for number in itertools.count(1))
+    return next(
+        slug for slug in names if slug not in RESERVED_SLUGS and not Study.objects.filter(slug__iexact=slug).exists()
+    )
 
 
 class CopyStudyForm(NamesStudyForm):

@@ -10,7 +10,7 @@ from django.db.models import Count
 from annotation.core.errors import UnknownName
 from annotation.models import Matchup, Study
 
-BLANK = "blank"
+BLANK, INSTRUCTIONS = "blank", "instructions"
 ORIGINS = ("template", "copy")  # kinds of import records that name a study's template or original
 
 # Not translated: these become the study's own texts, in the study's language.
@@ -114,6 +114,14 @@ _ALL = (
         ),
         BatchDefaults("random:10", pairs=3, raters=2),
         MappingProxyType({"most_hits_per_rater": 10}),
+    ),
+    StudyTemplate(
+        INSTRUCTIONS,
+        "Following instructions",
+        "Answers to instructions or questions. Files of AlpacaEval and of Arena begin from it by themselves.",
+        settings=MappingProxyType(
+            {"task_kind": "instruction", "question": "Which answer do you prefer?", "source_label": "Instruction"}
+        ),
     ),
 )
 TEMPLATES: Mapping[str, StudyTemplate] = MappingProxyType({item.name: item for item in _ALL})

@@ -199,34 +199,6 @@ def is_changed(study: Study, name: str) -> bool:
     return name != "title" and getattr(study, name) != field.get_default()
 
 
-class FirstSettingsForm(StudySettingsForm):
-    """The settings of a new study: the most important ones first, the others filled in from its template."""
-
-    FIRST = ("title", "task_kind", "question", "pairs_per_hit", "raters_per_hit")
-
-    def __init__(self, data: Mapping[str, Any] | None = None, *, instance: Study) -> None:
-        later_names = {name for name in self.base_fields if name not in self.FIRST}
-        if data is not None and not later_names & data.keys():
-            # Not sent by a browser, but by a script that leaves the other settings to the template.
-            data = {**form_data(instance, {}), **{name: data[name] for name in self.FIRST if data.get(name)}}
-        super().__init__(data, instance=instance)
-        self.fields["title"].required = False
-        self.fields["title"].help_text = "For researchers; raters never see it. Default: the short name."
-
-    @property
-    def first(self) -> list[forms.BoundField]:
-        """The most important fields."""
-        return [self[name] for name in self.FIRST]
-
-    @property
-    def further(self) -> list[SettingsGroup]:
-        """The other groups."""
-        groups = (
-            (title, summary, [name for name in names if name not in self.FIRST]) for title, summary, names in GROUPS
-        )
-        return [self._group(title, summary, names) for title, summary, names in groups if names]
-
-
 class QuestionsForm(StudySettingsForm):
     """The questions alone, for their preview."""
 

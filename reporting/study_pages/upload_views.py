@@ -15,12 +15,13 @@ from annotation.core.http import MOST_SHOWN, as_download, attempt, is_htmx
 from annotation.core.markdown import shown_text
 from annotation.core.refusals import restored
 from annotation.importing.formats.public_forms import AUTO
-from annotation.importing.forms import LookForm, UploadForm, how_to_import, sent_in
+from annotation.importing.forms import LookForm, StudyOfKeptFilesForm, UploadForm, how_to_import, sent_in
 from annotation.members.permissions import FORM, READERS, account_of, is_site_admin, study_view
 from annotation.models import Pair, Study, Upload
 from annotation.questions.labels import side_name, translate_default
 from annotation.questions.questions import choice_label
 from reporting.uploads.jobs import MOST_LISTED, STUDY_IMPORTS, UNDER_WAY, begin, keep, kept, look, progress_of, take_in
+from reporting.uploads.look import Look
 
 UPLOAD = "reporting/study_pages/upload.html"
 
@@ -53,13 +54,18 @@ def upload_look(request: HttpRequest, study: Study, *, key: str) -> HttpResponse
         how = how_to_import(form)
         if "import" in request.POST:
             return after_upload(request, begin(study=study, key=key, by=account_of(request), **how))
-        context["look"] = look_at_file = look(study=study, key=key, **how)
-        if not form.cleaned_data["mapping"] and look_at_file.mapping:
-            mapping = "\n".join(f"{name}={column}" for name, column in look_at_file.mapping.items())
-            context["form"] = LookForm({**form.data, "kind": look_at_file.kind, "mapping": mapping})
-        context["pairs"] = previewed(look_at_file.pairs, study)
+        context |= look_context(look(study=study, key=key, **how), form, study)
     template = "reporting/study_pages/upload_look.html"
     return TemplateResponse(request, template, context, status=200 if form.is_valid() else 422)
+
+
+def look_context(found: Look, form: LookForm | StudyOfKeptFilesForm, study: Study) -> dict[str, Any]:
+    """Return the context of a look: its form with the mapping that was guessed, and pairs as raters of `study` will see them."""
+    context: dict[str, Any] = {"look": found, "pairs": previewed(found.pairs, study)}
+    if not form.cleaned_data["mapping"] and found.mapping:
+        mapping = "\n".join(f"{name}={column}" for name, column in found.mapping.items())
+        form.data = {**form.data, "kind": found.kind, "mapping": mapping}
+    return context
 
 
 def previewed(pairs: Sequence[Pair], study: Study) -> list[dict[str, Any]]:
@@ -93,9 +99,13 @@ def after_upload(request: HttpRequest, upload: Upload) -> HttpResponse:
 @study_view(*READERS)
 def upload_page(request: HttpRequest, study: Study, *, key: str) -> HttpResponse:
     """Show the progress of an import, and its result."""
-    row = get_object_or_404(study.uploads, key=key)
+    return show_upload(request, get_object_or_404(study.uploads, key=key))
+
+
+def show_upload(request: HttpRequest, row: Upload) -> HttpResponse:
+    """Show an upload, at an address that is asked again while it is under way."""
     context = {
-        "study": study,
+        "study": row.study,
         "upload": row,
         "busy": row.status in UNDER_WAY,
         "progress": progress_of(row),

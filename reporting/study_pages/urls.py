@@ -2,16 +2,17 @@
 
 from django.urls import path
 
-from reporting.study_pages import help_views, job_views, previews, upload_views, views
+from reporting.study_pages import help_views, job_views, new_study_views, previews, upload_views, views
 
 urlpatterns = [
     path("help/", help_views.contents_page, name="help"),
     path("help/<path:page>", help_views.documentation, name="documentation"),
     path("studies/", views.studies, name="studies"),
-    path("studies/new/", views.new_study, name="new-study"),
+    path("studies/new/", new_study_views.new_study, name="new-study"),
     path("studies/new/example/", views.example, name="load-example"),
     path("studies/new/questions/", previews.question_preview, name="question-preview"),
     path("studies/new/pay/", previews.pay_preview, name="pay-preview"),
+    path("studies/new/files/<str:key>/", new_study_views.study_of_files, name="new-study-files"),
     path("studies/<slug:slug>/", views.study_page, name="study"),
     path("studies/<slug:slug>/settings/", views.study_settings, name="study-settings"),
     path("studies/<slug:slug>/settings/preview/", previews.settings_preview, name="settings-preview"),

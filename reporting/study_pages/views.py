@@ -11,15 +11,15 @@ from django.db.models import Count, F, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from analysis import similarity
 from annotation.core.errors import AmendmentNeeded, AnnotationError, InvalidSelection, SettingFixed
 from annotation.core.http import attempt
 from annotation.importing.example import load_example
-from annotation.importing.forms import CopyStudyForm, NewStudyForm, sent_in
-from annotation.importing.new_studies import copy_study, create_study
+from annotation.importing.forms import CopyStudyForm
+from annotation.importing.new_studies import copy_study
 from annotation.members.permissions import (
     FORM,
     MANAGERS,
@@ -42,12 +42,10 @@ from annotation.studies.archive import archive_study, restore_study
 from annotation.studies.configurations import configurations, matchup_counts
 from annotation.studies.data_sets import data_sets
 from annotation.studies.log import about, changes_of, events_of
-from annotation.studies.presets import BLANK, ORIGINS, TEMPLATES, StudyTemplate, batch_defaults
+from annotation.studies.presets import ORIGINS, batch_defaults
 from annotation.studies.services import save_settings
-from annotation.studies.settings_form import LONGEST_REASON, FirstSettingsForm, StudySettingsForm
+from annotation.studies.settings_form import LONGEST_REASON, StudySettingsForm
 from reporting.study_pages.checklist import checklist
-from reporting.study_pages.upload_views import after_upload
-from reporting.uploads.jobs import take_in
 
 COUNTED_TEXTS = 500  # of a data set, for one page
 EVENTS_A_PAGE = 50
@@ -193,59 +191,6 @@ def _report_counts(study: Study) -> dict[str, int]:
         "blocked_count": blocked,
         "returned_afterward_count": len(returned_submissions(study)),
     }
-
-
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
-def new_study(request: HttpRequest) -> HttpResponse:
-    """Create a study, from a template or blank, optionally with its first file."""
-    if not has_any_role(request.user, *READERS):
-        raise PermissionDenied
-    query = request.POST if request.method == "POST" else request.GET
-    template = TEMPLATES.get(query.get("template", BLANK), TEMPLATES[BLANK])
-    data, files = (request.POST, request.FILES) if request.method == "POST" else (None, None)
-    groups = groups_of_new_study(account_of(request))
-    form = NewStudyForm(data, files, groups=groups, initial={"template": template.name})
-    settings = FirstSettingsForm(data, instance=template.study())
-    if data is not None and all([form.is_valid(), settings.is_valid()]):
-        study = _create(request, form, settings)
-        if study is not None:
-            return _import_first_file(request, study, form)
-    context = {
-        "form": form,
-        "settings": settings,
-        "templates": TEMPLATES.values(),
-        "template": template,
-        "choose_group": len(groups) > 1,
-        "file_open": any(form[name].errors for name in ("dataset", "system_1", "system_2")),
-    }
-    return render(request, "reporting/study_pages/new_study.html", context, status=422 if data is not None else 200)
-
-
-def _import_first_file(request: HttpRequest, study: Study, form: NewStudyForm) -> HttpResponse:
-    """Import the file that a new study was created with. A refused one may be sent again."""
-    if not form.cleaned_data["file"]:
-        return redirect("annotation:study", study.slug)
-    try:
-        return after_upload(request, take_in(study=study, **sent_in(form), by=account_of(request)))
-    except AnnotationError as error:
-        messages.error(request, f"The study is made, without its file: {error}.")
-        return redirect("annotation:upload", study.slug)
-
-
-def _create(request: HttpRequest, form: NewStudyForm, settings: FirstSettingsForm) -> Study | None:
-    """Create a study from two valid forms. Show a domain error at the first."""
-    names = form.cleaned_data
-    template: StudyTemplate = names["template"]
-    values = {**settings.settings, "title": settings.settings["title"] or names["slug"]}
-    arguments = {"slug": names["slug"], "group": names["group"], "settings": values, "template": template}
-    created = attempt(form, lambda: create_study(**arguments, by=account_of(request)))
-    if created is None:
-        return None
-    study, _summary = created
-    if not names["file"]:
-        messages.success(request, f"Study {study.slug} is made. Read its texts in next.")
-    return study
 
 
 @study_view(*MANAGERS, methods=FORM)

@@ -18,7 +18,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django_tasks import task
 
-from annotation.core.errors import AnnotationError, BadFile, UnknownName
+from annotation.core.errors import AnnotationError, BadFile, BadLine, UnknownName
 from annotation.core.files.file_bounds import bound_of_upload
 from annotation.core.files.sent_files import DATA_FILES, Joined, is_packed, is_zip, join, read_sent, unpack
 from annotation.core.keys import new_key
@@ -45,6 +45,8 @@ GRACE = timedelta(minutes=1)  # until a small file that no process has begun to 
 ABANDONED_AFTER = timedelta(hours=1)  # a folder without a row: its process ended between the two
 PROGRESS = "progress.json"
 SENT = "sent.json"  # of files that were kept: their study, names and size
+REFUSED = "refused.json"  # why files became no study
+NEW = "new_study"  # option of an upload with which its study was created
 # By kind of file: functions that import a whole study. Only site admins may use them, since such files are large and bring
 # rows that all studies share.
 STUDY_IMPORTS: Mapping[str, Callable[..., str]] = {"bundle": import_bundle, "bundle-check": verify_bundle}
@@ -73,9 +75,11 @@ def take_in(
     return begin(study=study, key=keep(study, files), kind=kind, options=options, by=by)
 
 
-def keep(study: Study, files: Sequence[File[bytes]]) -> str:
+def keep(study: Study | None, files: Sequence[File[bytes]], **values: Any) -> str:
     """Store files for a study, and return the key of their folder, which is removed after an hour unless they are imported.
 
+    study  : None for files of a new study
+    values : kept with the files
     Raises: AnnotationError if they are too large or can't be stored.
     """
     key, size = new_key(), 0
@@ -84,7 +88,7 @@ def keep(study: Study, files: Sequence[File[bytes]]) -> str:
         folder.mkdir(mode=0o700, parents=True)
         for number, file in enumerate(files):
             size += _keep(file, folder / _name(number, file), settings.UPLOAD_MAX_BYTES - size)
-        sent = {"study": study.pk, "names": [str(file.name) for file in files], "size": size}
+        sent = {"study": study and study.pk, "names": [str(file.name) for file in files], "size": size, **values}
         (folder / SENT).write_text(json.dumps(sent), encoding="utf-8")
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
@@ -95,51 +99,92 @@ def keep(study: Study, files: Sequence[File[bytes]]) -> str:
     return key
 
 
-def kept(study: Study, key: str) -> Upload:
+def sent_with(key: str, **expected: Any) -> dict[str, Any]:
+    """Return what was kept with files: their names, size and further values.
+
+    Raises: UnknownName if there are none, or their values are not the expected ones.
+    """
+    sent = _noted(key, SENT)
+    if any(sent.get(name, "") != value for name, value in expected.items()):
+        raise UnknownName("these files are no longer there; please send them again")
+    return sent
+
+
+def keep_values(key: str, **values: Any) -> None:
+    """Change values that are kept with files."""
+    (_uploads() / key / SENT).write_text(json.dumps({**_noted(key, SENT), **values}), encoding="utf-8")
+
+
+def _noted(key: str, name: str) -> dict[str, Any]:
+    try:
+        noted: dict[str, Any] = json.loads((_uploads() / PurePath(key).name / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return noted
+
+
+def kept(study: Study | None, key: str) -> Upload:
     """Return files that were kept for a study as an upload that is not saved.
 
     Raises: UnknownName if there are none.
     """
-    try:
-        sent = json.loads((_uploads() / PurePath(key).name / SENT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        sent = {}
-    if sent.get("study") != study.pk:
-        raise UnknownName("these files are no longer there; please send them again")
-    return Upload(study=study, key=key, names=sent["names"], size=sent["size"])
+    sent = sent_with(key, study=study and study.pk)
+    return Upload(study_id=sent["study"], key=key, names=sent["names"], size=sent["size"])
 
 
-def begin(*, study: Study, key: str, kind: str, options: Mapping[str, str], by: User | None = None) -> Upload:
+def begin(
+    *,
+    study: Study | None,
+    key: str,
+    kind: str,
+    options: Mapping[str, str],
+    by: User | None = None,
+    new_study: Callable[[], Study] | None = None,
+) -> Upload:
     """Queue the import of files that were kept. Small texts are imported before this returns.
 
+    new_study : creates the study, which is deleted again if the import is refused
     Raises: UnknownName if they are gone.
     """
     upload = kept(study, key)
     upload.kind, upload.options, upload.asked_by = kind, dict(options), by
     try:
         with transaction.atomic():
+            if new_study is not None:
+                upload.study, upload.options[NEW] = new_study(), "yes"
             upload.save()
-            (folder_of(upload) / SENT).unlink()
+            (folder_of(upload) / (SENT if new_study is None else REFUSED)).unlink(missing_ok=new_study is not None)
             is_large = upload.size > SMALL or kind in STUDY_IMPORTS or any(map(is_packed, upload.names))
-            if queued := is_large or is_under_way(study):
+            if queued := is_large or is_under_way(upload.study):
                 read_files.enqueue(upload.pk)
     except BaseException:
-        shutil.rmtree(folder_of(upload), ignore_errors=True)
+        if new_study is None:
+            shutil.rmtree(folder_of(upload), ignore_errors=True)
         raise
     if not queued:
         read_files.call(upload.pk)
-        upload.refresh_from_db()
+        return Upload.objects.filter(pk=upload.pk).first() or upload
     return upload
 
 
-def look(*, study: Study, key: str, kind: str, options: Mapping[str, str]) -> Look:
+def look(
+    *, study: Study | None, key: str, kind: str, options: Mapping[str, str], slug: str = "", **settings: Any
+) -> Look:
     """Return what the first records of kept files would become.
 
+    slug, settings : of a study that is not there yet
     Raises: UnknownName if they are gone; AnnotationError if they can't be read.
     """
     upload = kept(study, key)
     upload.kind = kind
-    return look_at(_joined(upload, _files(upload)), kind=kind, slug=study.slug, options=options)
+    slug = slug if study is None else study.slug
+    return look_at(_joined(upload, _files(upload)), kind=kind, slug=slug, options=options, **settings)
+
+
+def refusal_of_new_study(key: str) -> tuple[str, list[BadLine]]:
+    """Return why kept files became no study, and the bad lines; empty if they were not refused."""
+    noted = _noted(key, REFUSED)
+    return noted.get("message", ""), [restored(**line) for line in noted.get("bad_lines", ())]
 
 
 def discard(key: str) -> None:
@@ -201,6 +246,7 @@ def _read(upload: Upload) -> str:
     joined = _joined(upload, files)
     with joined.own_lines():
         file: dict[str, Any] = {"data": joined.data, "name": joined.name, "slug": upload.study.slug, **upload.options}
+        file.pop(NEW, None)
         return import_file(kind=upload.kind, **file)[1]
 
 
@@ -228,6 +274,12 @@ def _joined(upload: Upload, files: list[Path]) -> Joined:
 
 
 def _finish(upload: Upload, status: str, message: str, bad_lines: Sequence[dict[str, Any]] = ()) -> None:
+    if status == Status.FAILED and NEW in upload.options and not upload.study.instances.exists():
+        noted = json.dumps({"message": message, "bad_lines": bad_lines})
+        with suppress(OSError):
+            (folder_of(upload) / REFUSED).write_text(noted, encoding="utf-8")
+        upload.study.delete()
+        return
     _update(upload, status=status, message=message, bad_lines=list(bad_lines), finished_at=timezone.now())
     shutil.rmtree(folder_of(upload), ignore_errors=True)
     finished = upload.study.uploads.exclude(status__in=UNDER_WAY)

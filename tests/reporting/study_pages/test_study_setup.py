@@ -18,7 +18,7 @@ from annotation.importing.new_studies import create_study
 from annotation.models import ImportRecord, ResearchGroup, RoleGrant, Study
 from annotation.models.members import main_group
 from annotation.studies.presets import TEMPLATES, BatchDefaults, StudyTemplate, batch_defaults, find_template
-from annotation.studies.settings_form import StudySettingsForm, checked_settings
+from annotation.studies.settings_form import checked_settings
 from tests.factories import json_lines, make_study, make_user, signed_in, study_line
 from tests.howto import text_of
 
@@ -32,15 +32,10 @@ def client() -> Client:
     return signed_in(make_user("researcher", "researcher"))
 
 
-def form_data(client: Client, template: str = "blank", **changes: Any) -> dict[str, Any]:
+def form_data(**changes: Any) -> dict[str, Any]:
     """Return the page's form as a browser would send it."""
-    page = client.get("/studies/new/", {"template": template})
-    form, settings = page.context["form"], page.context["settings"]
-    sent = {name: form[name].value() for name in form.fields} | {
-        name: settings[name].value() for name in settings.fields
-    }
-    kept = {name: value for name, value in sent.items() if value not in (None, False)}
-    return {"slug": "fresh", **kept, **{name: value for name, value in changes.items() if value is not None}}
+    kept = {name: value for name, value in changes.items() if value is not None}
+    return {"slug": "fresh", "template": "blank", "kind": "auto", **kept}
 
 
 # Templates
@@ -97,117 +92,98 @@ def test_the_plan_of_a_batch_is_the_studys_own_where_that_was_changed() -> None:
 # The page
 
 
-def test_the_page_asks_for_little_and_keeps_the_rest_folded(client: Client) -> None:
+def test_the_page_asks_for_files_and_a_template(client: Client) -> None:
     page = client.get("/studies/new/").text
 
-    seen = page.split("<details", 1)[0]
-    for name in ("slug", "title", "task_kind", "question", "pairs_per_hit", "raters_per_hit", "file"):
-        assert f'id="id_{name}"' in seen
-    for name in StudySettingsForm.base_fields:
-        assert page.count(f'id="id_{name}"') == 1
-    assert page.count("<details") == page.count("<details>") + page.count("<details >") > 4
+    form = page[page.index("<main") :].split("<details", 1)[0]
+    names = re.findall(r'<(?:input|select|textarea)[^>]* name="(\w+)"', form.replace("\n", " "))
+    assert list(dict.fromkeys(names)) == ["csrfmiddlewaretoken", "file", "template"]
+    assert names.count("template") == len(TEMPLATES)
+    assert re.findall(r'value="([\w-]+)"\s+checked', form) == ["blank"]
     assert 'id="id_group"' not in page
-    for template in TEMPLATES.values():
-        assert str(template.title) in page
-
-
-def test_a_template_fills_the_page_in(client: Client) -> None:
-    page = client.get("/studies/new/", {"template": "paper-004"})
-
-    assert '<strong aria-current="true">Preferences by separability</strong>' in page.text
-    settings = page.context["settings"]
-    assert (settings["pay_per_hit"].value(), settings["minutes_per_hit"].value()) == ("1.20", 4)
-    assert client.get("/studies/new/", {"template": "nope"}).context["template"].name == "blank"
 
 
 def test_a_study_is_made_without_a_file(client: Client) -> None:
-    response = client.post("/studies/new/", form_data(client, "two-stage", raters_per_hit="6"), follow=True)
+    response = client.post("/studies/new/", form_data(template="two-stage"), follow=True)
 
     assert response.redirect_chain == [("/studies/fresh/", 302)]
     study = Study.objects.get()
-    assert (study.title, study.protocol, study.arms) == ("fresh", "two-stage", ["none", "table:c8"])
-    assert (study.raters_per_hit, study.balance_arms, study.minutes_per_hit) == (6, True, 8)
+    assert (study.title, study.protocol, study.arms) == ("Study", "two-stage", ["none", "table:c8"])
+    assert (study.raters_per_hit, study.balance_arms, study.minutes_per_hit) == (4, True, 8)
     assert study.guidelines.startswith("You are asked twice")
-    assert batch_defaults(study) == BatchDefaults("random:50", 5, 6)
+    assert batch_defaults(study) == BatchDefaults("random:50", 5, 4)
     assert "template two-stage" in " ".join(response.text.split())
     assert RoleGrant.objects.get(study=study).user.username == "researcher"
 
 
-def test_what_the_page_sends_is_what_is_stored_and_a_box_left_empty_is_off(client: Client) -> None:
-    sent = form_data(
-        client, "paper-004", title="Mine", pay_per_hit="", currency="", gold_warn_below="0.6", most_hits_per_rater="20"
-    )  # fmt: skip
-    del sent["ties_allowed"], sent["balance_arms"]
-
-    assert client.post("/studies/new/", sent).status_code == 302
-
-    study = Study.objects.get()
-    assert (study.title, study.ties_allowed, study.balance_arms) == ("Mine", False, False)
-    assert (study.pay_per_hit, study.currency, study.gold_warn_below) == (None, "", 0.6)
-    assert (study.most_hits_per_rater, study.question) == (20, "Which summary do you prefer?")
-
-
-def test_a_script_that_sends_the_first_fields_only_gets_the_templates_rest(client: Client) -> None:
-    sent = {"slug": "fresh", "template": "paper-004", "question": "Which one?"}
-
-    assert client.post("/studies/new/", sent).status_code == 302
-
-    study = Study.objects.get()
-    assert (study.question, study.ties_allowed, study.pay_per_hit) == ("Which one?", True, Decimal("1.20"))
-
-
-WRONG = [
-    ({"slug": "new"}, "form", "slug", "This name is taken."),
-    ({"slug": "with space"}, "form", "slug", "Letters, digits, dashes"),
-    ({"pairs_per_hit": "0"}, "settings", "pairs_per_hit", "greater than or equal to 1"),
-    ({"protocol": "two-stage"}, "settings", "arms", "needs one arm or more"),
-    ({"task_kind": "poem"}, "settings", "task_kind", "valid choice"),
-]
-
-
-def test_what_is_wrong_is_told_at_its_field_and_the_rest_is_kept(client: Client) -> None:
-    sent = form_data(client, guidelines="Look **twice**.")
-
-    for changes, form, field, problem in WRONG:
-        response = client.post("/studies/new/", {**sent, **changes})
-
-        assert response.status_code == 422, changes
-        assert problem in " ".join(map(str, response.context[form].errors[field])), changes
-        assert "Look **twice**." in response.text
-    assert Study.objects.count() == 0
-
-
-def test_a_group_with_a_wrong_field_is_unfolded(client: Client) -> None:
-    response = client.post("/studies/new/", form_data(client, pay_per_hit="1"))
-
-    assert "in which currency" in " ".join(map(str, response.context["settings"].errors["currency"]))
-    opened = [str(group.title) for group in response.context["settings"].further if group.is_wrong]
-    assert opened == ["Pay"]
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [({"slug": "new"}, "slug"), ({"slug": "with space"}, "slug"), ({"kind": "poem", "file": True}, "kind")],
+)
+def test_what_is_wrong_is_told_at_its_field(client: Client, changes: dict[str, Any], field: str) -> None:
+    if "file" in changes:
+        changes = {**changes, "file": SimpleUploadedFile("f.jsonl", json_lines([study_line("a")]))}
+    response = client.post("/studies/new/", form_data(**changes))
+    assert response.status_code == 422
+    assert list(response.context["form"].errors) == [field]
     assert response.text.count("<details open>") == 1
+    assert not Study.objects.exists()
 
 
-def test_a_bad_first_file_leaves_the_study_as_it_was_filled_in(client: Client) -> None:
-    file = SimpleUploadedFile("bad.jsonl", json_lines([study_line("a"), {"instance_id": "b"}]))
+def sent(*files: tuple[str, bytes], **changes: Any) -> dict[str, Any]:
+    return form_data(slug="", file=[SimpleUploadedFile(*file) for file in files], **changes)
 
-    response = client.post("/studies/new/", form_data(client, "paper-004", title="Mine", file=file), follow=True)
 
-    assert "source is missing" in response.text
+def test_files_give_a_study_its_name(client: Client) -> None:
+    for slug in ("my-texts", "my-texts-2"):
+        file = ("My texts.v2.jsonl", json_lines([study_line("a"), study_line("b")]))
+        response = client.post("/studies/new/", sent(file, template="pilot"), follow=True)
+        assert response.redirect_chain[-1] == (f"/studies/{slug}/", 302)
+        assert "My texts.v2.jsonl: 2 instances added" in response.text
+        study = Study.objects.get(slug=slug)
+        assert (study.title, study.instances.count(), study.pairs_per_hit) == ("My texts", 2, 3)
+        assert sorted(study.imports.values_list("kind", flat=True)) == ["study", "template"]
+
+
+def test_outputs_of_two_systems_are_a_study_of_instructions(client: Client) -> None:
+    files = [
+        (f"{name}.json", json.dumps([{"instruction": "Say a.", "output": name, "generator": name}]).encode())
+        for name in ("left", "right")
+    ]
+    client.post("/studies/new/", sent(*files))
     study = Study.objects.get()
-    assert (study.title, study.instances.count()) == ("Mine", 0)
-    assert list(study.imports.values_list("kind", flat=True)) == ["template"]
+    assert (study.slug, study.title, study.task_kind) == ("left-vs-right", "left vs right", "instruction")
+    assert [system.name for system in study.systems.all()] == ["left", "right"]
 
 
-def test_a_study_is_made_with_its_first_file(client: Client) -> None:
-    file = SimpleUploadedFile("f.jsonl", json_lines([study_line("a"), study_line("b")]))
+def test_files_of_no_known_form_are_looked_at_first(client: Client) -> None:
+    data = json.dumps([{"nr": 1, "prompt": "Say a.", "answer_x": "a", "answer_y": "b"}]).encode()
+    look = client.post("/studies/new/", sent(("foreign.json", data)))
+    assert not Study.objects.exists()
+    address = look.headers["Location"]
+    page = client.get(address)
+    mapping = page.context["form"]["mapping"].value()
+    assert mapping.splitlines() == ["source=prompt", "generations.answer_x=answer_x", "generations.answer_y=answer_y"]
+    assert signed_in(make_user("other", "researcher")).get(address).status_code == 404
 
-    response = client.post("/studies/new/", form_data(client, "pilot", file=file), follow=True)
+    values = {name: page.context["form"][name].value() or "" for name in page.context["form"].fields}
+    again = client.post(address, {**values, "mapping": f"instance_id=nr\n{mapping}", "look": ""})
+    assert (again.status_code, len(again.context["pairs"])) == (200, 1)
+    assert not Study.objects.exists()
+    mapped = {**values, "mapping": f"instance_id=nr\n{mapping}", "import": ""}
+    assert client.post(address, mapped, follow=True).redirect_chain[-1] == ("/studies/foreign/", 302)
+    assert Study.objects.get().instances.get().instance_id == "1"
 
-    assert "f.jsonl: 2 instances added (study fresh)" in response.text
-    study = Study.objects.get()
-    assert (study.instances.count(), study.pairs_per_hit) == (2, 3)
-    assert sorted(study.imports.values_list("kind", flat=True)) == ["study", "template"]
-    assert response.text.count("f.jsonl") == 2  # the message and the list of files, which has no template
-    assert "<td>pilot</td>" not in response.text
+
+def test_files_that_are_refused_leave_no_study(client: Client) -> None:
+    lines = [study_line(f"i{number}") for number in range(60)]  # more than are looked at
+    refused = client.post("/studies/new/", sent(("bad.jsonl", json_lines([*lines, {"instance_id": "b"}]))), follow=True)
+    assert not Study.objects.exists()
+    assert [line.number for line in refused.context["bad_lines"]] == [61, 61]
+    address = refused.redirect_chain[-1][0]
+    values = {name: refused.context["form"][name].value() or "" for name in refused.context["form"].fields}
+    assert client.post(address, {**values, "slug": "new", "import": ""}).status_code == 422
+    assert client.get(address).context["form"]["slug"].value() == "bad"
 
 
 def test_who_reads_in_several_groups_chooses_one_of_them() -> None:
@@ -219,9 +195,9 @@ def test_who_reads_in_several_groups_chooses_one_of_them() -> None:
     assert '<option value="second">Second</option>' in page
     assert "foreign" not in page
 
-    assert client.post("/studies/new/", form_data(client, group="foreign")).status_code == 422
-    assert client.post("/studies/new/", form_data(client, group="second")).status_code == 302
-    assert client.post("/studies/new/", form_data(client, slug="third", group=None)).status_code == 302
+    assert client.post("/studies/new/", form_data(group="foreign")).status_code == 422
+    assert client.post("/studies/new/", form_data(group="second")).status_code == 302
+    assert client.post("/studies/new/", form_data(slug="third", group=None)).status_code == 302
 
     assert dict(Study.objects.values_list("slug", "group__slug")) == {"fresh": "second", "third": "main"}
     assert foreign.studies.count() == 0
@@ -254,7 +230,7 @@ def test_a_study_is_made_from_a_shell(capsys: pytest.CaptureFixture[str], tmp_pa
         "--set", "ties_allowed=no", "--set", "pay_per_hit=", "--file", str(file), "--dataset", "news",
     )  # fmt: skip
 
-    assert "--pairs 5 --raters 4 --select random:50" in capsys.readouterr().out
+    assert "--pairs 1 --raters 4 --select random:50" in capsys.readouterr().out
     study = Study.objects.get()
     assert (study.title, study.raters_per_hit, study.ties_allowed) == ("Fresh", 4, False)
     assert (study.pay_per_hit, study.minutes_per_hit) == (None, 4)
