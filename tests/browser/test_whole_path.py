@@ -71,21 +71,19 @@ def test_from_upload_to_findings(open_as: OpenAs, chromium: Browser, live_server
         clicks.append(name)
         researcher.get_by_role(role, name=name, exact=True).click()
 
-    click("button", "Make a study")
+    click("button", "New study")
     clicks.append("the file")
-    researcher.get_by_label("Short name").fill("boats")
-    researcher.get_by_label("Pairs per HIT").fill("3")
-    researcher.get_by_label("Raters per HIT").fill("2")
     researcher.locator("input[type=file]").set_input_files(study_file(tmp_path))
-    click("button", "Make the study")
+    click("button", "Create study")
     expect(researcher.get_by_role("status")).to_contain_text("2 instances added")
     click("button", "Compute")
     expect(researcher.locator("#step-separability")).to_contain_text("1 of 1 configuration")
     click("button", "New batch")
+    researcher.get_by_label("Raters per HIT").fill("2")
     click("button", "Make and launch")
     links = researcher.locator("td code", has_text="/join/")
     expect(links).to_have_count(2)
-    assert clicks == ["Make a study", "the file", "Make the study", "Compute", "New batch", "Make and launch"]
+    assert clicks == ["New study", "the file", "Create study", "Compute", "New batch", "Make and launch"]
 
     researcher.go_back()
     researcher.go_forward()
@@ -133,10 +131,9 @@ def test_from_upload_to_findings(open_as: OpenAs, chromium: Browser, live_server
 def test_a_judge_is_run_from_its_page(open_as: OpenAs, tmp_path: Path) -> None:
     researcher = open_as("rita", "researcher")
     researcher.goto("/studies/new/")
-    researcher.get_by_label("Short name").fill("boats")
     researcher.locator("input[type=file]").set_input_files(study_file(tmp_path))
-    researcher.get_by_role("button", name="Make the study").click()
-    researcher.get_by_role("link", name="Judges").click()
+    researcher.get_by_role("button", name="Create study").click()
+    researcher.get_by_role("link", name="Judges", exact=True).first.click()
 
     add = researcher.locator("form", has=researcher.get_by_label("Method"))
     add.get_by_label("Name").fill("by-length")

@@ -293,6 +293,6 @@ def test_an_empty_server_opens_on_the_first_study_with_the_example_as_a_choice(c
     assert "4 scripted raters: programs, not people" in loaded.text
     assert [step.key for step in loaded.context["steps"] if step.state == "next"] == ["judges"]
     assert RoleGrant.objects.get(study__slug="example").role == "study-admin"
-    assert "Make your first study" not in client.get("/studies/").text
+    assert "Create your first study" not in client.get("/studies/").text
     assert client.post("/studies/new/example/").headers["Location"] == "/studies/example-2/"
     assert signed_in(make_user("rater", "annotator")).post("/studies/new/example/").status_code == 403
