@@ -2,7 +2,7 @@
 
 from django.apps import AppConfig
 
-from annotation.importing.further_kinds import AFTER_REMOVAL, LEVELS
+from annotation.importing.further_kinds import AFTER_REMOVAL, BEFORE_REMOVAL, LEVELS
 
 
 class JudgingConfig(AppConfig):
@@ -14,4 +14,5 @@ class JudgingConfig(AppConfig):
     def ready(self) -> None:
         """Register tables whose rows imports may store."""
         LEVELS.append("judging.importing.services.LEVELS")
+        BEFORE_REMOVAL.append("judging.importing.services.drop_completions")
         AFTER_REMOVAL.append("judging.importing.services.drop_unused_judges")

@@ -3,6 +3,7 @@
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate, pre_migrate
 
+from annotation.importing.further_kinds import AFTER_REMOVAL
 from annotation.privacy.personal_data import FORGET_RESULTS
 
 
@@ -17,6 +18,7 @@ class ReportingConfig(AppConfig):
         FORGET_RESULTS.extend(
             ("reporting.findings.snapshots.remove_snapshots", "reporting.downloads.jobs.remove_files")
         )
+        AFTER_REMOVAL.append("reporting.core.data_version.forget_removed")
         from reporting.core.data_version import create_triggers, drop_triggers  # models are there now
 
         pre_migrate.connect(drop_triggers, sender=self)

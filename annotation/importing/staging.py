@@ -24,7 +24,7 @@ from django.utils.module_loading import import_string
 from annotation.core.errors import AnnotationError
 from annotation.core.keys import new_key
 from annotation.core.tasks.processes import is_gone, this_process
-from annotation.importing.further_kinds import AFTER_REMOVAL, LEVELS
+from annotation.importing.further_kinds import AFTER_REMOVAL, BEFORE_REMOVAL, LEVELS
 from annotation.models import (
     Annotator,
     Assignment,
@@ -298,16 +298,24 @@ def settle(hidden: Study) -> None:
 
 
 def remove(target: Target) -> None:
-    """Delete the hidden study of an import with its rows, some in each transaction."""
+    """Delete a hidden study with its rows, some in each transaction: of an import, or one that was deleted."""
     hidden = target.staged
+    for path in BEFORE_REMOVAL:
+        import_string(path)(hidden)
+    _remove_rows(target, Assignment, repeat_of__isnull=False)  # before what they repeat
     for level in reversed(levels()):
-        keys = list(level.rows.filter(**{_path(level): hidden}).values_list("pk", flat=True))
-        for start in range(0, len(keys), PART):
-            level.rows.filter(pk__in=keys[start : start + PART]).delete()
-            target.beat()
+        _remove_rows(target, level.model)
     Study._base_manager.filter(pk=hidden.pk).delete()
     for path in AFTER_REMOVAL:
         import_string(path)()
+
+
+def _remove_rows(target: Target, model: type[Model], **only: Any) -> None:
+    level = next(row for row in levels() if row.model is model)
+    keys = list(level.rows.filter(**{_path(level): target.staged}, **only).values_list("pk", flat=True))
+    for start in range(0, len(keys), PART):
+        level.rows.filter(pk__in=keys[start : start + PART]).delete()
+        target.beat()
 
 
 def delete_added(record: ImportRecord) -> None:

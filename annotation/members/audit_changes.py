@@ -31,6 +31,12 @@ PLAIN = (
 UNTOLD = {"last_login", "last_t", "drift", "last_used_at"}
 
 
+def note(change: Change) -> None:
+    """Note a change that is more than rows, in an audited request."""
+    if (noted := changes.get()) is not None:
+        noted.append(change)
+
+
 def note_added(*, sender: type[models.Model], instance: models.Model, created: bool, **_signal: Any) -> None:
     """Note a row that was added (receiver of `post_save`)."""
     if created and (noted := _noted(sender)) is not None:

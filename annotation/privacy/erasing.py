@@ -279,6 +279,19 @@ def _erase_account(user: User, everywhere: bool) -> bool:
     (grants if everywhere else grants.filter(study__in=[annotator.study_id for annotator in erased])).delete()
     if is_account_needed(user, leaving=None if everywhere else erased):
         return False
+    _delete_account(user)
+    return True
+
+
+def erase_unused_accounts(study: Study) -> None:
+    """Delete the accounts of a study's raters that are used for nothing else."""
+    for user in User.objects.filter(annotators__study=study):
+        if not is_account_needed(user, leaving=user.annotators.filter(study=study)):
+            _delete_account(user)
+
+
+def _delete_account(user: User) -> None:
+    """Delete an account with its traces. One that other rows refer to stays without a name."""
     for attempts in (AccessAttempt, AccessFailureLog, AccessLog):
         attempts.objects.filter(username=user.username).delete()
     LogEntry.objects.filter(content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk)).delete()
@@ -294,7 +307,6 @@ def _erase_account(user: User, everywhere: bool) -> bool:
         user.api_tokens.all().delete()
         user.mails.all().delete()
         remove_second_factor(user=user)
-    return True
 
 
 def erasure_preview(annotator: Annotator) -> ErasurePreview:

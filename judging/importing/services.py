@@ -17,13 +17,13 @@ from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
 from annotation.core.short_names import short_name_problem
 from annotation.core.version import VERSION
-from annotation.importing.staging import Level, Target, open_import
+from annotation.importing.staging import PART, Level, Target, open_import
 from annotation.models import Study
 from judging.importing.fields import JudgmentRow, judge_name
 from judging.importing.judgments import JudgmentFile, parse_judgments
 from judging.importing.pairs import ResolvedRow, Resolver
 from judging.methods.imported import Imported
-from judging.models import Judge, JudgeRun, Judgment
+from judging.models import Completion, Judge, JudgeRun, Judgment
 
 NO_VERDICT = "no verdict in the file that it was read from"
 _WHOLE = {"batch": None, "filter_key": ""}  # of runs on all pairs
@@ -234,6 +234,16 @@ def _run(target: Target, judge: Judge, question: int, at: datetime) -> JudgeRun:
     if is_new:
         target.note([run])
     return run
+
+
+def drop_completions(study: Study) -> None:
+    """Delete the answers of endpoints behind a study's judgments that no other study uses."""
+    answers = Completion.objects.filter(judgments__run__study=study).order_by().distinct()
+    keys = list(answers.values_list("pk", flat=True))
+    for start in range(0, len(keys), PART):
+        some = keys[start : start + PART]
+        used = Judgment.completions.through.objects.filter(completion__in=some).exclude(judgment__run__study=study)
+        Completion.objects.filter(pk__in=some).exclude(pk__in=used.values("completion")).delete()
 
 
 def drop_unused_judges() -> None:

@@ -1,19 +1,21 @@
 """Corrections of a study in the API, by the forms of the pages."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
 
 from annotation.api.bodies import body_of, read_form, require_manager, schema_of, user_of
 from annotation.api.study_serializers import refusals
 from annotation.models import Study
 from reporting.api.rows import WORK
 from reporting.corrections.declarations import Correction
+from reporting.corrections.deleting import DeleteStudy
 from reporting.corrections.renaming import Rename
 from reporting.corrections.taking_back import TakeBack
 
@@ -39,8 +41,27 @@ def correction(kind: type[Correction]) -> Callable[[F], Any]:
     return described
 
 
-class StudyCorrections:
+DELETING = [
+    OpenApiParameter("confirm", str, required=True, description="The study's short name."),
+    OpenApiParameter("preview", bool, description="Only list what is deleted."),
+]
+
+
+class StudyCorrections(GenericViewSet[Any]):
     """Corrections by a study's admins. Each lists what it affects with `preview`."""
+
+    parameters: Collection[OpenApiParameter]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Take the parameters of a deletion, whose request has no body."""
+        if request.method == "DELETE":
+            self.parameters = DELETING
+        super().initial(request, *args, **kwargs)
+
+    @extend_schema(parameters=DELETING, responses={200: EffectsSerializer, **refusals(409, 422)})
+    def destroy(self, request: Request, slug: str) -> Response:
+        """Delete the study with all that belongs to it. This can't be undone. Export a bundle first."""
+        return self._correct(request, DeleteStudy, request.query_params.dict())
 
     @correction(Rename)
     def rename(self, request: Request, slug: str) -> Response:
@@ -52,10 +73,10 @@ class StudyCorrections:
         """Take back an import while nothing was built on it. Another number lists the study's imports."""
         return self._correct(request, TakeBack)
 
-    def _correct(self, request: Request, kind: type[Correction]) -> Response:
-        study: Study = self.get_object()  # type: ignore[attr-defined]
+    def _correct(self, request: Request, kind: type[Correction], values: dict[str, Any] | None = None) -> Response:
+        study: Study = self.get_object()
         require_manager(request.user, study)
-        form = read_form(kind, body_of(request), study=study)
+        form = read_form(kind, body_of(request) if values is None else values, study=study)
         effects = [{"count": effect.count, "text": effect.text} for effect in form.effects()]
         message = "" if form.cleaned_data["preview"] else form.run(by=user_of(request))
         return Response({"study": study.slug, "message": message, "effects": effects})

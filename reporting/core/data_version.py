@@ -56,6 +56,11 @@ def version_of(study: Study) -> str:
     return f"{VERSION}-{changes or 0}"
 
 
+def forget_removed() -> None:
+    """Delete the counts of studies that were deleted."""
+    DataChanges.objects.exclude(study__in=Study._base_manager.order_by().values("pk")).delete()
+
+
 def drop_triggers(using: str, plan: Any = None, **_: Any) -> None:
     """Let migrations change tables, which SQLite refuses while triggers name them."""
     if plan:

@@ -8,10 +8,11 @@ from annotation.core.http import attempt
 from annotation.members.permissions import FORM, MANAGERS, account_of, study_view
 from annotation.models import Study
 from reporting.corrections.declarations import Correction
+from reporting.corrections.deleting import DeleteStudy
 from reporting.corrections.renaming import Rename
 from reporting.corrections.taking_back import TakeBack
 
-CORRECTIONS: dict[str, type[Correction]] = {kind.action: kind for kind in (Rename, TakeBack)}
+CORRECTIONS: dict[str, type[Correction]] = {kind.action: kind for kind in (Rename, TakeBack, DeleteStudy)}
 
 
 @study_view(*MANAGERS, methods=FORM)

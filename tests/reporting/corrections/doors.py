@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.messages import get_messages
 from django.core.management import CommandError
@@ -48,7 +49,13 @@ def _by_page(study: Study, kind: str, sent: dict[str, Any]) -> Outcome:
 
 
 def _by_api(study: Study, kind: str, sent: dict[str, Any]) -> Outcome:
-    answer = api_of(_admin(study)).post(f"/api/v1/studies/{study.slug}/{kind}/", sent, format="json")
+    client, address = api_of(_admin(study)), f"/api/v1/studies/{study.slug}/"
+    if kind == "delete-study":
+        answer = client.delete(
+            f"{address}?{urlencode({name: str(value).lower() if value is True else value for name, value in sent.items()})}"
+        )
+    else:
+        answer = client.post(f"{address}{kind}/", sent, format="json")
     body = answer.json()
     if answer.status_code != 200:
         assert answer.status_code in (404, 409, 422), body
