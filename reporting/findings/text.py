@@ -35,8 +35,15 @@ def as_text(findings: dict[str, Any]) -> str:
         if any(row["value"] is not None for row in ranking["systems"])
     }
     rankings = [ranking for ranking in findings["rankings"] if ranking["rater"] in compared or not compared]
+    systems = max((len(ranking["systems"]) for ranking in rankings), default=0)
+    main = "bradley_terry" if systems > 2 else "win_rate"
     parts = {
-        "rankings": [*chain(*map(_ranking, rankings)), *chain(*map(_matrix, matrices)), *_cycles(matrices)],
+        "rankings": [
+            *chain(*(_ranking(ranking) for ranking in rankings if ranking["measure"] == main)),
+            *chain(*map(_matrix, matrices)),
+            *_cycles(matrices),
+        ],
+        "other rankings": chain(*(_ranking(ranking) for ranking in rankings if ranking["measure"] != main)),
         "tests between systems, over instances; n is of verdicts on the two systems": _system_tests(
             findings["system_tests"]
         ),

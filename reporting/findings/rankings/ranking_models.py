@@ -55,10 +55,7 @@ SEPARATED_NOTE = (
     "some systems won no point from others: each system of their group was given one tie with a system of strength 0, "
     "without which no finite strengths are the likeliest; how far apart they are cannot be told"
 )
-ELO_CAUTION = (
-    "a matchup moves a rating by a few points at most: with few matchups ratings are still near their start, in the order "
-    "of points won rather than of strength"
-)
+ELO_CAUTION = "a matchup moves a rating by a few points at most; with few matchups, ratings are near their start"
 WEIGHTED = ("sep_bradley_terry", "sep_elo")
 
 

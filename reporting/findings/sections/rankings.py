@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.template.defaultfilters import pluralize
-
+from annotation.core.counting import number_of
 from annotation.core.database.aggregates import grouped
 from annotation.core.tables import DataTable, Row, fixed
 from reporting.core.raters import PEOPLE
@@ -26,7 +25,6 @@ MEASURES: dict[str, tuple[str, int]] = {  # heading, and decimals of the ranking
     "win_rate": ("Win rate", 3),
     "win_loss_rate": ("Wins less losses", 3),
 }
-DEPENDS = "depends on opponents"
 
 
 def rankings_section(numbers: Findings) -> dict[str, Any]:
@@ -56,9 +54,12 @@ def _title(rankings: list[Findings], people: str) -> Title:
     named = {ranking["measure"]: ranking for ranking in rankings}
     rates = named["win_rate"]["systems"] if named else []
     if len(rates) > 2:
-        first = named.get("bradley_terry", named["win_rate"])["first"]
-        values = {"people": people, "systems": len(rates), "first": first["system"]}
-        return Title("first" if first["by_more_than_chance"] else "ranking", values)
+        main = named.get("bradley_terry", named["win_rate"])
+        first = main["first"]
+        values = {"people": people, "systems": len(rates), "first": first["system"], "settled": main["settled"]}
+        return Title(
+            "first" if first["by_more_than_chance"] else "ranking" if main["settled"] is None else "places", values
+        )
     if not rates or rates[0]["value"] is None:
         return Title("rankings", {})
     values = {"people": people, "first": rates[0]["system"], "second": rates[-1]["system"], "rate": rates[0]}
@@ -73,29 +74,31 @@ def _rater(at: int, rankings: list[Findings], matrix: Findings, tests: list[Find
         "rater": main["rater"],
         "is_people": main["kind"] == "person",
         "first": first_text(main),
-        "table": _ranking_table(at, main, named),
-        "notes": _notes(main, named),
+        "table": _ranking_table(at, main),
+        "notes": _notes(main),
+        "others": _other_rankings(
+            at, main, [named[name] for name in MEASURES if name in named and named[name] is not main]
+        ),
         "matrix": _matrix(matrix, order) if len(order) > 2 else None,
         "cycles": [named_together(cycle) for cycle in matrix["cycles"]],
         "tests": _tests_table(at, tests, order),
-        "tested": _tested_text(tests),
+        "settled": _settled_text(main),
     }
 
 
 def first_text(ranking: Findings) -> str:
-    """Say which system is first, and whether by more than chance."""
+    """Say which system is first, with the test that says so."""
     first = ranking["first"]
     if first["system"] is None:
-        return f"No system is first of all: {first['why']}."
-    is_first = f"{first['system']} is first"
+        return f"No clear winner: {first['why']}."
     if first.get("why_code") == TESTS_PENDING.code:
-        return f"{is_first}; whether by more than chance is being computed."
+        return f"{first['system']} leads; the test is being computed."
     if first["by_more_than_chance"] is None:
-        return f"{is_first}; whether by more than chance cannot be told."
+        return f"{first['system']} leads; it cannot be tested yet."
     p = tested_p_text(first.get("p_value"), ranking["tests"]["of"])
-    if first.get("against"):
-        p = f"{p}, against {first['against']}"
-    return f"{is_first}, {'' if first['by_more_than_chance'] else 'but not '}by more than chance ({p})."
+    against = f", against {first['against']}" if first.get("against") else ""
+    result = "is first" if first["by_more_than_chance"] else "leads, which may be chance"
+    return f"{first['system']} {result} ({p}{against})."
 
 
 def named_together(systems: Sequence[str]) -> str:
@@ -111,31 +114,59 @@ def tested_p_text(p_value: float | None, tests: int) -> str:
     return f"p\N{NO-BREAK SPACE}{p}" if tests < 2 else f"p {p}, adjusted by Holm’s method"
 
 
-def _ranking_table(at: int, main: Findings, named: Mapping[str, Findings]) -> DataTable:
-    measures = [name for name in MEASURES if name in named]
-    columns = [{row["system"]: row for row in named[name]["systems"]} for name in measures]
-    rows: list[Row] = [
-        (
-            (row["system"],),
-            [
-                rank_text(row),
-                *(
-                    {**column[row["system"]], "digits": MEASURES[name][1]}
-                    for name, column in zip(measures, columns, strict=True)
-                ),
-            ],
+def _ranking_table(at: int, main: Findings) -> DataTable:
+    rows: list[Row] = [((row["system"],), [rank_text(row), _cell(main, row)]) for row in main["systems"]]
+    caption = f"Ranking by {rater_name(main['rater'])}; ranks with their range"
+    return DataTable(f"ranking-{at}", caption, ["System", "Rank", _heading(main)], rows, most=MOST_RANKED)
+
+
+def _notes(main: Findings) -> list[str]:
+    """Return what limits the ranking."""
+    groups = "; ".join(", ".join(group) for group in main.get("groups", ()))
+    listed = [f"Groups that were never compared, each with ranks of its own: {groups}."] if groups else []
+    return [*listed, *([f"{main['note'].capitalize()}."] if "note" in main else [])]
+
+
+def _other_rankings(at: int, main: Findings, others: list[Findings]) -> dict[str, Any]:
+    """Return the other rankings as a table, with the reason where one has another order or no value."""
+    columns = [{row["system"]: _cell(ranking, row) for row in ranking["systems"]} for ranking in others]
+    rows: list[Row] = [((row["system"],), [column[row["system"]] for column in columns]) for row in main["systems"]]
+    order = _order(main)
+    notes = []
+    for ranking in others:
+        name, own = MEASURES[ranking["measure"]][0], _order(ranking)
+        moved = sum(
+            first != second
+            for first, second in zip(
+                [system for system in order if system in own],
+                [system for system in own if system in order],
+                strict=True,
+            )
         )
-        for row in main["systems"]
-    ]
-    headings = [_heading(name, named[name]) for name in measures]
-    caption = f"Ranking with {rater_name(main['rater'])}; ranks with their range"
-    return DataTable(f"ranking-{at}", caption, ["System", "Rank", *headings], rows, most=MOST_RANKED)
+        if "why" in ranking:
+            notes.append(f"{name}: {ranking['why']}.")
+        elif moved:
+            reason = ranking.get("caution", "it weights instances by separability")
+            notes.append(f"{name} places {moved} of {len(order)} systems differently: {reason}.")
+        if "note" in ranking and ranking["note"] != main.get("note"):
+            notes.append(f"{name}: {ranking['note']}.")
+    table = DataTable(
+        f"other-rankings-{at}", "Other rankings", ["System", *map(_heading, others)], rows, most=MOST_RANKED
+    )
+    return {"table": table, "notes": notes}
 
 
-def _heading(measure: str, ranking: Findings) -> str:
-    is_rate_of_many = "rate" in measure and "caution" in ranking
-    depends = f" ({DEPENDS})" if is_rate_of_many or ranking["first"].get("why_code") == UNEQUAL.code else ""
-    return f"{MEASURES[measure][0]}{depends}"
+def _order(ranking: Findings) -> list[str]:
+    return [row["system"] for row in ranking["systems"] if row["value"] is not None]
+
+
+def _cell(ranking: Findings, row: Findings) -> dict[str, Any]:
+    return {**row, "digits": MEASURES[ranking["measure"]][1]}
+
+
+def _heading(ranking: Findings) -> str:
+    depends = " (depends on opponents)" if ranking["first"].get("why_code") == UNEQUAL.code else ""
+    return f"{MEASURES[ranking['measure']][0]}{depends}"
 
 
 def rank_text(row: Findings) -> str:
@@ -148,20 +179,6 @@ def rank_text(row: Findings) -> str:
         if low != high
         else str(row["rank"])
     )
-
-
-def _notes(main: Findings, named: Mapping[str, Findings]) -> list[str]:
-    """Return what limits the rankings: groups that were never compared, cautions, measures without a value. Each once."""
-    notes = []
-    if "groups" in main:
-        groups = "; ".join(", ".join(group) for group in main["groups"])
-        notes.append(f"Groups that were never compared, each with ranks of its own: {groups}.")
-    said_of: dict[str, list[str]] = {}
-    for name, item in named.items():
-        limits = [item.get("why"), item.get("note"), None if "rate" in name else item.get("caution")]
-        for limit in filter(None, limits):
-            said_of.setdefault(limit, []).append(MEASURES[name][0])
-    return notes + [f"{', '.join(measures)}: {limit}" for limit, measures in said_of.items()]
 
 
 def _matrix(matrix: Findings, order: list[str]) -> dict[str, Any]:
@@ -220,16 +237,13 @@ def _mirrored(difference: Findings) -> dict[str, Any]:
     return {**difference, "value": None if value is None else -value, **turned}
 
 
-def _tested_text(tests: list[Findings]) -> str:
-    if not tests or tests[0]["of"] < 2:
+def _settled_text(ranking: Findings) -> str:
+    """Say how many places of more than two are settled: those of the systems whose range of ranks is one rank."""
+    systems, tests = len(_order(ranking)), ranking["tests"]["of"]
+    if systems < 3 or ranking.get("settled") is None:
         return ""
-    level = tests[0]["difference"]["level"]
-    differ = sum(test["adjusted"] is not None and test["adjusted"] < 1 - level for test in tests)
-    return f"Of {_pairs(tests[0]['of'])} tested, {differ} differ by more than chance."
-
-
-def _pairs(number: int) -> str:
-    return f"{number} pair{pluralize(number)} of systems"
+    places = f"{ranking['settled']} of {systems} places {'is' if ranking['settled'] == 1 else 'are'} settled"
+    return f"{places} (tests of {number_of(tests, 'pair')} of systems, adjusted by Holm’s method)."
 
 
 def lengths_section(raters: list[Findings]) -> dict[str, Any]:

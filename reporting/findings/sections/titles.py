@@ -19,6 +19,7 @@ TEXTS = {
     "preferred": "{people} prefer {first} to {second}: win rate {rate}",
     "win_rate": "Win rate of {first} against {second}, {people}: {rate}",
     "first": "{people} rank {first} first of {systems} systems",
+    "places": "Ranking by {people}: {settled} of {systems} places settled",
     "ranking": "Ranking of {systems} systems by {people}",
     "rankings": "Rankings by rater",
     "length_changes": "Length changes the win rate in {changed} of {tested} configurations",

@@ -15,7 +15,7 @@ from annotation.templatetags.tables import cell, table_rows
 from judging.models import Judge
 from reporting.findings.sections.data_table import by_bin, p_text
 from reporting.findings.sections.people import SORTS, _columns, _kappa_note, separability_section
-from reporting.findings.sections.rankings import first_text, lengths_section, rankings_section
+from reporting.findings.sections.rankings import _rater, first_text, lengths_section, rankings_section
 from tests.factories import signed_in
 from tests.reporting.builders import GOLDEN, build_golden, build_study, build_user, judge, separate
 
@@ -54,12 +54,13 @@ def rows_of(page: str, name: str) -> list[list[str]]:
 @pytest.mark.slow
 def test_each_measure_has_its_place_on_the_page(page: str) -> None:
     headings, first, *_ = rows_of(page, "ranking-0")
-    assert headings[:3] == ["System", "Rank", "Bradley–Terry"]
-    assert headings[-2:] == ["Win rate (depends on opponents)", "Wins less losses (depends on opponents)"]
+    assert headings == ["System", "Rank", "Bradley–Terry"]
+    others = rows_of(page, "other-rankings-0")[0]
+    assert others[-2:] == ["Win rate (depends on opponents)", "Wins less losses (depends on opponents)"]
     assert first[0] == "mistral-7b"
     assert "<bdi>1\N{NO-BREAK SPACE}(1\N{WORD JOINER}–\N{WORD JOINER}3)</bdi>" in page  # stays in one line
-    assert "mistral-7b is first, but not by more than chance" in page
-    assert "Of 3 pairs of systems tested, 0 differ by more than chance." in page
+    assert "mistral-7b leads, which may be chance" in page
+    assert "0 of 3 places are settled" in page
     assert len(rows_of(page, "tests-0")) == 1 + 3
     matrix = page[page.index('<table class="matrix">') :].split("</table>", maxsplit=1)[0]
     assert re.findall(r"n = (\d+)", matrix) == ["750"] * 4  # two of the three systems never met
@@ -180,17 +181,17 @@ def test_bins_are_rows_and_raters_columns() -> None:
     [
         (
             {"system": "x", "by_more_than_chance": True, "p_value": 0.0001},
-            "x is first, by more than chance (p < 0.001, adjusted by Holm’s method).",
+            "x is first (p < 0.001, adjusted by Holm’s method).",
         ),
         (
             {"system": "x", "by_more_than_chance": False, "p_value": 0.4},
-            "x is first, but not by more than chance (p = 0.400, adjusted by Holm’s method).",
+            "x leads, which may be chance (p = 0.400, adjusted by Holm’s method).",
         ),
         (
             {"system": "x", "by_more_than_chance": None, "why": "few"},
-            "x is first; whether by more than chance cannot be told.",
+            "x leads; it cannot be tested yet.",
         ),
-        ({"system": None, "by_more_than_chance": None, "why": "groups"}, "No system is first of all: groups."),
+        ({"system": None, "by_more_than_chance": None, "why": "groups"}, "No clear winner: groups."),
     ],
 )
 def test_the_first_is_said_with_its_test(first: dict[str, Any], text: str) -> None:
@@ -200,7 +201,7 @@ def test_the_first_is_said_with_its_test(first: dict[str, Any], text: str) -> No
 def test_a_single_test_is_not_said_to_be_adjusted() -> None:
     first = {"system": "x", "by_more_than_chance": False, "p_value": 0.4}
     assert first_text({"first": first, "tests": {"of": 1}}) == (
-        "x is first, but not by more than chance (p\N{NO-BREAK SPACE}= 0.400)."
+        "x leads, which may be chance (p\N{NO-BREAK SPACE}= 0.400)."
     )
 
 
@@ -259,6 +260,33 @@ def test_a_test_is_turned_towards_the_better_placed_system() -> None:
 def test_a_test_says_on_what_the_two_systems_were_compared(met: dict[str, int], said: str) -> None:
     ((_heads, cells),) = three_ranked(met=met)["tests"].rows
     assert f"<small>{said}</small>" in cell(cells[0])
+
+
+def ranking_of(measure: str, order: str, **changed: Any) -> dict[str, Any]:
+    """Make a ranking of systems in an order."""
+    rows = [{"system": name, **ESTIMATE, "rank": 1, "rank_low": 1, "rank_high": 3} for name in order]
+    first = {"system": order[0], "by_more_than_chance": False, "p_value": 0.3}
+    measured = {"rater": "people", "kind": "person", "measure": measure, "systems": rows, "first": first}
+    return {**measured, "tests": {"of": 3}, "settled": 1, **changed}
+
+
+def test_other_rankings_give_the_reason_where_their_order_is_another() -> None:
+    rankings = [
+        ranking_of("win_rate", "bac", caution="opponents differ"),
+        ranking_of("bradley_terry", "abc"),
+        ranking_of("sep_bradley_terry", "acb"),
+        ranking_of("elo", "abc", caution="few matchups"),
+        ranking_of("sep_elo", "abc", why="no separability"),
+    ]
+    people = _rater(0, rankings, {"systems": list("abc"), "wins": [], "comparisons": [[0] * 3] * 3, "cycles": []}, [])
+    assert people["table"].columns == ["System", "Rank", "Bradley–Terry"]
+    assert people["settled"].startswith("1 of 3 places is settled")
+    assert people["others"]["notes"] == [
+        "SEP-Bradley–Terry places 2 of 3 systems differently: it weights instances by separability.",
+        "SEP-Elo: no separability.",
+        "Win rate places 2 of 3 systems differently: opponents differ.",
+    ]
+    assert [cells[0]["digits"] for _, cells in people["others"]["table"].rows] == [0, 0, 0]
 
 
 def test_the_first_is_said_with_whom_it_was_tested_against() -> None:
@@ -332,8 +360,6 @@ def test_only_several_tests_are_adjusted_and_two_systems_have_none_beside_the_ra
     single, several = three_ranked(), three_ranked(of=3)
     assert single["tests"].columns[-1] == "p"
     assert len(single["tests"].rows[0][1]) == 2
-    assert single["tested"] == ""
     assert several["tests"].columns[-1] == "p, adjusted by Holm’s method over 3 tests"
     assert several["tests"].rows[0][1][1:] == ["0.300", "0.300"]
-    assert several["tested"] == "Of 3 pairs of systems tested, 0 differ by more than chance."
     assert three_ranked(measure="win_loss_rate")["tests"] is None

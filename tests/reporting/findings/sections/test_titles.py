@@ -66,7 +66,8 @@ def test_a_bias_is_claimed_of_one_rater_whose_interval_is_beside_one_half(shares
 
 def ranked(first: bool | None, *systems: dict[str, Any]) -> dict[str, Any]:
     measure = "win_rate" if len(systems) == 2 else "bradley_terry"
-    rates = {"measure": "win_rate", "systems": systems, "first": {"system": "a", "by_more_than_chance": first}}
+    is_first = {"system": "a", "by_more_than_chance": first}
+    rates = {"measure": "win_rate", "systems": systems, "first": is_first, "settled": None if first is None else 1}
     return {"win_rate": rates, measure: rates | {"measure": measure}}
 
 
