@@ -8,6 +8,7 @@ from itertools import combinations
 from django.db import transaction
 from django.db.models import Max
 
+from annotation.core.conversations import is_same_content, stored_content, stored_messages
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import BadFile, BadLine
 from annotation.core.files.lines import text_problem
@@ -110,7 +111,7 @@ def row_of(
         number=number,
         instance_id=instance.instance_id,
         dataset=instance.dataset,
-        source=instance.source,
+        source=instance.content,
         generations=generations,
         gold=instance.gold,
         metadata=instance.metadata,
@@ -143,8 +144,8 @@ def _existing(study: Study, rows: Sequence[InstanceRow]) -> _Existing:
         part = Instance.objects.filter(study=study, instance_id__in=ids[start : start + _CHUNK])
         instances.update({instance.instance_id: instance for instance in part})
         generations = Generation.objects.filter(instance__in=part.order_by()).order_by("instance_id", "index")
-        for instance_pk, system, text in generations.values_list("instance_id", "system__name", "text"):
-            texts.setdefault((instance_pk, system), []).append(text)
+        for instance_pk, system, *content in generations.values_list("instance_id", "system__name", "text", "messages"):
+            texts.setdefault((instance_pk, system), []).append(stored_content(*content))
     return _Existing(instances, texts)
 
 
@@ -191,12 +192,13 @@ def _contradiction(row: InstanceRow, existing: _Existing) -> Reason | None:
     instance = existing.instances.get(row.instance_id)
     if instance is None:
         return None
-    stored = {name: getattr(instance, name) for name in ("dataset", "source", "gold", "metadata")}
+    stored = {name: getattr(instance, name) for name in ("dataset", "gold", "metadata")}
     differing = [name for name, value in stored.items() if not _same(value, getattr(row, name))]
+    differing += [] if is_same_content(instance.content, row.source) else ["source"]
     differing += [
         f"the generations of {system}"
         for system, texts in row.generations.items()
-        if existing.texts.get((instance.pk, system), texts) != texts
+        if not _are_same(existing.texts.get((instance.pk, system), texts), texts)
     ]
     if not differing:
         return None
@@ -220,6 +222,10 @@ def _too_many(rows: Sequence[InstanceRow], existing: _Existing) -> list[BadLine]
     return bad
 
 
+def _are_same(stored: Sequence[str], texts: Sequence[str]) -> bool:
+    return len(stored) == len(texts) and all(map(is_same_content, stored, texts))
+
+
 def _same(stored: object, value: object) -> bool:
     """Compare JSON values. PostgreSQL returns 1e23 as an integer."""
     if isinstance(stored, dict) and isinstance(value, dict):
@@ -239,7 +245,8 @@ def _add_instances(target: Target, rows: Sequence[InstanceRow]) -> dict[str, Ins
             study=target.staged,
             instance_id=row.instance_id,
             dataset=row.dataset,
-            source=row.source,
+            source=str(row.source),
+            messages=stored_messages(row.source),
             gold=row.gold,
             metadata=row.metadata,
             position=start + offset,
@@ -268,7 +275,13 @@ def _add_generations(
     existing: _Existing,
 ) -> None:
     target.create(
-        Generation(instance=parents[row.instance_id], system=systems[system], index=index, text=text)
+        Generation(
+            instance=parents[row.instance_id],
+            system=systems[system],
+            index=index,
+            text=str(text),
+            messages=stored_messages(text),
+        )
         for row in rows
         for system in _new_systems(row, existing)
         for index, text in enumerate(row.generations[system])

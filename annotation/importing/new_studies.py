@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max
 
+from annotation.core.conversations import stored_content
 from annotation.importing.content import row_of, store_instances
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.importing.uploads import read_upload
@@ -170,8 +171,8 @@ def _as_rows(instances: Sequence[Instance]) -> list[InstanceRow]:
     ids = [instance.pk for instance in instances]
     texts: dict[int, dict[str, list[str]]] = {pk: {} for pk in ids}
     generations = Generation.objects.filter(instance__in=ids).order_by("system__position", "index")
-    for pk, system, text in generations.values_list("instance_id", "system__name", "text"):
-        texts[pk].setdefault(system, []).append(text)
+    for pk, system, *content in generations.values_list("instance_id", "system__name", "text", "messages"):
+        texts[pk].setdefault(system, []).append(stored_content(*content))
     met: dict[int, list[tuple[str, str]]] = {pk: [] for pk in ids}
     matchups = Matchup.objects.filter(instance__in=ids).order_by("pk")
     for pk, a, b in matchups.values_list("instance_id", "system_a__name", "system_b__name"):

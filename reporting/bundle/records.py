@@ -155,12 +155,12 @@ _RATER = _present("display__assignment__annotator__")
 # In the order in which they are made: a table comes after those that it points to.
 TABLES = (
     _of(System, "study", order=("position",)),
-    _of(Instance, "study", order=("position",), left=("source", "gold"), texts=("metadata",)),
+    _of(Instance, "study", order=("position",), left=("source", "messages", "gold"), texts=("metadata",)),
     _of(
         Generation,
         "instance__study",
         order=("instance__position", "system__position", "index"),
-        left=("text",),
+        left=("text", "messages"),
     ),
     _of(Matchup, "instance__study"),
     _of(Pair, "matchup__instance__study", left=("key",)),

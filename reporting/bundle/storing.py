@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import DatabaseError, connection
 from django.db.models import Field, ForeignKey, JSONField, Max, Model, TextField
 
+from annotation.core.conversations import as_content, content_problem, stored_messages
 from annotation.core.errors import AnnotationError
 from annotation.models import Generation, Hit, Instance, Study
 from judging.core.bulk_sql import adapt_row, column_adapters, quote_column, quote_table
@@ -24,7 +25,10 @@ REMEMBERED = 1000  # values of a column, most of which have few
 Row = dict[str, Any]
 AT_WORK = (JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)
 # Fields that stand in readable rows instead of a table's records.
-RESTORED: Mapping[type[Model], tuple[str, ...]] = {Instance: ("source", "gold"), Generation: ("text",)}
+RESTORED: Mapping[type[Model], tuple[str, ...]] = {
+    Instance: ("source", "messages", "gold"),
+    Generation: ("text", "messages"),
+}
 
 
 def settings_of(bundle: Bundle) -> dict[str, Any]:
@@ -61,12 +65,15 @@ def _records(bundle: Bundle, table: DatabaseTable) -> Iterator[Row]:
     rows = bundle.rows(table.name)
     if table.model is Instance:
         for row, readable in zip(rows, bundle.rows("instances"), strict=True):
-            left_out = {} if bundle.contents.texts else {"source": "", "metadata": readable["metadata"]}
-            yield {**row, "source": readable["source"], "gold": readable["gold"], **left_out}
+            if bundle.contents.texts:
+                texts = _content("source", readable["source"])
+            else:
+                texts = {"source": "", "messages": None, "metadata": readable["metadata"]}
+            yield {**row, "gold": readable["gold"], **texts}
     elif table.model is Generation:
         text_of = _texts(bundle) if bundle.contents.texts else _blank_texts(bundle)
         for row in rows:
-            yield {**row, "text": text_of(row)}
+            yield {**row, **_content("text", text_of(row))}
     elif table.model is Hit:  # exports name it as before, its address is another one
         for row in rows:
             yield {**row, "external_id": row["external_id"] or row["key"]}
@@ -77,7 +84,17 @@ def _records(bundle: Bundle, table: DatabaseTable) -> Iterator[Row]:
         yield from rows
 
 
-def _texts(bundle: Bundle) -> Callable[[Row], str | None]:
+def _content(name: str, value: Any) -> Row:
+    """Return the columns of a text or a conversation."""
+    if not isinstance(value, list):
+        return {name: value, "messages": None}
+    if problem := content_problem(value, name, may_be_blank=True):
+        raise BadBundle(f"instances: {problem.text}")
+    content = as_content(value)
+    return {name: str(content), "messages": stored_messages(content)}
+
+
+def _texts(bundle: Bundle) -> Callable[[Row], Any]:
     """Return the text of each generation, which are asked for in their order."""
     listed = (texts for row in bundle.rows("instances") for texts in row["generations"].values())
     texts = (text for each in listed for text in each)

@@ -7,6 +7,7 @@ from itertools import groupby
 from math import comb
 from operator import itemgetter
 
+from annotation.core.conversations import raw_content, stored_content
 from annotation.importing.formats.long_form import RATER_COLUMNS
 from annotation.models import Alignment, Annotator, ComparisonTable, Generation, Matchup, Study
 from annotation.studies.data_sets import data_sets
@@ -28,16 +29,16 @@ def text_rows(study: Study, *, texts: bool = True) -> Iterator[Row]:
     generations = groupby(
         Generation.objects.filter(instance__study=study)
         .order_by("instance__position", "system__position", "index")
-        .values_list("instance_id", "system__name", "text" if texts else "index")
+        .values_list("instance_id", "system__name", *(("text", "messages") if texts else ("index",)))
         .iterator(chunk_size=CHUNK),
         key=itemgetter(0),
     )
     of, rows_of = next(generations, (None, iter(())))
     for instance in study.instances.order_by("position").iterator(chunk_size=CHUNK):
-        by_system: dict[str, list[str | None]] = {}
+        by_system: dict[str, list[Any]] = {}
         if of == instance.pk:
-            for _, system, text in rows_of:
-                by_system.setdefault(system, []).append(text if texts else None)
+            for _, system, *content in rows_of:
+                by_system.setdefault(system, []).append(raw_content(stored_content(*content)) if texts else None)
             of, rows_of = next(generations, (None, iter(())))
         gold = instance.gold
         if gold and not texts:
@@ -51,7 +52,7 @@ def text_rows(study: Study, *, texts: bool = True) -> Iterator[Row]:
         yield {
             "instance_id": instance.instance_id,
             "dataset": instance.dataset,
-            "source": instance.source if texts else None,
+            "source": raw_content(instance.content) if texts else None,
             "generations": by_system,
             "gold": gold,
             "metadata": metadata,

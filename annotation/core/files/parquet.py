@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
+from functools import partial
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -50,14 +51,15 @@ def write_parquet(path: Path, rows: Iterable[Mapping[str, Any]], types: Mapping[
     schema = arrow.schema(
         [arrow.field(name, kinds[kind], metadata=JSON_FIELD if kind == JSON else None) for name, kind in types.items()]
     )
-    documents = [name for name, kind in types.items() if kind == JSON]
+    documents, texts = ([name for name, kind in types.items() if kind == which] for which in (JSON, TEXT))
+    as_json = partial(json.dumps, ensure_ascii=False)
     with arrow.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
         while chunk := list(islice(remaining, CHUNK)):
             columns = {name: [row[name] for row in chunk] for name in types}
             for name in documents:
-                columns[name] = [
-                    value if value is None else json.dumps(value, ensure_ascii=False) for value in columns[name]
-                ]
+                columns[name] = [None if value is None else as_json(value) for value in columns[name]]
+            for name in texts:  # messages, as a cell holds them
+                columns[name] = [as_json(value) if isinstance(value, list) else value for value in columns[name]]
             writer.write_table(arrow.table(columns, schema=schema))
             count += len(chunk)
     return count

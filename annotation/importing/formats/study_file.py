@@ -3,11 +3,13 @@
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from math import comb
 from typing import Any
 
+from annotation.core.conversations import as_content, content_problem, from_cell, is_conversation
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
@@ -29,6 +31,7 @@ MOST_SYSTEMS = 500  # on one instance; their matchups have a bound of their own
 NEEDED = ("instance_id", "source")
 _EXPORTED = {"instance_id", "dataset", "source", "generations", "gold", "metadata"}
 _KNOWN = _EXPORTED | {"matchups"}
+_TABLES = (".csv", ".tsv", ".xlsx", ".parquet", ".arrow")  # whose cells hold messages as JSON
 _CHECKED = {"instance_id", "dataset", "source", "generations"}  # texts with a check of their own
 _SYSTEM_COLUMN = re.compile(r"(?P<system>.+)/(?P<index>[1-9][0-9]{0,3})")
 
@@ -76,7 +79,7 @@ def parse_study_file(
     for number, record in absent.watch(records):
         if len(bad) >= MOST_BAD_LINES:
             break
-        record = _normalised(record)
+        record = _normalised(record, from_cell if name.lower().endswith(_TABLES) else _as_it_is)
         problems = _problems(record, sources_only=sources_only)
         instance_id = record.get("instance_id")
         if isinstance(instance_id, str) and instance_id in first_seen:
@@ -118,18 +121,26 @@ def _records(data: bytes, name: str, *, sources_only: bool) -> tuple[Iterator[Re
     return records, bad
 
 
-def _normalised(record: dict[str, Any]) -> dict[str, Any]:
-    """Trim the names in a record, those of systems only where they stay apart. Make text of a numeric id, and a list of one text."""
+def _normalised(record: dict[str, Any], read_cell: Callable[[Any], Any]) -> dict[str, Any]:
+    """Trim the names in a record, those of systems only where they stay apart. Make text of a numeric id, and a list of one text.
+
+    read_cell : reads a text of a table's cell
+    """
     trimmed: dict[str, Any] = {
         key: trim(record[key]) for key in ("instance_id", "dataset") if isinstance(record.get(key), str)
     }
     instance_id = record.get("instance_id")
     if isinstance(instance_id, int) and not isinstance(instance_id, bool):
         trimmed["instance_id"] = str(instance_id)
+    if "source" in record:
+        trimmed["source"] = read_cell(record["source"])
     generations, gold = record.get("generations"), record.get("gold")
     if not isinstance(generations, dict):
         return record | trimmed
-    generations = {system: [texts] if isinstance(texts, str) else texts for system, texts in generations.items()}
+    generations = {
+        system: [read_cell(texts)] if isinstance(texts, str) or is_conversation(texts) else texts
+        for system, texts in generations.items()
+    }
     trimmed["generations"] = generations
     systems = {system: trim(system) for system in generations}
     if len(set(systems.values())) < len(systems):
@@ -147,14 +158,20 @@ def _normalised(record: dict[str, Any]) -> dict[str, Any]:
     return record | trimmed | more
 
 
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
 def _row(number: int, record: dict[str, Any], dataset: str) -> InstanceRow:
     extra = {key: value for key, value in record.items() if key not in _KNOWN}
     return InstanceRow(
         number=number,
         instance_id=record["instance_id"],
         dataset=record.get("dataset") or dataset,
-        source=record["source"],
-        generations=record.get("generations") or {},
+        source=as_content(record["source"]),
+        generations={
+            system: [as_content(text) for text in texts] for system, texts in (record.get("generations") or {}).items()
+        },
         gold=record.get("gold"),
         metadata={**extra, **(record.get("metadata") or {})},
         matchups=None if record.get("matchups") is None else tuple((a, b) for a, b in record["matchups"]),
@@ -163,12 +180,12 @@ def _row(number: int, record: dict[str, Any], dataset: str) -> InstanceRow:
 
 def _problems(record: dict[str, Any], *, sources_only: bool = False) -> list[Reason]:
     results = []
-    for key, longest in (("instance_id", LONGEST_ID), ("source", None)):
-        # Texts may have been generated from nothing.
-        may_be_blank = key == "source" and not sources_only
+    # Texts may have been generated from nothing.
+    checks = (partial(text_problem, longest=LONGEST_ID), partial(content_problem, may_be_blank=not sources_only))
+    for key, check in zip(NEEDED, checks, strict=True):
         if key not in record:
             results.append(refusal("missing", field=key))
-        elif problem := text_problem(record[key], key, longest=longest, may_be_blank=may_be_blank):
+        elif problem := check(record[key], key):
             results.append(problem)
     named = record.get("dataset")
     if named is not None and (problem := text_problem(named, "dataset", longest=LONGEST_DATASET)):
@@ -223,7 +240,7 @@ def _generation_problems(generations: object, *, minimum: int) -> list[Reason]:
             continue
         for index, text in enumerate(texts, start=1):
             # Systems may give empty texts.
-            if problem := text_problem(text, f"text {index} of system {system!r}", may_be_blank=True):
+            if problem := content_problem(text, f"text {index} of system {system!r}", may_be_blank=True):
                 results.append(problem)
     return results
 
@@ -295,9 +312,9 @@ def _wide_records(records: Iterator[Record], columns: dict[str, list[tuple[int, 
         yield number, row
 
 
-def _filled_cells(record: dict[str, Any], names: list[tuple[int, str]]) -> list[str]:
+def _filled_cells(record: dict[str, Any], names: list[tuple[int, str]]) -> list[Any]:
     """Return a system's cells up to the last filled one. Earlier empty cells are empty texts, and so is a single cell."""
     cells = [record[column] for _, column in names]
     while len(names) > 1 and cells and not cells[-1].strip():
         cells.pop()
-    return cells
+    return [from_cell(cell) for cell in cells]
