@@ -6,7 +6,7 @@ from functools import lru_cache
 from html import unescape
 
 import nh3
-from django.utils.html import escape, format_html
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext
 from markdown_it import MarkdownIt
@@ -14,6 +14,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
+from annotation.core.conversations import Message, Transcript, content_of, role_of
 from annotation.core.formulas import with_formulas
 
 _BLOCKS = {
@@ -181,9 +182,13 @@ def is_blank(text: str) -> bool:
 def shown_text(text: str, *, rendered: bool = False, math: bool = False) -> str:
     """Return a text for a template, which escapes it unless it is rendered.
 
+    A conversation is a list of its messages, whatever these say.
+
     rendered : render its Markdown; if nothing visible results (an image without alternative text), “(no text)”
     math     : show its LaTeX formulas; Markdown leaves them as typed otherwise
     """
+    if isinstance(text, Transcript):
+        return _chat(text.messages, rendered=rendered, math=math)
     if is_blank(text):
         return _no_text()
     render: Callable[[str], str] = render_generation if rendered else str
@@ -191,6 +196,23 @@ def shown_text(text: str, *, rendered: bool = False, math: bool = False) -> str:
     if not rendered:
         return html
     return html if "<hr" in html or not is_blank(unescape(_TAG.sub("", html))) else _no_text()
+
+
+def _chat(messages: Sequence[Message], **options: bool) -> SafeString:
+    speakers = {
+        "system": gettext("System"),
+        "user": gettext("User"),
+        "assistant": gettext("Assistant"),
+        "tool": gettext("Tool"),
+    }
+    items = (
+        (role, get_language(), speakers[role], shown_text(content_of(message), **options))
+        for message in messages
+        if (role := role_of(message))
+    )
+    # Safari takes a list without markers for none.
+    message = '<li class="{}"><b lang="{}">{}</b><div dir="auto">{}</div></li>'
+    return format_html('<ol class="chat" role="list">{}</ol>', format_html_join("", message, items))
 
 
 def _no_text() -> str:

@@ -207,7 +207,7 @@ def feedback(assignment: Assignment) -> list[Feedback]:
     for display in assignment.displays.select_related(*_TEXTS, "pair__matchup__instance", *_SYSTEMS).order_by(
         "position"
     ):
-        texts = (display.pair.generation_a.text, display.pair.generation_b.text)
+        texts = (display.pair.generation_a.content, display.pair.generation_b.content)
         left_text, right_text = texts if display.a_is_left else texts[::-1]
         choice, expected = verdicts.get(display.pk), expected_verdict(display.pair)
         rows.append(

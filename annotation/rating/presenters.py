@@ -9,6 +9,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotation.annotators.messages import unread_by
+from annotation.core.conversations import stored_content
 from annotation.core.database.prepared import Prepared
 from annotation.core.markdown import shown_text
 from annotation.hits.displays import attach_votes
@@ -199,17 +200,17 @@ def hit_place(assignment: Assignment, submitted_count: int) -> HitPlace:
 def _page_context(assignment: Assignment) -> dict[str, Any]:
     annotator = assignment.annotator
     source_row = _SOURCE.first(hit=assignment.hit_id, user=annotator.user_id, annotator=annotator.pk)
-    source, has_notes, submitted_count = source_row or ("", True, 0)
+    source, messages, has_notes, submitted_count = source_row or ("", None, True, 0)
     return {
         **base_context(assignment),
-        "source": shown_text(source, **assignment.hit.batch.study.text_options),
+        "source": shown_text(stored_content(source, messages), **assignment.hit.batch.study.text_options),
         "hit_place": hit_place(assignment, submitted_count),
         "may_return": assignment.purpose != QUALIFICATION and not assignment.submitted_at,
         "has_notes": has_notes,
     }
 
 
-def _source(hit: int, user: int, annotator: int) -> "QuerySet[Instance, tuple[str, bool, int]]":
+def _source(hit: int, user: int, annotator: int) -> "QuerySet[Instance, tuple[str, str | None, bool, int]]":
     states = Assignment.State
     # Not by `state=SUBMITTED`: SQLite plans a statement anew in each run if a value of it decides on a partial index.
     submitted = Assignment.objects.exclude(state__in=(states.CLAIMED, states.EXPIRED, states.RETURNED))
@@ -217,7 +218,7 @@ def _source(hit: int, user: int, annotator: int) -> "QuerySet[Instance, tuple[st
     counted = counted.annotate(count=Count("pk"))
     instances = Instance.objects.filter(matchups__hits=hit).annotate(has_notes=Exists(unread_by(user))).order_by()
     instances = instances.annotate(submitted_count=Coalesce(Subquery(counted.values("count")), 0))
-    return instances.values_list("source", "has_notes", "submitted_count")
+    return instances.values_list("source", "messages", "has_notes", "submitted_count")
 
 
 _SOURCE = Prepared(_source)
@@ -225,13 +226,13 @@ _SOURCE = Prepared(_source)
 
 def source_of(hit: Hit) -> str:
     """Return a HIT's source as shown to raters: as Markdown if the study says so."""
-    return shown_text(hit.matchup.instance.source, **hit.batch.study.text_options)
+    return shown_text(hit.matchup.instance.content, **hit.batch.study.text_options)
 
 
 def texts_of(display: Display) -> tuple[str, str]:
     """Return a pair's texts for its card, the left one first."""
     options = display.assignment.hit.batch.study.text_options
-    texts = (display.pair.generation_a.text, display.pair.generation_b.text)
+    texts = (display.pair.generation_a.content, display.pair.generation_b.content)
     left, right = (shown_text(text, **options) for text in (texts if display.a_is_left else texts[::-1]))
     return left, right
 

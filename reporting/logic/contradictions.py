@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Q
 
+from annotation.core.conversations import stored_content
 from annotation.models import Generation, Pair, Study
 from judging.models import Judge, Judgment
 from judging.outcomes.judgments import verdicts_by_pair
@@ -57,10 +58,10 @@ def _given(kind: str, steps: list[tuple[int, int]], answers: dict[tuple[int, int
 
 def _texts(presentations: Presentations, items: Iterable[int]) -> dict[int, dict[str, Any]]:
     by_key = {int(presentations.generation[item]): item for item in items}
-    columns = ("pk", "instance__instance_id", "system__name", "index", "text")
+    columns = ("pk", "instance__instance_id", "system__name", "index", "text", "messages")
     return {
-        by_key[pk]: {"instance_id": instance, "system": system, "index": index, "text": text}
-        for pk, instance, system, index, text in Generation.objects.filter(pk__in=by_key).values_list(*columns)
+        by_key[pk]: {"instance_id": instance, "system": system, "index": index, "text": stored_content(*content)}
+        for pk, instance, system, index, *content in Generation.objects.filter(pk__in=by_key).values_list(*columns)
     }
 
 

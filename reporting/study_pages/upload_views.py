@@ -75,10 +75,10 @@ def previewed(pairs: Sequence[Pair], study: Study) -> list[dict[str, Any]]:
     return [
         {
             **shared,
-            "source": shown_text(pair.matchup.instance.source, **study.text_options),
+            "source": shown_text(pair.matchup.instance.content, **study.text_options),
             "card": {
-                "left": shown_text(pair.generation_a.text, **study.text_options),
-                "right": shown_text(pair.generation_b.text, **study.text_options),
+                "left": shown_text(pair.generation_a.content, **study.text_options),
+                "right": shown_text(pair.generation_b.content, **study.text_options),
             },
         }
         for pair in pairs
