@@ -197,11 +197,15 @@ def cells_of(audit: JudgeAudit, answers: Sequence[AuditAnswer]) -> Iterator[Cell
     for part in chunked(sorted({answer.pair_id for answer in answers})):
         rows |= {pk: tuple(row) for pk, *row in Pair.objects.filter(pk__in=part).values_list("pk", *PAIR_FIELDS)}
     for planned in answers:
-        *fields, text_a, text_b = rows[planned.pair_id]
+        *fields, _messages_a, _messages_b, text_a, text_b = rows[planned.pair_id]
         if planned.change in PERTURBATIONS or planned.change == IDENTICAL:
             text_a, text_b = (planned.text, text_b) if planned.side == "a" else (text_a, planned.text)
         presentation: Presentation = present(
-            audit.judge, (*fields, text_a, text_b), question=question, order=planned.order
+            # Without messages, so that a changed transcript names its speakers as the other one does.
+            audit.judge,
+            (*fields, None, None, text_a, text_b),
+            question=question,
+            order=planned.order,
         )
         yield Cell(planned.pk or 0, planned.order, AGAIN_REPEAT if planned.change == AGAIN else 0, presentation)
 

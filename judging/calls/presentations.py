@@ -2,16 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from analysis.types import Verdict
+from annotation.core.conversations import transcript
 from annotation.questions.questions import MAIN, Question
 from judging.methods import Method, Outcome, Presentation, Setting
 from judging.methods.base import Asked
 from judging.methods.sc2.record import TableRow, swap_row
-from judging.methods.task_files import CRITERION, task_of
+from judging.methods.task_files import CRITERION, find_task, task_of
 from judging.models import Judge, Judgment
 
 AB, BA = Judgment.Order.AB, Judgment.Order.BA
@@ -27,7 +28,10 @@ PAIR_FIELDS = (
     *IDENTITY_FIELDS,
     "matchup__instance__study__task_kind",
     "matchup__instance__source",
+    "matchup__instance__messages",
     "matchup__instance__metadata__reference",
+    "generation_a__messages",
+    "generation_b__messages",
     "generation_a__text",
     "generation_b__text",
 )
@@ -115,7 +119,7 @@ def present(
 
     Repeats, negated and further questions have identities of their own, so that their random choices are independent.
     """
-    task_kind, source, reference, text_a, text_b = pair[len(IDENTITY_FIELDS) :]
+    task_kind, source, messages, reference, messages_a, messages_b, text_a, text_b = pair[len(IDENTITY_FIELDS) :]
     name = f"{identity_of(*pair)} {order}"
     if repeat:
         name += f" repeat {repeat}"
@@ -123,15 +127,23 @@ def present(
         name += " negated"
     if question.number != MAIN:
         name += f" question {question.key}"
+    presentation = asked_about(judge, task_kind, question, together, negated=negated)
+    speakers = find_task(presentation.task).speakers
+    text_a, text_b = _written(text_a, messages_a, speakers), _written(text_b, messages_b, speakers)
     return replace(
-        asked_about(judge, task_kind, question, together, negated=negated),
-        source=source,
+        presentation,
+        source=_written(source, messages, speakers),
         first=text_a if order == AB else text_b,
         second=text_b if order == AB else text_a,
         identity=name,
         reference=reference if isinstance(reference, str) else "",
         table=table if table is None or order == AB else [swap_row(row) for row in table],
     )
+
+
+def _written(text: str, messages: str | None, speakers: Mapping[str, str]) -> str:
+    """Return a text, or the transcript of its messages with the speakers' names in a task."""
+    return transcript(json.loads(messages), speakers) if messages and speakers else text
 
 
 def in_study_order(outcome: Outcome, order: str) -> tuple[int, float | None, float | None, float | None]:

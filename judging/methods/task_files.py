@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from string import Template
 from typing import Any
@@ -77,6 +77,7 @@ class Task:
     alone     : what the judge does with a single text
     faults    : what an assessment of a single text should point out
     answering : asks the judge for a reference answer; `reference_label` is its heading
+    speakers  : role → name in transcripts of conversations, where the task has its own
     """
 
     version: str
@@ -93,6 +94,7 @@ class Task:
     plain: TaskQuestion
     negated: TaskQuestion
     examples: tuple[Example, ...]
+    speakers: Mapping[str, str] = field(default_factory=dict)
 
     def asked(self, negated: bool) -> TaskQuestion:
         """Return the wording of one of the two questions."""
