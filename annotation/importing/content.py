@@ -144,8 +144,9 @@ def _existing(study: Study, rows: Sequence[InstanceRow]) -> _Existing:
         part = Instance.objects.filter(study=study, instance_id__in=ids[start : start + _CHUNK])
         instances.update({instance.instance_id: instance for instance in part})
         generations = Generation.objects.filter(instance__in=part.order_by()).order_by("instance_id", "index")
-        for instance_pk, system, *content in generations.values_list("instance_id", "system__name", "text", "messages"):
-            texts.setdefault((instance_pk, system), []).append(stored_content(*content))
+        columns = ("instance_id", "system__name", "text", "messages")
+        for instance_pk, system, text, messages in generations.values_list(*columns):
+            texts.setdefault((instance_pk, system), []).append(stored_content(text, messages))
     return _Existing(instances, texts)
 
 

@@ -171,8 +171,9 @@ def _as_rows(instances: Sequence[Instance]) -> list[InstanceRow]:
     ids = [instance.pk for instance in instances]
     texts: dict[int, dict[str, list[str]]] = {pk: {} for pk in ids}
     generations = Generation.objects.filter(instance__in=ids).order_by("system__position", "index")
-    for pk, system, *content in generations.values_list("instance_id", "system__name", "text", "messages"):
-        texts[pk].setdefault(system, []).append(stored_content(*content))
+    columns = ("instance_id", "system__name", "text", "messages")
+    for pk, system, text, messages in generations.values_list(*columns):
+        texts[pk].setdefault(system, []).append(stored_content(text, messages))
     met: dict[int, list[tuple[str, str]]] = {pk: [] for pk in ids}
     matchups = Matchup.objects.filter(instance__in=ids).order_by("pk")
     for pk, a, b in matchups.values_list("instance_id", "system_a__name", "system_b__name"):
