@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from math import comb
 from operator import itemgetter
+from typing import Any
 
 from annotation.core.conversations import raw_content, stored_content
 from annotation.importing.formats.long_form import RATER_COLUMNS

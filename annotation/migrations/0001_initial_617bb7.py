@@ -165,6 +165,14 @@ class Migration(migrations.Migration):
                 ("instance_id", models.CharField(help_text="The id in the file that it came from.", max_length=200)),
                 ("dataset", models.CharField(max_length=100)),
                 ("source", models.TextField(blank=True)),
+                (
+                    "messages",
+                    models.TextField(
+                        editable=False,
+                        help_text="JSON of the messages, as they came, whose transcript the source is.",
+                        null=True,
+                    ),
+                ),
                 ("gold", models.JSONField(blank=True, null=True)),
                 ("metadata", models.JSONField(blank=True, default=dict)),
                 ("position", models.PositiveIntegerField()),
@@ -525,6 +533,14 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("index", models.PositiveIntegerField()),
                 ("text", models.TextField()),
+                (
+                    "messages",
+                    models.TextField(
+                        editable=False,
+                        help_text="JSON of the messages, as they came, whose transcript the text is.",
+                        null=True,
+                    ),
+                ),
                 (
                     "text_md5",
                     models.GeneratedField(
