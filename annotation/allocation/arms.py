@@ -3,6 +3,7 @@
 from random import Random
 
 from django.db import transaction
+from django.db.models import Max
 
 from annotation.hits.displays import derived_seed
 from annotation.models import Annotator, ArmDraw, Assignment, Instance, Study
@@ -36,7 +37,7 @@ def arm_of_rater(annotator: Annotator, *, draw: bool = True) -> str:
         return draw_arm(study=study, annotator=annotator)
     if drawn := ArmDraw.objects.filter(study=study, annotator=annotator).first():
         return drawn.arm
-    return nth_arm(study, ArmDraw.objects.filter(study=study).count())
+    return nth_arm(study, _next_number(study))
 
 
 @transaction.atomic
@@ -53,8 +54,13 @@ def draw_arm(*, study: Study, annotator: Annotator | None = None, instance: Inst
     study = Study.objects.select_for_update().get(pk=study.pk)  # arrivals take turns
     if drawn := draws.first():
         return drawn.arm
-    number = ArmDraw.objects.filter(study=study).count()
+    number = _next_number(study)
     return ArmDraw.objects.create(study=study, number=number, arm=nth_arm(study, number), **unit).arm
+
+
+def _next_number(study: Study) -> int:
+    last = ArmDraw.objects.filter(study=study).aggregate(last=Max("number"))["last"]
+    return 0 if last is None else last + 1
 
 
 def nth_arm(study: Study, number: int) -> str:

@@ -16,7 +16,9 @@ from annotation.models import Study
 from reporting.api.rows import WORK
 from reporting.corrections.declarations import Correction
 from reporting.corrections.deleting import DeleteStudy
+from reporting.corrections.merging import MergeRaters
 from reporting.corrections.renaming import Rename
+from reporting.corrections.replacing import ReplaceText
 from reporting.corrections.taking_back import TakeBack
 
 F = TypeVar("F", bound=Callable[..., Response])
@@ -67,6 +69,16 @@ class StudyCorrections(GenericViewSet[Any]):
     def rename(self, request: Request, slug: str) -> Response:
         """Rename the study or one of its systems."""
         return self._correct(request, Rename)
+
+    @correction(ReplaceText)
+    def replace_text(self, request: Request, slug: str) -> Response:
+        """Replace the source of an instance, or a text of a system. Ratings and judgments of the old text stay."""
+        return self._correct(request, ReplaceText)
+
+    @correction(MergeRaters)
+    def merge_raters(self, request: Request, slug: str) -> Response:
+        """Give all work of a rater to another one who is the same person. This can't be undone."""
+        return self._correct(request, MergeRaters)
 
     @correction(TakeBack)
     def take_back(self, request: Request, slug: str) -> Response:

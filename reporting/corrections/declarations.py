@@ -38,12 +38,14 @@ class Correction(forms.Form):
 
     action      : its name in addresses
     lists_first : its effects depend on no field
+    by_link     : a link names all that it needs
     """
 
     action: ClassVar[str]
     title: ClassVar[str]
     explanation: ClassVar[str]
     lists_first: ClassVar[bool] = False
+    by_link: ClassVar[bool] = False
 
     reason = reason_field(label="Why? (optional)", help_text="Kept in the study’s log.")
     preview = forms.BooleanField(required=False, label="Preview", help_text="Only list what is affected.")

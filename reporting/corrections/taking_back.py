@@ -59,7 +59,7 @@ NOUNS: dict[type[Model], str] = {
     Rating: "ratings",
     JudgeRun: "runs of judges",
     Judgment: "judgments",
-    AuditAnswer: "answers to stress tests",
+    AuditAnswer: "stress-test answers",
     RationaleMark: "marks of judgments",
 }
 
@@ -69,6 +69,7 @@ class TakeBack(Correction):
 
     action = "take-back"
     title = "Take this import back"
+    by_link = True
     explanation = (
         "All that the file added is deleted, and what was computed from it. "
         "The import is refused if ratings, judgments, batches or further texts were built on it since."

@@ -9,10 +9,13 @@ from annotation.members.permissions import FORM, MANAGERS, account_of, study_vie
 from annotation.models import Study
 from reporting.corrections.declarations import Correction
 from reporting.corrections.deleting import DeleteStudy
+from reporting.corrections.merging import MergeRaters
 from reporting.corrections.renaming import Rename
+from reporting.corrections.replacing import ReplaceText
 from reporting.corrections.taking_back import TakeBack
 
-CORRECTIONS: dict[str, type[Correction]] = {kind.action: kind for kind in (Rename, TakeBack, DeleteStudy)}
+KINDS: tuple[type[Correction], ...] = (Rename, ReplaceText, TakeBack, MergeRaters, DeleteStudy)
+CORRECTIONS = {kind.action: kind for kind in KINDS}
 
 
 @study_view(*MANAGERS, methods=FORM)
@@ -35,10 +38,10 @@ def correct(request: HttpRequest, study: Study, *, action: str) -> HttpResponse:
 
 
 def _form(kind: type[Correction], request: HttpRequest, study: Study) -> Correction:
-    """Return the form with what was sent. A link that names all it needs is a preview."""
+    """Return the form with what was sent. A link may name all it needs, and is a preview."""
     if request.method == "POST":
         return kind(request.POST, study=study)
     values = request.GET.dict()
-    form = kind(initial=values, study=study)
-    required = {name for name, field in form.fields.items() if field.required}
-    return kind({**values, "preview": "on"}, study=study) if required and required <= values.keys() else form
+    if kind.by_link and values:
+        return kind({**values, "preview": "on"}, study=study)
+    return kind(initial=values, study=study)

@@ -158,9 +158,9 @@ def instance_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
         "instance": instance,
         "matchups": matchups,
         "systems": study.systems.filter(generations__instance=instance, generations__index=0),
-        "alone": []
-        if matchups
-        else instance.generations.select_related("system").order_by("system__position", "index"),
+        "texts": (texts := instance.generations.select_related("system").order_by("system__position", "index")),
+        "alone": [] if matchups else texts,
+        "may_manage": may_manage(request.user, study),
     }
     return render(request, "reporting/study_pages/instance.html", context)
 

@@ -1,0 +1,143 @@
+"""Merging two raters who are one person."""
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F, Max
+from django.urls import reverse
+
+from annotation.core.errors import AnnotationError, Unacceptable, UnknownName
+from annotation.models import Annotator, Assignment, Display, Event, Pair, Rating, Study
+from annotation.studies.log import log
+from annotation.studies.services import find_study
+from reporting.corrections.declarations import Correction, Effect
+
+LISTED = 10  # pairs that both have
+
+
+class MergeRaters(Correction):
+    """Merge two raters who are one person."""
+
+    action = "merge-raters"
+    title = "Merge two raters"
+    explanation = (
+        "All that the first rater did is the second one’s from then on, and the first one’s code ends. "
+        "This can’t be undone."
+    )
+
+    rater = forms.CharField(max_length=200, label="Rater", help_text="The code that ends.")
+    into = forms.CharField(max_length=200, label="Is the same person as", help_text="The code that stays.")
+    field_order = ("rater", "into", "reason")
+
+    def effects(self) -> list[Effect]:
+        """List the work that gets another code."""
+        rater, into = self._raters()
+        refuse_merge(rater, into)
+        counts = {
+            "HITs": rater.assignments.count(),
+            "ratings": Rating.objects.filter(display__assignment__annotator=rater).count(),
+            "consent answers": rater.consents.count(),
+        }
+        page = reverse("annotation:rater", args=[self.study.slug, rater.pk])
+        return [Effect(count, rows, page) for rows, count in counts.items() if count]
+
+    def run(self, *, by: User | None) -> str:
+        """Merge the raters."""
+        rater, into = self._raters()
+        merge_raters(rater=rater, into=into, by=by, reason=self.cleaned_data["reason"])
+        return f"Rater {rater.code} is {into.code} now."
+
+    def _raters(self) -> tuple[Annotator, Annotator]:
+        return _rater(self.study, self.cleaned_data["rater"]), _rater(self.study, self.cleaned_data["into"])
+
+
+@transaction.atomic
+def merge_raters(*, rater: Annotator, into: Annotator, by: User | None = None, reason: str = "") -> None:
+    """Give all that a rater did to another one of the same study, and delete the first.
+
+    Raises: Unacceptable; AnnotationError if votes, pay or an arm would be lost.
+    """
+    study = find_study(rater.study.slug, lock=True)
+    locked = Annotator.objects.select_for_update(of=("self",)).select_related("user").order_by("pk")
+    rows = {row.pk: row for row in locked.filter(pk__in=(rater.pk, into.pk))}
+    rater, into = rows[rater.pk], rows[into.pk]
+    refuse_merge(rater, into)
+    ratings = Rating.objects.filter(display__assignment__annotator=rater).count()
+    moved = rater.assignments.update(annotator=into)
+    attempts = into.qualification_results.aggregate(last=Max("attempt"))["last"] or 0
+    rater.qualification_results.update(annotator=into, attempt=F("attempt") + attempts)
+    for rows_of_rater in (rater.consents, rater.messages, rater.events):
+        rows_of_rater.update(annotator=into)
+    _move_identity(rater, into)
+    code = rater.code
+    rater.delete()
+    changes = {"rater": [code, into.code], "HITs": moved, "ratings": ratings}
+    log(study=study, kind=Event.Kind.MERGED, annotator=into, by=by, reason=reason, changes=changes)
+
+
+def _move_identity(rater: Annotator, into: Annotator) -> None:
+    """Move the account or the platform's id, the invitation and the arm, of which a rater has one each."""
+    user, kind = rater.user, rater.kind
+    is_known = user is not None or hasattr(rater, "participant")
+    for name in ("participant", "invitation", "arm_draw"):
+        row: Any = getattr(rater, name, None)
+        if row is not None and not hasattr(into, name):
+            row.annotator = into
+            row.save(update_fields=["annotator"])
+    if not is_known:
+        return
+    Annotator.objects.filter(pk=rater.pk).update(user=None)
+    into.user, into.kind = user or into.user, kind
+    into.save(update_fields=["user", "kind"])
+
+
+def refuse_merge(rater: Annotator, into: Annotator) -> None:
+    """Refuse to merge raters where votes, pay or an arm would be lost.
+
+    Raises: Unacceptable; AnnotationError.
+    """
+    if rater.pk == into.pk:
+        raise Unacceptable("Name two different raters.")
+    if Annotator.Kind.SCRIPTED in (rater.kind, into.kind) and rater.kind != into.kind:
+        raise Unacceptable("One of them is a program, and no person.")
+    if rater.excluded != into.excluded:
+        raise AnnotationError("One of them is excluded from results. Exclude or include both first.")
+    if both := _pairs_of_both(rater, into):
+        listed = ", ".join(f"{pair.matchup.instance.instance_id} {pair.index}" for pair in both[:LISTED])
+        more = f" and {len(both) - LISTED} more" if len(both) > LISTED else ""
+        raise AnnotationError(
+            f"Both have {len(both)} of the same pairs, of which one vote would be lost: {listed}{more}. "
+            "Exclude one of them from results instead."
+        )
+    if Assignment.objects.claimed().filter(annotator__in=(rater, into)).count() > 1:
+        raise AnnotationError("Both have a HIT at present. Release one of them first.")
+    if rater.user_id and into.user_id:
+        raise AnnotationError("Both have an account. Delete one of the accounts first.")
+    if hasattr(rater, "participant") and hasattr(into, "participant"):
+        raise AnnotationError("Both came from a platform, which pays each of them.")
+    if _arms_differ(rater, into):
+        raise AnnotationError("They are in different arms. A rater is in one arm throughout.")
+
+
+def _arms_differ(rater: Annotator, into: Annotator) -> bool:
+    arms = [row.arm_draw.arm for row in (rater, into) if hasattr(row, "arm_draw")]
+    return len(set(arms)) > 1
+
+
+def _pairs_of_both(rater: Annotator, into: Annotator) -> list[Pair]:
+    """Return the pairs that both were shown, or that are on a HIT of both."""
+    shown = Display.objects.filter(assignment__annotator=rater).order_by().values("pair")
+    hits = rater.assignments.order_by().values("hit")
+    both = Pair.objects.filter(pk__in=shown, displays__assignment__annotator=into)
+    on_hits = Pair.objects.filter(hits__in=hits, hits__assignments__annotator=into)
+    keys = {*both.values_list("pk", flat=True), *on_hits.values_list("pk", flat=True)}
+    return list(Pair.objects.select_related("matchup__instance").filter(pk__in=keys))
+
+
+def _rater(study: Study, code: str) -> Annotator:
+    rater = study.annotators.present().select_related("study", "user").filter(code=code, erased_at=None).first()
+    if rater is None:
+        raise UnknownName(f"Study {study.slug} has no rater {code} who has not withdrawn.")
+    return rater

@@ -1,0 +1,196 @@
+"""Replacing a source or a system's text."""
+
+from hashlib import sha256
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.urls import reverse
+
+from annotation.core.errors import AnnotationError, Unacceptable, UnknownName
+from annotation.importing.formats.study_file import LONGEST_ID, LONGEST_SYSTEM
+from annotation.jobs.work import jobs_of
+from annotation.models import (
+    Alignment,
+    Assignment,
+    ComparisonTable,
+    Event,
+    Generation,
+    Instance,
+    Pair,
+    Rating,
+    Slot,
+    Study,
+)
+from annotation.studies.log import log
+from annotation.studies.services import find_study
+from judging.models import AuditAnswer, JudgeRun, Judgment
+from reporting.corrections.declarations import Correction, Effect
+
+Text = Generation | Instance  # a system's text, or an instance with its source
+
+
+class ReplaceText(Correction):
+    """Replace the source of an instance, or one text of a system."""
+
+    action = "replace-text"
+    title = "Replace this text"
+    explanation = (
+        "Ratings and judgments of the old text stay. Separability must be computed again. "
+        "The log keeps a hash of both texts, but not the texts: export a bundle first if you need the old one."
+    )
+
+    instance = forms.CharField(max_length=LONGEST_ID, label="Instance", help_text="Its id.")
+    system = forms.CharField(
+        required=False, max_length=LONGEST_SYSTEM, label="System", help_text="Empty: the source is replaced."
+    )
+    index = forms.IntegerField(
+        required=False, initial=0, min_value=0, label="Number of the text", help_text="Of a system’s texts, from 0."
+    )
+    text = forms.CharField(
+        required=False,
+        strip=False,
+        label="New text",
+        help_text="Empty: an empty text is stored.",
+        widget=forms.Textarea(attrs={"rows": 12, "dir": "auto"}),
+    )
+    field_order = ("instance", "system", "index", "text", "reason")
+
+    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
+        super().__init__(*args, study=study, **kwargs)
+        if "instance" in self.initial and "text" not in self.initial:
+            named = {name: self.initial.get(name, "") for name in ("instance", "system")}
+            index = str(self.initial.get("index", 0))
+            self.initial["text"] = _text(_find(study, **named, index=int(index) if index.isdigit() else 0))
+
+    def clean_text(self) -> str:
+        """Return the text with the line breaks of files: browsers send CR LF."""
+        text: str = self.cleaned_data["text"]
+        return text.replace("\r\n", "\n")
+
+    def effects(self) -> list[Effect]:
+        """List what was given on the text, or computed from it."""
+        found = self._found()
+        _refuse_same(found, self.cleaned_data["text"])
+        _refuse_at_work(self.study, found)
+        return given_on(self.study, found)
+
+    def run(self, *, by: User | None) -> str:
+        """Replace the text."""
+        replace_text(
+            study=self.study,
+            found=self._found(),
+            text=self.cleaned_data["text"],
+            by=by,
+            reason=self.cleaned_data["reason"],
+        )
+        return "The text was replaced."
+
+    @property
+    def page(self) -> str:
+        """The page of the instance."""
+        return reverse("annotation:instance", args=[self.study.slug, _instance(self._found()).pk])
+
+    def _found(self) -> Text:
+        values = self.cleaned_data if self.is_bound else self.initial
+        return _find(self.study, values["instance"], values.get("system", ""), int(values.get("index") or 0))
+
+
+@transaction.atomic
+def replace_text(*, study: Study, found: Text, text: str, by: User | None = None, reason: str = "") -> None:
+    """Replace a text. The log gets a hash of both, since a text may be replaced because nobody may keep it.
+
+    Raises: Unacceptable for the same text; AnnotationError while raters, judges or jobs use it.
+    """
+    study = find_study(study.slug, lock=True)
+    # No rater claims one of these HITs until the new text is there.
+    list(Slot.objects.select_for_update(of=("self",)).filter(hit__pairs__in=_pairs(found)).values_list("pk", flat=True))
+    _refuse_at_work(study, found)
+    field = "text" if isinstance(found, Generation) else "source"
+    found = type(found)._base_manager.select_for_update(of=("self",)).get(pk=found.pk)
+    _refuse_same(found, text)
+    changes: dict[str, Any] = {"instance": _instance(found).instance_id}
+    if isinstance(found, Generation):
+        changes |= {"system": found.system.name, "text": found.index}
+    changes |= {"sha256": [_hash(_text(found)), _hash(text)], "characters": [len(_text(found)), len(text)]}
+    changes |= {effect.rows: effect.count for effect in given_on(study, found)}
+    if isinstance(found, Generation):
+        _alignments(found).delete()
+    setattr(found, field, text)
+    found.save(update_fields=[field])
+    log(study=study, kind=Event.Kind.REPLACED, by=by, reason=reason, changes=changes)
+
+
+def given_on(study: Study, found: Text) -> list[Effect]:
+    """List the ratings, judgments and so on that were given on a text, or computed from it."""
+    pairs = _pairs(found).order_by().values("pk")
+    page = reverse("annotation:instance", args=[study.slug, _instance(found).pk])
+    counts = {
+        "ratings": Rating.objects.filter(display__pair__in=pairs).count(),
+        "judgments": Judgment.objects.filter(pair__in=pairs).exclude(status=Judgment.Status.PENDING).count(),
+        "comparison tables": ComparisonTable.objects.filter(pair__in=pairs).count(),
+        "stress-test answers": AuditAnswer.objects.filter(pair__in=pairs).count(),
+    }
+    if isinstance(found, Generation):
+        counts["separability values"] = _alignments(found).count()
+    return [Effect(count, rows, page) for rows, count in counts.items() if count]
+
+
+def _find(study: Study, instance: str, system: str, index: int) -> Text:
+    row = study.instances.filter(instance_id=instance).first()
+    if row is None:
+        raise UnknownName(f"Study {study.slug} has no instance {instance}.")
+    if not system:
+        return row
+    text = row.generations.select_related("system", "instance").filter(system__name=system, index=index).first()
+    if text is None:
+        texts = row.generations.select_related("system").order_by("system__position", "index")
+        listed = ", ".join(f"{item.system.name} {item.index}" for item in texts[:20])
+        raise UnknownName(f"Instance {instance} has no text {index} of {system}. It has: {listed}.")
+    return text
+
+
+def _text(found: Text) -> str:
+    return found.text if isinstance(found, Generation) else found.source
+
+
+def _instance(found: Text) -> Instance:
+    return found.instance if isinstance(found, Generation) else found
+
+
+def _pairs(found: Text) -> QuerySet[Pair]:
+    if isinstance(found, Generation):
+        return Pair.objects.filter(Q(generation_a=found.pk) | Q(generation_b=found.pk))
+    return Pair.objects.filter(matchup__instance=found.pk)
+
+
+def _alignments(found: Generation) -> QuerySet[Alignment]:
+    """Return what was computed from a system's text, whether it is on a pair or not."""
+    matchups = Q(matchup__system_a=found.system_id) | Q(matchup__system_b=found.system_id)
+    return Alignment.objects.filter(matchups, matchup__instance=found.instance_id)
+
+
+def _refuse_same(found: Text, text: str) -> None:
+    if _text(found) == text:
+        raise Unacceptable("The text is stored like this already.")
+
+
+def _refuse_at_work(study: Study, found: Text) -> None:
+    """Refuse while somebody would see one text and be counted for the other."""
+    claims = Assignment.objects.claimed().filter(hit__batch__study=study, hit__pairs__in=_pairs(found)).distinct()
+    if number := claims.count():
+        raise AnnotationError(
+            f"{number} raters are at HITs with this text now. Wait until they are done, or release their claims."
+        )
+    active = (JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)
+    if run := study.judge_runs.filter(status__in=active).select_related("judge").first():
+        raise AnnotationError(f"A run of judge {run.judge.name} is active. Pause it first.")
+    for job in jobs_of(study):
+        if job.is_busy:
+            raise AnnotationError(f"A job of this study is active: {job}. Stop it first.")
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
