@@ -20,9 +20,11 @@ from typing import Any
 import django
 import numpy as np
 
+from analysis.intervals.bootstrap import mean_rows
 from analysis.planning.bins import assign, equal_width_edges
 from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.studies.rated_pairs import RatedPairs
+from reporting.core.estimates import Basis, IntervalSettings, mean_estimate
 from reporting.core.raters import PEOPLE, JudgeRater, Positions, Rater, rater
 from reporting.findings.answer.lengths import length_rule
 from reporting.findings.computing import compute_findings
@@ -48,6 +50,7 @@ EPSILON = FILTERS.epsilon
 BINS = 5
 LONGER = {"alike": 0.0, "B longer by 1 sd": 1.0, "B longer by 2 sd": 2.0}  # in standard deviations of the differences
 LENGTH_CLAIMED = 0.06  # share of studies
+LOOKS, LOOKED = 100, 0.05  # at a study, and the share of studies that may claim something at any of them
 MISSED = {20: 0.07, 8: 0.09, 5: 0.12}  # share of intervals by the number of instances
 Votes = FloatArray  # (n_instances, pairs, raters) of -1, 0, +1
 Study = Callable[[np.random.Generator, int], bool]  # whether a study of so many instances claims something
@@ -77,6 +80,9 @@ def populations() -> Iterator[Population]:
     yield Population("prefer: votes of an instance independent", _prefers)
     yield Population("prefer: votes of an instance alike", partial(_prefers, alike=0.5))
     yield Population("prefer: an instance has one winner for all", partial(_prefers, alike=1.0, ties=0.0))
+    for name, shares in {"independent": {}, "alike": {"alike": 0.5}, "one each": {"pairs": 1, "people": 1}}.items():
+        looks = partial(_prefers_at_a_look, **shares)
+        yield Population(f"prefer: at any of {LOOKS} looks, votes {name}", looks, (100,), most=LOOKED)
     for systems in (3, 4, 8):
         yield Population(f"first of {systems}: instances for each two", partial(_first, systems=systems), (8, 20, 50))
     for name, longer in LONGER.items():
@@ -124,6 +130,20 @@ def _prefers(
     """Whether people are said to prefer one of two equal systems; `alike` is the share of votes that follow the instance."""
     votes = _votes(rng, n, pairs, people, ties, alike)
     return _claims([configuration("data", ("one", "two"), votes)], {"preferred"})
+
+
+def _prefers_at_a_look(
+    rng: np.random.Generator, n: int, *, pairs: int = PAIRS, people: int = PEOPLE_EACH, alike: float = 0.0
+) -> bool:
+    """Whether the interval of the win rate leaves out one half at any look while votes on n instances come in, one by one."""
+    rows, settings = (1 - _votes(rng, n, pairs, people, 0.2, alike).reshape(n, -1)) / 2, IntervalSettings(horizon=n)
+    for number in np.unique(np.linspace(5, n, LOOKS).astype(int)).tolist():
+        values = rows[:number].ravel()
+        instance = np.repeat(np.arange(number), rows.shape[1])
+        rate = mean_estimate(mean_rows(values), instance, Basis(len(values), "verdicts", ""), settings)
+        if not rate["low"] <= 0.5 <= rate["high"]:
+            return True
+    return False
 
 
 def _first(rng: np.random.Generator, n: int, *, systems: int) -> bool:

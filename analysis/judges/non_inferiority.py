@@ -12,6 +12,7 @@ from analysis.errors import ShapeError, UnknownValue
 from analysis.intervals.analytic import Spread, mean_interval, ratio_spread
 from analysis.intervals.bootstrap import cluster_sums, mean_rows, ratio
 from analysis.intervals.jackknife import MIN_CLUSTERS, ROUNDING, Bounds, student_quantile, student_tail
+from analysis.intervals.sequences import level_of_look, p_value_of_look
 from analysis.refusal import Refusal, too_few
 from analysis.types import FloatArray, IntArray, code_array
 
@@ -67,6 +68,7 @@ def non_inferiority(
     level: float = 0.95,
     two_way: bool = False,
     group: npt.ArrayLike | None = None,
+    horizon: int | None = None,
 ) -> NonInferiority:
     """Test whether a judge agrees with people as well as they do with one another, but for a margin.
 
@@ -85,6 +87,7 @@ def non_inferiority(
     margin   : greatest loss of agreement to accept, as ε of `alternative_annotator_test`
     level    : of the two-sided interval
     two_way  : whether the interval is over instances and people, for few people who rated many instances each
+    horizon  : planned instances where votes still come in: intervals and tests then hold at every look
     group    : (n_units,) integer codes of what A and B stand for, such as pairs of systems: chance is within groups
     returns  : `NonInferiority`, with a `Refusal` below five instances (two ways: or people), and unless the interval of
                people's agreement less chance lies above 0
@@ -93,7 +96,7 @@ def non_inferiority(
                `jackknife.two_way_variance` for two ways; Hall 1992, On the removal of skewness by transformation
     """
     shares, codes = shares_by_instance(judge, people, instance)
-    return _test(shares, codes, _groups(group, codes), margin=margin, level=level, two_way=two_way)
+    return _test(shares, codes, _groups(group, codes), margin=margin, level=level, two_way=two_way, horizon=horizon)
 
 
 def non_inferiority_by_bin(
@@ -107,6 +110,7 @@ def non_inferiority_by_bin(
     level: float = 0.95,
     two_way: bool = False,
     group: npt.ArrayLike | None = None,
+    horizon: int | None = None,
 ) -> tuple[NonInferiority, ...]:
     """Test `non_inferiority` in each separability bin, from the most separable downward until one does not pass.
 
@@ -129,7 +133,15 @@ def non_inferiority_by_bin(
     tests: list[NonInferiority] = []
     stopped = False
     for number in reversed(range(n_bins)):
-        test = _test(shares.at(bin_of_vote == number), codes, groups, margin=margin, level=level, two_way=two_way)
+        test = _test(
+            shares.at(bin_of_vote == number),
+            codes,
+            groups,
+            margin=margin,
+            level=level,
+            two_way=two_way,
+            horizon=horizon,
+        )
         if stopped and test.n_votes:
             test = replace(test, passes=None, refusal=Refusal("sequence"))
         stopped = stopped or (test.n_votes > 0 and not test.passes)
@@ -177,7 +189,7 @@ def _steadied(room: float, skewness: float, n: float) -> float:
     return math.sqrt(n) * min(room, bent)
 
 
-def _p_value(gap: Spread, skewness: float, margin: float) -> float:
+def _p_value(gap: Spread, skewness: float, margin: float, horizon: int | None) -> float:
     """One-sided p-value of H0: the difference is -margin or less, by Student's t and, where that is less sure, by Hall's transformation of it.
 
     Few instances that a judge fails on, and fails clearly, make the difference skewed to the left: then Student's t alone
@@ -190,9 +202,13 @@ def _p_value(gap: Spread, skewness: float, margin: float) -> float:
         return math.nan
     room = gap.value + margin
     if gap.error == 0:
-        return min(1.0, (max(1 - margin, 0.0) / (1 + gap.value)) ** gap.clusters) if room > 0 else 1.0
-    t = _steadied(room / (gap.error * math.sqrt(gap.clusters)), skewness, gap.clusters)
-    return student_tail(t, max(gap.effective - 1, 1))
+        p_value = min(1.0, (max(1 - margin, 0.0) / (1 + gap.value)) ** gap.clusters) if room > 0 else 1.0
+    else:
+        t = _steadied(room / (gap.error * math.sqrt(gap.clusters)), skewness, gap.clusters)
+        p_value = student_tail(t, max(gap.effective - 1, 1))
+    if horizon is None or p_value >= 0.5:
+        return p_value
+    return p_value_of_look(2 * p_value, gap.clusters, horizon=horizon) / 2
 
 
 def _skewness(sums: FloatArray) -> float:
@@ -212,7 +228,14 @@ def _groups(group: npt.ArrayLike | None, codes: IntArray) -> IntArray:
 
 
 def _test(
-    shares: VoteShares, codes: IntArray, groups: IntArray, *, margin: float, level: float, two_way: bool
+    shares: VoteShares,
+    codes: IntArray,
+    groups: IntArray,
+    *,
+    margin: float,
+    level: float,
+    two_way: bool,
+    horizon: int | None,
 ) -> NonInferiority:
     """Test some votes. `codes` and `groups` hold the instance and the group of every unit."""
     if not margin >= 0:
@@ -227,7 +250,8 @@ def _test(
     by_chance = float(ratio(mean_rows(expected).sum(axis=0)))
     # A vote enters chance twice, as one that meets others and as one that is met.
     beyond_chance = ratio_spread(mean_rows(votes.person - 2 * expected + by_chance), instance, clusters)
-    bounds, above_chance = (mean_interval(test, floor=-1, level=level) for test in (gap, beyond_chance))
+    own = level if horizon is None or not gap.clusters else level_of_look(gap.clusters, level=level, horizon=horizon)
+    bounds, above_chance = (mean_interval(test, floor=-1, level=own) for test in (gap, beyond_chance))
     refusal = too_few("instances", gap.instances, MIN_CLUSTERS)
     if two_way and (refusal := refusal or too_few("people", n_people, MIN_CLUSTERS)):
         bounds, above_chance = (replace(test, low=np.nan, high=np.nan) for test in (bounds, above_chance))
@@ -241,7 +265,7 @@ def _test(
         level=level,
         standard_error=gap.error,
         skewness=skewness,
-        p_value=math.nan if math.isnan(bounds.low) else _p_value(gap, skewness, margin),
+        p_value=math.nan if math.isnan(bounds.low) else _p_value(gap, skewness, margin, horizon),
         judge_agreement=float(votes.equal.mean()) if len(instance) else np.nan,
         people_agreement=float(votes.person.mean()) if len(instance) else np.nan,
         people_by_chance=by_chance,

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from analysis.intervals.bootstrap import ratio
 from analysis.intervals.jackknife import student_quantile, student_tail
 from analysis.intervals.multiple_testing import holm
+from analysis.intervals.sequences import level_of_look, p_value_of_look
 from analysis.ranking.bradley_terry import Fits, Ties, fit_win_matrices
 from analysis.ranking.comparisons import WinMatrix, grouped_win_matrices
 from analysis.ranking.graph import UNMET
@@ -44,6 +45,7 @@ class Differences:
     """Tests of the difference of every two systems that compare, one row per pair with the lower code first.
 
     error     : standard error; df : degrees of freedom
+    horizon   : as of `differences`
     p_value   : two-sided, by Student's t; NaN where a pair was not tested
     adjusted  : by Holm's method over all pairs tested
     """
@@ -55,6 +57,7 @@ class Differences:
     df: IntArray
     p_value: FloatArray
     adjusted: FloatArray
+    horizon: int | None = None
 
     @property
     def tested(self) -> int:
@@ -65,7 +68,9 @@ class Differences:
         """Limits of each difference by Student's t, not adjusted. NaN for a pair without a test."""
         reach = np.full(len(self.value), np.nan)
         for row in np.flatnonzero(~np.isnan(self.p_value)):
-            reach[row] = student_quantile((1 + level) / 2, int(self.df[row])) * self.error[row]
+            df = int(self.df[row])
+            own = level if self.horizon is None else level_of_look(df + 1, level=level, horizon=self.horizon)
+            reach[row] = student_quantile((1 + own) / 2, df) * self.error[row]
         return self.value - reach, self.value + reach
 
     def better(self, n_systems: int, level: float) -> BoolArray:
@@ -165,6 +170,7 @@ def differences(
     component: npt.ArrayLike,
     *,
     least: int,
+    horizon: int | None = None,
 ) -> Differences:
     """Test whether every two systems of one component differ.
 
@@ -172,6 +178,7 @@ def differences(
     clusters  : (n,) instances that each score rests on; a pair has the lower one, less one, as degrees of freedom
     component : (n,) systems of unlike codes don't compare
     least     : instances below which a pair is not tested
+    horizon   : planned instances where votes still come in: tests and intervals then hold at every look
     returns   : `Differences`. A pair whose difference does not vary is not tested, unless the difference is 0: p is 1
     """
     score, spread = np.asarray(value, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
@@ -188,9 +195,11 @@ def differences(
     for row in np.flatnonzero((df + 1 >= least) & ~np.isnan(error)):
         if error[row] > 0:
             p_value[row] = min(1.0, 2 * student_tail(abs(gap[row]) / error[row], int(df[row])))
+            if horizon is not None:
+                p_value[row] = p_value_of_look(p_value[row], int(df[row]) + 1, horizon=horizon)
         elif abs(gap[row]) <= scale[row]:
             p_value[row] = 1.0
-    return Differences(first, second, gap, error, df, p_value, holm(p_value))
+    return Differences(first, second, gap, error, df, p_value, holm(p_value), horizon)
 
 
 def ranks(value: npt.ArrayLike, better: BoolArray, component: npt.ArrayLike) -> tuple[IntArray, IntArray, IntArray]:

@@ -20,6 +20,7 @@ from analysis.intervals.analytic import (
 )
 from analysis.intervals.bootstrap import Interval, Statistic, ratio
 from analysis.intervals.jackknife import MIN_CLUSTERS, Bounds, mean_bounds
+from analysis.intervals.sequences import level_of_look, p_value_of_look
 from analysis.types import FloatArray, IntArray, code_array
 from annotation.core.reasons import Reason
 from reporting.core.reasons import BEING_COMPUTED, NO_ROUNDS, NO_SPREAD, NOTHING_TO_MEASURE, TOO_FEW
@@ -37,6 +38,7 @@ class IntervalSettings:
     seed, rounds : of the bootstrap, for what has no other interval
     made         : whether they are made at all: a first pass leaves them to a second one
     clusters     : (n_instances,) the cluster of each instance by its code; None where each instance is its own
+    horizon      : planned clusters of batches that still collect votes: intervals and tests then hold at every look
     """
 
     level: float = 0.95
@@ -45,6 +47,15 @@ class IntervalSettings:
     rounds: int = 1000
     made: bool = True
     clusters: IntArray | None = field(default=None, compare=False)
+    horizon: int | None = None
+
+    def level_of(self, n: int) -> float:
+        """Return the level at which an interval over n clusters is made."""
+        return self.level if self.horizon is None or n < 1 else level_of_look(n, level=self.level, horizon=self.horizon)
+
+    def p_value_of(self, p_value: float, n: int) -> float:
+        """Return the two-sided p-value of a test over n clusters."""
+        return p_value if self.horizon is None or n < 1 else p_value_of_look(p_value, n, horizon=self.horizon)
 
     @property
     def unit(self) -> str:
@@ -99,7 +110,7 @@ def share_estimate(
 
 def share_of_spread(spread: Spread, basis: Basis, settings: IntervalSettings) -> Estimate:
     """Return `share_estimate` where the share has its standard error."""
-    return _of_spread(spread, share_interval(spread, level=settings.level), basis, settings)
+    return _of_spread(spread, share_interval(spread, level=settings.level_of(spread.clusters)), basis, settings)
 
 
 def mean_estimate(
@@ -128,7 +139,7 @@ def mean_of_spread(
     spread: Spread, basis: Basis, settings: IntervalSettings, *, floor: float = 0.0, ceiling: float = 1.0
 ) -> Estimate:
     """Return `mean_estimate` where the mean has its standard error."""
-    bounds = mean_interval(spread, floor=floor, ceiling=ceiling, level=settings.level)
+    bounds = mean_interval(spread, floor=floor, ceiling=ceiling, level=settings.level_of(spread.clusters))
     return _of_spread(spread, bounds, basis, settings)
 
 
@@ -148,7 +159,8 @@ def bounded_estimate(
     clusters : instances that the interval rests on, where that is not all of them: in a difference, those of the smaller side
     """
     value, n = _value(sums, statistic), len(sums) if clusters is None else clusters
-    bounds = mean_bounds(value, statistic_error(sums, statistic), n, floor=floor, ceiling=ceiling, level=settings.level)
+    level, error = settings.level_of(n), statistic_error(sums, statistic)
+    bounds = mean_bounds(value, error, n, floor=floor, ceiling=ceiling, level=level)
     return estimate_with_bounds(value, bounds, basis, settings, n, minimum=MIN_CLUSTERS)
 
 
@@ -163,7 +175,7 @@ def statistic_estimate(
     if not settings.made:
         return value_estimate(value, basis, settings, n)
     error = statistic_error(sums, statistic) if n >= MIN_FOR_STATISTIC else math.nan
-    bounds = statistic_interval(value, error, n, ceiling=ceiling, level=settings.level)
+    bounds = statistic_interval(value, error, n, ceiling=ceiling, level=settings.level_of(n))
     return estimate_with_bounds(value, bounds, basis, settings, n, minimum=MIN_FOR_STATISTIC)
 
 

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from annotation.core.reasons import Reason
 from annotation.core.version import VERSION
 from reporting.core.estimates import IntervalSettings
@@ -63,7 +65,7 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
     scale = study_scale(data)
     bins = pooled_bins(scale)
     votes = vote_table(data.configurations, bins)
-    filters = replace(filters, clusters=votes.clusters)
+    filters = replace(filters, clusters=votes.clusters, horizon=horizon(data, votes))
     findings = _described(data, votes, scale, filters)
     judges = judge_findings(data.configurations, votes, bins, filters)
     findings["pooled"] |= {
@@ -84,6 +86,14 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
     }
     findings["provenance"] = [{"judge": name, **judge.as_json()} for name, judge in data.provenance.items()]
     return {**findings, "answer": answer(findings)}
+
+
+def horizon(data: StudyData, votes: VoteTable) -> int | None:
+    """Return the clusters that are planned for people's votes while these come in, or None when they are complete."""
+    if not data.collecting or not data.configurations:
+        return None
+    counts = cluster_counts(votes)
+    return len(np.unique(np.concatenate(votes.instances))) if counts is None else counts["clusters"]
 
 
 def judge_findings(
@@ -116,7 +126,8 @@ def compute_estimates(data: StudyData, filters: Filters) -> dict[str, Any]:
 def compute_rankings(data: StudyData, filters: Filters) -> dict[str, list[dict[str, Any]]]:
     """Compute `rankings`, `win_matrices` and `system_tests` alone, as `compute_findings` does."""
     votes = vote_table(data.configurations)
-    return ranking_findings(data.configurations, votes, study_scale(data), replace(filters, clusters=votes.clusters))
+    filters = replace(filters, clusters=votes.clusters, horizon=horizon(data, votes))
+    return ranking_findings(data.configurations, votes, study_scale(data), filters)
 
 
 def _described(data: StudyData, votes: VoteTable, scale: StudyScale, filters: Filters) -> dict[str, Any]:
@@ -128,6 +139,7 @@ def _described(data: StudyData, votes: VoteTable, scale: StudyScale, filters: Fi
             _configuration(configuration, filters, data.scripted) for configuration in data.configurations
         ],
         "clusters": cluster_counts(votes),
+        "horizon": filters.horizon,
         "pooled": _pooled(data, votes, scale, filters),
         **ranking_findings(data.configurations, votes, scale, filters),
         "baselines": sorted(data.baselines),

@@ -46,7 +46,7 @@ def answer(findings: Findings) -> list[dict[str, Any]]:
         ]
         if len(statements) < MOST_STATEMENTS:
             statements += _separability(findings)
-        statements = [headline, *_scripted(findings), *statements[:MOST_STATEMENTS]]
+        statements = [headline, *_scripted(findings), *statements[:MOST_STATEMENTS], *_collecting(findings)]
     return [_as_json(statement) for statement in statements]
 
 
@@ -75,6 +75,11 @@ def _ranking(findings: Findings, measure: str) -> Findings | None:
         (ranking for ranking in findings["rankings"] if ranking["rater"] == PEOPLE and ranking["measure"] == measure),
         None,
     )
+
+
+def _collecting(findings: Findings) -> Iterator[Statement]:
+    if findings.get("horizon"):
+        yield Statement("collecting", ["horizon"], {})
 
 
 def _scripted(findings: Findings) -> Iterator[Statement]:

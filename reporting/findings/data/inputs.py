@@ -28,7 +28,7 @@ class Filters:
     epsilon : how much less than a person a judge may agree with people and still replace one
     two_way : whether intervals are over instances and raters, where a number has several raters
     estimates_only : whether intervals, tests and verdicts are left to a second pass; no part of an address
-    clusters : of the instances, see `IntervalSettings`; set while findings are computed, no part of an address
+    clusters, horizon : see `IntervalSettings`; set while findings are computed, no part of an address
     """
 
     similarity: str | None = None
@@ -50,6 +50,7 @@ class Filters:
     with_excluded: bool = False
     estimates_only: bool = False
     clusters: IntArray | None = field(default=None, compare=False)
+    horizon: int | None = None
 
     @property
     def question_number(self) -> int:
@@ -65,6 +66,7 @@ class Filters:
             rounds=self.rounds,
             made=not self.estimates_only,
             clusters=self.clusters,
+            horizon=self.horizon,
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -223,6 +225,7 @@ class StudyData:
     tuned      : by judge that was tuned on votes, number of the study's instances left out with it
     baselines  : the judges that are rules without a model
     provenance : of all answers that a judge has in the study, by judge, where any are stored
+    collecting : whether votes still come in: a batch has HITs to give out
     """
 
     slug: str
@@ -235,6 +238,7 @@ class StudyData:
     tuned: Mapping[str, int] = field(default_factory=dict)
     baselines: frozenset[str] = frozenset()
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
+    collecting: bool = False
 
     def in_dataset(self, name: str) -> "StudyData":
         """Return the configurations of one data set, on the scale of all. Hidden checks stay those of the whole study."""

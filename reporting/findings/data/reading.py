@@ -8,7 +8,7 @@ from django.db.models.functions import Length
 from analysis.types import IntArray, Outcomes
 from annotation.core.database.columns import number_columns, places
 from annotation.core.measured import find_run
-from annotation.models import Alignment, Batch, Matchup, Pair, SeparabilityRun, Study
+from annotation.models import Alignment, Assignment, Batch, Matchup, Pair, SeparabilityRun, Slot, Study
 from annotation.quality.hidden_checks import scores_of
 from annotation.studies.configurations import Configuration, configurations, without_checks
 from annotation.studies.gold import gold_verdict
@@ -99,6 +99,7 @@ def read_study(study: Study, filters: Filters) -> StudyData:
         tuned={item.name: len(item.tuned["instances"]) for item in judges_chosen if "instances" in item.tuned},
         juries=tuple(JuryMembers.of(item.name, item.params) for item in judges_chosen if item.is_jury),
         baselines=frozenset(judge.name for judge in judges_chosen if judge.method in BASELINES),
+        collecting=_is_collecting(study, batches),
         provenance={} if filters.estimates_only else provenance_of_judges(study, judges_chosen, MAKING),
     )
 
@@ -107,6 +108,16 @@ def _clusters(selection: Selection, clusters: Clusters | None) -> IntArray | Non
     if clusters is None:
         return None
     return np.array([clusters.by_id[instance_id] for instance_id in selection.instance_ids], dtype=np.int64)
+
+
+def _is_collecting(study: Study, batches: Collection[Batch] | None) -> bool:
+    """Tell whether raters are still to submit HITs of a batch whose votes count."""
+    at_work = study.batches.for_rating().filter(
+        origin=Batch.Origin.COLLECTED, status__in=(Batch.Status.OPEN, Batch.Status.PAUSED)
+    )
+    if batches is not None:
+        at_work = at_work.filter(pk__in=[batch.pk for batch in batches])
+    return Slot.objects.filter(batch__in=at_work).exclude(assignment__state=Assignment.State.SUBMITTED).exists()
 
 
 def _key(batch: Batch) -> Key:

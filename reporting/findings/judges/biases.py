@@ -94,7 +94,8 @@ def _configurations(
     rates: dict[int, LengthAdjustedRate] = {}
     for indexes in grouped((verdict.data.dataset, index) for index, verdict in enumerate(verdicts)).values():
         compared = [verdicts[index].compared for index in indexes]
-        rates.update(zip(indexes, length_adjusted_win_rates(compared, level=settings.level), strict=True))
+        level = settings.level_of(min(len(np.unique(verdicts[index].cluster)) for index in indexes))
+        rates.update(zip(indexes, length_adjusted_win_rates(compared, level=level), strict=True))
     return [_configuration(verdict, rates[index], settings) for index, verdict in enumerate(verdicts)]
 
 
@@ -131,7 +132,8 @@ def _configuration(verdicts: _Verdicts, rate: LengthAdjustedRate, settings: Inte
         "length_effect": rate.common_effect,
         "difficulty_effect": rate.difficulty_effect,
     }
-    effect = (rate.length_effect, rate.effect_low, rate.effect_high, rate.effect_p_value)
+    p_value = settings.p_value_of(rate.effect_p_value, rate.n_instances)
+    effect = (rate.length_effect, rate.effect_low, rate.effect_high, p_value)
     return {
         "dataset": verdicts.data.dataset,
         "system_a": verdicts.data.systems[0],

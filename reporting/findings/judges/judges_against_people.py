@@ -252,7 +252,7 @@ def judge_tests(votes: VoteTable, filters: Filters) -> list[dict[str, Any]]:
         basis = Basis(n, "ratings", TIE_EQUALS_TIE, len(gap) - n, NO_VOTES_BESIDE_BOTH)
         difference = mean_estimate(rows, instance, basis, settings, floor=-1.0, rater=person)
         spread = ratio_spread(rows, settings.cluster(instance), person if settings.two_way else None)
-        p_values.append(two_sided_p_value(spread))
+        p_values.append(settings.p_value_of(two_sided_p_value(spread), spread.clusters))
         rows_of_tests.append(
             {
                 "judge_a": first.removeprefix("judge:"),

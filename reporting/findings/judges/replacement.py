@@ -50,7 +50,7 @@ def replacement(
 def _tests(judge: FloatArray, votes: VoteTable, bins: Bins | None, filters: Filters) -> JudgeTests:
     """Test a judge against people, over all instances and in each bin."""
     inputs, settings = (judge, votes.votes, votes.cluster), filters.intervals
-    intervals = {"level": settings.level, "two_way": settings.two_way}
+    intervals = {"level": settings.level, "two_way": settings.two_way, "horizon": settings.horizon}
     how: dict[str, Any] = {"margin": filters.epsilon, "group": votes.configuration, **intervals}
     listed = [] if bins is None else bins.listed()
     by_bin = non_inferiority_by_bin(*inputs, votes.bin, len(listed), **how) if listed else ()

@@ -92,7 +92,8 @@ def fit_strengths(comparisons: RaterComparisons, filters: Filters, *, weights: F
             left_out.held,
             np.where(is_apart, np.nan, jackknife_covariance(left_out.moved)),
         )
-    tests = differences(fit.strengths, covariance, comparisons.clusters, fit.component, least=MIN_FOR_STATISTIC)
+    clusters, horizon = comparisons.clusters, filters.horizon
+    tests = differences(fit.strengths, covariance, clusters, fit.component, least=MIN_FOR_STATISTIC, horizon=horizon)
     return Strengths(comparisons, fit, is_held, covariance, tests, weights)
 
 
@@ -167,7 +168,7 @@ def _reach(strengths: Strengths, settings: IntervalSettings) -> tuple[FloatArray
         }
         whys.append(next((why for why, holds in reasons.items() if holds), None))
         if not whys[-1]:
-            reach[at] = math.sqrt(variance) * student_quantile((1 + settings.level) / 2, n - 1)
+            reach[at] = math.sqrt(variance) * student_quantile((1 + settings.level_of(n)) / 2, n - 1)
     return reach, whys
 
 
@@ -210,7 +211,12 @@ def elo_rankings(
         limits = np.where(is_enough, np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0), np.nan)
         estimates = _estimates((value, *limits), why, matchups, "matchups", TIES["half"], comparisons.excluded, level)
         tests = differences(
-            value, np.cov(drawn.T), comparisons.clusters, comparisons.component, least=MIN_FOR_BOOTSTRAP
+            value,
+            np.cov(drawn.T),
+            comparisons.clusters,
+            comparisons.component,
+            least=MIN_FOR_BOOTSTRAP,
+            horizon=filters.horizon,
         )
         standing = RankBasis(value, comparisons.component, tests, MIN_FOR_BOOTSTRAP, met=comparisons.met_on)
         measure, factors = ("elo", {}) if weight is None else ("sep_elo", WEIGHT)

@@ -81,7 +81,12 @@ def rate_rankings(comparisons: RaterComparisons, filters: Filters) -> list[dict[
         tests = difference_of_two(comparisons, filters)
     else:
         tests = differences(
-            value, _covariance(comparisons, filters), comparisons.clusters, comparisons.component, least=MIN_CLUSTERS
+            value,
+            _covariance(comparisons, filters),
+            comparisons.clusters,
+            comparisons.component,
+            least=MIN_CLUSTERS,
+            horizon=filters.horizon,
         )
     standing = RankBasis(value, comparisons.component, tests, MIN_CLUSTERS, met=comparisons.matrix.played)
     rankings = [
@@ -188,7 +193,9 @@ def difference_of_two(comparisons: RaterComparisons, filters: Filters) -> Differ
     It is the test that the intervals of both rates imply: they leave out one half, or 0, where it is significant.
     """
     spread = win_loss_spread(comparisons, filters)
-    p_value = np.full(min(len(comparisons.outcomes), 1), two_sided_p_value(spread))
+    p_value = np.full(
+        min(len(comparisons.outcomes), 1), filters.intervals.p_value_of(two_sided_p_value(spread), spread.clusters)
+    )
     rows = np.zeros(len(p_value), dtype=np.int64)
     value, error = (np.full(len(rows), item) for item in (spread.value, spread.error))
     return Differences(rows, rows + 1, value, error, rows + spread.clusters - 1, p_value, p_value)
@@ -202,7 +209,8 @@ def win_loss_test(comparisons: RaterComparisons, filters: Filters) -> dict[str, 
     )
     rows = win_loss_sums(outcomes, 0)
     difference = mean_estimate(rows, outcomes.instance, basis, filters.intervals, floor=-1, rater=outcomes.rater)
-    p_value = two_sided_p_value(win_loss_spread(comparisons, filters))
+    spread = win_loss_spread(comparisons, filters)
+    p_value = filters.intervals.p_value_of(two_sided_p_value(spread), spread.clusters)
     return _test(comparisons, "win_loss_rate", (0, 1), difference, (p_value, p_value), of=int(not math.isnan(p_value)))
 
 

@@ -31,6 +31,7 @@ SECTIONS = {
     "pooled.preferred_first": ("position", "Position"),
     "raters": RATERS,
     "dawid_skene": RATERS,
+    "horizon": DATA,
     "configurations.raters": DATA,
     "configurations.raters.consistency_distribution": SEPARABILITY,
     "configurations.separability": ("configurations", "Each configuration"),
