@@ -21,9 +21,8 @@ def test_leaderboard_and_audit_are_accessible(open_as: Callable[..., Page]) -> N
     page = open_as("rea", "researcher")
     page.goto(f"/studies/{study.slug}/findings/")
     page.get_by_role("link", name="Leaderboard").click()
-    expect(page.get_by_role("heading", name="With people")).to_be_visible()
-    for summary in page.locator("main summary").all():
-        summary.click()
+    expect(page.get_by_role("heading", name="People", exact=True)).to_be_visible()
+    page.evaluate("document.querySelectorAll('main details').forEach((fold) => { fold.open = true })")
     inspection.look(page, "leaderboard")
     page.get_by_role("link", name="Consistency", exact=True).click()
     expect(page.get_by_role("heading", name="Audit a judge")).to_be_visible()
