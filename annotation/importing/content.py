@@ -16,7 +16,6 @@ from annotation.core.markdown import is_blank
 from annotation.core.names import lookalike_lines
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
-from annotation.core.tasks.progress import STORING, report
 from annotation.importing.formats.study_file import (
     LONGEST_DATASET,
     LONGEST_ID,
@@ -302,7 +301,6 @@ def _add_pairs(
     """
     known_orders = orientations(target.study)
     for start in range(0, len(rows), _CHUNK):
-        report(STORING, start, len(rows))
         chunk = rows[start : start + _CHUNK]
         ids = {
             index.pk: row.instance_id

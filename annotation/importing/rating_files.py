@@ -14,7 +14,7 @@ from annotation.importing.content import StoredInstances, stage_instances
 from annotation.importing.formats.ratings_file import LongRow, parse_ratings
 from annotation.importing.formats.votes import VoteRow, parse_votes
 from annotation.importing.rating_rows import RatingRow, default_batch
-from annotation.importing.ratings import StoredRatings, stage_ratings
+from annotation.importing.ratings import PARTS, StoredRatings, stage_ratings
 from annotation.importing.staging import open_import
 from annotation.models import Annotator, ComparisonTable, Pair, Rating, Study
 from annotation.questions.questions import MAIN, Question
@@ -36,7 +36,7 @@ def import_ratings(
         rows = [
             row if row.rater.startswith("scripted") else replace(row, rater=f"scripted-{row.rater}") for row in rows
         ]
-    with open_import(slug, rows=len(rows)) as target:
+    with open_import(slug, rows=len(rows), parts=PARTS) as target:
         resolved, unknown = RatingPlaces(target.study).resolve(rows)
         kind = Annotator.Kind.SCRIPTED if scripted else Annotator.Kind.IMPORTED
         stored = stage_ratings(target=target, rows=resolved, name=name, kind=kind, bad=[*bad, *unknown])
@@ -56,7 +56,7 @@ def import_votes(
     """
     dataset = trim(dataset)
     instances, votes = parse_votes(data, name, texts, texts_name, dataset=dataset)
-    with open_import(slug, rows=len(votes), settings=settings) as target:
+    with open_import(slug, rows=len(votes), parts=PARTS, settings=settings) as target:
         stored = stage_instances(target=target, rows=instances, name=texts_name)
         related = Pair.objects.filter(
             matchup__instance__study__in=target.studies, matchup__instance__dataset=dataset

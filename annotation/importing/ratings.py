@@ -11,7 +11,6 @@ from annotation.core.errors import AnnotationError, BadFile, BadLine
 from annotation.core.files.lines import refuse
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
-from annotation.core.tasks.progress import counted
 from annotation.importing.notices import notices_of_raters
 from annotation.importing.rating_rows import RatingRow, classify_rows
 from annotation.importing.staging import Target
@@ -60,6 +59,7 @@ def stage_ratings(
 
 
 _CHUNK = 500
+PARTS = 4  # rows that are stored for a rating: assignment, slot, display and itself
 
 HitNames = dict[tuple[str, str], Hit]  # (batch, HIT's name in the file) → HIT
 Assignments = dict[tuple[int, int], Assignment]  # (HIT, annotator) → assignment
@@ -93,7 +93,7 @@ class _RatingWriter:
         displays = self._displays(rows, placed, {hit.batch_id for hit in hits.values()})
         self.target.create(
             _rating(row, row.verdict, displays[assignment.pk, row.pair.pk])
-            for row, assignment in counted(zip(rows, placed, strict=True), len(rows))
+            for row, assignment in zip(rows, placed, strict=True)
             if row.verdict is not None  # shown but not answered
         )
 

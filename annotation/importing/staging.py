@@ -24,6 +24,7 @@ from django.utils.module_loading import import_string
 from annotation.core.errors import AnnotationError
 from annotation.core.keys import new_key
 from annotation.core.tasks.processes import is_gone, this_process
+from annotation.core.tasks.progress import STORING, report
 from annotation.importing.further_kinds import AFTER_REMOVAL, BEFORE_REMOVAL, LEVELS
 from annotation.models import (
     Annotator,
@@ -121,11 +122,15 @@ class Target:
     study  : that the file is for, and is compared with
     staged : below which new rows are stored; the same one, or a hidden one
     added  : ranges of primary keys of the new rows, by table
+    rows   : of the file; parts : rows that are stored for each, at most
     """
 
     study: Study
     staged: Study
     added: dict[str, list[list[int]]] = field(default_factory=dict)
+    rows: int = 0
+    parts: int = 1
+    _stored: int = 0
     _steps: list[Callable[[], object]] = field(default_factory=list)
     _beaten: float = field(default_factory=monotonic)
     _gave_way: float = field(default_factory=monotonic)
@@ -147,6 +152,8 @@ class Target:
         remaining = iter(rows)
         while part := list(islice(remaining, PART)):
             type(part[0])._base_manager.bulk_create(part)
+            self._stored += len(part)
+            report(STORING, min(self._stored // self.parts, self.rows), self.rows)
             self.note(part)
             self.beat()
 
@@ -183,15 +190,16 @@ class Target:
 
 
 @contextmanager
-def open_import(slug: str, *, rows: int, settings: dict[str, Any] | None = None) -> Iterator[Target]:
+def open_import(slug: str, *, rows: int, parts: int = 1, settings: dict[str, Any] | None = None) -> Iterator[Target]:
     """Yield the target of an import's rows, which become visible together as the block ends.
 
-    rows     : of the file; unless they are few, they are staged
+    rows     : of the file; unless they are few, they are staged; `parts`: see `Target`
     settings : of a new study; None: the study must exist
     Raises: UnknownStudy; AnnotationError for invalid settings.
     """
     with ExitStack() as stack:
         target = _begin(stack, slug, rows, settings)
+        target.rows, target.parts = rows, parts
         if not target.staged.importer:
             yield target
             target.finish()

@@ -96,7 +96,7 @@ def _store(
     settings: dict[str, Any],
     **options: Any,
 ) -> tuple[Study, StoredInstances]:
-    with open_import(slug, rows=_texts(rows), settings=settings) as target:
+    with open_import(slug, rows=_texts(rows), parts=2, settings=settings) as target:
         stored = stage_instances(target=target, rows=rows, name=name)
         if stored.added or stored.extended:
             target.record(kind=kind, name=name, data=data, counts=stored.counts, **options)

@@ -46,6 +46,9 @@ class UploadSerializer(serializers.Serializer[Any]):
     )
 
 
+PROGRESS = ("stage", "done", "total", "rate", "seconds_left")
+
+
 class ImportSerializer(serializers.ModelSerializer[Upload]):
     """Files that were sent, and how far they are read."""
 
@@ -56,36 +59,31 @@ class ImportSerializer(serializers.ModelSerializer[Upload]):
         source="message", read_only=True, help_text="What was added, and a line for each notice; or why nothing was."
     )
     bad_lines = serializers.SerializerMethodField(help_text="How many; the first ones are in `imports/KEY/`.")
-    stage = serializers.SerializerMethodField(help_text="reading or storing; null while it is not being read.")
-    done = serializers.SerializerMethodField()
-    total = serializers.SerializerMethodField()
+    stage = serializers.CharField(
+        allow_null=True, default=None, help_text="reading or storing; null while it is not being read."
+    )
+    done = serializers.IntegerField(
+        allow_null=True, default=None, help_text="Bytes that are read, or rows that are stored."
+    )
+    total = serializers.IntegerField(allow_null=True, default=None)
+    rate = serializers.FloatField(allow_null=True, default=None, help_text="A second.")
+    seconds_left = serializers.FloatField(allow_null=True, default=None, help_text="Of the stage.")
 
     class Meta:
         model = Upload
         fields = [
-            *("key", "study", "kind", "names", "size", "status", "detail", "bad_lines", "stage", "done", "total"),
-            *("asked_at", "finished_at"),
+            *("key", "study", "kind", "names", "size", "status", "detail", "bad_lines"),
+            *(*PROGRESS, "asked_at", "finished_at"),
         ]
 
     def get_bad_lines(self, upload: Upload) -> int:
         """Count the bad lines."""
         return len(upload.bad_lines)
 
-    def get_stage(self, upload: Upload) -> str | None:
-        """Return the stage of one that is being read."""
-        return self._progress(upload)[0]
-
-    def get_done(self, upload: Upload) -> int | None:
-        """Return how much of the stage is done."""
-        return self._progress(upload)[1]
-
-    def get_total(self, upload: Upload) -> int | None:
-        """Return of how much."""
-        return self._progress(upload)[2]
-
-    def _progress(self, upload: Upload) -> tuple[str | None, int | None, int | None]:
-        running = upload.status == Upload.Status.RUNNING
-        return (progress_of(upload) if running else None) or (None, None, None)
+    def to_representation(self, instance: Upload) -> dict[str, Any]:
+        """Return an import with the progress of one that is being read."""
+        running = progress_of(instance) if instance.status == Upload.Status.RUNNING else None
+        return {**super().to_representation(instance), **{name: getattr(running, name, None) for name in PROGRESS}}
 
 
 class BadLineSerializer(serializers.Serializer[Any]):

@@ -1,6 +1,7 @@
 """Views of uploads: the form, the progress and result of an import, its errors as a file."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,6 +15,7 @@ from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import MOST_SHOWN, as_download, attempt, is_htmx
 from annotation.core.markdown import shown_text
 from annotation.core.refusals import restored
+from annotation.core.tables import DataTable
 from annotation.importing.formats.public_forms import AUTO
 from annotation.importing.forms import LookForm, StudyOfKeptFilesForm, UploadForm, how_to_import, sent_in
 from annotation.members.permissions import FORM, READERS, account_of, is_site_admin, study_view
@@ -61,11 +63,22 @@ def upload_look(request: HttpRequest, study: Study, *, key: str) -> HttpResponse
 
 def look_context(found: Look, form: LookForm | StudyOfKeptFilesForm, study: Study) -> dict[str, Any]:
     """Return the context of a look: its form with the mapping that was guessed, and pairs as raters of `study` will see them."""
-    context: dict[str, Any] = {"look": found, "pairs": previewed(found.pairs, study)}
+    context: dict[str, Any] = {"look": found, "pairs": previewed(found.pairs, study), "rows": rows_table(found.rows)}
     if not form.cleaned_data["mapping"] and found.mapping:
         mapping = "\n".join(f"{name}={column}" for name, column in found.mapping.items())
         form.data = {**form.data, "kind": found.kind, "mapping": mapping}
     return context
+
+
+def rows_table(rows: Sequence[Mapping[str, Any]]) -> DataTable:
+    """Return the first rows as they will be stored."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    cells = [([], [_cell(row.get(name)) for name in columns]) for row in rows]
+    return DataTable("rows", "As they will be stored", columns, cells, css="stack")
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
 def previewed(pairs: Sequence[Pair], study: Study) -> list[dict[str, Any]]:

@@ -293,8 +293,8 @@ def _update(upload: Upload, **values: Any) -> None:
         setattr(upload, name, value)
 
 
-def progress_of(upload: Upload) -> tuple[str, int, int] | None:
-    """Return the stage of a running import, its amount of work done, and the total."""
+def progress_of(upload: Upload) -> progress.Noted | None:
+    """Return the progress of a running import."""
     return progress.noted(folder_of(upload) / PROGRESS)
 
 

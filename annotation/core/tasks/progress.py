@@ -5,14 +5,13 @@ A file, since an import is one transaction: other processes see nothing of what 
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import TypeVar
 
-T = TypeVar("T")
 Progress = Callable[[int, int], None]  # is told how much is done, and of how much
 READING, STORING = "reading", "storing"
 SECONDS = 0.5  # between two notes
@@ -54,26 +53,22 @@ def report(stage: str, done: int, total: int) -> None:
         listener(stage, done, total)
 
 
-def counted(items: Iterable[T], total: int, stage: str = STORING) -> Iterator[T]:
-    """Yield items, and report how many."""
-    for done, item in enumerate(items):
-        report(stage, done, total)
-        yield item
-
-
 @contextmanager
 def noted_in(path: Path) -> Iterator[None]:
     """Note what is reported meanwhile in a file, which is removed in the end."""
     last = -SECONDS
+    rates: dict[str, Rate] = {}
 
     def note(stage: str, done: int, total: int) -> None:
         nonlocal last
         if monotonic() - last < SECONDS:
             return
         last = monotonic()
+        rate = rates.setdefault(stage, Rate())
+        rate.begin(done)
         with suppress(OSError):  # for example a full disk: the work itself says so
             part = path.with_suffix(".part")
-            part.write_text(json.dumps([stage, done, total]))
+            part.write_text(json.dumps([stage, done, total, rate.at(done)]))
             part.replace(path)
 
     token = _told.set(note)
@@ -85,10 +80,26 @@ def noted_in(path: Path) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def noted(path: Path) -> tuple[str, int, int] | None:
-    """Return what was last noted in a file: the stage, how much is done, and of how much."""
+@dataclass(frozen=True)
+class Noted:
+    """The progress of work in a stage: bytes that are read, or rows of a file that are stored, and how many a second."""
+
+    stage: str
+    done: int
+    total: int
+    rate: float
+
+    is_at_work = True
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The time that the rest of the stage takes at this rate, or `None` if that is unknown."""
+        return (self.total - self.done) / self.rate if self.rate else None
+
+
+def noted(path: Path) -> Noted | None:
+    """Return what was last noted in a file."""
     try:
-        stage, done, total = json.loads(path.read_text())
-    except (OSError, ValueError):
+        return Noted(*json.loads(path.read_text()))
+    except (OSError, ValueError, TypeError):
         return None
-    return stage, done, total

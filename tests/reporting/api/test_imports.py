@@ -64,5 +64,7 @@ def test_a_large_file_is_read_by_the_worker_with_progress(
         progress.report("storing", 3, 8)
         running = api.get(where).json()
     assert (running["status"], running["stage"], running["done"], running["total"]) == ("running", "storing", 3, 8)
+    assert (running["rate"], running["seconds_left"]) == (0, None)
+    assert progress.Noted("storing", 3, 8, 2.5).seconds_left == 2
     upload_jobs.read_files.call(upload.pk)
     assert (api.get(where).json()["status"], study.instances.count()) == ("done", 2)
