@@ -67,7 +67,7 @@ class StudyCorrections(GenericViewSet[Any]):
 
     @correction(Rename)
     def rename(self, request: Request, slug: str) -> Response:
-        """Rename the study or one of its systems."""
+        """Rename the study, one of its systems, or a judge that ran on it."""
         return self._correct(request, Rename)
 
     @correction(ReplaceText)

@@ -1,9 +1,10 @@
-"""Renaming a study or one of its systems."""
+"""Renaming a study, one of its systems, or a judge."""
 
 from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.urls import reverse
 
@@ -12,10 +13,11 @@ from annotation.core.files.lines import text_problem
 from annotation.core.names import lookalikes, trim
 from annotation.core.short_names import ShortNameField, short_name_problem
 from annotation.importing.formats.study_file import LONGEST_SYSTEM
-from annotation.models import Event, Instance, Study, System
+from annotation.members.permissions import may_manage
+from annotation.models import ComparisonTable, Event, Instance, Study, System
 from annotation.studies.log import log
 from annotation.studies.services import find_study, validate
-from judging.models import GenerationRun, JudgeRun
+from judging.models import GenerationRun, Judge, JudgeRun
 from judging.runs.pair_filters import filter_of
 from reporting.corrections.declarations import Correction, Effect
 
@@ -23,7 +25,7 @@ PART = 500
 
 
 class Rename(Correction):
-    """Rename the study, or one of its systems."""
+    """Rename the study, one of its systems, or a judge that ran on it."""
 
     action = "rename"
     title = "Rename"
@@ -36,15 +38,22 @@ class Rename(Correction):
         required=False,
         max_length=LONGEST_SYSTEM,
         label="System",
-        help_text="Its present name. Empty: the study’s short name is changed.",
+        help_text="Its present name, if a system is renamed.",
     )
-    to = forms.CharField(max_length=LONGEST_SYSTEM, label="New name")
-    field_order = ("system", "to", "reason")
+    judge = forms.CharField(
+        required=False, max_length=80, label="Judge", help_text="Its present name, if a judge is renamed."
+    )
+    to = forms.CharField(
+        max_length=LONGEST_SYSTEM, label="New name", help_text="Of the study, if no system or judge is named."
+    )
+    field_order = ("system", "judge", "to", "reason")
 
     def clean(self) -> dict[str, Any]:
-        """Check the new short name of a study."""
+        """Refuse a system together with a judge, and check the new short name of a study."""
         cleaned = super().clean() or {}
-        if not cleaned.get("system") and "to" in cleaned:
+        if cleaned.get("system") and cleaned.get("judge"):
+            self.add_error("judge", "Name either a system or a judge.")
+        elif not cleaned.get("system") and not cleaned.get("judge") and "to" in cleaned:
             try:
                 ShortNameField(max_length=80).clean(cleaned["to"])
             except forms.ValidationError as error:
@@ -52,31 +61,37 @@ class Rename(Correction):
         return cleaned
 
     def effects(self) -> list[Effect]:
-        """List the instances of a system, or the study's addresses."""
-        system = self.cleaned_data["system"]
-        if not system:
-            _check_short_name(self.study, self.cleaned_data["to"])
-            return [Effect(1, "addresses of the study, which end")]
-        row = _system(self.study, system)
-        _check_system_name(self.study, row, self.cleaned_data["to"])
-        instances = Instance.objects.filter(generations__system=row).distinct()
-        return [
-            Effect(
-                instances.count(),
-                f"instances with texts of {system}",
-                reverse("annotation:instances", args=[self.study.slug]),
-            )
-        ]
+        """List the instances of a system, the runs of a judge, or the study's addresses."""
+        slug, to = self.study.slug, self.cleaned_data["to"]
+        if name := self.cleaned_data["system"]:
+            system = _system(self.study, name)
+            _check_system_name(self.study, system, to)
+            instances = Instance.objects.filter(generations__system=system).distinct()
+            page = reverse("annotation:instances", args=[slug])
+            return [Effect(instances.count(), f"instances with texts of {name}", page)]
+        if name := self.cleaned_data["judge"]:
+            judge = _judge(self.study, name)
+            _check_judge_name(judge, to)
+            studies = judge.runs.order_by().values("study").distinct().count()
+            return [
+                Effect(judge.runs.count(), f"runs of {name}", reverse("judging:judges", args=[slug])),
+                Effect(studies, f"studies with runs of {name}"),
+            ]
+        _check_short_name(self.study, to)
+        return [Effect(1, "addresses of the study, which end")]
 
     def run(self, *, by: User | None) -> str:
-        """Rename the study or the system."""
-        old, new, reason = (self.cleaned_data[name] for name in ("system", "to", "reason"))
-        if old:
-            rename_system(study=self.study, name=old, to=new, by=by, reason=reason)
-            return f"System {old} is named {new} now."
-        old = self.study.slug
-        rename_study(study=self.study, to=new, by=by, reason=reason)
-        return f"Study {old} has the short name {new} now."
+        """Rename the study, the system or the judge."""
+        to, named = self.cleaned_data["to"], {"study": self.study, "by": by, "reason": self.cleaned_data["reason"]}
+        if name := self.cleaned_data["system"]:
+            rename_system(name=name, to=to, **named)
+            return f"System {name} is named {to} now."
+        if name := self.cleaned_data["judge"]:
+            rename_judge(name=name, to=to, **named)
+            return f"Judge {name} is named {to} now."
+        name = self.study.slug
+        rename_study(to=to, **named)
+        return f"Study {name} has the short name {to} now."
 
 
 @transaction.atomic
@@ -120,6 +135,34 @@ def rename_system(*, study: Study, name: str, to: str, by: User | None = None, r
     log(study=study, kind=Event.Kind.RENAMED, by=by, reason=reason, changes={"system": [name, to]})
 
 
+@transaction.atomic
+def rename_judge(*, study: Study, name: str, to: str, by: User | None = None, reason: str = "") -> None:
+    """Change the name of a judge that ran on a study, also where juries and comparison tables name it.
+
+    Raises: UnknownName; Unacceptable for a name that is taken or not possible; AnnotationError while it judges, or if it
+    ran on a study that the user is no admin of.
+    """
+    judge = Judge.objects.select_for_update(of=("self",)).get(pk=_judge(study, name).pk)
+    _check_judge_name(judge, to)
+    studies = list(Study.objects.filter(judge_runs__judge=judge).distinct())
+    if by is not None and not all(may_manage(by, other) for other in studies):
+        raise AnnotationError(f"{name} ran on studies of which you are no admin. Ask a site admin.")
+    if judge.runs.filter(status__in=(JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)).exists():
+        raise AnnotationError(f"A run of judge {name} is active. Pause it first.")
+    judge.name = to
+    judge.save(update_fields=["name"])
+    for jury in Judge.objects.filter(method=Judge.JURY):
+        if name in jury.members:
+            jury.params["members"] = [to if member == name else member for member in jury.members]
+            jury.save(update_fields=["params"])
+    tables = ComparisonTable.objects.filter(study__in=studies, made_by__judge=name)
+    for table in tables.only("made_by").iterator(chunk_size=PART):
+        table.made_by["judge"] = to
+        table.save(update_fields=["made_by"])
+    for other in studies:
+        log(study=other, kind=Event.Kind.RENAMED, by=by, reason=reason, changes={"judge": [name, to]})
+
+
 def _rename_in_gold(study: Study, name: str, to: str) -> None:
     changed = []
     for instance in study.instances.exclude(gold=None).only("gold").iterator(chunk_size=PART):
@@ -140,6 +183,27 @@ def _system(study: Study, name: str) -> System:
         names = ", ".join(study.systems.values_list("name", flat=True)) or "none yet"
         raise UnknownName(f"Study {study.slug} has no system {name}. It has: {names}.")
     return system
+
+
+def _judge(study: Study, name: str) -> Judge:
+    judges = Judge.objects.filter(runs__study=study).distinct()
+    judge = judges.filter(name=name).first()
+    if judge is None:
+        names = ", ".join(judges.values_list("name", flat=True)) or "none"
+        raise UnknownName(f"No judge {name} ran on study {study.slug}. Its judges: {names}.")
+    return judge
+
+
+def _check_judge_name(judge: Judge, to: str) -> None:
+    try:
+        Judge._meta.get_field("name").clean(to, judge)
+    except ValidationError as error:
+        raise Unacceptable(" ".join(error.messages)) from None
+    others = Judge.objects.exclude(pk=judge.pk).values_list("name", flat=True)
+    if to == judge.name or to in others:
+        raise Unacceptable(f"A judge is named {to} already. Choose another name.")
+    if other := lookalikes([to], others).get(to):
+        raise Unacceptable(f"{to} differs from judge {other} by case or blanks only. Choose another name.")
 
 
 def _check_system_name(study: Study, system: System, to: str) -> None:

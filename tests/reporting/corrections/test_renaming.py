@@ -4,6 +4,7 @@ import pytest
 
 from annotation.models import AuditEntry, Event, Study
 from annotation.studies.services import save_settings
+from judging.models import Judge
 from judging.runs.pair_filters import PairFilter
 from reporting.exports.files import export_lines
 from tests.factories import add_instances, instance_rows, make_study
@@ -80,6 +81,33 @@ def test_names_that_are_taken_or_look_alike_are_refused(
     assert (outcome.made, part in outcome.text) == (False, True), outcome.text
     assert list(study.systems.values_list("name", flat=True)) == ["alpha", "beta"]
     assert not study.events.exists()
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_judge_gets_another_name_in_juries_tables_and_logs(study: Study, door: str) -> None:
+    judge, second = (make_judge("longer", name=name, endpoint=None) for name in ("first", "second"))
+    other = make_study("other", instances=0)
+    jury = make_judge(
+        Judge.JURY, name="jury", endpoint=None, params={"members": ["first", "second"], "rule": "majority"}
+    )
+    for row in (judge, second):
+        study.judge_runs.create(judge=row, status="done")
+    pair = study.instances.first().matchups.get().pairs.first()  # type: ignore[union-attr]
+    study.tables.create(table_id="t", pair=pair, variant="c", made_by={"judge": "first", "seed": 1})
+
+    assert "differs from judge second" in correct(door, study, "rename", {"judge": "first", "to": "Second"}).text
+    assert "No judge third" in correct(door, study, "rename", {"judge": "third", "to": "x"}).text
+    assert correct(door, study, "rename", {"judge": "first", "to": "gpt-4.1/mini"}).made
+
+    for row in (judge, jury):
+        row.refresh_from_db()
+    assert (judge.name, jury.members) == ("gpt-4.1/mini", ["gpt-4.1/mini", "second"])
+    assert study.tables.get().made_by == {"judge": "gpt-4.1/mini", "seed": 1}
+    assert study.events.get(kind=Event.Kind.RENAMED).changes == {"judge": ["first", "gpt-4.1/mini"]}
+
+    other.judge_runs.create(judge=second, status="done")
+    outcome = correct(door, study, "rename", {"judge": "second", "to": "third"})
+    assert outcome.made is (door == "command"), outcome.text
 
 
 @pytest.mark.parametrize("door", DOORS)
