@@ -69,7 +69,7 @@ class UploadForm(forms.Form):
     file = FilesField(
         label="File",
         help_text=(
-            "Or several files of one data set: JSON, JSON Lines or Parquet; or their folder as a ZIP archive. "
+            "One or several files of one data set: JSON, JSON Lines or Parquet; or their folder as a ZIP archive. "
             f"Up to {settings.UPLOAD_MAX_BYTES // 2**20} MB."
         ),
     )
@@ -214,11 +214,11 @@ class StudyOfFilesForm(NewStudyForm, UploadForm):
     def with_names(self, file_names: Sequence[str]) -> dict[str, Any]:
         """Fill in a title and a free short name by the names of files."""
         cleaned, errors = self.cleaned_data, self.errors
-        stems = dict.fromkeys(PurePath(name).name.partition(".")[0] for name in file_names)
+        stems = dict.fromkeys(PurePath(name).stem for name in file_names)
         title = " vs ".join([*stems][:2])[:200] or "Study"
         cleaned["title"] = cleaned.get("title") or title
         if not cleaned.get("slug") and "slug" not in errors:
-            cleaned["slug"] = _free_slug(slugify(title)[:70] or "study")
+            cleaned["slug"] = _free_slug(slugify(title.replace(".", "-"))[:70] or "study")
         return cleaned
 
     @property

@@ -87,8 +87,8 @@ _ALL = (
         "Two stages with comparison tables",
         (
             "A vote on each pair, then a second one: half of the raters see a comparison table beside it, half are only "
-            "asked again. 4 raters for each HIT, so that both halves are on every one. Read the tables in before the "
-            "first batch."
+            "asked again. 4 raters for each HIT, so that both halves are on every one. Import the tables before "
+            "the first batch."
         ),
         BatchDefaults("random:50", pairs=5, raters=4),
         MappingProxyType(

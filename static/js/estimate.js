@@ -11,6 +11,6 @@ const same = (sent, form) => {
 
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { elt: form, formData } = event.detail.requestConfig ?? {};
-  if (!(form instanceof HTMLFormElement) || form.getAttribute("hx-trigger") !== "change") return;
+  if (!(form instanceof HTMLFormElement) || !form.getAttribute("hx-trigger")?.endsWith("change")) return;
   if (!form.isConnected || !same(formData, form)) event.detail.shouldSwap = false;
 });

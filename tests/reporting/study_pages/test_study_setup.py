@@ -135,13 +135,13 @@ def sent(*files: tuple[str, bytes], **changes: Any) -> dict[str, Any]:
 
 
 def test_files_give_a_study_its_name(client: Client) -> None:
-    for slug in ("my-texts", "my-texts-2"):
+    for slug in ("my-texts-v2", "my-texts-v2-2"):
         file = ("My texts.v2.jsonl", json_lines([study_line("a"), study_line("b")]))
         response = client.post("/studies/new/", sent(file, template="pilot"), follow=True)
         assert response.redirect_chain[-1] == (f"/studies/{slug}/", 302)
         assert "My texts.v2.jsonl: 2 instances added" in response.text
         study = Study.objects.get(slug=slug)
-        assert (study.title, study.instances.count(), study.pairs_per_hit) == ("My texts", 2, 3)
+        assert (study.title, study.instances.count(), study.pairs_per_hit) == ("My texts.v2", 2, 3)
         assert sorted(study.imports.values_list("kind", flat=True)) == ["study", "template"]
 
 
