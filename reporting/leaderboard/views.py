@@ -46,6 +46,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
                 "by_dataset": by_dataset_table(at, item, leaders["datasets"]),
             }
             for at, item in enumerate(leaders["raters"])
+            if item["rater"] in sections  # without votes there is no rank
         ],
         "figures": [figure_of(study, name, numbers, filters) for name in PICTURES],
         "slices": _slices(study, filters),

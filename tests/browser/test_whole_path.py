@@ -9,7 +9,9 @@ from typing import Any, Literal
 from playwright.sync_api import Browser, Page, expect
 
 from annotation.models import Batch, Display, Invitation, Rating, Slot, Study
+from judging.models import Endpoint, Judge, JudgeRun
 from tests.browser import walk
+from tests.fakes import StandIn
 
 OpenAs = Callable[..., Page]
 
@@ -128,24 +130,49 @@ def test_from_upload_to_findings(open_as: OpenAs, chromium: Browser, live_server
             assert researcher.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-def test_a_judge_is_run_from_its_page(open_as: OpenAs, tmp_path: Path) -> None:
-    researcher = open_as("rita", "researcher")
-    researcher.goto("/studies/new/")
-    researcher.locator("input[type=file]").set_input_files(study_file(tmp_path))
-    researcher.get_by_role("button", name="Create study").click()
-    researcher.get_by_role("link", name="Judges", exact=True).first.click()
+def test_judges_rank_two_systems_after_six_clicks(open_as: OpenAs, tmp_path: Path, settings: Any) -> None:
+    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
+    for name in ("left", "right"):
+        rows = [{"instruction": f"Say {n}.", "output": f"{name} {n}", "generator": name} for n in range(3)]
+        (tmp_path / f"{name}.json").write_text(json.dumps(rows), encoding="utf-8")
+    with StandIn() as server:
+        Endpoint.objects.create(name="mini", base_url=server.base_url, model="mini")
+        researcher = open_as("rita", "researcher")
+        researcher.goto("/studies/new/")
+        clicks = [researcher.locator("input[type=file]")]
+        clicks[0].set_input_files(list(tmp_path.glob("*.json")))
 
-    add = researcher.locator("form", has=researcher.get_by_label("Method"))
-    add.get_by_label("Name").fill("by-length")
-    add.get_by_label("Method").select_option("longer")
-    add.get_by_role("button").click()
-    start = researcher.locator("form", has=researcher.get_by_label("Judge"))
-    start.get_by_label("Judge").select_option(label="by-length")
-    researcher.get_by_role("button", name="Start", exact=True).click()
-    researcher.wait_for_url(re.compile(r"/judges/runs/\d+/$"))
+        def click(role: Literal["button", "link"], name: str) -> None:
+            clicks.append(researcher.get_by_role(role, name=name, exact=True))
+            clicks[-1].click()
 
-    run = Study.objects.get(slug="boats").judge_runs.get()
-    expect(researcher).to_have_url(re.compile(rf"/judges/runs/{run.pk}/$"))
-    expect(researcher.locator("main")).to_contain_text("Done")
-    run.refresh_from_db()
-    assert set(run.judgments.values_list("status", "verdict")) == {("parsed", -1)}
+        click("button", "Create study")
+        click("link", "Choose a judge")
+        add = researcher.locator("form", has=researcher.get_by_label("Method"))
+        add.get_by_label("Name").fill("mini-direct")
+        add.get_by_label("Method").select_option("direct")
+        add.get_by_label("Endpoint", exact=True).select_option(label="mini")
+        click("button", "Add")
+        click("button", "Start")
+        expect(researcher.locator("main")).to_contain_text("Done")
+        click("link", "Findings")
+        expect(researcher.get_by_role("row", name="left").first).to_be_visible()
+        assert len(clicks) == 6
+
+    run = Study.objects.get().judge_runs.get()
+    assert set(run.judgments.values_list("status", flat=True)) == {"parsed"}
+    run.judgments.filter(pair__matchup__instance__position=0).update(verdict=0)
+    other = Judge.objects.create(name="other", method="longer")
+    for judgment in run.judgments.all():
+        judgment.pk, judgment.verdict = None, 0
+        judgment.run, _ = JudgeRun.objects.get_or_create(study=run.study, judge=other, status="done")
+        judgment.save()
+    researcher.goto(f"/studies/{run.study.slug}/")
+    researcher.locator("[data-state=next] a").first.click()
+    expect(researcher.get_by_label("How many")).to_have_value("2")
+    researcher.set_viewport_size({"width": 390, "height": 740})
+    for link in researcher.locator(".study-nav a").all():
+        box = link.bounding_box()
+        assert box
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390

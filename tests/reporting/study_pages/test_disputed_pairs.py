@@ -56,6 +56,11 @@ def test_instances_are_drawn_where_two_judges_disagree(study: Study) -> None:
         make_batch(study, name="b3", pairs=1, select="disagree:3")
 
 
+def test_the_leaderboard_is_of_judges_where_no_person_has_rated(manager: Client) -> None:
+    page = manager.get(f"{PAGE}leaderboard/")
+    assert len(page.context["raters"]) == 2
+
+
 def test_the_study_offers_them_and_the_form_begins_with_them(study: Study, manager: Client) -> None:
     assert "on which judges disagree" in manager.get(f"{PAGE}findings/").text
     batch = next(step for step in manager.get(PAGE).context["steps"] if step.key == "batch")
