@@ -25,4 +25,4 @@ def turned_verdicts(findings: dict[str, Any], theme: str) -> Spec:
         return empty_chart(title, NOTHING, theme)
     context = {"filters": {"level": findings["level"], "two_way": False}}
     body, about_rows = dot_rows(rows, series, "Share of verdicts", theme, share=True)
-    return column_spec(body, [title], [*interval_notes(context, rows), *about_rows], theme, legend=series)
+    return column_spec(body, [title], [*interval_notes(context, rows), *about_rows], theme)

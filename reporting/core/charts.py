@@ -26,9 +26,9 @@ COLUMN_WIDTH, COLUMN_INCHES = (
 MARGIN = 0.04  # of an axis, on either side of what is drawn
 DRAWN = "_"  # begins names of fields that serve drawing alone
 NO_DATA = "Nothing to draw yet"
-AROUND_PANEL, LINE = 108, 12  # pixels above and below a panel, for axis and legend, and for each line of its title
+AROUND_PANEL, LINE = 80, 12  # pixels above and below a panel, for its axis, and for each line of its title
 WHY = "why"  # of a picture without data, in its `usermeta`
-MAX_SERIES = len(SHAPES)  # curves in one chart: each rater has its own colour and shape
+MAX_SERIES = 6  # curves in one chart, each with its name beside it
 JUDGE_SERIES = "the judge"  # legend entry in a panel whose heading is the judge's name
 OWN_X_AXES = {"axis": {"x": "independent"}}  # one below each panel, since the last row of panels may be shorter
 
@@ -91,6 +91,17 @@ def series_encoding(
         channel: {**series, "scale": {"domain": list(names), "range": [look[index] for look in looks]}}
         for index, channel in enumerate(("color", "shape"))
     }
+
+
+LOOK = {  # encodings of a look that each row has
+    channel: {"field": field, "type": "nominal", "scale": None, "legend": None}
+    for channel, field in (("color", "_colour"), ("shape", "_shape"))
+}
+
+
+def with_look(row: dict[str, Any], look: Look) -> dict[str, Any]:
+    """Return a row with the colour and shape that it is drawn in."""
+    return {**row, "_colour": look[0], "_shape": look[1]}
 
 
 def with_ends(name: str, estimate: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from reporting.core.charts import Findings, Spec, size_of, why_empty
 from reporting.core.pictures import FILES, picture
 from reporting.core.raters import PEOPLE
 from reporting.core.text import counted
+from reporting.core.themes import THEMES
 from reporting.findings.charts import agreement, judges, rankings, separability, stacks
-from reporting.findings.charts.common import EVERYONE, for_page, interval_note, nothing
+from reporting.findings.charts.common import EVERYONE, WIDTHS, nothing, widened
 from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair
 
 Draw = Callable[[Findings, str], Spec]
@@ -23,7 +24,6 @@ class PictureKind:
 
     section : where it stands on the page: in a section of the study's, or in a part of each configuration's
     draw    : from all findings, or from those of a configuration, for a theme; both hold the `question`, if there are several
-    bars    : whether it shows intervals
     sets    : whether it is about the consistency of rating sets, which takes two pairs an instance
     """
 
@@ -31,7 +31,6 @@ class PictureKind:
     draw: Draw
     alt: str
     caption: str
-    bars: bool = True
     sets: bool = False
 
 
@@ -71,7 +70,6 @@ OF_STUDY = {
             "The numbers are in the CSV."
         ),
         "Which system wins against which. Systems are in the order of the first rater’s ranking.",
-        bars=False,
     ),
     "length-adjusted": PictureKind(
         "lengths",
@@ -99,7 +97,6 @@ OF_STUDY = {
             "The numbers are in the CSV."
         ),
         "Winning rate ω of each judge in the alternative-annotator test, by ε.",
-        bars=False,
     ),
     "agreement-by-bin": PictureKind(
         "judges",
@@ -157,7 +154,6 @@ OF_STUDY = {
             "The numbers are in the table below."
         ),
         "How each person rates where the model of Dawid and Skene says A, tie or B.",
-        bars=False,
     ),
     "agreement": PictureKind(
         "agreement",
@@ -188,7 +184,6 @@ OF_CONFIGURATION = {
         ),
         "Share of rating sets at each consistency.",
         sets=True,
-        bars=False,
     ),
     "mean-consistency": PictureKind(
         "bins",
@@ -203,7 +198,6 @@ OF_CONFIGURATION = {
         "Points for each rater: the consistency of each matchup by its separability. The numbers are in the CSV.",
         "Consistency of each matchup.",
         sets=True,
-        bars=False,
     ),
     "strength-by-bin": PictureKind(
         "bins",
@@ -213,14 +207,12 @@ OF_CONFIGURATION = {
             "by separability. The numbers are in the table below."
         ),
         "Share of rating sets at each preference strength.",
-        bars=False,
     ),
     "separability": PictureKind(
         "bins",
         separability.separability_histogram,
         "Bars: how many instances each separability bin holds. The numbers are in the table below.",
         "Instances by separability.",
-        bars=False,
     ),
     "confusion": PictureKind(
         "judges",
@@ -230,10 +222,8 @@ OF_CONFIGURATION = {
             "The numbers are in the CSV."
         ),
         "What raters say where the majority of people says A, tie or B; of people, the other people.",
-        bars=False,
     ),
 }
-WIDTHS = ("column", "page")
 KINDS = {**OF_STUDY, **OF_CONFIGURATION}
 
 
@@ -272,13 +262,13 @@ def draw(
     spec = KINDS[name].draw(drawn if question is None else {**drawn, "question": question.text}, theme)
     if "being_computed" in findings and why_empty(spec):
         spec = nothing(KINDS[name].caption, "it is being computed", theme)
-    return for_page(spec) if width == "page" else spec
+    return spec if width == "column" else widened(spec, WIDTHS[width])
 
 
 def figure(
     name: str, findings: Findings, spec: Spec, configurations: list[Findings], address: Callable[..., str]
 ) -> dict[str, Any]:
-    """Return a picture of the page with its caption and the addresses of its files, or the reason why it is empty.
+    """Return a picture of the page with what it counts and the addresses of its files, or the reason why it is empty.
 
     configurations : those that it shows; address : makes the address of a form, with further parameters in the query
     """
@@ -289,22 +279,19 @@ def figure(
     # Over all configurations an instance counts once, whatever the number of systems compared on it.
     pooled = [row for row in findings["pooled"]["fully_consistent"] if row["rater"] == PEOPLE]
     sets = pooled if name in OF_STUDY else [person["mean_consistency"] for person in people]
-    bars = kind.bars and not (name == "preferences" and rankings.is_without_intervals(findings))
     ratings = sum(person["ratings"] for person in people)
     instances = counted(sum(rating_set.get("n_instances") or 0 for rating_set in sets), "instances")
     of_people = f"People: n = {counted(ratings, 'ratings')} on {instances}."
     left_out = sum(number for person in people for number in person["exclusions"].values())
     parts = [
-        kind.caption,
-        *([_capitalized(interval_note(findings))] if bars else []),
         *([of_people] if ratings else []),
         *([f"Left out: {counted(left_out, 'ratings')}."] if left_out else []),
-        *(["Includes ratings by scripted raters."] if any(person.get("scripted") for person in people) else []),
     ]
     links = {label: address(form) for label, form in FILES.items()} | {"PDF, 7 in": address("pdf", width="page")}
-    size = [str(number) for number in size_of(spec) or ()]
-    return {**picture(kind.alt, address), "size": size, "caption": " ".join(parts), "links": links}
-
-
-def _capitalized(note: str) -> str:
-    return f"{note[:1].upper()}{note[1:]}."
+    shown = {
+        **picture(kind.alt, address),
+        "size": size_of(spec),
+        "wide": {theme: address("svg", theme=theme, width="screen") for theme in THEMES},
+        "wide_size": size_of(widened(spec, WIDTHS["screen"])),
+    }
+    return {**shown, "caption": " ".join(parts), "links": links}

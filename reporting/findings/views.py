@@ -18,11 +18,12 @@ from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from reporting.core.pictures import chart_response, theme_of
 from reporting.core.questions import question_choice
+from reporting.findings.charts.common import WIDTHS
 from reporting.findings.data.asked import filters_of, offered, query_of, selection_of
 from reporting.findings.data.inputs import Filters
 from reporting.findings.page import body, picture_spec
 from reporting.findings.pictures import KINDS as PICTURES
-from reporting.findings.pictures import OF_CONFIGURATION, WIDTHS
+from reporting.findings.pictures import OF_CONFIGURATION
 from reporting.findings.snapshots import Snapshot, snapshot_of
 
 BEING_COMPUTED = "These findings are being computed; ask again in some seconds."
@@ -110,7 +111,7 @@ def later() -> HttpResponse:
 
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpResponse:
-    """Return one chart. `of` (its data set), `a` and `b` name the configuration, `theme` is light or dark, `width` column or page."""
+    """Return one chart. `of` (its data set), `a` and `b` name the configuration, `theme` is light or dark, `width` one of WIDTHS."""
     theme, width = theme_of(request), request.GET.get("width", "column")
     if name not in PICTURES or width not in WIDTHS:
         raise Http404(f"no picture {name}, or none {width} wide")

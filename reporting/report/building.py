@@ -103,7 +103,7 @@ def _figure(name: str, findings: dict[str, Any], configuration: dict[str, Any] |
         return picture
     drawn = base64.b64encode(to_svg(spec).encode()).decode()
     picture["alt"] = picture["alt"].replace(" The numbers are in the CSV.", "")  # which a report has none of
-    return {**picture, "light": f"data:image/svg+xml;base64,{drawn}", "dark": "", "links": {}}
+    return {**picture, "light": f"data:image/svg+xml;base64,{drawn}", "dark": "", "wide": {}, "links": {}}
 
 
 def report_style() -> str:

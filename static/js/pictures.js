@@ -15,9 +15,9 @@ async function loadOpen() {
     if (image.closest("details:not([open])")) continue;
     image.loading = "eager";
     await loaded(image);
-    if (image.currentSrc === image.src) continue;
+    if (!image.currentSrc.includes("theme=dark")) continue;
     const light = new Image();
-    light.src = image.src;
+    light.src = image.currentSrc.replace("theme=dark", "theme=light");
     printed.push(light);
     await loaded(light);
   }

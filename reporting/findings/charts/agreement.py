@@ -11,13 +11,14 @@ from reporting.core.text import rater_name
 from reporting.core.themes import THEMES
 from reporting.findings.charts.cells import ShadedCell, cells_body
 from reporting.findings.charts.common import (
+    LONGEST_LABEL,
     column_spec,
     configuration_notes,
     first_of,
     first_series,
     interval_notes,
-    kind_looks,
     nothing,
+    rater_look,
     rater_looks,
     rater_names,
     short_names,
@@ -35,7 +36,7 @@ CLASSES = {"a": "A", "tie": "=", "b": "B"}  # words would not fit into cells
 def people_agreement(findings: Findings, theme: str) -> Spec:
     """Points: raw agreement and ordinal alpha of people in each configuration."""
     title = "Agreement between people"
-    series = ["raw agreement", "Krippendorff’s α, ordinal"]
+    series = ["raw agreement", "Krippendorff’s α"]
     rows = [
         row
         for name, item in _names(findings)
@@ -48,19 +49,19 @@ def people_agreement(findings: Findings, theme: str) -> Spec:
     ]
     if not rows:
         return nothing(title, "no pair has ratings of two people", theme)
-    colour, shape = kind_looks(theme)["person"]
+    colour, shape = rater_look(findings, PEOPLE, theme)
     looks = [(colour, shape), (colour, "diamond")]
     axis = "Agreement (α: 0 is chance, 1 full)"
     body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, marks=[(0, False), (1, False)])
     notes = [*interval_notes(findings, rows), *about_rows, *study_notes(findings)]
-    return column_spec(body, [title], notes, theme, legend=series)
+    return column_spec(body, [title], notes, theme)
 
 
 def position(findings: Findings, theme: str) -> Spec:
     """Points: the share of verdicts for the text shown first, by rater and configuration."""
     everyone = dict.fromkeys(rater["rater"] for each in findings["configurations"] for rater in each["raters"])
     raters, more = first_series(list(everyone))
-    names = rater_names(raters, 40)
+    names = rater_names(raters, LONGEST_LABEL)
     rows = [
         row
         for name, item in _names(findings)
@@ -89,7 +90,7 @@ def position(findings: Findings, theme: str) -> Spec:
         *about_rows,
         *study_notes(findings),
     ]
-    return column_spec(body, [title], notes, theme, legend=series)
+    return column_spec(body, [title], notes, theme)
 
 
 def _names(findings: Findings) -> list[tuple[str, Findings]]:
@@ -117,7 +118,7 @@ def majority_confusion(findings: Findings, theme: str) -> Spec:
         cell
         for rater in raters
         if rater["rater"] in names
-        for cell in _majority_cells(rater, names[rater["rater"]], theme)
+        for cell in _majority_cells(rater, names[rater["rater"]], _scale(findings, rater["rater"], theme))
     ]
     empty = any(not sum(row.values()) for rater in raters for row in rater["confusion"]["by_majority"].values())
     left_out = sum(rater["confusion"]["excluded"] for rater in raters if rater["rater"] in names)
@@ -144,7 +145,7 @@ def majority_confusion(findings: Findings, theme: str) -> Spec:
     return column_spec(body, [title_of(findings), meaning], notes, theme)
 
 
-def _majority_cells(findings: Findings, name: str, theme: str) -> Iterator[ShadedCell]:
+def _majority_cells(findings: Findings, name: str, colours: tuple[str, str]) -> Iterator[ShadedCell]:
     for majority, row in findings["confusion"]["by_majority"].items():
         n = sum(row.values())
         for verdict, count in row.items() if n else ():
@@ -156,9 +157,7 @@ def _majority_cells(findings: Findings, name: str, theme: str) -> Iterator[Shade
                 "n": n,
             }
             panel = f"{name} (n = {findings['confusion']['n']})"
-            yield ShadedCell(
-                panel, CLASSES[majority], CLASSES[verdict], count / n, _scale(theme, findings["rater"]), values
-            )
+            yield ShadedCell(panel, CLASSES[majority], CLASSES[verdict], count / n, colours, values)
 
 
 def people_confusion(findings: Findings, theme: str) -> Spec:
@@ -166,7 +165,7 @@ def people_confusion(findings: Findings, theme: str) -> Spec:
     title, model = "How each person rates, by the model", findings["dawid_skene"]
     if not model["people"]:
         return nothing(title, model["why"], theme)
-    classes = list(CLASSES)
+    classes, colours = list(CLASSES), _scale(findings, PEOPLE, theme)
     by_ratings = sorted(model["people"], key=lambda person: (-person["ratings"], person["rater"]))
     names_drawn, more = first_of([person["rater"] for person in by_ratings], MAX_PEOPLE)
     names = short_names(names_drawn, LONGEST_PERSON)
@@ -176,7 +175,7 @@ def people_confusion(findings: Findings, theme: str) -> Spec:
         if person["rater"] in names
     }
     cells = [
-        _of_person(person, labels[person["rater"]], (classes[true], classes[index]), share, theme)
+        _of_person(person, labels[person["rater"]], (classes[true], classes[index]), share, colours)
         for person in by_ratings
         if person["rater"] in labels
         for true, row in enumerate(person["confusion"])
@@ -202,12 +201,14 @@ def people_confusion(findings: Findings, theme: str) -> Spec:
     return column_spec(body, [title, meaning], notes, theme)
 
 
-def _of_person(person: dict[str, Any], label: str, classes: tuple[str, str], share: float, theme: str) -> ShadedCell:
+def _of_person(
+    person: dict[str, Any], label: str, classes: tuple[str, str], share: float, colours: tuple[str, str]
+) -> ShadedCell:
     true, verdict = classes
     data = {"rater": shorten(person["rater"]), "true": true, "vote": verdict, "n": person["rated"][true]}
     panel = f"model: {CLASSES[true]}"
-    return ShadedCell(panel, label, CLASSES[verdict], share, _scale(theme, PEOPLE), data)
+    return ShadedCell(panel, label, CLASSES[verdict], share, colours, data)
 
 
-def _scale(theme: str, rater: str) -> tuple[str, str]:
-    return THEMES[theme].background, kind_looks(theme)["person" if rater == PEOPLE else "judge"][0]
+def _scale(findings: Findings, rater: str, theme: str) -> tuple[str, str]:
+    return THEMES[theme].background, rater_look(findings, rater, theme)[0]

@@ -6,6 +6,7 @@ from typing import Any
 
 from reporting.core.charts import (
     COLUMN_WIDTH,
+    LOOK,
     MAX_NOTE_LENGTH,
     MAX_SERIES,
     Findings,
@@ -19,9 +20,11 @@ from reporting.core.raters import PEOPLE
 from reporting.core.text import SCRIPTED, rater_name
 from reporting.core.themes import SHAPES, THEMES, Look
 
-PAGE_WIDTH = 806  # pixels of a picture as wide as a page, 7 inches
+WIDTHS = {"column": COLUMN_WIDTH, "screen": 560, "page": 806}  # pixels; a paper's page has 7 inches
 PANEL = (146, 120)  # two beside each other in a column
-TITLE_WIDTH, LINE_WIDTH, LEGEND_WIDTH = 42, 58, 18  # characters of a line, of a name in a legend of two columns
+TITLE_WIDTH, LINE_WIDTH = 42, 58  # characters of a line in a column
+LABEL, LETTER = 13, 6.4  # pixels of a label's line, and of a letter in it
+CURVE_HEIGHT, LONGEST_LABEL = 210, 18  # pixels of a plot of curves; characters of a name beside a curve
 COUNTED = "n: instances"
 EVERYONE = "everyone"  # names of all raters, in an order that gives each its look
 
@@ -31,39 +34,37 @@ def wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
-def column_spec(body: Spec, title: list[str], notes: list[str], theme: str, *, legend: Sequence[str] = ()) -> Spec:
+def column_spec(body: Spec, title: list[str], notes: list[str], theme: str) -> Spec:
     """Return a complete specification for a paper's column: lines wrapped, legend below, as wide as a column in all.
 
-    title  : what is drawn, then what it means; notes : what else a reader must know
-    legend : names in the legend, which decide whether it has two columns
+    title : what is drawn, then what it means; notes : what else a reader must know
     """
-    lines = [part for line in (*title[1:], "; ".join(notes)) for part in wrapped(line, LINE_WIDTH)]
+    lines = wrapped("; ".join([*title[1:], *notes]), LINE_WIDTH)
     spec = build_spec(body, [title[0], *lines], [], theme)
     spec["title"] |= {"text": wrapped(title[0], TITLE_WIDTH), "limit": COLUMN_WIDTH, "offset": 12}
-    columns = 2 if all(len(name) <= LEGEND_WIDTH for name in legend) else 1
-    spec["config"]["legend"] |= {
-        "orient": "bottom",
-        "columns": columns,
-        "labelLimit": 340 // columns,
-        "titleLimit": 340,
-    }
+    spec["config"]["legend"] |= {"orient": "bottom", "labelLimit": 340, "titleLimit": 340}
     spec["config"]["header"]["labelFontSize"] = 11
     if "layer" in body:
         spec |= {"width": COLUMN_WIDTH, "autosize": {"type": "fit-x", "contains": "padding"}}
     return spec
 
 
-def for_page(spec: Spec) -> Spec:
-    """Return a picture for a paper's column as one for the width of a page."""
-    wide = {**spec, "title": {**spec["title"], "limit": PAGE_WIDTH}}
+def widened(spec: Spec, width: int) -> Spec:
+    """Return a picture for a paper's column at another width, with more panels in a row where they fit."""
+    times, title = width // COLUMN_WIDTH, spec["title"]
+    lines = {
+        key: wrapped(" ".join(title[key]), round(letters * width / COLUMN_WIDTH))
+        for key, letters in (("text", TITLE_WIDTH), ("subtitle", LINE_WIDTH))
+    }
+    wide = {**spec, "title": {**title, **lines, "limit": width}}
     if "concat" in spec:  # of cells, which have their size
-        return {**wide, "columns": spec["columns"] if spec["columns"] > 2 else 2 * spec["columns"]}
+        return {**wide, "columns": spec["columns"] if spec["columns"] > 2 else times * spec["columns"]}
     if "facet" not in spec:
-        return {**wide, "width": PAGE_WIDTH}
-    width, columns = spec["spec"]["width"], {"columns": 2 * spec["columns"]} if "columns" in spec else {}
-    if columns:
-        return wide | columns | {"spec": {**spec["spec"], "width": width + 20}}
-    return {**wide, "spec": {**spec["spec"], "width": width + PAGE_WIDTH - COLUMN_WIDTH}}
+        return {**wide, "width": width}
+    columns = spec.get("columns", 1) * (times if "columns" in spec else 1)
+    more = (width - COLUMN_WIDTH * (times if "columns" in spec else 1)) // columns
+    panel = {**spec["spec"], "width": spec["spec"]["width"] + more}
+    return {**wide, **({"columns": columns} if "columns" in spec else {}), "spec": panel}
 
 
 def nothing(title: str, why: str, theme: str) -> Spec:
@@ -157,17 +158,53 @@ def separability_axis(*, angle: int = -40) -> Spec:
 
 
 def rater_looks(findings: Findings, raters: Iterable[str], theme: str) -> list[Look]:
-    """Return the look of each rater, the same in every picture of the findings. The mean of judges is no rater's."""
-    index_of = {
-        name: index for index, name in enumerate([PEOPLE, *(name for name in findings[EVERYONE] if name != PEOPLE)])
-    }
+    """Return the look of each rater, the same in every picture. The mean of judges is not a rater's."""
+    judges = sorted(name for name in findings[EVERYONE] if name != PEOPLE)
+    index_of = {name: index for index, name in enumerate([PEOPLE, *judges])}
     mean = (THEMES[theme].ink, SHAPES[-1])
     return [THEMES[theme].look(index_of[name]) if name in index_of else mean for name in raters]
 
 
-def kind_looks(theme: str) -> dict[str, Look]:
-    """Return the looks of people and of a judge that its name alone tells apart."""
-    return {"person": THEMES[theme].look(0), "judge": THEMES[theme].look(1)}
+def rater_look(findings: Findings, rater: str, theme: str) -> Look:
+    """Return the look of a rater."""
+    return rater_looks(findings, [rater], theme)[0]
+
+
+def with_end_labels(
+    rows: Sequence[dict[str, Any]], x: Spec, series: str, value: str, height: int
+) -> list[dict[str, Any]]:
+    """Return rows of curves, the last one of each with its name and where that stands, none over another.
+
+    x : encoding of the horizontal axis, whose domain gets room for the names; height : pixels of the plot, for values from 0 to 1
+    """
+    last = {row[series]: index for index, row in enumerate(rows) if row[value] is not None}
+    names = sorted(last, key=lambda name: -rows[last[name]][value])
+    gap, limit, places = LABEL / height, float("inf"), dict[str, float]()
+    for name in names:
+        places[name] = limit = min(rows[last[name]][value], limit - gap)
+    limit = 0.0
+    for name in reversed(names):
+        places[name] = max(places[name], limit)
+        limit = places[name] + gap
+    low, high = x["scale"]["domain"]
+    label = max(map(len, names)) * LETTER + 4
+    x["scale"] = {**x["scale"], "domain": [low, high + (high - low) * label / (COLUMN_WIDTH - 60 - label)]}
+    ends = {index: {"_name": name, "_at": places[name], "_end": high} for name, index in last.items()}
+    return [{**row, **ends.get(index, {})} for index, row in enumerate(rows)]
+
+
+def end_layer(x: Spec, y: Spec) -> Spec:
+    """Return the layer that writes the name `_name` of each curve at the end of the plot, at the height `_at`."""
+    return {
+        "transform": [{"filter": {"field": "_at", "valid": True}}],
+        "mark": {"type": "text", "align": "left", "baseline": "middle", "fontSize": 11},
+        "encoding": {
+            "x": {**x, "field": "_end"},
+            "y": {**y, "field": "_at"},
+            "text": {"field": "_name"},
+            "color": LOOK["color"],
+        },
+    }
 
 
 def first_series(names: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -181,3 +218,9 @@ def first_of(names: Sequence[str], limit: int) -> tuple[list[str], list[str]]:
     cut = f"the first {limit} of {len(names)}; the others are in the findings’ JSON"
     note = [cut] if left_out > 0 else []
     return list(names[:limit]), note
+
+
+def span_text(numbers: Sequence[int]) -> str:
+    """Return the least and the greatest of some numbers, or the only one."""
+    low, high = min(numbers), max(numbers)
+    return str(low) if low == high else f"{low}–{high}"

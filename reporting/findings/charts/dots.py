@@ -4,14 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from reporting.core.charts import COLUMN_WIDTH, Spec, padded, quantity, series_encoding, shares
-from reporting.core.themes import THEMES, Look, Theme
-from reporting.findings.charts.common import COUNTED, first_of, short_names
+from reporting.core.charts import COLUMN_WIDTH, LOOK, Spec, padded, quantity, shares, with_look
+from reporting.core.themes import SHAPES, THEMES, Look, Theme
+from reporting.findings.charts.common import COUNTED, LETTER, first_of, short_names, span_text
 
 POINT, GAP = 14, 10  # pixels a point, and between rows
 MAX_NAME, BESIDE = 44, 20  # characters of a label, and of one that stands beside its row
 MAX_HEIGHT, MIN_ROWS = 1000, 6  # pixels of all rows together, unless they are so few
-LETTER = 6.8  # pixels, of 12
 Row = dict[str, Any]
 
 
@@ -28,12 +27,13 @@ def dot_rows(
 ) -> tuple[Spec, list[str]]:
     """Return the body of a picture of rows made by `point`, and notes on what n counts and on rows that are left out.
 
-    series : with a look for each, or drawn in the order of the theme's colours
+    series : with a look for each, or in the order of the theme's colours; a row's own look counts first
     title  : of the axis of values, which are shares, or are spread as the data are
     marks  : values to mark by a line, and whether it is dashed
     panel  : whether rows have a `panel`, each of which is drawn by itself
 
-    The name of a row stands beside it, or above it where names are long, with the number of instances.
+    The name of a row stands beside it, or above it where names are long, with the number of instances. Names of several
+    series stand beside their first points.
     """
     points = max(Counter((row.get("panel"), row["name"]) for row in rows).values())  # of a row
     tallest = (POINT * (points + 1) + GAP) * len({row.get("panel") for row in rows})
@@ -47,19 +47,27 @@ def dot_rows(
     step = POINT * points + GAP + (POINT if is_above else 0)
     y: Spec = {"field": "_label", "type": "nominal", "sort": labels}
     y |= {"scale": {"padding": 0}, "axis": None if is_above else NAMES_AXIS}
-    offset = {"scale": {"range": [POINT + GAP if is_above else GAP, step - GAP]}} if points > 1 or is_above else None
+    offset = (
+        {"scale": {"range": [(POINT if is_above else 0) + GAP / 2, step - GAP / 2]}} if points > 1 or is_above else None
+    )
     values = [row[key] for row in drawn for key in ("value", "low", "high")] + [value for value, _dashed in marks]
     x = quantity("value", title, **(shares() if share else padded(values)))
     if not share:
         x["axis"] |= {"format": WITHOUT_COMMA}
-    layers = _layers(series, looks, (x, y, offset), THEMES[theme], marks)
+    by_series = dict(zip(series, looks or zip(THEMES[theme].series, SHAPES, strict=True), strict=False))
+    drawn = [row if "_colour" in row else with_look(row, by_series[row["series"]]) for row in drawn]
+    width = round(COLUMN_WIDTH - 20 - (0 if is_above else longest * LETTER))
+    if len(series) > 1:
+        drawn, domain = _named(drawn, x["scale"]["domain"], width)
+        x["scale"] = {**x["scale"], "domain": domain}
+    layers = _layers(series, (x, y, offset), THEMES[theme], marks)
     if is_above:
         layers += _names(y, THEMES[theme])
     size = {"width": COLUMN_WIDTH, "height": {"step": step, "for": "position"}}
     if not panel:
         return {"data": {"values": drawn}, **size, "layer": layers}, notes
     panels = list(dict.fromkeys(row["panel"] for row in drawn))
-    size["width"] = round(COLUMN_WIDTH - 20 - (0 if is_above else longest * LETTER))
+    size["width"] = width
     return {
         "data": {"values": drawn},
         "facet": {"row": {"field": "panel", "type": "nominal", "sort": panels, "title": None, "header": PANEL_HEADER}},
@@ -73,10 +81,39 @@ NAMES_AXIS = {"labelLimit": COLUMN_WIDTH, "grid": False, "ticks": False, "domain
 PANEL_HEADER = {"labelOrient": "top", "labelAnchor": "start", "labelAngle": 0}
 
 
-def point(name: str, series: str, estimate: dict[str, Any], **more: Any) -> Row:
+def point(name: str, series: str, estimate: dict[str, Any], look: Look | None = None, **more: Any) -> Row:
     """Return the row of an estimate."""
     names = ("value", "low", "high", "n", "n_instances")
-    return {"name": name, "series": series, **{key: estimate.get(key) for key in names}, **more}
+    row = {"name": name, "series": series, **{key: estimate.get(key) for key in names}, **more}
+    return row if look is None else with_look(row, look)
+
+
+def _named(rows: Sequence[Row], domain: Sequence[float], width: int) -> tuple[list[Row], list[float]]:
+    """Return rows of which the first one of each series has its name on the `_side` that has room, and the axis' domain.
+
+    Where a name has room on neither side, all stand on the right, and the domain ends later.
+    """
+    low_end, end = domain
+    first = {row["series"]: index for index, row in reversed(list(enumerate(rows)))}
+    limits = {
+        index: [rows[index]["value"] if rows[index][key] is None else rows[index][key] for key in ("low", "high")]
+        for index in first.values()
+    }
+    share = {index: min(0.6, (len(series) * LETTER + 10) / width) for series, index in first.items()}  # of the axis
+    room = {
+        index: ((low - low_end) / (end - low_end), (end - high) / (end - low_end))
+        for index, (low, high) in limits.items()
+    }
+    if any(share[index] > max(room[index]) for index in room):
+        end = max(
+            [end, *((high - share[index] * low_end) / (1 - share[index]) for index, (_low, high) in limits.items())]
+        )
+        room = dict.fromkeys(limits, (0.0, 1.0))
+    sides = {
+        index: {"_side": "right", "_end": high} if share[index] <= room[index][1] else {"_side": "left", "_end": low}
+        for index, (low, high) in limits.items()
+    }
+    return [{**row, **sides.get(index, {})} for index, row in enumerate(rows)], [low_end, end]
 
 
 def _labelled(rows: Sequence[Row]) -> list[Row]:
@@ -95,10 +132,7 @@ def _labels(rows: Sequence[Row]) -> dict[tuple[str | None, str], str]:
     instances: dict[tuple[str | None, str], list[int]] = {}
     for row in rows:
         instances.setdefault((row.get("panel"), row["name"]), []).append(row["n_instances"] or 0)
-    spans = {key: (min(instance), max(instance)) for key, instance in instances.items()}
-    return {
-        key: f"{short[key[1]]} (n = {low if low == high else f'{low}–{high}'})" for key, (low, high) in spans.items()
-    }
+    return {key: f"{short[key[1]]} (n = {span_text(counts)})" for key, counts in instances.items()}
 
 
 def _names(y: Spec, theme: Theme) -> list[Spec]:
@@ -119,7 +153,6 @@ def _names(y: Spec, theme: Theme) -> list[Spec]:
 
 def _layers(
     series: Sequence[str],
-    looks: Sequence[Look],
     axes: tuple[Spec, Spec, Spec | None],
     theme: Theme,
     marks: Sequence[tuple[float, bool]],
@@ -128,9 +161,6 @@ def _layers(
     position = {"y": y}
     if offset:
         position["yOffset"] = {"field": "series", "type": "nominal", "sort": list(series), **offset}
-    encoded = series_encoding("series", None, series, theme, looks)
-    if len(series) == 1:
-        encoded = {channel: {**item, "legend": None} for channel, item in encoded.items()}
     lines = [
         {
             "mark": {"type": "rule", "color": theme.ink, **({"strokeDash": [4, 4]} if dashed else {})},
@@ -141,10 +171,18 @@ def _layers(
     interval = {
         "transform": [{"filter": {"field": "low", "valid": True}}],
         "mark": {"type": "rule", "strokeWidth": 2},
-        "encoding": {**position, "x": {**x, "field": "low"}, "x2": {"field": "high"}, "color": encoded["color"]},
+        "encoding": {**position, "x": {**x, "field": "low"}, "x2": {"field": "high"}, "color": LOOK["color"]},
     }
     points = {
         "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-        "encoding": {**position, "x": x, **encoded},
+        "encoding": {**position, "x": x, **LOOK},
     }
-    return [*lines, interval, points]
+    names = [
+        {
+            "transform": [{"filter": {"field": "_side", "equal": side}}],
+            "mark": {"type": "text", "align": align, "dx": shift, "baseline": "middle", "fontSize": 11},
+            "encoding": {**position, "x": {**x, "field": "_end"}, "text": {"field": "series"}, "color": LOOK["color"]},
+        }
+        for side, align, shift in (("right", "left", 8), ("left", "right", -8))
+    ]
+    return [*lines, interval, points, *(names if len(series) > 1 else [])]

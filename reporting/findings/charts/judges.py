@@ -1,19 +1,24 @@
 """May a judge be believed: its agreement with people, tests of replacement, what it confuses, and its own family."""
 
-from collections.abc import Sequence
-
-from reporting.core.charts import Findings, Spec, padded, quantity, series_encoding, shares
+from reporting.core.charts import LOOK, Findings, Spec, padded, quantity, shares, with_look
+from reporting.core.raters import PEOPLE
 from reporting.core.text import JUDGE
 from reporting.core.themes import THEMES, Theme
 from reporting.findings.charts.common import (
+    CURVE_HEIGHT,
+    LONGEST_LABEL,
     column_spec,
+    end_layer,
     first_of,
+    first_series,
     interval_notes,
-    kind_looks,
     nothing,
+    rater_look,
     rater_looks,
     short_names,
+    span_text,
     study_notes,
+    with_end_labels,
 )
 from reporting.findings.charts.dots import Row, dot_rows, point
 
@@ -23,23 +28,24 @@ NO_JUDGE = "no judge has rated pairs that two people rated"
 
 def judges_against_people(findings: Findings, theme: str) -> Spec:
     """Points: each judge's agreement with people, beside that of people with one another on the same pairs."""
-    series = ["judge with people", "people with one another, same pairs"]
+    series, people = ["judge with people", "people with people"], rater_look(findings, PEOPLE, theme)
     rows = [
         row
         for judge in findings["judges_against_people"]
         for row in (
-            point(judge["judge"], series[0], judge["overall"]["agreement"]),
-            point(judge["judge"], series[1], judge["overall"]["people_agreement"]),
+            point(
+                judge["judge"], series[0], judge["overall"]["agreement"], rater_look(findings, judge["rater"], theme)
+            ),
+            point(judge["judge"], series[1], judge["overall"]["people_agreement"], people),
         )
         if row["value"] is not None
     ]
     title = "Judges against people"
     if not rows:
         return nothing(title, NO_JUDGE, theme)
-    axis, looks = "Share of ratings that agree", [kind_looks(theme)["judge"], kind_looks(theme)["person"]]
-    body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, share=True)
-    notes = [*interval_notes(findings, rows), *about_rows, *study_notes(findings)]
-    return column_spec(body, [title], notes, theme, legend=series)
+    body, about_rows = dot_rows(rows, series, "Share of ratings that agree", theme, share=True)
+    notes = ["on the same pairs", *interval_notes(findings, rows), *about_rows, *study_notes(findings)]
+    return column_spec(body, [title], notes, theme)
 
 
 def non_inferiority(findings: Findings, theme: str) -> Spec:
@@ -62,7 +68,9 @@ def non_inferiority(findings: Findings, theme: str) -> Spec:
         parts = [("all", tests["overall"])]
         parts += [(f"{bin_['low']:.2f}–{bin_['high']:.2f}", bin_) for bin_ in reversed(tests["bins"])]
         rows += [
-            point(name, "", item["difference"], panel=names[judge])
+            point(
+                name, "", item["difference"], rater_look(findings, everyone[judge]["rater"], theme), panel=names[judge]
+            )
             for name, item in parts
             if item["difference"]["value"] is not None
         ]
@@ -70,8 +78,7 @@ def non_inferiority(findings: Findings, theme: str) -> Spec:
     dashed = f"dashed: the margin −ε\u00a0=\u00a0−{margin:g}; an interval to its right shows that the judge may replace a person there"
     meaning = "a judge’s agreement with people less that of people, by separability"
     axis = "Difference of agreement"
-    looks, marks = [kind_looks(theme)["judge"]], [(0, False), (-margin, True)]
-    body, about_rows = dot_rows(rows, [""], axis, theme, looks=looks, marks=marks, panel=True)
+    body, about_rows = dot_rows(rows, [""], axis, theme, marks=[(0, False), (-margin, True)], panel=True)
     notes = [*interval_notes(findings, rows), dashed, *more, *about_rows, *study_notes(findings)]
     return column_spec(body, [title, meaning], notes, theme)
 
@@ -84,38 +91,42 @@ def winning_rates(findings: Findings, theme: str) -> Spec:
     if not tested:
         why = next((str(test["why"]) for test in tests.values() if "why" in test), NO_JUDGE)
         return nothing(title, why, theme)
-    judges, more = first_of(tested, len(THEMES[theme].judges))
-    names = short_names(judges, 30)
-    labels = {name: f"{short} ({tests[name]['tested']} people)" for name, short in names.items()}
+    judges, more = first_series(tested)
+    names = short_names(judges, LONGEST_LABEL)
+    looks = dict(zip(judges, rater_looks(findings, (f"{JUDGE}{name}" for name in judges), theme), strict=True))
     epsilon = tests[judges[0]]["epsilon"]
     rows = [
-        {
-            "judge": labels[name],
-            "epsilon": row["epsilon"],
-            "winning_rate": row["winning_rate"],
-            "people_tested": tests[name]["tested"],
-            "_marked": index % 5 == 0,
-        }
+        with_look(
+            {
+                "judge": names[name],
+                "epsilon": row["epsilon"],
+                "winning_rate": row["winning_rate"],
+                "people_tested": tests[name]["tested"],
+                "_marked": index % 5 == 0,
+            },
+            looks[name],
+        )
         for name in judges
         for index, row in enumerate(tests[name]["curve"])
         if row["winning_rate"] is not None
     ]
-    looks = rater_looks(findings, (f"{JUDGE}{name}" for name in judges), theme)
-    series = series_encoding("judge", None, list(labels.values()), THEMES[theme], looks)
     meaning = "share of the people whom the judge can replace, by ε, what the judge may lack"
+    tested_people = sorted({tests[name]["tested"] for name in judges})
     notes = [
         f"dashed: ω\u00a0=\u00a00.5, from which it passes; dotted: the ε chosen, {epsilon:g}",
+        f"people tested: {span_text(tested_people)}",
         "no intervals: each person is one test",
         *more,
         *study_notes(findings),
     ]
-    body = {"data": {"values": rows}, "height": 200, "layer": _steps(rows, series, epsilon, THEMES[theme])}
-    return column_spec(body, [title, meaning], notes, theme, legend=list(labels.values()))
-
-
-def _steps(rows: Sequence[Row], series: Spec, epsilon: float, look: Theme) -> list[Spec]:
-    """Return the curves of winning rates, with points, and lines at ω = 0.5 and at the ε chosen."""
     x = quantity("epsilon", "ε", **padded(row["epsilon"] for row in rows))
+    rows = with_end_labels(rows, x, "judge", "winning_rate", CURVE_HEIGHT)
+    body = {"data": {"values": rows}, "height": CURVE_HEIGHT, "layer": _steps(x, epsilon, THEMES[theme])}
+    return column_spec(body, [title, meaning], notes, theme)
+
+
+def _steps(x: Spec, epsilon: float, look: Theme) -> list[Spec]:
+    """Return the curves of winning rates, with points, and lines at ω = 0.5 and at the ε chosen."""
     y = quantity("winning_rate", "Winning rate ω", **shares())
     dashed = {"type": "rule", "color": look.ink, "strokeDash": [4, 4]}
     return [
@@ -123,13 +134,14 @@ def _steps(rows: Sequence[Row], series: Spec, epsilon: float, look: Theme) -> li
         {"mark": {**dashed, "strokeDash": [1, 3]}, "encoding": {"x": {"datum": epsilon, "type": "quantitative"}}},
         {
             "mark": {"type": "line", "interpolate": "step-after"},
-            "encoding": {"x": x, "y": y, "color": series["color"]},
+            "encoding": {"x": x, "y": y, "color": LOOK["color"], "detail": {"field": "judge"}},
         },
         {
             "transform": [{"filter": {"field": "_marked", "equal": True}}],
             "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-            "encoding": {"x": x, "y": y, **series},
+            "encoding": {"x": x, "y": y, **LOOK},
         },
+        end_layer(x, y),
     ]
 
 
@@ -139,15 +151,14 @@ def self_preference(findings: Findings, theme: str) -> Spec:
     judges = findings["self_preference"]
     series = ["judge", "people, same pairs"]
     rows = [
-        point(f"{judge['judge']} ({judge['family']})", name, judge[key])
+        point(f"{judge['judge']} ({judge['family']})", name, judge[key], rater_look(findings, rater, theme))
         for judge in judges
-        for name, key in zip(series, ("with_judge", "with_people"), strict=True)
+        for name, key, rater in zip(series, ("with_judge", "with_people"), (judge["rater"], PEOPLE), strict=True)
         if judge[key]["value"] is not None
     ]
     if not rows:
         return nothing(title, next((str(judge["why"]) for judge in judges if "why" in judge), NO_JUDGE), theme)
     axis = "Win rate of the family’s system, a tie as half"
-    looks = [kind_looks(theme)["judge"], kind_looks(theme)["person"]]
-    body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, share=True, marks=[(0.5, True)])
+    body, about_rows = dot_rows(rows, series, axis, theme, share=True, marks=[(0.5, True)])
     notes = [*interval_notes(findings, rows), "dashed: no preference", *about_rows, *study_notes(findings)]
-    return column_spec(body, [title], notes, theme, legend=series)
+    return column_spec(body, [title], notes, theme)

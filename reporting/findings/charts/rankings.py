@@ -8,19 +8,20 @@ from reporting.core.raters import PEOPLE
 from reporting.core.themes import SHAPES, THEMES
 from reporting.findings.charts.cells import ShadedCell, cells_body
 from reporting.findings.charts.common import (
+    LONGEST_LABEL,
     column_spec,
     first_of,
     first_series,
     interval_notes,
-    kind_looks,
     nothing,
+    rater_look,
     rater_looks,
     rater_names,
     short_names,
     study_notes,
 )
 from reporting.findings.charts.dots import Row, dot_rows, point
-from reporting.findings.reasons import BY_PRIOR
+from reporting.findings.reasons import BY_PRIOR, NO_OVERLAP
 
 WAYS = {
     "bradley_terry": "Bradley–Terry",
@@ -41,24 +42,20 @@ def preferences(findings: Findings, theme: str) -> Spec:
     systems = [row["system"] for row in rankings[0]["systems"]]
     if len(systems) == 2:
         first, second = (shorten(name) for name in systems)
-        kinds = {"person": "people", "judge": "judge"}
         names = rater_names((ranking["rater"] for ranking in rankings), MAX_NAME_LENGTH)
         rows = [
-            point(names[ranking["rater"]], kinds[ranking["kind"]], row)
+            point(names[ranking["rater"]], "", row, rater_look(findings, ranking["rater"], theme))
             for ranking in rankings
             for row in ranking["systems"]
             if row["system"] == systems[0] and row["value"] is not None
         ]
-        looks_of_kinds = {kinds[kind]: look for kind, look in kind_looks(theme).items()}
-        series = list(dict.fromkeys(row["series"] for row in rows))
         title = f"How often {first} is preferred to {second}"
         axis = "Share of verdicts won, a tie as half"
-        looks = [looks_of_kinds[name] for name in series]
-        body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, share=True, marks=[(0.5, True)])
+        body, about_rows = dot_rows(rows, [""], axis, theme, share=True, marks=[(0.5, True)])
         notes = [*interval_notes(findings, rows), "dashed: no preference", *about_rows, *study_notes(findings)]
-        return column_spec(body, [title], notes, theme, legend=series)
+        return column_spec(body, [title], notes, theme)
     raters, more = first_series([ranking["rater"] for ranking in rankings])
-    names = rater_names(raters, 40)
+    names = rater_names(raters, LONGEST_LABEL)
     rated = [
         (system, names[ranking["rater"]], row)
         for system in systems
@@ -71,7 +68,7 @@ def preferences(findings: Findings, theme: str) -> Spec:
     body, about_rows = dot_rows(rows, list(names.values()), "Rating on Elo’s scale", theme, looks=looks)
     notes = [*_rating_notes(findings, rows), *separated, *more, *about_rows, *study_notes(findings)]
     title = "Ratings of systems (Bradley–Terry)"
-    return column_spec(body, [title], notes, theme, legend=list(names.values()))
+    return column_spec(body, [title], notes, theme)
 
 
 def ratings(findings: Findings, theme: str) -> Spec:
@@ -95,7 +92,7 @@ def ratings(findings: Findings, theme: str) -> Spec:
     rows, separated = _bounded(rated)
     if not rows:
         return nothing(title, "no comparison yet", theme)
-    looks = [(kind_looks(theme)["person"][0], shape) for shape in SHAPES[: len(ways)]]
+    looks = [(rater_look(findings, PEOPLE, theme)[0], shape) for shape in SHAPES[: len(ways)]]
     body, about_rows = dot_rows(rows, list(ways.values()), "Rating on Elo’s scale", theme, looks=looks)
     notes = [
         *interval_notes(findings, rows),
@@ -104,7 +101,7 @@ def ratings(findings: Findings, theme: str) -> Spec:
         *about_rows,
         *study_notes(findings),
     ]
-    return column_spec(body, [title], notes, theme, legend=list(ways.values()))
+    return column_spec(body, [title], notes, theme)
 
 
 def win_matrix(findings: Findings, theme: str) -> Spec:
@@ -161,20 +158,21 @@ def length_adjusted(findings: Findings, theme: str) -> Spec:
             f"{configuration['system_a']} / {configuration['system_b']}, {configuration['dataset']}",
             series,
             configuration[key],
+            (rater_look(findings, rater["rater"], theme)[0], shape),
             panel=names[rater["rater"]],
         )
         for rater in findings["length_adjusted"]
         if rater["rater"] in raters
         for configuration in rater["configurations"]
-        for series, key in ((plain, "plain"), (adjusted, "win_rate_a"))
+        for series, key, shape in ((plain, "plain", "circle"), (adjusted, "win_rate_a", "diamond"))
         if configuration[key]["value"] is not None
     ]
-    if not rows:
-        return nothing(title, "no comparison yet", theme)
+    if not any(row["series"] == adjusted for row in rows):
+        return nothing(title, NO_OVERLAP.text if rows else "no comparison yet", theme)
     axis = "Win rate of the first system, a tie as half"
     body, about_rows = dot_rows(rows, [plain, adjusted], axis, theme, share=True, marks=[(0.5, True)], panel=True)
     notes = [*interval_notes(findings, rows), "dashed: no preference", *more, *about_rows, *study_notes(findings)]
-    return column_spec(body, [title], notes, theme, legend=[plain, adjusted])
+    return column_spec(body, [title], notes, theme)
 
 
 def _meeting(

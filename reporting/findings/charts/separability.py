@@ -1,11 +1,12 @@
 """Pictures of instances and consistency by separability."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from reporting.core.charts import (
     JUDGE_SERIES,
+    LOOK,
     MAX_NAME_LENGTH,
     MAX_SERIES,
     OWN_X_AXES,
@@ -14,29 +15,33 @@ from reporting.core.charts import (
     padded,
     panels,
     quantity,
-    series_encoding,
     shares,
     shorten,
+    with_look,
 )
 from reporting.core.raters import PEOPLE
-from reporting.core.text import rater_name
-from reporting.core.themes import THEMES, Look, Theme
+from reporting.core.themes import THEMES
 from reporting.findings.charts.common import (
     COUNTED,
+    CURVE_HEIGHT,
+    LONGEST_LABEL,
     PANEL,
     bin_labels,
     column_spec,
     configuration_notes,
+    end_layer,
     first_of,
     interval_notes,
-    kind_looks,
     nothing,
+    rater_look,
     rater_looks,
     rater_names,
     reason,
     separability_axis,
+    span_text,
     study_notes,
     title_of,
+    with_end_labels,
     wrapped,
 )
 from reporting.findings.charts.dots import dot_rows, point
@@ -46,7 +51,6 @@ MEAN_CONSISTENCY = "Mean consistency by separability"
 
 MAX_PANELS = 8
 BIN_FILL = 0.6  # share of a bin's width over which the raters' points are spread
-HEIGHT = 210
 SMALL_PANEL = (122, 120)  # beside its axis, whose title may have two lines
 Curve = tuple[str, list[tuple[Findings, Findings]]]  # a rater's name; bins with the rater's estimates in them
 
@@ -107,7 +111,7 @@ def consistency_of_matchups(findings: Findings, theme: str) -> Spec:
         why = findings["raters"][0]["consistency_by_instance"].get("why")
         return nothing(title_of(findings), why or reason(findings), theme)
     counts = Counter(row["rater"] for row in rows)
-    colours = {name: kind_looks(theme)["person" if rater == PEOPLE else "judge"][0] for rater, name in names.items()}
+    colours = {name: rater_look(findings, rater, theme)[0] for rater, name in names.items()}
     rows = [
         {**row, "_panel": f"{name} (n = {counts[name]})", "_colour": colours[name]}
         for row in rows
@@ -145,9 +149,8 @@ def agreement_by_bin(findings: Findings, theme: str) -> Spec:
 def fully_consistent(findings: Findings, theme: str) -> Spec:
     """Points: the share of rating sets that are fully consistent, by rater."""
     by_rater = {row["rater"]: row for row in findings["pooled"]["fully_consistent"] if row["value"] is not None}
-    kinds = {"person": "people", "judge": "judge"}
     rows = [
-        point(name, kinds["person" if rater == PEOPLE else "judge"], by_rater[rater])
+        point(name, "", by_rater[rater], rater_look(findings, rater, theme))
         for rater, name in rater_names(by_rater, MAX_NAME_LENGTH).items()
     ]
     title = "Fully consistent rating sets"
@@ -155,11 +158,9 @@ def fully_consistent(findings: Findings, theme: str) -> Spec:
         return nothing(title, "no rating set yet", theme)
     if len(rows) == 1:
         return nothing(title, "one point says no more than the table", theme)
-    series = list(dict.fromkeys(row["series"] for row in rows))
-    looks = [kind_looks(theme)[kind] for kind, name in kinds.items() if name in series]
-    body, about_rows = dot_rows(rows, series, "Share of rating sets", theme, looks=looks, share=True)
+    body, about_rows = dot_rows(rows, [""], "Share of rating sets", theme, share=True)
     notes = [*interval_notes(findings, rows), *about_rows, *study_notes(findings)]
-    return column_spec(body, [title], notes, theme, legend=series)
+    return column_spec(body, [title], notes, theme)
 
 
 def _pooled(findings: Findings, key: str, estimate: str, axis: str, meaning: str, theme: str, *, why: str = "") -> Spec:
@@ -187,15 +188,17 @@ def curves(
     if not lines:
         return None
     estimates = [estimate for _name, line in lines for _bin, estimate in line]
-    notes = ["ticks: edges of the bins", *interval_notes(findings, estimates), COUNTED, *notes]
+    instances = [sum(estimate["n_instances"] or 0 for _bin, estimate in line) for _name, line in lines]
+    notes = [
+        "ticks: edges of the bins",
+        *interval_notes(findings, estimates),
+        f"n = {span_text(instances)} instances",
+        *notes,
+    ]
     together = len(lines) <= MAX_SERIES
-    labels = rater_names((name for name, _line in lines), 40 if together else 11)
-    short = {
-        name: f"{labels[name]} (n = {sum(estimate['n_instances'] or 0 for _bin, estimate in line)})"
-        for name, line in lines
-    }
-    bins = [bin_ for _name, line in lines for bin_, _estimate in line]
-    edges = sorted({edge for bin_ in bins for edge in (bin_["low"], bin_["high"])})
+    names = rater_names((name for name, _line in lines), LONGEST_LABEL)
+    looks = dict(zip(names, rater_looks(findings, names, theme), strict=True))
+    edges = sorted({edge for _name, line in lines for bin_, _estimate in line for edge in (bin_["low"], bin_["high"])})
     margin = 0.04 * (edges[-1] - edges[0]) or 0.5
     x = quantity(
         "_x",
@@ -204,29 +207,27 @@ def curves(
         axis={"values": edges, "format": ".2f", "labelAngle": 0 if together else -90},
     )
     y = quantity("value", axis if together else wrapped(axis, 20), **shares())
-    if not together:
-        return column_spec(_panel_by_judge(lines, short, x, y, theme), title, notes, theme)
-    names = [short[name] for name, _line in lines]
-    rows = [row for index, (name, line) in enumerate(lines) for row in _points(short[name], line, index, len(lines))]
-    looks = rater_looks(findings, (name for name, _line in lines), theme)
-    body = {"height": HEIGHT, "layer": _layers(names, looks, x, y, THEMES[theme])}
-    return column_spec({"data": {"values": rows}, **body}, title, notes, theme, legend=names)
-
-
-def _panel_by_judge(lines: Sequence[Curve], short: Mapping[str, str], x: Spec, y: Spec, theme: str) -> Spec:
-    """Return the body of a picture with a panel for each judge, in which people are drawn too."""
-    existing = [(rater_name(name), line) for name, line in lines if name == PEOPLE]
-    judges, judge = [line for line in lines if line[0] != PEOPLE], JUDGE_SERIES
+    if together:
+        rows = [
+            with_look(row, looks[name])
+            for index, (name, line) in enumerate(lines)
+            for row in _points(names[name], line, index, len(lines))
+        ]
+        rows = with_end_labels(rows, x, "rater", "value", CURVE_HEIGHT)
+        body = {"data": {"values": rows}, "height": CURVE_HEIGHT, "layer": [*_layers(x, y), end_layer(x, y)]}
+        return column_spec(body, title, notes, theme)
+    # A panel for each judge, in which people are drawn too.
+    people, judges = ([line for line in lines if (line[0] == PEOPLE) == is_people] for is_people in (True, False))
     rows = [
-        {"panel": short[name], **row}
-        for name, line in judges
-        for index, (series, displayed) in enumerate([*existing, (judge, line)])
-        for row in _points(series, displayed, index, len(existing) + 1)
+        with_look({"panel": names[judge[0]], **row}, looks[name])
+        for judge in judges
+        for index, (name, line) in enumerate([*people, judge])
+        for row in _points(PEOPLE if name == PEOPLE else JUDGE_SERIES, line, index, len(people) + 1)
     ]
-    looks = [kind_looks(theme)[kind] for kind in (*["person"][: len(existing)], "judge")]
-    layers = _layers([*(name for name, _line in existing), judge], looks, x, y, THEMES[theme])
-    body = panels("panel", [short[name] for name, _line in judges], layers, SMALL_PANEL, columns=2, resolve=OWN_X_AXES)
-    return {"data": {"values": rows}, **body}
+    panel_names = [names[name] for name, _line in judges]
+    body = panels("panel", panel_names, _layers(x, y), SMALL_PANEL, columns=2, resolve=OWN_X_AXES)
+    circles = ["circles: people"] if people else []
+    return column_spec({"data": {"values": rows}, **body}, title, [*circles, *notes], theme)
 
 
 def _points(name: str, line: list[tuple[Findings, Findings]], index: int, raters: int) -> list[dict[str, Any]]:
@@ -244,11 +245,10 @@ def _points(name: str, line: list[tuple[Findings, Findings]], index: int, raters
     ]
 
 
-def _layers(names: list[str], looks: list[Look], x: Spec, y: Spec, theme: Theme) -> list[Spec]:
-    series = series_encoding("rater", None, names, theme, looks)
-    interval = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": series["color"]}
+def _layers(x: Spec, y: Spec) -> list[Spec]:
+    interval = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": LOOK["color"]}
     return [
-        {"mark": {"type": "line"}, "encoding": {"x": x, "y": y, "color": series["color"]}},
+        {"mark": {"type": "line"}, "encoding": {"x": x, "y": y, "color": LOOK["color"], "detail": {"field": "rater"}}},
         {
             "transform": [{"filter": {"field": "low", "valid": True}}],
             "mark": {"type": "rule", "strokeWidth": 2},
@@ -257,6 +257,6 @@ def _layers(names: list[str], looks: list[Look], x: Spec, y: Spec, theme: Theme)
         {
             "transform": [{"filter": {"field": "value", "valid": True}}],
             "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-            "encoding": {"x": x, "y": y, **series},
+            "encoding": {"x": x, "y": y, **LOOK},
         },
     ]

@@ -266,9 +266,12 @@ def lengths_section(raters: list[Findings]) -> dict[str, Any]:
         *(["Common effect (ridge)"] if together else []),
     ]
     caption = "Win rates as they are and at equal lengths; lengths in characters"
+    table = DataTable("lengths", caption, headings, rows)
+    rates = [row["win_rate_a"]["value"] for rater in raters for row in rater["configurations"]]
+    if not any(rate is not None for rate in rates):
+        return {"title": Title("lengths_unadjusted", {}), "all": table}
     values = {"changed": changed, "tested": verdicts}
-    title = Title("length_changes" if changed else "lengths", values if changed else {})
-    return {"title": title, "table": DataTable("lengths", caption, headings, rows)}
+    return {"title": Title("length_changes", values) if changed else Title("lengths", {}), "table": table}
 
 
 def _effect(findings: Findings) -> dict[str, Any]:

@@ -24,6 +24,7 @@ TEXTS = {
     "rankings": "Rankings by rater",
     "length_changes": "Length changes the win rate in {changed} of {tested} configurations",
     "lengths": "Win rates at equal lengths of texts",
+    "lengths_unadjusted": "Win rates are not adjusted for length",
     "may_replace": "{may} of {judges} judge{s} may replace a rater, at least in part",
     "none_may_replace": "No judge passes as a replacement for a rater (0 of {judges})",
     "judges": "Agreement of judges with {people}",

@@ -9,7 +9,7 @@ import pytest
 from reporting.core import charts
 from reporting.core.raters import PEOPLE
 from reporting.core.themes import THEMES
-from reporting.findings.charts.common import EVERYONE, kind_looks, rater_looks
+from reporting.findings.charts.common import EVERYONE, rater_looks
 from reporting.findings.pictures import KINDS, OF_CONFIGURATION, draw
 from tests.reporting.findings.charts.geometry import Picture, overlapping, read
 from tests.reporting.findings.charts.test_charts import TIE, A, B, Found, configuration, study
@@ -83,35 +83,34 @@ def test_a_scale_has_room_beyond_what_it_shows() -> None:
 
 
 def look_of(spec: charts.Spec, series: str) -> tuple[str, str]:
-    """Return the colour and shape that a picture gives to a series."""
-    encoding: dict[str, Any] = next(
-        layer["encoding"] for layer in reversed(spec.get("spec", spec)["layer"]) if "shape" in layer["encoding"]
-    )
-    place = encoding["color"]["scale"]["domain"].index(series)
-    return encoding["color"]["scale"]["range"][place], encoding["shape"]["scale"]["range"][place]
+    """Return the colour and shape in which a picture draws a row or a series."""
+    [look] = {
+        (row["_colour"], row["_shape"])
+        for row in spec["data"]["values"]
+        if series
+        in (row.get("series"), row.get("rater"), row.get("_label", "").split(" (")[0] if not row.get("series") else "")
+    }
+    return look
 
 
 def test_people_and_judges_keep_their_looks_in_every_picture() -> None:
-    votes, judges = [[A, B, A]] * 6, {"direct": [A] * 6, "other": [B] * 6}
+    votes, judges = [[A, B, A]] * 6, {"other": [B] * 6, "direct": [A] * 6}
     two = study(configuration(("one", "two"), votes, judges, VALUES))
     more = study(
         configuration(("one", "two"), votes, judges, VALUES), configuration(("two", "three"), votes, judges, VALUES)
     )
     for theme in THEMES:
-        people, judge = kind_looks(theme)["person"], kind_looks(theme)["judge"]
-        pair, against = draw("preferences", two, theme), draw("judges-against-people", two, theme)
-        assert look_of(pair, "people") == look_of(against, "people with one another, same pairs") == people
-        assert look_of(pair, "judge") == look_of(against, "judge with people") == judge
-        assert look_of(draw("fully-consistent", two, theme), "people") == people
-        looks = {
-            name: look_of(draw("position", found, theme), name)
-            for found in (two, more)
-            for name in ("people", "direct", "other")
+        looks = {name: THEMES[theme].look(index) for index, name in enumerate((PEOPLE, "direct", "other"))}
+        for name in ("preferences", "position", "pooled-consistency", "fully-consistent"):
+            for found in (two, more):
+                spec = draw(name, found, theme)
+                assert {rater: look_of(spec, rater) for rater in looks} == looks, name
+        against = draw("judges-against-people", two, theme)
+        assert look_of(against, "people with people") == looks[PEOPLE]
+        colours = {
+            row["name"]: row["_colour"] for row in against["data"]["values"] if row["series"].startswith("judge")
         }
-        assert look_of(draw("preferences", more, theme), "other") == looks["other"]
-        assert look_of(draw("pooled-consistency", more, theme), "other (n = 6)") == looks["other"]
-        assert (looks["people"], looks["direct"]) == (people, judge)
-        assert len(set(looks.values())) == len({shape for _colour, shape in looks.values()}) == 3
+        assert colours == {name: looks[name][0] for name in ("direct", "other")}
     assert rater_looks({EVERYONE: [PEOPLE, "judge:a"]}, ["judges (mean)"], "light")[0][0] == THEMES["light"].ink
 
 
