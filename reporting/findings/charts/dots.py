@@ -177,7 +177,7 @@ def _layers(
         "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
         "encoding": {**position, "x": x, **LOOK},
     }
-    names = [
+    names: list[Spec] = [
         {
             "transform": [{"filter": {"field": "_side", "equal": side}}],
             "mark": {"type": "text", "align": align, "dx": shift, "baseline": "middle", "fontSize": 11},
