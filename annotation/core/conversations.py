@@ -91,6 +91,11 @@ def raw_content(content: str) -> Any:
     return content.messages if isinstance(content, Transcript) else content
 
 
+def as_messages(content: str, role: str) -> list[Message]:
+    """Return the messages of a conversation, or a text as the one message of a role."""
+    return content.messages if isinstance(content, Transcript) else [{"role": role, "content": content}]
+
+
 def is_same_content(stored: str, content: str) -> bool:
     """Tell whether a content is the stored one. The transcript alone, as some exports have it, is."""
     return stored == content and stored_messages(content) in (None, stored_messages(stored))

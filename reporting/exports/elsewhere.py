@@ -16,6 +16,8 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from analysis.agreement.coefficients import majority_of_counts
+from annotation.core.conversations import Transcript, as_messages, raw_content, stored_content
+from annotation.importing.formats.arena import SOURCE_MESSAGES
 from annotation.models import Generation, Instance, Study
 from annotation.studies.questions import find_question, named_questions
 from judging.outcomes.judgment_rows import judgment_rows
@@ -176,12 +178,17 @@ def with_texts(study: Study, verdicts_said: Iterable[Said]) -> Iterator[tuple[Sa
     remaining = iter(verdicts_said)
     while chunk := list(islice(remaining, CHUNK)):
         ids = {verdict.instance_id for verdict in chunk}
-        sources = dict(Instance.objects.filter(study=study, instance_id__in=ids).values_list("instance_id", "source"))
+        sources = {
+            instance_id: stored_content(source, messages)
+            for instance_id, source, messages in Instance.objects.filter(study=study, instance_id__in=ids).values_list(
+                "instance_id", "source", "messages"
+            )
+        }
         rows = Generation.objects.filter(instance__study=study, instance__instance_id__in=ids)
         texts = {
-            (instance_id, system, index): text
-            for instance_id, system, index, text in rows.values_list(
-                "instance__instance_id", "system__name", "index", "text"
+            (instance_id, system, index): stored_content(text, messages)
+            for instance_id, system, index, text, messages in rows.values_list(
+                "instance__instance_id", "system__name", "index", "text", "messages"
             )
         }
         for verdict in chunk:
@@ -207,10 +214,10 @@ def write_alpacaeval(study: Study, out: Path, selection: WantedVerdicts) -> dict
             )
             sums.setdefault(verdict.systems, _Sums()).add(preference, len(texts.b))
             yield {
-                "instruction": texts.source,
-                "output_1": texts.a,
+                "instruction": raw_content(texts.source),
+                "output_1": raw_content(texts.a),
                 "generator_1": verdict.systems[0],
-                "output_2": texts.b,
+                "output_2": raw_content(texts.b),
                 "generator_2": verdict.systems[1],
                 "annotator": verdict.rater,
                 "rater_kind": "judge" if verdict.by_judge else "person",
@@ -277,6 +284,8 @@ def write_arena(study: Study, out: Path, selection: WantedVerdicts) -> dict[str,
             in_order = [(verdict.systems[0], texts.a), (verdict.systems[1], texts.b)]
             in_order = in_order if verdict.first == "a" else in_order[::-1]
             (model_a, text_a), (model_b, text_b) = in_order
+            source = as_messages(texts.source, "user")
+            is_chat = any(isinstance(content, Transcript) for content in (texts.source, text_a, text_b))
             won = "tie (bothbad)" if verdict.tie_kind == "bad" else "tie"
             yield {
                 "question_id": verdict.instance_id,
@@ -284,8 +293,9 @@ def write_arena(study: Study, out: Path, selection: WantedVerdicts) -> dict[str,
                 "model_b": model_b,
                 "winner": won if verdict.verdict == 0 else WORDS[verdict.first][verdict.verdict > 0],
                 "judge": f"{JUDGE}{verdict.rater}" if verdict.by_judge else verdict.rater,
-                "conversation_a": _conversation(texts.source, text_a),
-                "conversation_b": _conversation(texts.source, text_b),
+                "conversation_a": [*source, *as_messages(text_a, "assistant")],
+                "conversation_b": [*source, *as_messages(text_b, "assistant")],
+                **({SOURCE_MESSAGES: len(source)} if is_chat else {}),
                 "turn": 1,
                 "language": study.language,
                 "tstamp": datetime.fromisoformat(verdict.rated_at).timestamp() if verdict.rated_at else None,
@@ -294,10 +304,6 @@ def write_arena(study: Study, out: Path, selection: WantedVerdicts) -> dict[str,
             }
 
     return {"battles.json": write_array(out / "battles.json", battles())}
-
-
-def _conversation(source: str, answer: str) -> list[Json]:
-    return [{"role": "user", "content": source}, {"role": "assistant", "content": answer}]
 
 
 def write_label_studio(study: Study, out: Path, selection: WantedVerdicts) -> dict[str, int]:

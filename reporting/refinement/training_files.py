@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from analysis.types import FloatArray, IntArray
+from annotation.core.conversations import Transcript, as_messages, raw_content, stored_content
 from annotation.core.errors import AnnotationError
 from annotation.core.version import VERSION
 from annotation.models import Generation, Instance
@@ -160,9 +161,9 @@ def write_ties(preferences: AsGiven, out: Path, without: Sequence[str] = ()) -> 
     """Write the pairs without a preferred text. Return their number."""
     rows = (
         {
-            "prompt": preference.source,
-            "text_1": preference.better,
-            "text_2": preference.worse,
+            "prompt": raw_content(preference.source),
+            "text_1": raw_content(preference.better),
+            "text_2": raw_content(preference.worse),
             "instance_id": preference.instance_id,
         }
         for preference in _wanted(_preferences(preferences, _rows_of(preferences.ties, Options())), without, ties=True)
@@ -200,18 +201,30 @@ def _preferences(repaired: Training, pairs: IntArray) -> Iterator[TrainingPrefer
         keys = preferences.instances[start : start + CHUNK].tolist()
         texts_by_kind = {
             row[0]: row[1:]
-            for row in Instance.objects.filter(pk__in=keys).values_list("pk", "instance_id", "dataset", "source")
+            for row in Instance.objects.filter(pk__in=keys).values_list(
+                "pk", "instance_id", "dataset", "source", "messages"
+            )
         }
-        texts = dict(Generation.objects.filter(instance__in=keys).values_list("pk", "text"))
+        rows_of_texts = Generation.objects.filter(instance__in=keys).values_list("pk", "text", "messages")
+        texts = {pk: stored_content(text, messages) for pk, text, messages in rows_of_texts}
         for better, worse, *verdict, row in rows.tolist():
-            instance_id, dataset, source = texts_by_kind[int(preferences.instances[preferences.instance[better]])]
+            instance_id, dataset, source, messages = texts_by_kind[
+                int(preferences.instances[preferences.instance[better]])
+            ]
             better_text, worse_text = (texts[int(preferences.generation[item])] for item in (better, worse))
             margin = np.nan if scores is None else float(scores[better] - scores[worse])
             by = REFINED
             for index in verdict:
                 margin, by = float(preferences.strength[index]), preferences.raters[preferences.rater[index]]
             yield TrainingPreference(
-                instance_id, dataset, source, better_text, worse_text, None if np.isnan(margin) else margin, by, row
+                instance_id,
+                dataset,
+                stored_content(source, messages),
+                better_text,
+                worse_text,
+                None if np.isnan(margin) else margin,
+                by,
+                row,
             )
 
 
@@ -237,10 +250,12 @@ def _chosen_and_rejected(preferences: Iterator[TrainingPreference], question: st
         chosen_text, rejected = (
             (preference.worse, preference.better) if negated else (preference.better, preference.worse)
         )
+        contents = {"prompt": prompt if question else preference.source, "chosen": chosen_text, "rejected": rejected}
+        if any(isinstance(content, Transcript) for content in contents.values()):  # TRL takes all three as messages
+            roles = zip(contents.items(), ("user", "assistant", "assistant"), strict=True)
+            contents = {name: as_messages(content, role) for (name, content), role in roles}
         yield {
-            "prompt": prompt if question else preference.source,
-            "chosen": chosen_text,
-            "rejected": rejected,
+            **contents,
             "margin": preference.margin,
             "source": preference.preferred_by,
             "instance_id": preference.instance_id,

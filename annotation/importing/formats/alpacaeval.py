@@ -26,7 +26,7 @@ def reader(*, dataset: str, people: bool) -> Read:
             preference = None
         p_second = None if preference is None else 0.5 if preference in TIES else float(preference) - 1
         systems = [fields.name(f"generator_{index}", longest=LONGEST_SYSTEM) for index in (1, 2)]
-        texts = [fields.text(f"output_{index}", may_be_blank=True) for index in (1, 2)]
+        texts = [fields.content(f"output_{index}", may_be_blank=True) for index in (1, 2)]
         switched = fields.record.get("is_switched_outputs") is True  # the second one was shown first
         first, second = (1, 0) if switched else (0, 1)
         verdict = None if p_second is None else (p_second > 0.5) - (p_second < 0.5)
@@ -78,7 +78,7 @@ def parse_outputs(
         bound.refuse_more(name, count, "texts")
         fields = Fields(number, record)
         source, system = _source(fields), fields.name("generator", longest=LONGEST_SYSTEM)
-        text, instance = fields.text("output", may_be_blank=True), fields.place(source, dataset, "alpaca")
+        text, instance = fields.content("output", may_be_blank=True), fields.place(source, dataset, "alpaca")
         reference = reference or system
         row = rows.setdefault(
             instance["instance_id"], InstanceRow(number, instance["instance_id"], instance["dataset"], source, {})
@@ -111,7 +111,7 @@ def parse_outputs(
 
 def _source(fields: Fields) -> str:
     input_text = fields.record.get("input")
-    source = fields.text("instruction", may_be_blank=bool(input_text))
+    source = fields.content("instruction", may_be_blank=bool(input_text))
     return f"{source}\n\n{input_text}".lstrip("\n") if input_text else source
 
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from annotation.core.conversations import Message, Transcript, content_of, content_problem, role_of
 from annotation.core.names import trim
 from annotation.core.refusals import refusal
 from annotation.importing.formats.comparisons import Comparison, Fields, Read
@@ -10,14 +11,14 @@ from annotation.importing.formats.study_file import LONGEST_ID, LONGEST_SYSTEM
 
 WINNERS = {"model_a": -1, "model_b": 1, "tie": 0, "tie (bothbad)": 0}
 JUDGE = "judge:"
-ROLES = {"user": "User", "assistant": "Assistant", "system": "System"}
+SOURCE_MESSAGES = "source_messages"  # how many of a battle's messages are the source, which Tandem writes
 
 
 def reader(*, dataset: str) -> Read:
     """Return what reads one battle. A judge given as a list, or as `judge:NAME`, is a model."""
 
     def read(fields: Fields) -> list[Comparison]:
-        conversations = [_conversation(fields, f"conversation_{side}") for side in "ab"]
+        conversations = [_conversation(fields, f"conversation_{side}") for side in ("a", "b")]
         sources = {source for source, _ in conversations}
         if len(sources) > 1:
             fields.problems.append(refusal("different_beginnings"))
@@ -56,21 +57,22 @@ def reader(*, dataset: str) -> Read:
 
 
 def _conversation(fields: Fields, name: str) -> tuple[str, str]:
-    """Return the first message of the user, and what follows: the answer alone, or a transcript of several turns."""
+    """Return what comes before the first answer, or the messages that Tandem counted as the source, and what follows."""
     messages = fields.record.get(name)
-    if not isinstance(messages, list) or len(messages) < 2 or not all(map(_is_message, messages)):
+    if not isinstance(messages, list) or len(messages) < 2:
         fields.problems.append(refusal("not_conversation", field=name))
         return "", ""
-    first, *answers = messages
-    if len(answers) == 1:
-        return str(first["content"]), str(answers[0]["content"])
-    return str(first["content"]), "\n\n".join(
-        f"{ROLES.get(item['role'], item['role'])}: {item['content']}" for item in answers
-    )
+    if problem := content_problem(messages, name, may_be_blank=True):
+        fields.problems.append(problem)
+        return "", ""
+    answers = (number for number, message in enumerate(messages) if role_of(message) == "assistant")
+    count = fields.whole(SOURCE_MESSAGES) or next(answers, 0) or 1
+    return _part(messages[:count]), _part(messages[count:])
 
 
-def _is_message(value: object) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("role"), str) and isinstance(value.get("content"), str)
+def _part(messages: list[Message]) -> str:
+    """Return some messages of a conversation: the text of a single one, as people write questions and answers."""
+    return Transcript(messages) if len(messages) > 1 else "".join(map(content_of, messages))
 
 
 def _time(value: object) -> datetime | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from annotation.core.conversations import as_content, content_problem
 from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
 from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
@@ -56,6 +57,15 @@ class Fields:
         self.number = number
         self.record = record
         self.problems: list[Reason] = []
+
+    def content(self, name: str, *, may_be_blank: bool = False) -> str:
+        """Return a text or a conversation. A missing one is a problem."""
+        if not isinstance(value := self.record.get(name), list):
+            return self.text(name, may_be_blank=may_be_blank)
+        if problem := content_problem(value, name, may_be_blank=may_be_blank):
+            self.problems.append(problem)
+            return ""
+        return as_content(value)
 
     def text(self, name: str, *, longest: int | None = None, may_be_blank: bool = False, default: str = "") -> str:
         """Return a text. A missing one is a problem unless there is a default."""

@@ -25,8 +25,8 @@ def reader(*, dataset: str, source: str = "", left: str = "", right: str = "") -
             fields.problems.append(refusal("missing", field="data"))
             return []
         task = Fields(fields.number, data)
-        prompt = task.text(names["source"])
-        texts = (task.text(names["left"], may_be_blank=True), task.text(names["right"], may_be_blank=True))
+        prompt = task.content(names["source"])
+        texts = (task.content(names["left"], may_be_blank=True), task.content(names["right"], may_be_blank=True))
         # Where a task does not say whose texts they are, the sides are compared.
         left_system, right_system = (
             task.name(name, longest=LONGEST_SYSTEM, default=name.removesuffix("_system")) for name in NAMES

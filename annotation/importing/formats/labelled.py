@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from annotation.core.conversations import as_content, content_problem
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
@@ -103,11 +104,12 @@ def _labelled(record: dict[str, Any], instance_id: str, seed: int) -> _Compared 
                 problems.append(
                     refusal("not_one_of", field="label", words="1 or 2, the better output", value=repr(record[field]))
                 )
-        elif problem := text_problem(record[field], field, may_be_blank=field != "input"):
+        elif problem := content_problem(record[field], field, may_be_blank=field != "input"):
             problems.append(problem)
     if problems:
         return problems
-    return _Compared(record["input"], (record["output_1"], record["output_2"]), SYSTEMS[int(record["label"]) - 1])
+    source, first, second = (as_content(record[name]) for name in ("input", *SYSTEMS))
+    return _Compared(source, (first, second), SYSTEMS[int(record["label"]) - 1])
 
 
 def _preference(record: dict[str, Any], instance_id: str, seed: int) -> _Compared | list[Reason]:

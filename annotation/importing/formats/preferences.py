@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.core.files.lines import text_problem
+from annotation.core.conversations import as_content, content_problem
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
 
 NEEDED = ("chosen", "rejected")
 # A line that starts a turn in a written conversation, such as "Assistant:".
 _TURN = re.compile(r"(?:^|\n)[ \t]*(?:Human|User|Assistant|AI|Bot)[ \t]*:", re.IGNORECASE)
-_ROLES = {"system": "System", "user": "User", "human": "User", "assistant": "Assistant"}
 
 Messages = list[dict[str, Any]]
 
@@ -54,7 +53,7 @@ def read_preference(record: dict[str, Any]) -> Preference | list[Reason]:
 
 def _of_texts(prompt: Any, better: str, rejected: str) -> Preference | Reason:
     if prompt is not None:
-        return Preference(prompt if isinstance(prompt, str) else transcript(prompt), better, rejected)
+        return Preference(as_content(prompt), better, rejected)
     common = len(_common_prefix(better, rejected))
     turns = [turn for turn in _TURN.finditer(better) if turn.end() <= common]
     if not turns:
@@ -69,8 +68,7 @@ def _of_messages(prompt: Any, better: Messages, rejected: Messages) -> Preferenc
     before = better[:common]
     if not before and prompt is None:
         return refusal("no_common_message")
-    source = transcript(before) if before else prompt if isinstance(prompt, str) else transcript(prompt)
-    return Preference(source, *(transcript(item[common:]) for item in (better, rejected)))
+    return Preference(as_content(before or prompt), *(as_content(item[common:]) for item in (better, rejected)))
 
 
 def _common_prefix(first: Sequence[Any], second: Sequence[Any]) -> Sequence[Any]:
@@ -79,30 +77,7 @@ def _common_prefix(first: Sequence[Any], second: Sequence[Any]) -> Sequence[Any]
     return first[: min(len(first), len(second)) if length is None else length]
 
 
-def transcript(messages: Messages) -> str:
-    """Return messages as a transcript. A single one without its role."""
-    if len(messages) == 1:
-        return str(messages[0]["content"])
-    return "\n\n".join(
-        f"{_ROLES.get(str(message['role']).lower(), str(message['role']))}: {message['content']}"
-        for message in messages
-    )
-
-
 def _problem(record: dict[str, Any], name: str) -> Reason | None:
     if name not in record:
         return refusal("missing", field=name)
-    value, may_be_blank = record[name], name in NEEDED  # an answer may be empty, a prompt not
-    if not isinstance(value, list):
-        return text_problem(value, name, may_be_blank=may_be_blank)
-    if not value:
-        return refusal("empty_list", field=name)
-    for message in value:
-        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            return refusal("not_messages", field=name)
-        content, role = (f"{name} has a message whose {part}" for part in ("content", "role"))
-        if problem := text_problem(message.get("content"), content, may_be_blank=may_be_blank):
-            return problem
-        if problem := text_problem(message["role"], role):
-            return problem
-    return None
+    return content_problem(record[name], name, may_be_blank=name in NEEDED)  # an answer may be empty, a prompt not

@@ -15,7 +15,6 @@ from annotation.core.files.record_fields import number_as_text
 from annotation.core.refusals import refusal
 from annotation.importing.formats.alpacaeval import OUTPUT
 from annotation.importing.formats.labelled import KNOWN_BY, LABELLED, PREFERENCES
-from annotation.importing.formats.preferences import transcript
 from annotation.importing.formats.ratings_file import REQUIRED
 
 AUTO = "auto"
@@ -53,7 +52,9 @@ class TwoTexts:
             **({"dataset": str(record[self.dataset])} if record.get(self.dataset) else {}),
             "source": as_text(source),
             # In the order of their names: which is better is not to be seen.
-            "generations": dict(sorted(zip(names, (as_text(first), as_text(second)), strict=True))),
+            "generations": dict(
+                sorted(zip(names, (as_text(first), as_text(second)), strict=True), key=lambda named: named[0])
+            ),
             **({"gold": gold(names, self._better(record))} if self.label else {}),
             "metadata": {name: value for name, value in record.items() if name not in used},
         }
@@ -98,16 +99,11 @@ def _known_id(record: Json) -> Json:
 
 
 def as_text(value: Any) -> Any:
-    """Return a transcript of a list of messages, and the text of a number or truth value, which a converter made of one.
+    """Return the text of a number or truth value, which a converter made of one.
 
-    Other values stay as they are, for the importer to check.
+    Other values, as lists of messages, stay as they are, for the importer to check.
     """
-    if isinstance(value, bool | int | float):
-        return json.dumps(value)
-    is_messages = isinstance(value, list) and all(
-        isinstance(message, dict) and {"role", "content"} <= message.keys() for message in value
-    )
-    return transcript(value) if value and is_messages else value
+    return json.dumps(value) if isinstance(value, bool | int | float) else value
 
 
 def objects(record: Json, name: str) -> list[Json]:
@@ -349,13 +345,13 @@ def mt_bench(records: Iterable[Record], bad: list[BadLine]) -> Iterator[Record]:
 
 
 def _dialogue(turns_asked: list[Any], texts: list[Any], turn: int) -> Any:
-    """Return the answer of the first turn, or a transcript of what follows the first question."""
+    """Return the answer of the first turn, or the messages that follow the first question."""
     if turn == 1:
         return texts[0]
     messages = [{"role": "assistant", "content": texts[0]}]
     for question, text in zip(turns_asked[1:turn], texts[1:turn], strict=False):
         messages += [{"role": "user", "content": question}, {"role": "assistant", "content": text}]
-    return transcript(messages)
+    return messages
 
 
 def mt_bench_judgments(record: Json) -> Iterator[Json]:
@@ -380,13 +376,12 @@ def argilla(record: Json) -> Iterator[Json]:
     if not isinstance(fields, dict) or len(fields) < 3 or not isinstance(responses, dict):
         raise Unfit(refusal("not_a", field="fields", kind="an object of a source and two texts"))
     *sources, first, second = fields
+    source = fields[sources[0]] if len(sources) == 1 else "\n\n".join(str(fields[name]) for name in sources)
     for answer in (answer for name in responses for answer in objects(responses, name)):
         better = _better_of(answer.get("value"), first, second)
         if answer.get("status", "submitted") == "submitted" and better is not None:
             yield {
-                **annotation(
-                    "\n\n".join(str(fields[name]) for name in sources), (first, second), (fields[first], fields[second])
-                ),
+                **annotation(source, (first, second), (fields[first], fields[second])),
                 "instance_id": str(record["id"]),
                 "dataset": "argilla",
                 "annotator": str(answer.get("user_id")),
