@@ -250,7 +250,11 @@ def _chosen_and_rejected(preferences: Iterator[TrainingPreference], question: st
         chosen_text, rejected = (
             (preference.worse, preference.better) if negated else (preference.better, preference.worse)
         )
-        contents = {"prompt": prompt if question else preference.source, "chosen": chosen_text, "rejected": rejected}
+        contents: dict[str, Any] = {
+            "prompt": prompt if question else preference.source,
+            "chosen": chosen_text,
+            "rejected": rejected,
+        }
         if any(isinstance(content, Transcript) for content in contents.values()):  # TRL takes all three as messages
             roles = zip(contents.items(), ("user", "assistant", "assistant"), strict=True)
             contents = {name: as_messages(content, role) for (name, content), role in roles}
