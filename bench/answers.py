@@ -1,6 +1,7 @@
 """How often the answer claims something where there is nothing: simulated studies through the rules of the sentences.
 
-The claims are "X is preferred", "X is first of n systems", "length matters" and "the judge may replace a single rater".
+The claims are "X is preferred", "X is first of n systems", "a place is settled", "raters agree more than by chance", "length
+matters", "the judge can replace a rater", and of judges without people "J preferred X" and "position bias".
 Populations have equal systems, votes that length has no part in, or a judge whose agreement with people is exactly ε below
 theirs with one another (or who answers at random). Of "length matters" at most 6 % may come out. Otherwise what may come out follows from the coverage that intervals of 95 % have to have (see `bench.coverage`): it is .93 from
 20 instances, .91 from 8, .88 from 5. A preference may be for either side, so that all misses are claims; half of them are where
@@ -83,8 +84,18 @@ def populations() -> Iterator[Population]:
     for name, shares in {"independent": {}, "alike": {"alike": 0.5}, "one each": {"pairs": 1, "people": 1}}.items():
         looks = partial(_prefers_at_a_look, **shares)
         yield Population(f"prefer: at any of {LOOKS} looks, votes {name}", looks, (100,), most=LOOKED)
+    yield Population(
+        "agree: votes at random", partial(_prefers, ties=1 / 3, rule="agreement_above_chance"), (20, 50), sides=1
+    )
+    for number in (1, 5):
+        name = f"any of {number} judges alone" if number > 1 else "a judge alone"
+        yield Population(f"prefer: {name}", partial(_judge_prefers, judges=number))
+        yield Population(f"position: {name}", partial(_judge_prefers, judges=number, position=True))
     for systems in (3, 4, 8):
         yield Population(f"first of {systems}: instances for each two", partial(_first, systems=systems), (8, 20, 50))
+        yield Population(
+            f"places of {systems}: the same", partial(_first, systems=systems, any_place=True), (8, 20, 50)
+        )
     for name, longer in LONGER.items():
         for number in (1, 4):
             study = partial(_length_matters, longer=longer, number=number)
@@ -126,10 +137,11 @@ def _prefers(
     people: int = PEOPLE_EACH,
     ties: float = 0.2,
     alike: float = 0.0,
+    rule: str = "preferred",
 ) -> bool:
     """Whether people are said to prefer one of two equal systems; `alike` is the share of votes that follow the instance."""
     votes = _votes(rng, n, pairs, people, ties, alike)
-    return _claims([configuration("data", ("one", "two"), votes)], {"preferred"})
+    return any(sentence["rule"] == rule for sentence in _answer([configuration("data", ("one", "two"), votes)]))
 
 
 def _prefers_at_a_look(
@@ -146,13 +158,25 @@ def _prefers_at_a_look(
     return False
 
 
-def _first(rng: np.random.Generator, n: int, *, systems: int) -> bool:
-    """Whether one of equal systems is said to be first by more than chance; n instances for each two of them."""
+def _judge_prefers(rng: np.random.Generator, n: int, *, judges: int, position: bool = False) -> bool:
+    """Whether any judge that answers at random is said to prefer a system, or the text shown first."""
+    verdicts = [_votes(rng, n, PAIRS, 1, 0.2, 0.5)[:, :, 0] for _ in range(judges)]
+    headline, *statements = _answer([configuration("data", ("one", "two"), np.empty((n, PAIRS, 0)), verdicts)])
+    if position:
+        return any(statement["rule"] == "position_bias" for statement in statements)
+    return any(result["result"] == "prefers" for result in headline["values"]["results"])
+
+
+def _first(rng: np.random.Generator, n: int, *, systems: int, any_place: bool = False) -> bool:
+    """Whether one of equal systems is said to be first, or any place to be settled; n instances for each two systems."""
     named = [f"system {number}" for number in range(systems)]
     datas = [
         configuration(f"data {a} {b}", (a, b), _votes(rng, n, PAIRS, 1, 0.2, 0.5)) for a, b in combinations(named, 2)
     ]
-    return _claims(datas, {"first"})
+    headline = _answer(datas)[0]
+    if any_place:
+        return "settled" in headline["values"] and headline["values"]["settled"]["places"] > 0
+    return bool(headline["rule"] == "first")
 
 
 def _length_matters(rng: np.random.Generator, n: int, *, longer: float, number: int, effect: float = 0.0) -> bool:
@@ -186,10 +210,11 @@ def _says_that_length_matters(datas: Sequence[ConfigurationData]) -> bool:
     return said is not None and said[0] != "length_apart"
 
 
-def _claims(datas: Sequence[ConfigurationData], rules: set[str]) -> bool:
-    """Return whether the answer of a study has a sentence of these rules."""
+def _answer(datas: Sequence[ConfigurationData]) -> list[dict[str, Any]]:
+    """Return the sentences of the answer of a study."""
     study = StudyData("simulated", tuple(datas), None, frozenset(), {}, [])
-    return any(sentence["rule"] in rules for sentence in compute_findings(study, FILTERS)["answer"])
+    sentences: list[dict[str, Any]] = compute_findings(study, FILTERS)["answer"]
+    return sentences
 
 
 def _votes(rng: np.random.Generator, n: int, pairs: int, people: int, ties: float, alike: float) -> Votes:

@@ -93,8 +93,8 @@ TEXTS = {
         "people agree with each other {difference:range}; at most {epsilon:points} would be acceptable."
     ),
     "judges_chance": (
-        "**Judges cannot be tested against people.** People agree with each other on {agreement:percent} of pairs, by chance on "
-        "{by_chance:percent}: more than chance is not shown ({instances:instances})."
+        "**Judges cannot be tested against people.** People agree with each other on {agreement:percent} of pairs, which is too "
+        "close to chance, {by_chance:percent} ({instances:instances})."
     ),
     "judges_untested": (
         "**Whether judges can replace a rater is unknown.** {instances:instances} have two ratings and a judge’s verdict; "
