@@ -39,7 +39,7 @@ class PreferencesForm(forms.Form):
             (TIES, "ties"),
             (EQUAL, "pairs of equal texts"),
             (EMPTY, "pairs with an empty text"),
-            (DUPLICATES, "rows with the texts and verdict of an earlier row"),
+            (DUPLICATES, "repeats of an earlier row"),
         ],
         required=False,
         widget=forms.CheckboxSelectMultiple,

@@ -72,7 +72,8 @@ def parse_outputs(
     """
     records, bad = read_mapped(data, mapping)
     rows: dict[str, InstanceRow] = {}
-    for count, (number, record) in enumerate(records, start=1):
+    absent = lines.AbsentFields(OUTPUT, "outputs of systems")
+    for count, (number, record) in enumerate(absent.watch(records), start=1):
         if len(bad) >= MOST_BAD_LINES:
             break
         bound.refuse_more(name, count, "texts")
@@ -99,7 +100,7 @@ def parse_outputs(
                 refusal("only_reference", reference=repr(reference)) if rows else refusal("no_rows", what="outputs"),
             )
         )
-    lines.refuse(name, bad)
+    lines.refuse(name, absent.summarised(bad))
     return [
         InstanceRow(
             row.number, row.instance_id, row.dataset, row.source, row.generations,

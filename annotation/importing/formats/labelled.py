@@ -71,7 +71,8 @@ def parse_labelled(
     rows: list[InstanceRow] = []
     first_seen: dict[str, int] = {}
     values = 0
-    for index, (number, record) in enumerate(records):
+    absent = lines.AbsentFields(NEEDED if form == PREFERENCES else FIELDS[form], f"files of kind {form}")
+    for index, (number, record) in enumerate(absent.watch(records)):
         if len(bad) >= MOST_BAD_LINES:
             break
         bound.refuse_more(name, index + 1, "instances")
@@ -90,7 +91,7 @@ def parse_labelled(
             bound.refuse_metadata(name, values)
     if not rows and not bad:
         bad.append(BadLine(1, refusal("no_rows", what="instance")))
-    lines.refuse(name, bad)
+    lines.refuse(name, absent.summarised(bad))
     return rows
 
 

@@ -1,7 +1,7 @@
 """Votes with a winner between two named systems, with the texts in a second file."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -39,17 +39,22 @@ def parse_votes(
 
     Raises: BadFile listing the bad lines.
     """
-    votes = _votes(*_records(data, name), name)
-    texts_shown = _texts(*_records(texts, texts_name), texts_name)
-    without = (vote for vote in votes if vote.pair_id not in texts_shown)
-    lines.refuse(
-        name,
-        (
-            BadLine(vote.number, refusal("no_texts_of_id", name=texts_name, value=repr(vote.pair_id)))
-            for vote in islice(without, MOST_BAD_LINES)
-        ),
-    )
-    return _instances(votes, texts_shown, name, dataset), votes
+    votes, bad = _votes(*_records(data, name))
+    texts_shown, bad_texts = _texts(*_records(texts, texts_name))
+    # Where the id of a text can't be read, a vote on it has its text all the same.
+    have_ids = all(line.reason.values.get("field") not in (None, "id") for line in bad_texts)
+    without = (vote for vote in votes if have_ids and vote.pair_id not in texts_shown)
+    bad += [
+        BadLine(vote.number, refusal("no_texts_of_id", name=texts_name, value=repr(vote.pair_id)))
+        for vote in islice(without, MOST_BAD_LINES)
+    ]
+    complete = {pair_id: parts for pair_id, parts in texts_shown.items() if len(parts) == len(_TEXT_FIELDS)}
+    instances, contradictions = _instances([vote for vote in votes if vote.pair_id in complete], complete, dataset)
+    bad += contradictions
+    if not bad:
+        lines.refuse(texts_name, bad_texts)
+    lines.refuse(name, [*bad, *(replace(line, file=texts_name) for line in bad_texts)])
+    return instances, votes
 
 
 def instance_of_prompt(prompt: str) -> str:
@@ -64,9 +69,10 @@ def _records(data: bytes, name: str) -> tuple[Iterator[Record], list[BadLine]]:
     return lines.read_json(data)
 
 
-def _votes(records: Iterator[Record], bad: list[BadLine], name: str) -> list[VoteRow]:
+def _votes(records: Iterator[Record], bad: list[BadLine]) -> tuple[list[VoteRow], list[BadLine]]:
     rows = []
-    for number, record in records:
+    absent = lines.AbsentFields(_VOTE_FIELDS, "votes")
+    for number, record in absent.watch(records):
         if len(bad) >= MOST_BAD_LINES:
             break
         cells = {field: _word(record.get(field)) for field in _VOTE_FIELDS}
@@ -88,11 +94,10 @@ def _votes(records: Iterator[Record], bad: list[BadLine], name: str) -> list[Vot
             rows.append(VoteRow(number, pair_id, instance_of_prompt(prompt), left, right, worker, winner))
     if not rows and not bad:
         bad.append(BadLine(1, refusal("no_rows", what="votes")))
-    lines.refuse(name, bad)
-    return rows
+    return rows, absent.summarised(bad)
 
 
-def _texts(records: Iterator[Record], bad: list[BadLine], name: str) -> dict[str, dict[str, str]]:
+def _texts(records: Iterator[Record], bad: list[BadLine]) -> tuple[dict[str, dict[str, str]], list[BadLine]]:
     result: dict[str, dict[str, str]] = {}
     for number, record in records:
         if len(bad) >= MOST_BAD_LINES:
@@ -116,14 +121,13 @@ def _texts(records: Iterator[Record], bad: list[BadLine], name: str) -> dict[str
             bad.append(BadLine(number, refusal("repeated", field="id", value=repr(pair_id))))
         else:
             result[pair_id] = texts
-    lines.refuse(name, bad)
-    return result
+    return result, bad
 
 
 def _instances(
-    votes: list[VoteRow], texts_shown: dict[str, dict[str, str]], name: str, dataset: str
-) -> list[InstanceRow]:
-    """Collect each prompt's systems. A system with two texts on one prompt is refused, as pairs would be ambiguous."""
+    votes: list[VoteRow], texts_shown: dict[str, dict[str, str]], dataset: str
+) -> tuple[list[InstanceRow], list[BadLine]]:
+    """Collect each prompt's systems. A system with two texts on one prompt is bad, as pairs would be ambiguous."""
     rows: dict[str, InstanceRow] = {}
     bad: list[BadLine] = []
     matchups: dict[str, dict[frozenset[str], tuple[str, str]]] = {}
@@ -145,14 +149,14 @@ def _instances(
         both = frozenset((vote.left, vote.right))
         direction = order.setdefault(both, (vote.left, vote.right))
         matchups.setdefault(vote.instance_id, {}).setdefault(both, direction)
-    lines.refuse(name, bad)
-    return [
+    instances = [
         InstanceRow(
             row.number, instance_id, dataset, row.source, row.generations,
             matchups=tuple(matchups[instance_id].values()),
         )
-        for instance_id, row in rows.items()
+        for instance_id, row in rows.items() if instance_id in matchups
     ]  # fmt: skip
+    return instances, bad
 
 
 def _word(value: Any) -> str:

@@ -106,6 +106,28 @@ def test_a_bad_vote_is_listed(change: dict[str, Any], reason: str) -> None:
     assert refused([vote(worker="other"), vote(**change)], [text()]) == ("votes.csv", [f"line 3: {reason}"])
 
 
+def test_problems_of_both_files_are_listed_together() -> None:
+    votes = [vote(winner="both"), vote(2), vote(9, worker="other"), vote(3), vote(4)]
+    texts = [text(), text(2, text=" "), text(3), text(4, result_x="another text by alpha")]
+    with pytest.raises(BadFile) as caught:
+        load(votes, texts)
+    assert [(line.number, line.file, line.reason.code) for line in caught.value.lines] == [
+        (2, "", "not_one_of"),
+        (2, "texts.jsonl", "empty"),
+        (4, "", "no_texts_of_id"),
+        (6, "", "other_text_before"),
+    ]
+
+
+def test_a_field_that_every_vote_lacks_is_named_once() -> None:
+    votes = [{name: value for name, value in vote().items() if name != "worker"}] * 3
+    with pytest.raises(BadFile) as caught:
+        load(votes, [text()])
+    assert [(line.number, line.reason.code, line.reason.values["field"]) for line in caught.value.lines] == [
+        (1, "in_no_record", "worker")
+    ]
+
+
 def test_votes_in_json_may_not_smuggle_in_what_no_database_takes() -> None:
     with pytest.raises(BadFile, match="line 1: worker holds a NUL character"):
         import_votes(
