@@ -148,7 +148,10 @@ def _prefers_at_a_look(
     rng: np.random.Generator, n: int, *, pairs: int = PAIRS, people: int = PEOPLE_EACH, alike: float = 0.0
 ) -> bool:
     """Whether the interval of the win rate leaves out one half at any look while votes on n instances come in, one by one."""
-    rows, settings = (1 - _votes(rng, n, pairs, people, 0.2, alike).reshape(n, -1)) / 2, IntervalSettings(horizon=n)
+    rows, settings = (
+        (1 - _votes(rng, n, pairs, people, 0.2, alike).reshape(n, -1)) / 2,
+        IntervalSettings(horizon=n // 2),
+    )
     for number in np.unique(np.linspace(5, n, LOOKS).astype(int)).tolist():
         values = rows[:number].ravel()
         instance = np.repeat(np.arange(number), rows.shape[1])

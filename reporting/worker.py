@@ -18,12 +18,15 @@ from annotation.jobs.work import DEATH_RULE, do_job
 from annotation.privacy.retention import erase_expired, erase_traces
 from annotation.recruitment.mails import send_mails
 from judging.runs.tasks import REQUEUE_SECONDS, execute_run, is_orphaned, queue_unattended_runs
+from reporting.findings.stopping import stop_settled_batches
 from reporting.health.signs import note_worker
 from reporting.uploads import jobs as upload_jobs
 
 log = logging.getLogger(__name__)
 ERASURE_SECONDS = 3600.0
 MAIL_SECONDS = 5.0
+STOP_SECONDS = 15.0
+LOOKED_AT: dict[int, int] = {}  # submitted HITs of each batch with a stop rule at its last look
 DEATH_RULES = {
     upload_jobs.read_files.module_path: upload_jobs.DEATH_RULE,
     execute_run.module_path: DeathRule(is_orphaned, attempts=None),
@@ -96,6 +99,11 @@ def requeue_and_release() -> None:
         pass
 
 
+def stop_batches() -> None:
+    """Close the batches whose stop rule holds."""
+    stop_settled_batches(LOOKED_AT)
+
+
 def erase_expired_data() -> None:
     """Erase personal data whose retention time has ended."""
     erase_expired(at=timezone.now())
@@ -107,6 +115,7 @@ def repeating_threads() -> list[RepeatingThread]:
     threads = [
         RepeatingThread("requeueing", REQUEUE_SECONDS, requeue_and_release),
         RepeatingThread("erasure", ERASURE_SECONDS, erase_expired_data),
+        RepeatingThread("stop rules", STOP_SECONDS, stop_batches),
     ]
     if settings.MAIL_ON:
         threads.append(RepeatingThread("mail", MAIL_SECONDS, lambda: send_mails(at=timezone.now())))

@@ -28,7 +28,9 @@ from annotation.batches.sampling import (
     ids_of,
 )
 from annotation.batches.services import create_batch
+from annotation.batches.stop_rules import StopRule
 from annotation.core.actions import TextsField, stored
+from annotation.core.errors import InvalidSelection
 from annotation.core.keys import new_seed
 from annotation.core.measured import names_of
 from annotation.models import Batch, Study
@@ -220,6 +222,7 @@ class BatchSettings(DrawForm):
     gold_rate = stored(Batch, "gold_rate", required=False, min_value=0, max_value=MOST_CHECKS)
     repeat_rate = stored(Batch, "repeat_rate", required=False, min_value=0, max_value=MOST_CHECKS)
     lease_minutes = stored(Batch, "lease_minutes", required=False, min_value=1, max_value=LONGEST_LEASE)
+    stop_rule = stored(Batch, "stop_rule", required=False)
     status = forms.ChoiceField(choices=INITIAL_STATUSES, initial=Batch.Status.OPEN, required=False, label="Status")
 
     def __init__(
@@ -228,6 +231,18 @@ class BatchSettings(DrawForm):
         self.study, self.defaults = study, batch_defaults(study)
         numbers = {"pairs": self.defaults.pairs, "raters": self.defaults.raters}
         super().__init__(data, files, initial={**numbers, **(initial or {})})
+
+    def clean_stop_rule(self) -> str:
+        """Refuse an unknown stop rule, and any for a batch that is not for rating."""
+        rule = str(self.cleaned_data["stop_rule"])
+        if rule:
+            try:
+                StopRule.parse(rule)
+            except InvalidSelection as error:
+                raise forms.ValidationError(str(error)) from None
+            if self.cleaned_data.get("purpose") not in ("", None, Batch.Purpose.RATING):
+                raise forms.ValidationError("Only a batch for ratings can have a stop rule.")
+        return rule
 
     @property
     def configuration(self) -> Configuration:

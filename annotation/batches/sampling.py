@@ -82,6 +82,7 @@ class BatchSpec:
     gold_rate: float = 0.0
     repeat_rate: float = 0.0
     lease_minutes: int = 60
+    stop_rule: str = ""
 
     @property
     def for_rating(self) -> bool:

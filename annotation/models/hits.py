@@ -85,6 +85,17 @@ class Batch(models.Model):
         blank=True,
         help_text="Of this batch. Empty: no limit but the study’s.",
     )
+    stop_rule = models.CharField(
+        "Stop when",
+        max_length=200,
+        blank=True,
+        default="",
+        help_text=(
+            "The batch closes itself when the preference is decided, the interval of the win rate is narrower than W, a judge may or "
+            "may not replace raters, or the pay reaches an amount: decided, width:0.1, judge:NAME, budget:100. Begun HITs count. "
+            "Default: all HITs are rated."
+        ),
+    )
     created_at = models.DateTimeField(default=timezone.now)
     launched_at = models.DateTimeField(null=True, blank=True)
     closed_at = models.DateTimeField(null=True, blank=True)

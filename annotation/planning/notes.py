@@ -35,7 +35,15 @@ def points(width: float) -> str:
 
 def notes(plan: Mapping[str, Any]) -> list[str]:
     """List the limits of a plan. `plan` is the JSON object without notes."""
-    return [*_about_variance(plan), *_about_designs(plan), *_about_costs(plan)]
+    return [*_about_variance(plan), *_about_designs(plan), *_about_costs(plan), *_about_stopping(plan)]
+
+
+def _about_stopping(plan: Mapping[str, Any]) -> Iterator[str]:
+    if rule := plan["stop_rule"]:
+        yield (
+            f"With the stop rule “decided”, expect {rule['ratings']:,} of {rule['ratings_without']:,} ratings where {rule['rate']:.0%} prefer "
+            f"one system, and {rule['ratings_if_equal']:,} where none is better. It decides in {rule['power']:.0%} of such studies."
+        )
 
 
 def component_name(name: str) -> str:

@@ -10,7 +10,9 @@ from django.db.models import Avg, Count
 from django.db.models.functions import Length
 
 from analysis.errors import AnalysisError
+from analysis.intervals.jackknife import MIN_CLUSTERS
 from analysis.planning.sample_sizes import MIN_INSTANCES, Aim, Design, Prices, cheapest, designs, expected_width
+from analysis.planning.stopping import stopped_design
 from annotation.core.errors import InvalidSelection, Unacceptable
 from annotation.core.version import VERSION
 from annotation.models import Generation, Instance, Study
@@ -20,6 +22,7 @@ from annotation.studies.configurations import Configuration, configuration, conf
 
 SAMPLED_INSTANCES = 200
 POINTS = 60  # of a curve at most
+MOST_SIMULATED = 20_000  # instances of a design whose stop rule is simulated
 
 
 def plan(study: Study, spec: PlanSpec) -> dict[str, Any]:
@@ -63,10 +66,28 @@ def plan(study: Study, spec: PlanSpec) -> dict[str, Any]:
         "cheapest": None if best is None else asdict(best),
         "cheapest_within_study": None if cheapest_with_instances is None else asdict(cheapest_with_instances),
     }
-    document["curve"] = []
+    document |= {"curve": [], "stop_rule": None}
     if headline := cheapest_with_instances or best:
+        document["stop_rule"] = _with_stop_rule(variance, headline, spec)
         document["curve"] = _curve(variance, headline, _with_available(aim, sizes, headline.pairs, spec.finite))
     return {"sentence": sentence(document), **document, "notes": notes(document)}
+
+
+def _with_stop_rule(variance: Variance, design: Design, spec: PlanSpec) -> dict[str, Any] | None:
+    """Return the ratings that a design takes if it stops once the preference is decided, for a win rate of 60 % and for equal systems."""
+    planned = design.instances or 0
+    spread = math.sqrt(variance.components[design.pairs].of_instance_mean(design.pairs, design.raters))
+    if spec.measure != PlannedMeasure.WIN_RATE or not MIN_CLUSTERS <= planned <= MOST_SIMULATED or not spread:
+        return None
+    stopped, of_instance = stopped_design(spread, planned, level=spec.level), design.pairs * design.raters
+    return {
+        "rate": 0.6,
+        "power": stopped.power,
+        "ratings": round(stopped.instances * of_instance),
+        "ratings_if_equal": round(stopped.equal * of_instance),
+        "ratings_without": planned * of_instance,
+        "ratings_of_equal_power": round(stopped.fixed * of_instance) if math.isfinite(stopped.fixed) else None,
+    }
 
 
 def _curve(variance: Variance, design: Design, aim: Aim) -> list[dict[str, Any]]:

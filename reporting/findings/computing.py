@@ -1,5 +1,6 @@
 """The findings of a study as one JSON object, computed from arrays and filters alone."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -89,11 +90,15 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
 
 
 def horizon(data: StudyData, votes: VoteTable) -> int | None:
-    """Return the clusters that are planned for people's votes while these come in, or None when they are complete."""
+    """Return half of the clusters selected for people's votes while these come in, or None when they are complete.
+
+    A sequence that is narrowest there decides a clear preference early, and loses little at the end.
+    """
     if not data.collecting or not data.configurations:
         return None
     counts = cluster_counts(votes)
-    return len(np.unique(np.concatenate(votes.instances))) if counts is None else counts["clusters"]
+    clusters = len(np.unique(np.concatenate(votes.instances))) if counts is None else counts["clusters"]
+    return math.ceil(clusters / 2)
 
 
 def judge_findings(

@@ -225,7 +225,7 @@ class StudyData:
     tuned      : by judge that was tuned on votes, number of the study's instances left out with it
     baselines  : the judges that are rules without a model
     provenance : of all answers that a judge has in the study, by judge, where any are stored
-    collecting : whether votes still come in: a batch has HITs to give out
+    collecting : whether votes still come in, or came in until a stop rule held, so that they were looked at on the way
     """
 
     slug: str

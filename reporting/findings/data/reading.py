@@ -111,12 +111,13 @@ def _clusters(selection: Selection, clusters: Clusters | None) -> IntArray | Non
 
 
 def _is_collecting(study: Study, batches: Collection[Batch] | None) -> bool:
-    """Tell whether raters are still to submit HITs of a batch whose votes count."""
-    at_work = study.batches.for_rating().filter(
-        origin=Batch.Origin.COLLECTED, status__in=(Batch.Status.OPEN, Batch.Status.PAUSED)
-    )
+    """Tell whether raters are still to submit HITs of a batch whose votes count, or a stop rule looks or looked at it."""
+    collected = study.batches.for_rating().filter(origin=Batch.Origin.COLLECTED)
     if batches is not None:
-        at_work = at_work.filter(pk__in=[batch.pk for batch in batches])
+        collected = collected.filter(pk__in=[batch.pk for batch in batches])
+    if collected.exclude(stop_rule="").exists():
+        return True
+    at_work = collected.filter(status__in=(Batch.Status.OPEN, Batch.Status.PAUSED))
     return Slot.objects.filter(batch__in=at_work).exclude(assignment__state=Assignment.State.SUBMITTED).exists()
 
 

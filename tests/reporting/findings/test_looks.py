@@ -17,7 +17,7 @@ def test_intervals_are_wider_until_the_batch_is_complete_or_closed() -> None:
     for choice in ("left", "left", "none", "right", "left", "none", "left"):
         rate(claim(ann), choice)
     collecting = findings(study, rounds=1)
-    assert collecting["horizon"] == 8
+    assert collecting["horizon"] == 4
     assert collecting["answer"][-1]["rule"] == "collecting"
     set_batch_status(batch=batch, status=Batch.Status.CLOSED)
     closed = findings(study, rounds=1)
@@ -27,7 +27,7 @@ def test_intervals_are_wider_until_the_batch_is_complete_or_closed() -> None:
     assert (wide["value"], wide["level"]) == (narrow["value"], narrow["level"])
     assert wide["low"] < narrow["low"] < narrow["high"] < wide["high"]
     set_batch_status(batch=batch, status=Batch.Status.OPEN)
-    assert findings(study, rounds=1)["horizon"] == 8
+    assert findings(study, rounds=1)["horizon"] == 4
     rate(claim(ann))
     assert Assignment.objects.filter(state=Assignment.State.SUBMITTED).count() == 8
     assert findings(study, rounds=1)["horizon"] is None

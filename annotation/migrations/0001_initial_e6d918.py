@@ -135,6 +135,16 @@ class Migration(migrations.Migration):
                         verbose_name="HITs for one rater at most",
                     ),
                 ),
+                (
+                    "stop_rule",
+                    models.CharField(
+                        blank=True,
+                        default="",
+                        help_text="The batch closes itself when the preference is decided, the interval of the win rate is narrower than W, a judge may or may not replace raters, or the pay reaches an amount: decided, width:0.1, judge:NAME, budget:100. Begun HITs count. Default: all HITs are rated.",
+                        max_length=200,
+                        verbose_name="Stop when",
+                    ),
+                ),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("launched_at", models.DateTimeField(blank=True, null=True)),
                 ("closed_at", models.DateTimeField(blank=True, null=True)),

@@ -1,0 +1,69 @@
+"""Stopping batches whose stop rule holds, by findings that hold at every look."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils import timezone
+
+from annotation.batches.services import set_batch_status
+from annotation.batches.stop_rules import BUDGET, DECIDED, JUDGE, StopRule
+from annotation.models import Assignment, Batch
+from reporting.findings.judges.verdicts import MAY_REPLACE
+from reporting.findings.study_findings import findings
+
+log = logging.getLogger(__name__)
+LEAST_GROWTH = 0.02  # of the submitted HITs, after which a batch is looked at again
+
+
+def why_settled(batch: Batch) -> str:
+    """Return why a batch has collected enough by its stop rule, or an empty string while it has not."""
+    rule = StopRule.parse(batch.stop_rule)
+    if rule.kind == BUDGET:
+        return _why_spent(batch, rule)
+    found = findings(batch.study, batches=[batch], judges=(rule.judge,) if rule.kind == JUDGE else (), rounds=1)
+    return _why_judged(found, rule) if rule.kind == JUDGE else _why_known(found, rule)
+
+
+def stop_settled_batches(looked_at: dict[int, int]) -> None:
+    """Close the open batches whose stop rule holds. The log of the study says why.
+
+    looked_at : submitted HITs of each batch when it was last looked at; updated
+    """
+    for batch in Batch.objects.open().exclude(stop_rule="").select_related("study"):
+        submitted = batch.slots.filter(assignment__state=Assignment.State.SUBMITTED).count()
+        before = looked_at.get(batch.pk, 0)
+        if submitted > before + LEAST_GROWTH * before:
+            looked_at[batch.pk] = submitted
+            if why := why_settled(batch):
+                set_batch_status(batch=batch, status=Batch.Status.CLOSED, reason=f"Stop rule {batch.stop_rule}: {why}")
+                log.info("batch %s is closed by its stop rule at %s", batch.pk, timezone.now())
+
+
+def _why_spent(batch: Batch, rule: StopRule) -> str:
+    """Tell whether the HITs begun or submitted cost as much as the rule allows, one more aside."""
+    begun = batch.slots.filter(assignment__isnull=False).count()
+    spent, next_spent = (batch.study.pay_for(hits) for hits in (begun, begun + 1))
+    if spent is None or next_spent is None or next_spent <= rule.value:
+        return ""
+    return f"{begun} HITs cost {spent} {batch.study.currency}."
+
+
+def _why_known(found: Mapping[str, Any], rule: StopRule) -> str:
+    """Tell whether the win rate of people's votes is decided, or known well enough."""
+    [rates] = [row for row in found["rankings"] if (row["rater"], row["measure"]) == ("people", "win_rate")]
+    rate = rates["systems"][0]
+    low, high = rate["low"], rate["high"]
+    if low is None:
+        return ""
+    holds = not low <= 0.5 <= high if rule.kind == DECIDED else high - low <= rule.value
+    return f"{rate['system']} wins {rate['value']:.1%} [{low:.1%}, {high:.1%}] of ratings." if holds else ""
+
+
+def _why_judged(found: Mapping[str, Any], rule: StopRule) -> str:
+    """Tell whether a judge may, or may not, replace a rater."""
+    for judge in found["replacement"]:
+        verdict = judge["verdict"]
+        if judge["judge"] == rule.judge and verdict["rule"] in (*MAY_REPLACE, "worse"):
+            return str(verdict["text"])
+    return ""
