@@ -67,7 +67,7 @@ def test_sections_and_filters_by_keyboard(study: Study, open_as: OpenAs) -> None
     # Their size, or an aspect ratio, gives them room before they are there.
     ratios = {one.evaluate("one => getComputedStyle(one).aspectRatio") for one in page.locator("picture img").all()}
     assert "auto 19 / 12" in ratios
-    assert any(ratio.startswith("auto 380 / ") for ratio in ratios)
+    assert any(ratio.startswith("auto 560 / ") for ratio in ratios)
 
     page.locator(".answer").get_by_role("link", name="Rankings").first.focus()
     page.keyboard.press("Enter")

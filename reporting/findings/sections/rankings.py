@@ -269,9 +269,9 @@ def lengths_section(raters: list[Findings]) -> dict[str, Any]:
     table = DataTable("lengths", caption, headings, rows)
     rates = [row["win_rate_a"]["value"] for rater in raters for row in rater["configurations"]]
     if not any(rate is not None for rate in rates):
-        return {"title": Title("lengths_unadjusted", {}), "all": table}
+        return {"title": Title("lengths_unadjusted", {}), "table": None, "all": table}
     values = {"changed": changed, "tested": verdicts}
-    return {"title": Title("length_changes", values) if changed else Title("lengths", {}), "table": table}
+    return {"title": Title("length_changes", values) if changed else Title("lengths", {}), "table": table, "all": table}
 
 
 def _effect(findings: Findings) -> dict[str, Any]:

@@ -310,6 +310,8 @@ def test_win_rates_at_equal_lengths_show_on_which_side_of_one_half_they_end(low:
     ((_heads, cells),) = lengths_section([lengths])["table"].rows
     assert f"[{shown}, " in cell(cells[1])
     assert "[−0.250, 0.450]" in cell(cells[3])
+    unadjusted = lengths_section([{**lengths, "configurations": [{**one, "win_rate_a": {**rate, "value": None}}]}])
+    assert (unadjusted["title"].code, unadjusted["table"]) == ("lengths_unadjusted", None)
 
 
 def test_the_common_effect_of_length_stands_beside_rates_that_are_fitted_together() -> None:
