@@ -259,7 +259,7 @@ def _free_slug(name: str) -> str:
 class CopyStudyForm(NamesStudyForm):
     """A copy of a study."""
 
-    title = forms.CharField(max_length=200, required=False, label="Title", help_text="Empty: the same one.")
+    title = forms.CharField(max_length=200, required=False, label="Title", help_text="Default: the same title.")
     with_instances = forms.BooleanField(
         required=False,
         label="With its instances",

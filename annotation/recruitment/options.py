@@ -19,11 +19,11 @@ class ChannelOptionsForm(forms.Form):
     seldom: ClassVar[tuple[str, ...]] = ("most_hits", "per_address", "most_raters")  # fields that the page folds
 
     most_hits = forms.IntegerField(
-        label="Most HITs for one rater",
+        label="HITs per rater at most",
         required=False,
         min_value=1,
         max_value=LARGEST,
-        help_text="Of those who come through this channel; empty: no limit but the study's and the batch's.",
+        help_text="Of this channel’s raters. Default: the limits of the study and the batch.",
     )
 
     @property

@@ -43,4 +43,4 @@ class DistilForm(NarrowingForm):
     params = ParametersField(
         help_text="key=value, one a line, sent with each call, as max_tokens=300. null leaves a default out."
     )
-    max_cost = CapField(help_text="In the endpoint's currency; it stops before it would spend more. Empty: no cap.")
+    max_cost = CapField()

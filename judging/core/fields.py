@@ -61,15 +61,17 @@ def endpoint_field(**settings: Any) -> "forms.ModelChoiceField[Endpoint]":
 class CapField(forms.DecimalField):
     """A cap on costs, in the endpoint's currency, with a note when it may be exceeded."""
 
-    def __init__(self, *, help_text: str = "", **kwargs: Any) -> None:
-        unlimited = "Without max_tokens, answers under way that are longer than all before can exceed it."
+    def __init__(self, *, default: str = "no cap", **kwargs: Any) -> None:
         super().__init__(
             required=False,
             min_value=0,
             max_digits=12,
             decimal_places=6,
             label="Cost cap",
-            help_text=f"{help_text} {unlimited}",
+            help_text=(
+                "In the endpoint’s currency; work stops before it would spend more. Calls already sent may exceed it "
+                f"unless max_tokens is set. Default: {default}."
+            ),
             **kwargs,
         )
 
@@ -97,7 +99,7 @@ class StartLimitField(forms.IntegerField):
             "min_value": 1,
             "max_value": MOST_SEED,
             "label": "Most presentations in this start",
-            "help_text": "For a first try; start it again to continue. Empty: all.",
+            "help_text": "For a first try; start it again to continue. Default: all.",
         }
         super().__init__(required=False, **{**settings, **kwargs})
 

@@ -49,7 +49,7 @@ class PriceField(forms.DecimalField):
 
     def __init__(self, **kwargs: Any) -> None:
         bounds: dict[str, Any] = {"min_value": 0, "max_digits": 12, "decimal_places": 6}
-        super().__init__(required=False, help_text="Empty: unknown.", **bounds, **kwargs)
+        super().__init__(required=False, help_text="Default: unknown.", **bounds, **kwargs)
 
 
 class RateField(forms.IntegerField):
@@ -57,7 +57,7 @@ class RateField(forms.IntegerField):
 
     def __init__(self, **kwargs: Any) -> None:
         bounds: dict[str, Any] = {"min_value": 1, "max_value": MOST_A_MINUTE}
-        super().__init__(required=False, help_text="Empty: no limit.", **bounds, **kwargs)
+        super().__init__(required=False, help_text="Default: no limit.", **bounds, **kwargs)
 
 
 class LimitsForm(forms.Form):
@@ -81,7 +81,7 @@ class LimitsForm(forms.Form):
         max_value=1,
         initial=1,
         label="Share of the price paid for cached prompt tokens",
-        help_text="Empty: all of it.",
+        help_text="Default: all of it.",
     )
     requests_per_minute = RateField(label="Calls a minute")
     tokens_per_minute = RateField(label="Tokens a minute")

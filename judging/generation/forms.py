@@ -50,13 +50,13 @@ class GenerateForm(NarrowingForm):
         max_value=MAX_TEMPERATURE,
         initial=TEMPERATURE,
         label="Temperature",
-        help_text="Empty: the endpoint’s own.",
+        help_text="Default: the endpoint’s own.",
     )
     top_p = forms.FloatField(
-        required=False, min_value=0, max_value=1, label="Top-p", help_text="Empty: the endpoint’s own."
+        required=False, min_value=0, max_value=1, label="Top-p", help_text="Default: the endpoint’s own."
     )
     max_tokens = forms.IntegerField(
-        required=False, min_value=1, label="Longest text, in tokens", help_text="Empty: the endpoint’s own."
+        required=False, min_value=1, label="Longest text, in tokens", help_text="Default: the endpoint’s own."
     )
     seed = SeedField(initial=0, help_text="Draws a seed for each call.")
     template = forms.ChoiceField(required=False, label="Template", help_text="What is asked. Their texts are below.")
@@ -73,7 +73,7 @@ class GenerateForm(NarrowingForm):
         max_length=LONGEST,
         widget=forms.Textarea(attrs={"rows": 2, "dir": "auto"}),
         label="System prompt",
-        help_text="Goes before it. Empty: none.",
+        help_text="Sent before the prompt. Default: none.",
     )
     params = ParametersField(help_text="key=value, one a line, sent with each call; null leaves one out, as seed=null.")
     keep_refusals = forms.BooleanField(
@@ -81,9 +81,9 @@ class GenerateForm(NarrowingForm):
         label="Keep refusals",
         help_text="An answer that declines in words is a text like any other.",
     )
-    max_cost = CapField(help_text="For all of the system’s texts, in the endpoint’s currency. Empty: no cap.")
+    max_cost = CapField()
     dataset = forms.ChoiceField(required=False, label="Data set")
-    instances = TextsField(required=False, label="Ids of the instances", help_text="One a line. Empty: all.")
+    instances = TextsField(required=False, label="Ids of the instances", help_text="One per line. Default: all.")
     limit = StartLimitField(label="Most instances in this start")
     in_flight = InFlightField()
 

@@ -15,12 +15,12 @@ class CompareForm(forms.Form):
     """Two raters of a study to compare."""
 
     first = forms.ChoiceField(label="Judge")
-    second = forms.ChoiceField(label="Beside")
+    second = forms.ChoiceField(label="With")
     dataset = forms.ChoiceField(required=False, label="Data set")
     question = forms.ChoiceField(required=False, label="Question")
     only = forms.BooleanField(required=False, label="Only disagreements")
-    drawn = forms.BooleanField(required=False, label="Only 100 disagreements drawn at random, to mark their reasons")
-    seed = SeedField(required=False, label="Seed of the draw (0)")
+    drawn = forms.BooleanField(required=False, label="100 random disagreements, to mark their reasons")
+    seed = SeedField(required=False, label="Seed of the draw (default: 0)")
 
     def __init__(
         self,

@@ -130,7 +130,7 @@ class JudgeSettings(forms.Form):
             "null leaves a default out."
         ),
     )
-    seed = SeedField(required=False, help_text="Draws the orders and the samples. Empty: any, recorded.")
+    seed = SeedField(required=False, help_text="Draws the orders and the samples. Default: any, recorded.")
 
     def __init__(
         self,
@@ -248,9 +248,7 @@ class PairsForm(NarrowingForm):
         help_text="Verdicts on pairs that people do not rate make their win rates more precise.",
     )
     in_flight = InFlightField()
-    max_cost = CapField(
-        help_text="In the endpoint's currency; the run stops before it would spend more. Empty: no cap, or that it has."
-    )
+    max_cost = CapField(default="the run’s cap, at first none")
     limit = StartLimitField()
 
     dataset = forms.ChoiceField(required=False, label="Data set")
@@ -307,7 +305,7 @@ class RunForm(PairsForm):
         min_value=1,
         max_value=MOST_REQUESTS,
         label="Most requests in a provider's batch",
-        help_text="For accounts with a small queue. Empty: as many as the provider takes, or as before.",
+        help_text="For accounts with a small queue. Default: the run’s number, at first as many as the provider takes.",
     )
     field_order = ("judge", "batch", "off_hits", "way", "batch_size")
 

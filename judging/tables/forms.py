@@ -87,7 +87,7 @@ class MakeTablesForm(PairsForm):
         required=False,
         max_length=40,
         label="Variant",
-        help_text="What the arms of a two-stage study call these tables. Empty: c8, or as the settings are.",
+        help_text="The name of these tables in the arms of a two-stage study. Default: c8, or as the settings say.",
     )
     params = ParametersField(
         help_text="key=value, one a line: further options of the judge, and all else is sent with each call."

@@ -57,11 +57,11 @@ class TuningForm(NarrowingForm):
         help_text="On which nothing is chosen, and the tuned judge is compared.",
     )
     name = judge_name_field(
-        max_length=LONGEST_NAME, required=False, label="Name of the new judge", help_text="Empty: NAME-tuned."
+        max_length=LONGEST_NAME, required=False, label="Name of the new judge", help_text="Default: NAME-tuned."
     )
     seed = SeedField(initial=0, help_text="Draws which instances are held out.")
     in_flight = InFlightField()
-    max_cost = CapField(help_text="In the endpoint's currency, of the whole. Empty: no cap.")
+    max_cost = CapField()
 
     def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -23,10 +23,13 @@ class PromptForm(forms.Form):
         required=False,
         max_length=80,
         label="Name",
-        help_text="Empty: what the head of the text says, or the file’s name. A name that is there gets its next version.",
+        help_text="An existing name gets its next version. Default: the name in the head of the text, or of the file.",
     )
     parser = forms.ChoiceField(
-        required=False, choices=[], label="Parser", help_text="What reads the verdict; empty: what the head says."
+        required=False,
+        choices=[],
+        label="Parser",
+        help_text="What reads the verdict. Default: the one in the head of the text.",
     )
     file = forms.FileField(
         required=False, label="File", widget=forms.ClearableFileInput(attrs={"accept": ".txt,text/plain"})
@@ -75,7 +78,7 @@ class PromptForm(forms.Form):
 class PairForm(forms.Form):
     """The pair of a study for the preview, by default the first. `pair` is its primary key."""
 
-    instance = forms.CharField(required=False, max_length=200, label="Instance", help_text="Empty: the first one.")
+    instance = forms.CharField(required=False, max_length=200, label="Instance", help_text="Default: the first one.")
     number = forms.IntegerField(required=False, min_value=1, max_value=32_767, label="Pair")
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:

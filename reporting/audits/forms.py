@@ -28,11 +28,9 @@ class JudgeAuditForm(AskedJudgeForm):
         max_value=MOST_SEED,
         initial=PAIRS,
         label="Number of pairs",
-        help_text="Drawn at random; more with the same seed include the fewer. Empty: all.",
+        help_text="Drawn at random. With the same seed, a larger number includes the pairs of a smaller one. Default: all.",
     )
-    max_cost = CapField(
-        help_text="In the endpoint's currency; the run stops before it would spend more. Empty: no cap."
-    )
+    max_cost = CapField()
     changes = forms.MultipleChoiceField(
         choices=[(name, CHANGE_NAMES[name]) for name in CHANGES],
         initial=CHANGES,

@@ -44,7 +44,7 @@ class ReplaceText(Correction):
 
     instance = forms.CharField(max_length=LONGEST_ID, label="Instance", help_text="Its id.")
     system = forms.CharField(
-        required=False, max_length=LONGEST_SYSTEM, label="System", help_text="Empty: the source is replaced."
+        required=False, max_length=LONGEST_SYSTEM, label="System", help_text="Default: none; the source is replaced."
     )
     index = forms.IntegerField(
         required=False, initial=0, min_value=0, label="Number of the text", help_text="Of a system’s texts, from 0."
@@ -53,7 +53,7 @@ class ReplaceText(Correction):
         required=False,
         strip=False,
         label="New text",
-        help_text="Empty: an empty text is stored.",
+        help_text="Default: an empty text.",
         widget=forms.Textarea(attrs={"rows": 12, "dir": "auto"}),
     )
     field_order = ("instance", "system", "index", "text", "reason")

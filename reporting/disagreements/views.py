@@ -22,8 +22,8 @@ from reporting.findings.data.asked import judge_names, query_of, selection_of
 
 A_PAGE = 20
 KINDS = {
-    JUDGE: "A judge against the people’s majority",
-    PEOPLE: "People among themselves",
+    JUDGE: "A judge and the majority of people",
+    PEOPLE: "People with each other",
     REVISED: "Before and after the second stage",
 }
 

@@ -28,7 +28,7 @@ class LogicAuditForm(AskedJudgeForm):
         min_value=1,
         max_value=MOST_REPEATS,
         label="Repeats",
-        help_text="How often each question is asked. Empty: as the judge does, or 10 times.",
+        help_text="How often each question is asked. Default: as often as the judge asks, else 10 times.",
     )
     negated = forms.BooleanField(
         required=False,
@@ -36,11 +36,9 @@ class LogicAuditForm(AskedJudgeForm):
         label="Ask the negated question too",
         help_text="Which text is worse? A wording of your own can ask it if it has $criterion.",
     )
-    max_cost = CapField(
-        help_text="In the endpoint's currency; the run stops before it would spend more. Empty: no cap."
-    )
+    max_cost = CapField()
     instances = forms.IntegerField(
-        required=False, min_value=1, label="Number of instances", help_text="Drawn at random. Empty: all."
+        required=False, min_value=1, label="Number of instances", help_text="Drawn at random. Default: all."
     )
     seed = SeedField(
         required=False, initial=0, help_text="Draws the instances; more with the same seed include the fewer."

@@ -45,7 +45,7 @@ class MturkOptionsForm(PlatformLimitsForm):
         label="Reward in dollars",
         required=False,
         validators=[_MONEY],
-        help_text="For one HIT; empty: the study's pay, where that is in USD.",
+        help_text="For one HIT. Default: the study’s pay, if it is in USD.",
     )
     duration_minutes = forms.IntegerField(
         label="Minutes for one HIT", required=False, initial=60, min_value=1, max_value=60 * 24 * 30
@@ -88,7 +88,7 @@ class MturkOptionsForm(PlatformLimitsForm):
         label="Stand-in for MTurk’s API",
         required=False,
         max_length=100,
-        help_text="For tests only: http://127.0.0.1:PORT. Empty: Amazon’s.",
+        help_text="For tests only: http://127.0.0.1:PORT. Default: Amazon’s.",
     )
     field_order = ["site", "title", "description", "keywords", "reward", "most_hits"]
 

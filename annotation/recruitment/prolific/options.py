@@ -55,9 +55,9 @@ class ProlificOptionsForm(PlatformLimitsForm):
     code_completed = _code(label="Code: completed", help_text="Codes are filled in with the draft.")
     code_screened_out = _code(
         label="Code: screened out",
-        help_text="For those who don’t pass the qualification; empty: they are asked to return the submission.",
+        help_text="For those who fail the qualification. Default: they are asked to return the submission.",
     )
-    code_no_consent = _code(label="Code: no consent", help_text="Empty: as for those who are screened out.")
+    code_no_consent = _code(label="Code: no consent", help_text="Default: the code for those who are screened out.")
     code_timed_out = _code(
         label="Code: timed out", help_text="For those whose time ran out and who have no HIT that counts."
     )
@@ -81,14 +81,14 @@ class ProlificOptionsForm(PlatformLimitsForm):
         help_text="Such as PROLIFIC_WEBHOOK_SECRET. Without it no message of Prolific is taken.",
     )
     api_url = forms.CharField(
-        label="Address of Prolific’s API", required=False, max_length=200, help_text="Empty: Prolific’s own."
+        label="Address of Prolific’s API", required=False, max_length=200, help_text="Default: Prolific’s own."
     )
     field_order = ["study_id", "proof", "most_hits", *_CODES, "bonus_cap", "per_address", "most_raters"]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["most_hits"].initial = MOST_HITS
-        self.fields["most_hits"].help_text = "Of those who come through this channel; empty: one, as a place pays once."
+        self.fields["most_hits"].help_text = "Of this channel’s raters. Default: 1, since a place pays once."
 
     def clean_api_url(self) -> str:
         """Refuse an address that the token may not be sent to."""

@@ -333,7 +333,7 @@ def test_comparison_shows_disagreements_first_with_everything_that_was_said(rese
     page = text_of(researcher, address, data={"first": "one", "second": "two"})
     shown = order_of(page, pairs[:5])
     assert shown == [pairs[2], pairs[1], pairs[0], pairs[3], pairs[4]]
-    assert "Pairs with verdicts of both: 4, of 5 that both were asked about; disagreements: 2." in page
+    assert "2 disagreements on 4 pairs with a verdict of both, of 5" in page
     assert "n = 4 pairs with two verdicts" in page
     assert "1 left out" in page
     assert "50.0%" in page
