@@ -129,11 +129,9 @@ def test_two_raters_are_compared_on_one_question(reader: Client, study: Study) -
     other = run_on(study, [0, 1], name="jo")
     Judgment.objects.for_question(1).filter(run=other, pair=pairs_in(study)[0]).update(verdict=-1)
     chosen = {"first": "judy", "second": "jo"}
-    assert "0 disagreements on 2 pairs with a verdict of both, of 2" in page(
-        reader, "compare", **chosen
-    )
+    assert "0 disagreements on 2 pairs with a verdict of both, of 2" in page(reader, "compare", **chosen)
     text = page(reader, "compare", **chosen, question="coherence")
-    assert "1 disagreements on 2 pairs with a verdict of both, of 2" in text
+    assert "1 disagreement on 2 pairs with a verdict of both, of 2" in text
     assert '<option value="coherence" selected>' in text
     refused = reader.get(reverse("judging:compare", args=["tea"]), {**chosen, "question": "length"})
     assert refused.status_code == 422
