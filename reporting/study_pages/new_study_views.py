@@ -116,7 +116,7 @@ def study_of_files(request: HttpRequest, key: str) -> HttpResponse:
     form = StudyOfKeptFilesForm(data, groups=groups, file_names=sent["names"])
     context: dict[str, Any] = {"form": form, "upload": kept(None, key)}
     if form.is_valid() and (found := attempt(form, lambda: _look(form, key))):
-        if "import" in request.POST and attempt(form, lambda: _begin(request, form, key, found)):
+        if "import" in request.POST and not found.problems and attempt(form, lambda: _begin(request, form, key, found)):
             return redirect("annotation:new-study-files", key)
         context |= look_context(found, form, form.cleaned_data["template"].study())
     if request.method != "POST":

@@ -138,7 +138,9 @@ def navigation_of(study: Study, path: str, user: Any) -> tuple[list[Link], list[
     addresses = {view: reverse(view, args=[study.slug]) for pages in ENTRIES.values() for _label, view in pages}
     prefixes = [(addresses[view], entry) for entry, pages in ENTRIES.items() for _label, view in pages]
     prefixes += [(f"{addresses['annotation:study']}{part}", entry) for part, entry in BELOW.items()]
-    prefix, current_entry = max((pair for pair in prefixes if path.startswith(pair[0])), key=lambda pair: len(pair[0]))
+    above = (pair for pair in prefixes if path.startswith(pair[0]))
+    # A study that is being created of files has a page outside of its addresses.
+    prefix, current_entry = max(above, key=lambda pair: len(pair[0]), default=("", "Overview"))
     hidden = _hidden_pages(study, current_entry, user)
     pages = [
         Link(label, address, "page" if address == path else "true" if address == prefix else "")

@@ -25,7 +25,19 @@ MOST_PREVIEWED = 3
 LONGEST = 200  # characters of an example
 # By field, what data call it; the first that a file has is the guess.
 NAMES = {
-    "instance_id": ("id", "idx", "index", "question_id", "prompt_id", "uid", "doc_id", "item_id"),
+    "instance_id": (
+        "id",
+        "idx",
+        "index",
+        "question_id",
+        "prompt_id",
+        "uid",
+        "doc_id",
+        "item_id",
+        "nr",
+        "number",
+        "key",
+    ),
     "source": ("prompt", "instruction", "question", "input", "article", "document", "query", "context", "text", "post"),
     "dataset": ("category", "domain", "subset", "task"),
     "rater": ("annotator", "annotator_id", "worker", "worker_id", "user", "user_id", "judge"),

@@ -15,10 +15,11 @@ from django.test import Client
 from annotation.core.arms import Arm
 from annotation.core.errors import BadFields, UnknownName
 from annotation.importing.new_studies import create_study
-from annotation.models import ImportRecord, ResearchGroup, RoleGrant, Study
+from annotation.models import ImportRecord, ResearchGroup, RoleGrant, Study, Upload
 from annotation.models.members import main_group
 from annotation.studies.presets import TEMPLATES, BatchDefaults, StudyTemplate, batch_defaults, find_template
 from annotation.studies.settings_form import checked_settings
+from reporting.uploads.jobs import SMALL, read_files
 from tests.factories import json_lines, make_study, make_user, signed_in, study_line
 from tests.howto import text_of
 
@@ -157,7 +158,7 @@ def test_outputs_of_two_systems_are_a_study_of_instructions(client: Client) -> N
 
 
 def test_files_of_no_known_form_are_looked_at_first(client: Client) -> None:
-    data = json.dumps([{"nr": 1, "prompt": "Say a.", "answer_x": "a", "answer_y": "b"}]).encode()
+    data = json.dumps([{"place": 1, "prompt": "Say a.", "answer_x": "a", "answer_y": "b"}]).encode()
     look = client.post("/studies/new/", sent(("foreign.json", data)))
     assert not Study.objects.exists()
     address = look.headers["Location"]
@@ -167,10 +168,12 @@ def test_files_of_no_known_form_are_looked_at_first(client: Client) -> None:
     assert signed_in(make_user("other", "researcher")).get(address).status_code == 404
 
     values = {name: page.context["form"][name].value() or "" for name in page.context["form"].fields}
-    again = client.post(address, {**values, "mapping": f"instance_id=nr\n{mapping}", "look": ""})
+    unmapped = client.post(address, {**values, "import": ""})
+    assert [problem[0] for problem in unmapped.context["look"].problems] == [1]
+    again = client.post(address, {**values, "mapping": f"instance_id=place\n{mapping}", "look": ""})
     assert (again.status_code, len(again.context["pairs"])) == (200, 1)
     assert not Study.objects.exists()
-    mapped = {**values, "mapping": f"instance_id=nr\n{mapping}", "import": ""}
+    mapped = {**values, "mapping": f"instance_id=place\n{mapping}", "import": ""}
     assert client.post(address, mapped, follow=True).redirect_chain[-1] == ("/studies/foreign/", 302)
     assert Study.objects.get().instances.get().instance_id == "1"
 
@@ -184,6 +187,23 @@ def test_files_that_are_refused_leave_no_study(client: Client) -> None:
     values = {name: refused.context["form"][name].value() or "" for name in refused.context["form"].fields}
     assert client.post(address, {**values, "slug": "new", "import": ""}).status_code == 422
     assert client.get(address).context["form"]["slug"].value() == "bad"
+
+
+@pytest.mark.parametrize("last", [study_line("last"), {"instance_id": "bad"}], ids=["good", "bad"])
+def test_a_large_file_is_followed_to_its_study_or_its_refusal(client: Client, last: dict[str, Any]) -> None:
+    lines = [study_line(f"i{number}", source="s" * 2000) for number in range(100)]
+    address = client.post("/studies/new/", sent(("large.jsonl", json_lines([*lines, last])))).headers["Location"]
+    upload = Upload.objects.get()
+    assert upload.size > SMALL
+    assert f'hx-get="{address}"' in client.get(address).text
+    read_files.call(upload.pk)
+    followed, page = client.get(address, headers={"HX-Request": "true"}), client.get(address)
+    if "source" in last:
+        assert (followed.headers["HX-Redirect"], page.headers["Location"]) == ("/studies/large/", "/studies/large/")
+    else:
+        assert followed.headers["HX-Refresh"] == "true"
+        assert [line.number for line in page.context["bad_lines"]] == [101, 101]
+        assert not Study.objects.exists()
 
 
 def test_who_reads_in_several_groups_chooses_one_of_them() -> None:
