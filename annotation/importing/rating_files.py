@@ -142,7 +142,10 @@ class RatingPlaces:
         related = Pair.objects.filter(matchup__instance__study=study).select_related(
             "matchup__instance", "matchup__system_a", "matchup__system_b", "generation_a", "generation_b"
         )
-        pairs = related.defer("generation_a__text", "generation_b__text", "matchup__instance__source")
+        pairs = related.defer(
+            *("generation_a__text", "generation_a__messages", "generation_b__text", "generation_b__messages"),
+            *("matchup__instance__source", "matchup__instance__messages"),
+        )
         self.matchups = grouped(
             ((pair.matchup.instance.instance_id, pair.matchup.system_a.name, pair.matchup.system_b.name), pair)
             for pair in pairs

@@ -1,5 +1,6 @@
 """Serializers of the API's rows. Related rows appear by name. No serializer holds a person's name or an API key."""
 
+import json
 from dataclasses import asdict
 from typing import Any
 
@@ -32,6 +33,14 @@ class InStudySerializer(serializers.ModelSerializer[Any]):
     study = serializers.CharField(source="study.slug", read_only=True)
 
 
+class MessagesField(serializers.JSONField):
+    """The messages of a conversation as they came, or null for a text."""
+
+    def to_representation(self, value: str) -> Any:
+        """Parse the stored JSON."""
+        return json.loads(value)
+
+
 class SystemSerializer(InStudySerializer):
     """A language model with its settings."""
 
@@ -43,24 +52,26 @@ class SystemSerializer(InStudySerializer):
 class InstanceSerializer(InStudySerializer):
     """One test input."""
 
+    messages = MessagesField(read_only=True, allow_null=True)
     gold = serializers.JSONField(read_only=True, allow_null=True)
     metadata = serializers.JSONField(read_only=True)
 
     class Meta:
         model = Instance
-        fields = ["id", "study", "instance_id", "dataset", "source", "gold", "metadata", "position"]
+        fields = ["id", "study", "instance_id", "dataset", "source", "messages", "gold", "metadata", "position"]
 
 
 class GenerationSerializer(serializers.ModelSerializer[Generation]):
     """One output of a system for an instance."""
 
+    messages = MessagesField(read_only=True, allow_null=True)
     study = serializers.CharField(source="instance.study.slug", read_only=True)
     instance_id = serializers.CharField(source="instance.instance_id", read_only=True)
     system = serializers.CharField(source="system.name", read_only=True)
 
     class Meta:
         model = Generation
-        fields = ["id", "study", "instance_id", "system", "index", "text"]
+        fields = ["id", "study", "instance_id", "system", "index", "text", "messages"]
 
 
 class MatchupSerializer(serializers.ModelSerializer[Matchup]):

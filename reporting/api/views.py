@@ -113,7 +113,8 @@ class PairViewSet(StudyRows):
     """Pairs of generations, by key."""
 
     queryset = Pair.objects.select_related("matchup__instance__study", "generation_a", "generation_b").defer(
-        "generation_a__text", "generation_b__text", "matchup__instance__source"
+        *("generation_a__text", "generation_a__messages", "generation_b__text", "generation_b__messages"),
+        *("matchup__instance__source", "matchup__instance__messages"),
     )
     serializer_class = serializers.PairSerializer
     lookup_field = "key"
