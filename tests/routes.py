@@ -14,6 +14,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from annotation.models import RoleGrant, Upload
+from annotation.models.members import Role
 from judging.audits.stress import StressTest, start_stress
 from judging.models import JudgeTuning
 from reporting.api.access import in_study
@@ -103,6 +104,7 @@ def _usual(whole: Whole) -> dict[str, Any]:
         "slug": whole.study.slug,
         "pk": whole.batch.pk,
         "study_key": whole.study.key,
+        "username": f"{whole.mark}-{Role.RESEARCHER.value}",
         "assignment_key": whole.open_hit.key,
         "channel_key": whole.channel.key,
         "token": whole.token,

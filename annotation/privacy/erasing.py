@@ -24,8 +24,9 @@ from django.utils.module_loading import import_string
 from annotation.annotators.consent import withdraw
 from annotation.annotators.participants import ERASED, pseudonym
 from annotation.annotators.payments import PAID_BY_PLATFORM
-from annotation.core.errors import Unacceptable, UnknownName
+from annotation.core.errors import AnnotationError, Unacceptable, UnknownName
 from annotation.core.money import to_cents
+from annotation.members.audit_changes import note
 from annotation.members.second_factor import remove_second_factor
 from annotation.models import (
     Annotator,
@@ -281,6 +282,30 @@ def _erase_account(user: User, everywhere: bool) -> bool:
         return False
     _delete_account(user)
     return True
+
+
+@transaction.atomic
+def delete_account(*, user: User, by: User | None, at: datetime) -> None:
+    """Delete an account with its roles. Its ratings stay under their codes, without data that identify the person.
+
+    Raises: AnnotationError for the last site admin.
+    """
+    others = User.objects.filter(is_superuser=True, is_active=True).exclude(pk=user.pk)
+    if user.is_superuser and not others.exists():
+        raise AnnotationError("This is the only site admin. Make another account one first.")
+    note({"kind": "account-deleted", "key": user.pk})
+    for annotator in annotator_records(user):
+        _annotator, changed, _votes = _erase_in_study(annotator, at, keep_ratings=True)
+        if changed:
+            note_erasure(annotator, at=at, keep_ratings=True, everywhere=False)
+            log(
+                study=annotator.study,
+                kind=Event.Kind.ERASED,
+                by=None if by == user else by,
+                at=at,
+                changes={"raters": 1},
+            )
+    _delete_account(user)
 
 
 def erase_unused_accounts(study: Study) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
+from django.contrib.auth.models import User
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -13,7 +14,10 @@ from rest_framework.viewsets import GenericViewSet
 from annotation.api.bodies import body_of, read_form, require_manager, schema_of, user_of
 from annotation.api.study_serializers import refusals
 from annotation.models import Study
+from annotation.models.tokens import Scope
+from reporting.api.access import InScope, IsReader, IsUnlimited
 from reporting.api.rows import WORK
+from reporting.corrections.accounts import DeleteAccount, find_account
 from reporting.corrections.declarations import Correction
 from reporting.corrections.deleting import DeleteStudy
 from reporting.corrections.merging import MergeRaters
@@ -27,7 +31,7 @@ F = TypeVar("F", bound=Callable[..., Response])
 class EffectsSerializer(serializers.Serializer[Any]):
     """What a correction affects. `message` is empty in a preview."""
 
-    study = serializers.CharField(help_text="Its short name afterwards.")
+    study = serializers.CharField(help_text="Its short name afterwards.", allow_null=True)
     message = serializers.CharField()
     effects = serializers.ListField(child=serializers.DictField(), help_text="`count` and `text` of each.")
 
@@ -47,6 +51,30 @@ DELETING = [
     OpenApiParameter("confirm", str, required=True, description="The study's short name."),
     OpenApiParameter("preview", bool, description="Only list what is deleted."),
 ]
+
+
+class AccountViewSet(GenericViewSet[User]):
+    """Accounts, by name: one's own, and for site admins all. They can only be deleted."""
+
+    permission_classes = [IsReader, InScope, IsUnlimited]
+    serializer_class = EffectsSerializer
+    pagination_class = None
+    filter_backends: list[Any] = []
+    write_scope = Scope.CONFIGURE
+    lookup_field = "username"
+    lookup_value_regex = "[^/]+"
+
+    @extend_schema(
+        parameters=[OpenApiParameter("confirm", str, required=True, description="The account's name."), DELETING[1]],
+        responses={200: EffectsSerializer, **refusals(409, 422)},
+    )
+    def destroy(self, request: Request, username: str) -> Response:
+        """Delete an account with its roles and tokens. Its ratings stay under their codes. This can't be undone."""
+        user = find_account(request.user, username)
+        form = read_form(DeleteAccount, request.query_params.dict(), user=user)
+        effects = [{"count": effect.count, "text": effect.text} for effect in form.effects()]
+        message = "" if form.cleaned_data["preview"] else form.run(by=user_of(request))
+        return Response({"study": None, "message": message, "effects": effects})
 
 
 class StudyCorrections(GenericViewSet[Any]):

@@ -5,6 +5,7 @@ from rest_framework.routers import DefaultRouter
 
 from reporting.api import views
 from reporting.api.audits import AuditViewSet
+from reporting.api.corrections import AccountViewSet
 from reporting.api.docs_views import docs
 from reporting.api.judge_making import PromptRows
 from reporting.api.study_views import StudyViewSet
@@ -13,6 +14,7 @@ app_name = "api"
 router = DefaultRouter()
 router.include_format_suffixes = False
 router.register("studies", StudyViewSet)
+router.register("accounts", AccountViewSet, basename="account")
 router.register("groups", views.GroupViewSet, basename="group")
 router.register("systems", views.SystemViewSet)
 router.register("instances", views.InstanceViewSet)

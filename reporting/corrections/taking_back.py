@@ -72,7 +72,7 @@ class TakeBack(Correction):
     by_link = True
     explanation = (
         "All that the file added is deleted, and what was computed from it. "
-        "The import is refused if ratings, judgments, batches or further texts were built on it since."
+        "It is refused once ratings, judgments, batches or further texts were built on it."
     )
 
     record = forms.CharField(

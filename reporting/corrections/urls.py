@@ -2,6 +2,9 @@
 
 from django.urls import path
 
-from reporting.corrections import views
+from reporting.corrections import accounts, views
 
-urlpatterns = [path("studies/<slug:slug>/correct/<slug:action>/", views.correct, name="correct")]
+urlpatterns = [
+    path("studies/<slug:slug>/correct/<slug:action>/", views.correct, name="correct"),
+    path("accounts/<str:username>/delete/", accounts.delete, name="delete-account"),
+]
