@@ -29,7 +29,7 @@ def answer(findings: Findings) -> list[dict[str, Any]]:
 
     The first is the headline: who is preferred, or that it is open. Then follow at most five, in this order: how consistent raters
     are, how far people agree, which judge may replace a rater, what length does, and what would settle it. That programs rated
-    under “people” stands between, beyond the five. Where judges alone rated, all are about them.
+    under “people”, or that votes are still coming in, stands between, beyond the five. Where judges alone rated, all are about them.
     """
     if not findings["configurations"]:
         statements = [Statement("no_data")]
@@ -46,7 +46,7 @@ def answer(findings: Findings) -> list[dict[str, Any]]:
         ]
         if len(statements) < MOST_STATEMENTS:
             statements += _separability(findings)
-        statements = [headline, *_scripted(findings), *statements[:MOST_STATEMENTS], *_collecting(findings)]
+        statements = [headline, *_scripted(findings), *_collecting(findings), *statements[:MOST_STATEMENTS]]
     return [_as_json(statement) for statement in statements]
 
 
@@ -78,6 +78,7 @@ def _ranking(findings: Findings, measure: str) -> Findings | None:
 
 
 def _collecting(findings: Findings) -> Iterator[Statement]:
+    """Say why intervals are wider while a batch collects votes."""
     if findings.get("horizon"):
         yield Statement("collecting", ["horizon"], {})
 

@@ -37,9 +37,7 @@ TEXTS = {
     "unranked": "**No clear winner among {systems} systems.** None is first of all.",
     "disconnected": "**No ranking of all {systems} systems.** They form {groups} groups that were never compared with each other.",
     "all_scripted": "All {raters:raters} are programs, so nothing here is a finding about people.",
-    "collecting": (
-        "Votes are still coming in. So intervals are wider than those of a closed batch: they hold however often you look."
-    ),
+    "collecting": "Votes are still coming in, so intervals are wider than those of a closed batch: they hold however often you look.",
     "scripted": "{scripted} of {raters:raters} are programs, so nothing here is a finding about people alone.",
     "judges_alone": "Only judges have rated, so nothing here is a finding about people.",
     "consistency": (
