@@ -35,6 +35,7 @@ from reporting.findings.pooled.pooled import (
     pooled_bins,
     pooled_findings,
     pooled_positions,
+    rater_pairs,
     study_scale,
 )
 from reporting.findings.pooled.vote_table import VoteTable, cluster_counts, vote_table
@@ -72,6 +73,7 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
     findings["pooled"] |= {
         "agreement_by_bin": agreement_by_bin(votes, judges["judges_against_people"], bins, filters),
         "people_agreement": people_agreement(votes, filters.intervals),
+        "rater_pairs": rater_pairs(votes, filters.intervals),
     }
     findings |= {
         "raters": raters_table(data, votes, filters),
@@ -124,7 +126,7 @@ def compute_estimates(data: StudyData, filters: Filters) -> dict[str, Any]:
     findings = _described(
         data, vote_table(data.configurations), study_scale(data), replace(filters, estimates_only=True)
     )
-    findings["pooled"] |= {"agreement_by_bin": None, "people_agreement": None}
+    findings["pooled"] |= {"agreement_by_bin": None, "people_agreement": None, "rater_pairs": None}
     return {**findings, **LATER, "being_computed": BEING_COMPUTED, "answer": being_computed()}
 
 

@@ -16,6 +16,7 @@ from analysis.agreement.coefficients import (
     vote_sums_of_counts,
 )
 from analysis.agreement.confusion import majority_confusion_of_counts, others_confusion_of_counts
+from analysis.agreement.gwet import gwet_from_sums, gwet_sums
 from analysis.intervals.bootstrap import mean_sums, ratio
 from reporting.core.estimates import Basis, Estimate, number
 from reporting.core.raters import Rater
@@ -41,6 +42,8 @@ TIE_IN_ALPHA = {
     "ordinal": "a tie lies between A and B, by rank",
     "interval": "a tie lies halfway between A and B",
 }
+GWET = {"ac1": "Gwet’s AC1", "ac2": "Gwet’s AC2, ordinal"}
+TIE_IN_GWET = {"ac1": TIE_IN_ALPHA["nominal"], "ac2": TIE_IN_ALPHA["ordinal"]}
 STRENGTH_IN_ALPHA = "a tie lies between slight preferences, by rank; preferences of unknown strength are left out"
 CLASSES = ("a", "tie", "b")
 MOST_INSTANCES = 2000  # listed one by one
@@ -71,6 +74,24 @@ def krippendorff_alpha(inputs: MeasureInput) -> dict[str, Estimate]:
             ceiling=1.0,
         )
         for level in LEVELS
+    }
+
+
+@measure("gwet", "Gwet’s AC", kinds=(PERSON,), levels=GWET, text="Gwet's coefficient")
+def gwet(inputs: MeasureInput) -> dict[str, Estimate]:
+    """Gwet's AC1, and AC2 with ordinal weights, over all pairs with votes."""
+    votes = inputs.people_votes
+    n, alone = int((votes.sizes > 1).sum()), int((votes.sizes == 1).sum())
+    rows = gwet_sums(votes.counts)
+    return {
+        name: inputs.statistic(
+            rows,
+            votes.instance,
+            partial(gwet_from_sums, ordinal=name == "ac2"),
+            Basis(n, "pairs with two or more ratings", TIE_IN_GWET[name], alone, NO_COMMON_VOTES),
+            ceiling=1.0,
+        )
+        for name in GWET
     }
 
 

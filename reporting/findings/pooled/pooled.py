@@ -3,12 +3,19 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from analysis.agreement.coefficients import agreement_sums_of_counts, alpha_from_coincidences, coincidences_of_counts
+from analysis.agreement.coefficients import (
+    agreement_sums_of_counts,
+    alpha_from_coincidences,
+    coincidences_of_counts,
+    kappa_from_confusions,
+)
 from analysis.agreement.consistency import distribution, possible_strengths
+from analysis.agreement.gwet import gwet_from_sums, gwet_sums
 from analysis.errors import AnalysisError
 from analysis.intervals.bootstrap import cluster_sums, mean_rows, mean_sums, ratio
 from analysis.similarity.separability import normalise, separability
@@ -35,7 +42,7 @@ from reporting.findings.configurations.rater_findings import (
 )
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyData
 from reporting.findings.data.separability_bins import Bins, bins_of
-from reporting.findings.measures.agreement import LEVELS, TIE_EQUALS_TIE, TIE_IN_ALPHA
+from reporting.findings.measures.agreement import LEVELS, TIE_EQUALS_TIE, TIE_IN_ALPHA, TIE_IN_GWET
 from reporting.findings.pooled.vote_table import VoteTable, raters_by_name
 from reporting.findings.reasons import (
     IN_NO_BIN,
@@ -50,6 +57,8 @@ from reporting.findings.reasons import (
 )
 
 POOLED_BINS = 5
+MOST_PEOPLE = 10  # whose agreement with one another is shown pair by pair
+MIN_SHARED = 20  # votes of two people on the same pairs, for their kappa
 MEAN_OF_JUDGES = "judges (mean)"
 
 
@@ -280,7 +289,7 @@ def agreement_of_counts(
     of: str = "pairs of ratings",
     why: Reason = NO_COMMON_VOTES,
 ) -> dict[str, Any]:
-    """Return raw agreement and Krippendorff's alpha.
+    """Return raw agreement, Krippendorff's alpha and Gwet's coefficients.
 
     counts   : (n_units, 3) votes for -1, 0, +1
     instance : (n_units,) codes
@@ -288,6 +297,7 @@ def agreement_of_counts(
     """
     total = counts.sum(axis=1)
     shared, alone = total > 1, int((total == 1).sum())
+    of_gwet = cluster_sums(gwet_sums(counts), settings.cluster(instance))
     counts, instance = counts[shared], instance[shared]
     pairs = agreement_sums_of_counts(counts)
     sums = cluster_sums(coincidences_of_counts(counts), settings.cluster(instance))
@@ -304,6 +314,50 @@ def agreement_of_counts(
             )
             for level in LEVELS
         },
+        "gwet": {
+            name: statistic_estimate(
+                of_gwet,
+                partial(gwet_from_sums, ordinal=name == "ac2"),
+                Basis(len(counts), "pairs with two or more ratings", rule, alone, why),
+                settings,
+                ceiling=1.0,
+            )
+            for name, rule in TIE_IN_GWET.items()
+        },
+    }
+
+
+def rater_pairs(votes: VoteTable, settings: IntervalSettings) -> dict[str, Any]:
+    """Return Cohen's kappa of every two of the people with the most votes, and its mean over these pairs.
+
+    `people` are those with `MIN_SHARED` votes or more, of whom the first ten by their number are compared.
+    """
+    cast = np.bincount(votes.person, minlength=len(votes.people))
+    compared = [int(person) for person in np.argsort(-cast, kind="stable")[:MOST_PEOPLE] if cast[person] >= MIN_SHARED]
+    verdicts = np.full((len(compared), len(votes.instance)), np.nan)
+    for row, person in enumerate(compared):
+        own = votes.person == person
+        verdicts[row, votes.unit[own]] = votes.verdict[own]
+    pairs = []
+    for first, second in combinations(range(len(compared)), 2):
+        shared = ~np.isnan(verdicts[first]) & ~np.isnan(verdicts[second])
+        n = int(shared.sum())
+        if n < MIN_SHARED:
+            continue
+        cells = np.zeros((n, 3, 3))
+        own, others = ((verdicts[row, shared] + 1).astype(np.int64) for row in (first, second))
+        cells[np.arange(n), own, others] = 1
+        basis = Basis(n, "pairs rated by both", TIE_EQUALS_TIE, 0, NO_VARIATION)
+        sums = cluster_sums(cells, votes.cluster[shared])
+        kappa = statistic_estimate(sums, kappa_from_confusions, basis, settings, ceiling=1.0)
+        pairs.append({"raters": [votes.people[compared[first]], votes.people[compared[second]]], "kappa": kappa})
+    values = [pair["kappa"]["value"] for pair in pairs if pair["kappa"]["value"] is not None]
+    people = int((cast >= MIN_SHARED).sum())
+    return {
+        "people": people,
+        "compared": len(compared),
+        "mean": float(np.mean(values)) if values else None,
+        "pairs": pairs,
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.urls import reverse
 
 from annotation.core.percentages import percent
-from annotation.core.tables import DataTable, Row
+from annotation.core.tables import DataTable, Row, fixed
 from annotation.models import Study
 from reporting.core.raters import PEOPLE
 from reporting.core.text import rater_name
@@ -119,6 +119,7 @@ def agreement_section(numbers: Findings) -> dict[str, Any]:
         "title": _agreement_title(numbers),
         "note": _kappa_note(bins or ()),
         "table": DataTable("agreement-table", "Agreement between people by configuration", headings, rows),
+        "pairs": _rater_pairs(numbers["pooled"].get("rater_pairs")),
         "by_bin": [
             item
             for item in (
@@ -140,6 +141,16 @@ def agreement_section(numbers: Findings) -> dict[str, Any]:
             if item
         ],
     }
+
+
+def _rater_pairs(compared: Findings | None) -> DataTable | None:
+    if not compared or not compared["pairs"]:
+        return None
+    rows: list[Row] = [((" / ".join(pair["raters"]),), [pair["kappa"]]) for pair in compared["pairs"]]
+    mean = f"mean {fixed(compared['mean'], 3)}" if compared["mean"] is not None else "no mean"
+    return DataTable(
+        "rater-pairs", f"Cohen’s κ of each two of {compared['compared']} raters ({mean})", ["Raters", "κ"], rows
+    )
 
 
 def _agreement_title(numbers: Findings) -> Title:
