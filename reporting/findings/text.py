@@ -171,6 +171,8 @@ def _ranking(ranking: dict[str, Any]) -> list[str]:
                 f"    first: {first['system']}, {more} (p {p_text(first['p_value'], '= ')}{adjusted}, against {first['against']})"
             )
         )
+    if ranking["settled"] is not None and len(ranking["systems"]) > 2:
+        lines.append(f"    places settled: {ranking['settled']} of {len(ranking['systems'])}")
     return lines + [
         printable(f"    note: {ranking[key]}") for key in ("note", "caution", "chosen_note") if key in ranking
     ]

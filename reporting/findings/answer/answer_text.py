@@ -17,7 +17,7 @@ TEXTS = {
     "no_data": "**No data yet.** Import instances with texts of two systems.",
     "no_ratings": "**No ratings yet.**",
     "being_computed": "**Intervals and tests are being computed.** Until then there are estimates without intervals.",
-    "too_few": "**Too few instances to compare systems.** {instances:instances} have ratings; {needed} are needed.",
+    "too_few": "**Too few instances to compare systems.** Ratings are on {instances:instances}; {needed} are needed.",
     "all_ties": "**No preference.** All {ratings:ratings} are ties.",
     "preferred": "**{first} is preferred to {second}.** It wins {rate:percent} of ratings ({instances:instances}; a tie counts as half).",
     "no_preference": "**No clear preference.** {first} wins {rate:percent} of ratings ({instances:instances}; a tie counts as half).",
@@ -95,7 +95,7 @@ TEXTS = {
         "close to chance, {by_chance:percent} ({instances:instances})."
     ),
     "judges_untested": (
-        "**Whether judges can replace a rater is unknown.** {instances:instances} have two ratings and a judge’s verdict; "
+        "**Whether judges can replace a rater is unknown.** Two ratings and a judge’s verdict are on {instances:instances}; "
         "{needed} are needed."
     ),
     "length_moves": "**Length matters ({p_value:p}).** At equal lengths {first} would win {rate:percent} of ratings, not {plain:percent}.",

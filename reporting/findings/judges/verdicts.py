@@ -21,66 +21,49 @@ UNTESTED = ("few", "nothing")  # rules of a judge with too few votes of two peop
 ADJUSTED = (*MAY_REPLACE, "narrow")  # rules that depend on the number of judges
 OUT_OF_REACH = 10  # times as many instances: more would hardly settle it
 
+COMPARED = "it agrees with people %(difference)s than people agree with each other [%(low)s, %(high)s]"
+ACCEPTABLE = "at most %(epsilon)s points less would be acceptable"
 RULES = {
-    "everywhere": "May replace a single rater, whatever the separability (ε = %(epsilon)s).",
-    "from": "May replace a single rater above separability %(from)s (ε = %(epsilon)s).",
-    "overall": "May replace a single rater (ε = %(epsilon)s); by separability it cannot be told.",
+    "everywhere": f"Can replace a rater at any separability: {COMPARED}; {ACCEPTABLE}.",
+    "from": "Can replace a rater above separability %(from)s: it agrees with people at most %(epsilon)s points less than people do.",
+    "overall": f"Can replace a rater: {COMPARED}; {ACCEPTABLE}. By separability it is not known.",
     "overall_only": (
-        "May replace a single rater over all instances together (ε = %(epsilon)s), but not even where they are most "
-        "separable is it shown by itself."
+        f"Can replace a rater over all instances together: {COMPARED}; {ACCEPTABLE}. Not even where texts are easiest to tell "
+        "apart is it shown separately."
     ),
-    "worse": (
-        "May not replace a single rater: it fails the test of non-inferiority on %(instances)s, where its agreement with people, "
-        "less theirs with one another, is %(difference)s [%(low)s, %(high)s] and would have to lie above −%(epsilon)s (−ε) with "
-        "the whole interval."
-    ),
-    "open": (
-        "Not shown that it may replace a single rater: the test of non-inferiority is open, as its agreement with people, less "
-        "theirs with one another, is %(difference)s [%(low)s, %(high)s] and would have to lie above −%(epsilon)s (−ε) with the "
-        "whole interval."
-    ),
+    "worse": f"Cannot replace a rater: {COMPARED} (%(instances)s); {ACCEPTABLE}.",
+    "open": f"Not shown that it can replace a rater: {COMPARED}; {ACCEPTABLE}.",
     "narrow": (
-        "Not shown that it may replace a single rater: its agreement with people, less theirs with one another, is "
-        "%(difference)s [%(low)s, %(high)s], which lies above −%(epsilon)s (−ε), but so narrowly that this may be chance "
-        "(p = %(p_value)s; at most %(limit)s would pass the test of non-inferiority)."
+        f"Not shown that it can replace a rater: {COMPARED}. It would pass, but so narrowly that this may be chance "
+        "(p = %(p_value)s; at most %(limit)s would do)."
     ),
     "chance": (
-        "Cannot be told whether it may replace a single rater: people are not shown to agree more than by chance "
-        "(%(agreement)s; by chance %(by_chance)s; %(instances)s), so that nothing can be said to stand in for them."
+        "Cannot be tested: people agree with each other on %(agreement)s%% of pairs, which is too close to chance, "
+        "%(by_chance)s%% (%(instances)s)."
     ),
-    "few": "Cannot be told whether it may replace a single rater.",
-    "nothing": "Cannot be told: no pair has ratings of two people and a verdict of this judge.",
+    "few": "Not known whether it can replace a rater.",
+    "nothing": "Not known: no pair has ratings of two people and a verdict of this judge.",
 }
-UNKNOWN_BIN = "Nothing is known from separability %(low)s to %(high)s: no ratings of two people."
+UNKNOWN_BIN = "From separability %(low)s to %(high)s it is not known: no ratings of two people."
 NEXT_BIN = {  # the first bin from the top that does not pass
-    "worse": "From separability %(low)s to %(high)s its agreement is worse by more than ε.",
-    "chance": (
-        "From separability %(low)s to %(high)s people are not shown to agree more than by chance, so that nothing can be "
-        "said to stand in for them."
-    ),
-    "needs": "Below %(high)s it cannot be told: %(instances)s, about %(needed)s would do.",
-    "far": "Below %(high)s it cannot be told: %(instances)s, and it would take about %(needed)s, over %(times)s times as many.",
-    "hopeless": "Below %(high)s it cannot be told: %(instances)s, and more would hardly show it.",
+    "worse": "From separability %(low)s to %(high)s it cannot.",
+    "chance": "From separability %(low)s to %(high)s people agree too close to chance for a test.",
+    "needs": "Below %(high)s it is not known: %(instances)s, about %(needed)s would do.",
+    "far": "Below %(high)s it is not known: %(instances)s, and about %(needed)s would be needed, over %(times)s times as many.",
+    "hopeless": "Below %(high)s it is not known: %(instances)s, and more would hardly show it.",
 }
 TOP_BIN = {  # the same where no bin passes
-    "needs": "From separability %(low)s to %(high)s it cannot be told: %(instances)s, about %(needed)s would do.",
-    "far": (
-        "From separability %(low)s to %(high)s it cannot be told: %(instances)s, and it would take about %(needed)s, over %(times)s "
-        "times as many."
-    ),
-    "hopeless": "From separability %(low)s to %(high)s it cannot be told: %(instances)s, and more would hardly show it.",
+    rule: NEXT_BIN[rule].replace("Below %(high)s", "From separability %(low)s to %(high)s")
+    for rule in ("needs", "far", "hopeless")
 }
 MORE = {  # about all instances together
     "unknown": "With %(instances)s it is open, and too few to tell how many would do.",
     "needs": "With %(instances)s it is open; about %(needed)s would do.",
-    "far": "With %(instances)s it is open, and it would take about %(needed)s, over %(times)s times as many.",
+    "far": "With %(instances)s it is open; about %(needed)s would be needed, over %(times)s times as many.",
     "hopeless": "With %(instances)s it is open, and more would hardly show it.",
 }
 FAMILY = "Adjusted by Holm’s method over %(judges)s judges tested on the same people."
-BY_CHANCE = (
-    "But its own agreement with people is not shown to be more than by chance (Cohen's κ %(kappa)s): a judge that says the "
-    "same of every pair may come as near."
-)
+BY_CHANCE = "But its own agreement with people may be chance (Cohen's κ %(kappa)s), as for a judge that says the same of every pair."
 ALTERNATIVE = {
     "passes": "The alternative-annotator test passes: the judge holds up against %(won)s of %(tested)s people.",
     "fails": "The alternative-annotator test does not pass: the judge holds up against %(won)s of %(tested)s people.",
@@ -280,7 +263,7 @@ def _alternative(test: AlternativeAnnotatorTest) -> Values:
 
 def verdict_text(rule: str, values: Values) -> str:
     """Return a verdict's sentences."""
-    sentences = [RULES[rule] % _shown_values(values)]
+    sentences = [RULES[rule] % {**_shown_values(values), **_points(values)}]
     sentences += [UNKNOWN_BIN % _shown_values(gap) for gap in values.get("untested", [])]
     stop = {**values, **values.get("next_bin", {}), "times": OUT_OF_REACH}
     hope = _hope(stop.get("instances", 0), values)
@@ -297,6 +280,16 @@ def verdict_text(rule: str, values: Values) -> str:
     if alternative := values["alternative"]["rule"]:
         sentences.append(ALTERNATIVE[alternative] % values["alternative"])
     return " ".join(sentences)
+
+
+def _points(values: Values) -> Values:
+    """Format shares and their differences in percentage points, without a sign where a word has it."""
+    shares = ("low", "high", "epsilon", "agreement", "by_chance")
+    points = {name: fixed(100 * values[name], 0) for name in shares if values.get(name) is not None}
+    if (difference := values.get("difference")) is not None:
+        number = fixed(100 * abs(difference), 0)
+        points["difference"] = f"{number} point{'s' * (number != '1')} {'more' if difference > 0 else 'less'}"
+    return points
 
 
 def _shown_values(values: Values) -> Values:
