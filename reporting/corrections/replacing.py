@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.urls import reverse
 
+from annotation.core.conversations import as_content, content_problem, from_cell, stored_messages
 from annotation.core.errors import AnnotationError, Unacceptable, UnknownName
 from annotation.importing.formats.study_file import LONGEST_ID, LONGEST_SYSTEM
 from annotation.jobs.work import jobs_of
@@ -102,7 +103,8 @@ class ReplaceText(Correction):
 def replace_text(*, study: Study, found: Text, text: str, by: User | None = None, reason: str = "") -> None:
     """Replace a text. The log gets a hash of both, since a text may be replaced because nobody may keep it.
 
-    Raises: Unacceptable for the same text; AnnotationError while raters, judges or jobs use it.
+    text : for a conversation also its new messages as JSON
+    Raises: Unacceptable for the same text and for bad messages; AnnotationError while raters, judges or jobs use it.
     """
     study = find_study(study.slug, lock=True)
     # No rater claims one of these HITs until the new text is there.
@@ -118,8 +120,12 @@ def replace_text(*, study: Study, found: Text, text: str, by: User | None = None
     changes |= {effect.rows: effect.count for effect in given_on(study, found)}
     if isinstance(found, Generation):
         _alignments(found).delete()
-    setattr(found, field, text)
-    found.save(update_fields=[field])
+    content = text if found.messages is None else from_cell(text)
+    if problem := content_problem(content, "The conversation", may_be_blank=True):
+        raise Unacceptable(problem.text)
+    setattr(found, field, str(as_content(content)))
+    found.messages = stored_messages(as_content(content))
+    found.save(update_fields=[field, "messages"])
     log(study=study, kind=Event.Kind.REPLACED, by=by, reason=reason, changes=changes)
 
 
@@ -153,7 +159,8 @@ def _find(study: Study, instance: str, system: str, index: int) -> Text:
 
 
 def _text(found: Text) -> str:
-    return found.text if isinstance(found, Generation) else found.source
+    """Return a text, or the messages of a conversation as JSON."""
+    return found.messages or (found.text if isinstance(found, Generation) else found.source)
 
 
 def _instance(found: Text) -> Instance:

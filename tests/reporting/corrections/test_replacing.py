@@ -1,15 +1,18 @@
 """A text is replaced; what was given on it is listed and stays."""
 
+import json
 from hashlib import sha256
 from typing import Any
 
 import pytest
 from django.urls import reverse
 
+from annotation.core.errors import Unacceptable
 from annotation.models import Alignment, Event, Generation, Rating, Study
 from annotation.separability.services import compute_separability
 from judging.models import Judgment
 from reporting.core.data_version import version_of
+from reporting.corrections.replacing import replace_text
 from tests.factories import claim, make_annotator, make_batch, make_study, rate
 from tests.judging.builders import make_judge
 from tests.reporting.corrections.doors import DOORS, correct
@@ -117,3 +120,19 @@ def test_the_page_of_an_instance_leads_to_the_text(study: Study, manager: Any) -
     assert link in page
     form = manager.get(f"/studies/{study.slug}/{link.replace('&amp;', '&')}").context["form"]
     assert form["text"].value() == Generation.objects.get(system__name="alpha", index=1).text
+
+
+def test_a_conversation_is_replaced_by_messages_or_by_a_text(study: Study) -> None:
+    said = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}]
+    found = Generation.objects.get(system__name="alpha", index=1)
+    Generation.objects.filter(pk=found.pk).update(text="User: Hi", messages=json.dumps(said[:1]))
+    with pytest.raises(Unacceptable):
+        replace_text(study=study, found=found, text='[{"role": "nobody", "content": ""}]')
+    for text, transcript, messages in (
+        (json.dumps(said), "User: Hi.\n\nAssistant: Hello.", json.dumps(said)),
+        ("plain", "plain", None),
+        (json.dumps(said), json.dumps(said), None),  # a text stays one, whatever it says
+    ):
+        replace_text(study=study, found=found, text=text)
+        found.refresh_from_db()
+        assert (found.text, found.messages) == (transcript, messages)
