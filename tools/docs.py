@@ -121,10 +121,12 @@ def functions() -> str:
 
 def answer_rules() -> str:
     """Return the rules of the answer with their sentences."""
-    from reporting.findings.answer.answer_text import TEXTS
+    from reporting.findings.answer.answer_text import CLAUSES, TEXTS
 
     text = "# Rules of the answer\n\nWhen each sentence is said is in [measures](../measures.md#the-answer).\n\n"
-    return text + _table(("rule", "sentence"), ((f"`{rule}`", sentence) for rule, sentence in TEXTS.items()))
+    text += _table(("rule", "sentence"), ((f"`{rule}`", sentence) for rule, sentence in TEXTS.items()))
+    clauses = _table(("value", "clause"), ((f"`{name}`", clause.strip()) for name, clause in CLAUSES.items()))
+    return f"{text}\nA clause follows where a sentence has its value.\n\n{clauses}"
 
 
 def export_columns() -> str:
