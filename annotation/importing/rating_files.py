@@ -36,15 +36,18 @@ def import_ratings(
         rows = [
             row if row.rater.startswith("scripted") else replace(row, rater=f"scripted-{row.rater}") for row in rows
         ]
+    checks = len(parsed) - len(rows)
+    parsed.clear()
     with open_import(slug, rows=len(rows), parts=PARTS) as target:
         resolved, unknown = RatingPlaces(target.study).resolve(rows)
+        rows.clear()  # as large as the resolved ones
         kind = Annotator.Kind.SCRIPTED if scripted else Annotator.Kind.IMPORTED
         stored = stage_ratings(target=target, rows=resolved, name=name, kind=kind, bad=[*bad, *unknown])
         if stored.added:
             target.record(
                 kind="ratings", name=name, data=data, counts=stored.counts, scripted=scripted, **recorded(mapping)
             )
-    return target.study, replace(stored, checks=len(parsed) - len(rows))
+    return target.study, replace(stored, checks=checks)
 
 
 def import_votes(

@@ -1,6 +1,6 @@
 """Storing ratings that were collected elsewhere, in imported batches with HITs, assignments and displays."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,12 +87,13 @@ class _RatingWriter:
         self._raise_errors()
         assignments = self._assignments(rows, hits, annotators)
         self._raise_errors()
-        placed = [assignments[hits[row.batch, row.hit].pk, annotators[row.rater].pk] for row in rows]
+        placed = [assignments[hits[row.batch, row.hit].pk, annotators[row.rater].pk].pk for row in rows]
+        assignments.clear()  # a kilobyte each
         self._place_pairs(rows, hits)
         self._raise_errors()
         displays = self._displays(rows, placed, {hit.batch_id for hit in hits.values()})
         self.target.create(
-            _rating(row, row.verdict, displays[assignment.pk, row.pair.pk])
+            _rating(row, row.verdict, displays[assignment, row.pair.pk])
             for row, assignment in zip(rows, placed, strict=True)
             if row.verdict is not None  # shown but not answered
         )
@@ -277,19 +278,18 @@ class _RatingWriter:
         free_slots = {
             pk: index for pk, *index in Hit.objects.filter(batch__in=batches).values_list("pk", "batch_id", "position")
         }
-        created = []
-        for assignment in assignments:
-            numbers[assignment.hit_id] = number = numbers.get(assignment.hit_id, 0) + 1
-            batch_id, position = free_slots[assignment.hit_id]
-            created.append(
-                Slot(
-                    hit_id=assignment.hit_id, batch_id=batch_id, position=position, number=number, assignment=assignment
-                )
-            )
-        self.target.create(created)
+
+        def slots() -> Iterator[Slot]:
+            for assignment in assignments:
+                numbers[assignment.hit_id] = number = numbers.get(assignment.hit_id, 0) + 1
+                batch_id, position = free_slots[assignment.hit_id]
+                place = {"hit_id": assignment.hit_id, "batch_id": batch_id, "position": position, "number": number}
+                yield Slot(**place, assignment_id=assignment.pk)
+
+        self.target.create(slots())
 
     def _displays(
-        self, rows: Sequence[RatingRow], placed: Sequence[Assignment], batches: set[int]
+        self, rows: Sequence[RatingRow], placed: Sequence[int], batches: set[int]
     ) -> dict[tuple[int, int], int]:
         """Return the primary key of the display of each (assignment, pair), created if missing."""
         existing: dict[tuple[int, int], int] = {}
@@ -298,17 +298,20 @@ class _RatingWriter:
         for pk, assignment_id, pair_id in displays.values_list("pk", "assignment_id", "pair_id"):
             existing[assignment_id, pair_id] = pk
             counts[assignment_id] = counts.get(assignment_id, 0) + 1
-        fresh: dict[tuple[int, int], Display] = {}
+        fresh: dict[tuple[int, int], tuple[int, bool | None]] = {}  # the position, and whether A is on the left
         for row, assignment in zip(rows, placed, strict=True):
-            key = (assignment.pk, row.pair.pk)
+            key = (assignment, row.pair.pk)
             if key not in existing and key not in fresh:
-                position = counts.get(assignment.pk, 0)
-                counts[assignment.pk] = position + 1
-                fresh[key] = Display(assignment=assignment, pair=row.pair, position=position, a_is_left=row.a_is_left)
-            elif key in fresh and fresh[key].a_is_left is None:
-                fresh[key].a_is_left = row.a_is_left
-        self.target.create(fresh.values())
-        return existing | {key: display.pk for key, display in fresh.items()}
+                position = counts.get(assignment, 0)
+                counts[assignment] = position + 1
+                fresh[key] = (position, row.a_is_left)
+            elif key in fresh and fresh[key][1] is None:
+                fresh[key] = (fresh[key][0], row.a_is_left)
+        keys = self.target.create(
+            Display(assignment_id=assignment, pair_id=pair, position=position, a_is_left=a_is_left)
+            for (assignment, pair), (position, a_is_left) in fresh.items()
+        )
+        return existing | dict(zip(fresh, keys, strict=True))
 
 
 def _configurations(rows: Sequence[RatingRow]) -> set[tuple[str, int, int]]:

@@ -145,17 +145,20 @@ class Target:
         """The studies that have the stored and the new rows."""
         return self.study, self.staged
 
-    def create(self, rows: Iterable[Row]) -> None:
-        """Store rows of one model, some in each transaction."""
+    def create(self, rows: Iterable[Row]) -> list[int]:
+        """Store rows of one model, some in each transaction, and return their keys."""
         # A search for garbage among all rows of a file takes seconds, and would hold up votes in the middle of a transaction.
         gc.freeze()
         remaining = iter(rows)
+        keys: list[int] = []
         while part := list(islice(remaining, PART)):
             type(part[0])._base_manager.bulk_create(part)
+            keys += [row.pk for row in part]
             self._stored += len(part)
             report(STORING, min(self._stored // self.parts, self.rows), self.rows)
             self.note(part)
             self.beat()
+        return keys
 
     def note(self, rows: Sequence[Model]) -> None:
         """Note stored rows of one model as added by the import."""

@@ -25,11 +25,11 @@ create = Target.create
 def half(self, rows):
     rows = iter(rows)
     first = list(islice(rows, {rows}))
-    create(self, first)
+    keys = create(self, first)
     if first and type(first[0]).__name__ == {table!r}:
         print("half-way", flush=True)
         time.sleep(600)
-    create(self, rows)
+    return keys + create(self, rows)
 Target.create = half
 call_command(*{command!r})
 """

@@ -296,11 +296,12 @@ def test_nobody_sees_a_part_of_an_import(way: str, apart: None, monkeypatch: pyt
     probes: list[bool] = []
     create = Target.create
 
-    def probed(self: Target, rows: Any) -> None:
-        create(self, rows)
+    def probed(self: Target, rows: Any) -> list[int]:
+        keys = create(self, rows)
         probes.append(self.staged.importer != "")
         if probes[-1] and not finishing:
             assert visible(study) == seen
+        return keys
 
     finishing: list[bool] = []
     finish = Target.finish
