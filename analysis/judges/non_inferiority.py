@@ -75,7 +75,8 @@ def non_inferiority(
     Where people themselves agree by chance, any judge agrees as well: only a loss beyond the margin is a result there.
 
     Per vote: 1 if it is the judge's verdict, else 0, less the share of the other people on the unit who gave it. The
-    mean over votes is the difference; its interval is Student's t on the jackknife over instances. The p-value is the
+    mean over votes is the difference; its interval is Student's t on the jackknife over instances, with the lower limit at the
+    difference that the test just rejects where that is lower. The p-value is the
     larger of Student's and that of Hall's transformation, which allows for a skewed difference:
 
         √n (W + γ W² / 3 + γ² W³ / 27 + γ / (6 n)) in place of √n W
@@ -150,7 +151,7 @@ def non_inferiority_by_bin(
 
 
 def instances_to_pass(
-    tests: NonInferiority, *, margin: float, power: float = POWER, level: float | None = None, skewness: float = 0.0
+    tests: NonInferiority, *, margin: float, power: float = POWER, level: float | None = None
 ) -> int | None:
     """Number of instances that it takes to pass, with the difference and the spread of a test.
 
@@ -159,7 +160,6 @@ def instances_to_pass(
 
     power    : chance of passing with so many
     level    : of the interval; that of `found` when left out
-    skewness : of the instances, where the test is Hall's too, as for `p_value`
     returns : at least five; None where the difference is -margin or less (more instances do not help), where it takes more
               than `MOST_INSTANCES`, and where fewer than two instances tell of the spread
     source  : Julious 2004, Sample sizes for clinical trials with normal data, Statistics in Medicine 23, §4, by Student's t;
@@ -178,7 +178,7 @@ def instances_to_pass(
     if needed > MOST_INSTANCES:
         return None
     n = max(MIN_CLUSTERS, math.ceil(needed))
-    while student_quantile(upper, n - 1) + power_quantile > _steadied(room / spread, skewness, n):
+    while student_quantile(upper, n - 1) + power_quantile > _steadied(room / spread, tests.skewness, n):
         n += 1
     return n
 
@@ -209,6 +209,23 @@ def _p_value(gap: Spread, skewness: float, margin: float, horizon: int | None) -
     if horizon is None or p_value >= 0.5:
         return p_value
     return p_value_of_look(2 * p_value, gap.clusters, horizon=horizon) / 2
+
+
+def _lowest(gap: Spread, skewness: float, level: float) -> float:
+    """Return the least difference that the test does not reject, -1 at least; infinite where Student's t has no limit to correct.
+
+    A judge that is rarely worse than people has few instances below 0, and Student's limit is too high there.
+    """
+    if gap.clusters < MIN_CLUSTERS or math.isnan(gap.value + gap.error) or gap.error == 0:
+        return math.inf
+    accepted, rejected = -gap.value, 1.0
+    if _p_value(gap, skewness, rejected, None) > (1 - level) / 2:
+        return -1.0
+    while rejected - accepted > ROUNDING:
+        margin = (accepted + rejected) / 2
+        is_rejected = _p_value(gap, skewness, margin, None) <= (1 - level) / 2
+        accepted, rejected = (accepted, margin) if is_rejected else (margin, rejected)
+    return -rejected
 
 
 def _skewness(sums: FloatArray) -> float:
@@ -252,6 +269,7 @@ def _test(
     beyond_chance = ratio_spread(mean_rows(votes.person - 2 * expected + by_chance), instance, clusters)
     own = level if horizon is None or not gap.clusters else level_of_look(gap.clusters, level=level, horizon=horizon)
     bounds, above_chance = (mean_interval(test, floor=-1, level=own) for test in (gap, beyond_chance))
+    bounds = replace(bounds, low=min(bounds.low, _lowest(gap, skewness, own)))
     refusal = too_few("instances", gap.instances, MIN_CLUSTERS)
     if two_way and (refusal := refusal or too_few("people", n_people, MIN_CLUSTERS)):
         bounds, above_chance = (replace(test, low=np.nan, high=np.nan) for test in (bounds, above_chance))

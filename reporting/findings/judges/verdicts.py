@@ -103,7 +103,7 @@ def shown(
     """
     has_few = test.n_instances < MIN_CLUSTERS
     source = like if has_few and like else test
-    stricter = {} if limit is None else {"level": 1 - 2 * limit, "skewness": source.skewness}
+    stricter = {} if limit is None else {"level": 1 - 2 * limit}
     needed = instances_to_pass(source, margin=test.margin, **stricter)
     status: Status
     if not test.n_votes:
