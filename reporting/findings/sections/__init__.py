@@ -51,7 +51,7 @@ def page_sections(numbers: Mapping[str, Any], figures: dict[str, list[dict[str, 
         "rankings": rankings if rated and rankings["raters"] else None,
         "lengths": lengths_section(numbers["length_adjusted"]) if rated else None,
         "judges": judges if (judges["has_people"] and numbers["replacement"]) or judges["agreement"] else None,
-        "agreement": agreement_section(numbers) if of_people else None,
+        "agreement": agreement_section(numbers) if of_people and numbers["pooled"]["people_agreement"] else None,
         "separability": separability_section(numbers) if rated else None,
         "position": position_section(numbers) if rated else None,
     }
