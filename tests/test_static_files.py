@@ -17,6 +17,12 @@ from config import settings
 from reporting.management.commands.serve import static_files_are_current
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]  # closing an answer looks after connections
+STYLES = "".join(
+    path.read_text(encoding="utf-8") for path in sorted((settings.BASE_DIR / "static" / "css").glob("*.css"))
+)
+NUMBERED = (
+    {"errorlist", "user"} | {f"shade-{step}" for step in range(1, 6)} | {f"text-{size}" for size in ("small", "large")}
+)
 SCRIPTS = sorted((settings.BASE_DIR / "static" / "js").glob("*.js"))
 
 
@@ -97,3 +103,31 @@ def test_scripts_share_no_global_and_import_what_is_there(path: Path) -> None:
     assert set(re.findall(r"\bwindow\.(\w+)", text)) <= {"htmx", "Intl"}
     for name in re.findall(r'^import .* from "(.*)";$', text, re.MULTILINE):
         assert (path.parent / name).is_file(), name
+
+
+def test_every_class_of_the_styles_is_used() -> None:
+    folders = ("templates", "static/js", "annotation", "judging", "reporting")
+    paths = [path for folder in folders for path in (settings.BASE_DIR / folder).rglob("*.*")]
+    texts = [path.read_text(encoding="utf-8") for path in paths if path.suffix in (".html", ".js", ".py")]
+    words = {word for text in texts for word in re.findall(r"[\w-]+", text)}
+    selectors = re.findall(r"[^{}]+(?={)", re.sub(r"(?s)/\*.*?\*/", "", STYLES))
+    classes = {name for selector in selectors for name in re.findall(r"\.([a-zA-Z_][\w-]*)", selector)}
+    assert sorted(classes - words - NUMBERED) == []
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of a colour as in WCAG 2.2."""
+    channels = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    linear = [channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize(("scheme", "page"), [(0, "#ffffff"), (1, "#13171f")], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    "name", ["--tandem-good", "--tandem-bad", "--tandem-wait", "--tandem-left", "--tandem-right", "--pico-primary"]
+)
+def test_colours_of_text_are_readable_on_the_page_and_on_a_tint(name: str, scheme: int, page: str) -> None:
+    colour, tint = (re.findall(rf"{one}: (#[0-9a-f]{{6}})", STYLES)[scheme] for one in (name, "--tandem-tint"))
+    for ground in (page, tint):
+        darker, lighter = sorted((luminance(colour), luminance(ground)))
+        assert (lighter + 0.05) / (darker + 0.05) >= 4.5, (name, ground)

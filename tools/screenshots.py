@@ -214,6 +214,16 @@ def judges(reader: Page, address: str) -> None:
     take(reader, "judge-and-people")
 
 
+def overview(browser: Browser, reader: Page, address: str) -> None:
+    """Take a study's overview in light and in dark mode, as the page of the visual language shows it."""
+    state = reader.context.storage_state()
+    for name, scheme in (("overview", "light"), ("overview-dark", "dark")):
+        page = open_page(
+            browser, f"{address}/studies/example/", storage_state=state, viewport=DESKTOP, color_scheme=scheme
+        )
+        take(page, name)
+
+
 def settings(admin: Page, address: str) -> None:
     """Take the settings with the rater's page beside them."""
     admin.goto(f"{address}/studies/example/settings/", wait_until="networkidle")
@@ -239,6 +249,7 @@ def main() -> None:
         reader = open_page(browser, links["researcher"], viewport={"width": 1280, "height": 1300})
         reader.goto(f"{address}/studies/example/findings/", wait_until="networkidle")
         take(reader, "findings")
+        overview(browser, reader, address)
         judges(reader, address)
         table(reader, address)
         settings(open_page(browser, links["admin"], viewport={"width": 1440, "height": 1100}), address)
