@@ -157,9 +157,9 @@ def test_stress_tests(standin: StandInProcess, capsys: pytest.CaptureFixture[str
 @pytest.mark.weekly
 def test_tables(standin: StandInProcess) -> None:
     study_of("mine", standin, instances=1, endpoints=("local", "large", "small"))
-    [aspects] = blocks("docs/howto/comparison_tables.md#make-comparison-tables", "text")
+    [aspects] = blocks("docs/howto/comparison_tables.md#create-comparison-tables", "text")
     Path("aspects.txt").write_text(aspects, encoding="utf-8")
-    walk("docs/howto/comparison_tables.md#make-comparison-tables")
+    walk("docs/howto/comparison_tables.md#create-comparison-tables")
     tables = [json.loads(line) for line in Path("tables.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(tables) == ComparisonTable.objects.exclude(variant="large-8").count() > 0
     assert "making" in json.loads(Path("c8.jsonl").read_text(encoding="utf-8").splitlines()[0])

@@ -36,7 +36,7 @@ def test_draft_publication_participant_and_pay(
         page.goto(f"/studies/study/channels/{channel.key}/")
         page.get_by_label("Title for participants").fill("Which text is better?")
         page.get_by_label("Description for participants").fill("Read two texts and choose one.")
-        page.get_by_role("button", name="Make the draft at Prolific").click()
+        page.get_by_role("button", name="Create the draft at Prolific").click()
         expect(page.get_by_role("status")).to_contain_text(DRAFT)
         [made] = prolific.studies.values()
         assert (made["total_available_places"], made["reward"]) == (2, 75)

@@ -82,10 +82,10 @@ def test_from_upload_to_findings(open_as: OpenAs, chromium: Browser, live_server
     expect(researcher.locator("#step-separability")).to_contain_text("1 of 1 configuration")
     click("button", "New batch")
     researcher.get_by_label("Raters per HIT").fill("2")
-    click("button", "Make and launch")
+    click("button", "Create and launch")
     links = researcher.locator("td code", has_text="/join/")
     expect(links).to_have_count(2)
-    assert clicks == ["New study", "the file", "Create study", "Compute", "New batch", "Make and launch"]
+    assert clicks == ["New study", "the file", "Create study", "Compute", "New batch", "Create and launch"]
 
     researcher.go_back()
     researcher.go_forward()

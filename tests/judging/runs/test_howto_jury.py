@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.slow
 def test_the_page_can_be_walked_through(capsys: pytest.CaptureFixture[str]) -> None:
     study = make_study("tea")
-    assert len(walk("docs/howto/improve_a_judge.md#make-a-jury")) == 9
+    assert len(walk("docs/howto/improve_a_judge.md#create-a-jury")) == 9
     said = capsys.readouterr().out
     assert "juries: independent votes that they are worth" in said
     for run in study.judge_runs.filter(judge__method="jury"):
