@@ -216,16 +216,16 @@ def _judges(findings: Findings) -> Iterator[Statement]:
         yield Statement("judges_untested", ["replacement"], {"instances": instances, "needed": LEAST_INSTANCES})
         return
     best = min(tested, key=_standing)
-    rules, found = {judge["verdict"]["rule"] for judge in tested}, best["verdict"]["values"]
+    rules, details = {judge["verdict"]["rule"] for judge in tested}, best["verdict"]["values"]
     rule = best["verdict"]["rule"]
     if rule == "chance":
         keys = ("agreement", "by_chance", "instances")
-        yield Statement("judges_chance", ["replacement"], {key: found[key] for key in keys})
+        yield Statement("judges_chance", ["replacement"], {key: details[key] for key in keys})
         return
-    values = {"judge": best["judge"], "difference": estimate({**found, "value": found["difference"]})}
-    values |= {key: found[key] for key in ("epsilon", "from", "kappa") if key in found}
+    values = {"judge": best["judge"], "difference": estimate({**details, "value": details["difference"]})}
+    values |= {key: details[key] for key in ("epsilon", "from", "kappa") if key in details}
     if rule == "narrow":
-        values["narrow"] = found["p_value"]
+        values["narrow"] = details["p_value"]
     if rule in MAY_REPLACE:
         can = sum(judge["verdict"]["rule"] in MAY_REPLACE for judge in judges)
         values |= {"also": can, "judges": len(judges)} if len(judges) > 1 else {}
