@@ -78,7 +78,7 @@ def test_sections_and_filters_by_keyboard(study: Study, open_as: OpenAs) -> None
         expect(page.locator(f"section[aria-labelledby={section}] > details")).to_have_attribute("open", "")
 
     page.goto(ADDRESS)
-    page.get_by_text("What to look at").first.focus()
+    page.locator("summary", has_text="Filters").focus()
     page.keyboard.press("Enter")
     page.locator("select[name=system]").focus()
     page.keyboard.press("ArrowDown")
@@ -105,8 +105,8 @@ def test_without_scripts_on_a_phone_all_can_be_read(study: Study, open_as: OpenA
     box = page.locator("main").bounding_box()
     assert box
     assert box["x"] + box["width"] <= PHONE[0]
-    page.get_by_text("What to look at").first.click()
-    page.get_by_label("Count rating sets that lack a rating too").check()
+    page.locator("summary", has_text="Filters").click()
+    page.get_by_label("Include incomplete rating sets").check()
     page.get_by_role("button", name="Show", exact=True).click()
     expect(page).to_have_url(re.compile("with_incomplete=1$"))
     expect(page.locator(".answer li").nth(3)).to_be_visible()

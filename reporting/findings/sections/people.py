@@ -25,7 +25,7 @@ FIRST = "flags"
 RaterRow = dict[str, Any]
 # Headings, and what a column sorts by: the largest first, unknown values last.
 SORTS: dict[str, tuple[str, Callable[[RaterRow], float | None]]] = {
-    FIRST: ("To look at", lambda row: len(row["flags"])),
+    FIRST: ("To review", lambda row: len(row["flags"])),
     "ratings": ("Ratings", lambda row: row["ratings"]),
     "consistency": ("Mean consistency", lambda row: row["consistency"]["value"]),
     "agreement": ("Agreement with others", lambda row: row["agreement"]["value"]),

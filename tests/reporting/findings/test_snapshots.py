@@ -138,7 +138,7 @@ def test_filters_have_snapshots_of_their_own_of_which_the_newest_are_kept(
 @pytest.mark.usefixtures("large")
 def test_a_large_study_is_computed_by_the_worker_alone(built: Built, reader: Client, computed: list[Filters]) -> None:
     waiting = body(reader.get(PAGE))
-    assert "A worker computes these findings" in waiting
+    assert "A worker is computing these findings" in waiting
     assert 'hx-get="?shown="' in waiting
     for path in (
         "/studies/kept/findings.json",
@@ -174,7 +174,7 @@ def test_estimates_are_shown_until_their_intervals_are_computed(
     first = snapshot_of(built.study, FILTERS)
     assert first.is_first_pass
     page = body(reader.get(PAGE))
-    for text in ("These are estimates; their intervals", "is being computed", "Rankings", "As of <time"):
+    for text in ("Estimates only", "is being computed", "Rankings", "As of <time"):
         assert text in page, text
     for text in ("Raters one by one", "Judges and people", "more than chance cannot be told"):
         assert text not in page, text
@@ -251,7 +251,7 @@ def test_a_large_study_is_looked_at_again_after_ten_seconds(built: Built, reader
     assert old.pending
     assert old.read_at is not None
     page = body(reader.get(PAGE))
-    assert "A worker looks whether the data have changed" in page
+    assert "A worker checks for changed data" in page
     assert queued().count("READY") == 1
     assert work(built.study)
     assert ratings(built.study) == 6

@@ -106,7 +106,7 @@ def test_numbers_say_what_they_favour_and_scales_what_they_are(page: str) -> Non
     assert "normalised" not in page
     assert page.count("from −1 to 1") == 1 + 2  # over all configurations, and in each of two
     assert "All 500 pairs have ratings of three people or more." in page
-    assert "on the others it tells little" not in page
+    assert "is uncertain on the others" not in page
 
 
 @pytest.mark.slow
