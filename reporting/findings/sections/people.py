@@ -156,8 +156,6 @@ def _rater_pairs(compared: Findings | None) -> DataTable | None:
 def _agreement_title(numbers: Findings) -> Title:
     """Claim that people agree more than chance where the interval of α lies above 0."""
     people, agreement = {"people": subject(numbers["configurations"])}, numbers["pooled"]["people_agreement"]
-    if agreement is None:  # of a first pass
-        return Title("agreement_pending", people)
     raw, alpha = agreement["raw_agreement"], agreement["krippendorff_alpha"]["ordinal"]
     if alpha["value"] is not None:
         return Title("above_chance" if (alpha["low"] or 0) > 0 else "alpha", {**people, "alpha": alpha})

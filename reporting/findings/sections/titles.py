@@ -32,7 +32,6 @@ TEXTS = {
     "above_chance": "{people} agree more than chance: α = {alpha}",
     "alpha": "Agreement of {people}: α = {alpha}",
     "agreement": "Agreement of {people}: {rate}",
-    "agreement_pending": "Agreement of {people}",
     "agreement_unknown": "Agreement of {people}: no pair has two raters",
     "consistency_rises": "{people} are more consistent where separability is high: {least} → {most}",
     "consistency": "Fully consistent rating sets of {people}: {rate}",
