@@ -195,7 +195,8 @@ class _Rated:
 def _centred(influence: FloatArray, cluster: IntArray) -> FloatArray:
     """Centre the influences of instances whose number is fixed, as large as unbiased variances need them."""
     clusters = count_groups(cluster)
-    return (influence - influence.mean()) * np.sqrt(clusters / max(clusters - 1, 1))
+    centred: FloatArray = (influence - influence.mean()) * np.sqrt(clusters / max(clusters - 1, 1))
+    return centred
 
 
 def _means(name: str, values: npt.ArrayLike) -> FloatArray:

@@ -36,7 +36,7 @@ class InStudySerializer(serializers.ModelSerializer[Any]):
 class MessagesField(serializers.JSONField):
     """The messages of a conversation as they came, or null for a text."""
 
-    def to_representation(self, value: str) -> Any:
+    def to_representation(self, value: Any) -> Any:
         """Parse the stored JSON."""
         return json.loads(value)
 

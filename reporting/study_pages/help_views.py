@@ -50,9 +50,9 @@ def _sections_of(page: str) -> Iterator[Section]:
     in_code = False
     for line in (DOCS / page).read_text(encoding="utf-8").splitlines():
         in_code ^= line.lstrip().startswith("```")
-        heading = None if in_code else re.match(r"(#{1,4}) (.+)", line)
-        if heading:
-            parts.append((len(heading[1]), heading[2], []))
+        match = None if in_code else re.match(r"(#{1,4}) (.+)", line)
+        if match:
+            parts.append((len(match[1]), match[2], []))
         elif parts:
             parts[-1][2].append(line)
     anchors = markdown.heading_anchors(heading for _level, heading, _lines in parts)

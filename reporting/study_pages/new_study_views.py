@@ -62,7 +62,7 @@ def _create(request: HttpRequest, form: StudyOfFilesForm) -> HttpResponse | None
     user, files = account_of(request), form.cleaned_data["file"]
     if not files:
         study = attempt(form, lambda: _study_of(request, form))
-        return study and redirect("annotation:study", study.slug)
+        return None if study is None else redirect("annotation:study", study.slug)
     key = attempt(form, lambda: keep(None, files, by=user.pk, form=form.values), field="file")
     if key is None:
         return None
@@ -116,7 +116,8 @@ def study_of_files(request: HttpRequest, key: str) -> HttpResponse:
     form = StudyOfKeptFilesForm(data, groups=groups, file_names=sent["names"])
     context: dict[str, Any] = {"form": form, "upload": kept(None, key)}
     if form.is_valid() and (found := attempt(form, lambda: _look(form, key))):
-        if "import" in request.POST and not found.problems and attempt(form, lambda: _begin(request, form, key, found)):
+        wants_import = "import" in request.POST and not found.problems
+        if wants_import and attempt(form, lambda: _begin(request, form, key, found)) is not None:
             return redirect("annotation:new-study-files", key)
         context |= look_context(found, form, form.cleaned_data["template"].study())
     if request.method != "POST":

@@ -15,7 +15,7 @@ from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import MOST_SHOWN, as_download, attempt, is_htmx
 from annotation.core.markdown import shown_text
 from annotation.core.refusals import restored
-from annotation.core.tables import DataTable
+from annotation.core.tables import DataTable, Row
 from annotation.importing.formats.public_forms import AUTO
 from annotation.importing.forms import LookForm, StudyOfKeptFilesForm, UploadForm, how_to_import, sent_in
 from annotation.members.permissions import FORM, READERS, account_of, is_site_admin, study_view
@@ -73,7 +73,7 @@ def look_context(found: Look, form: LookForm | StudyOfKeptFilesForm, study: Stud
 def rows_table(rows: Sequence[Mapping[str, Any]]) -> DataTable:
     """Return the first rows as they will be stored."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    cells = [([], [_cell(row.get(name)) for name in columns]) for row in rows]
+    cells: list[Row] = [((), [_cell(row.get(name)) for name in columns]) for row in rows]
     return DataTable("rows", "As they will be stored", columns, cells, css="stack")
 
 

@@ -205,7 +205,9 @@ def filters_of(study: Study, query: QueryDict) -> Filters:
         ties=ties_named(query.get("ties", "")),
         question=question_named(study, query.get("question", "")),
         epsilon=epsilon_named(query.get("epsilon", "")),
-        **{switch: switch_named(switch, query.get(switch, "")) for switch in SWITCHES},
+        two_way=switch_named("two_way", query.get("two_way", "")),
+        with_excluded=switch_named("with_excluded", query.get("with_excluded", "")),
+        with_incomplete=switch_named("with_incomplete", query.get("with_incomplete", "")),
     )
 
 

@@ -338,7 +338,7 @@ def rater_pairs(votes: VoteTable, settings: IntervalSettings) -> dict[str, Any]:
     for row, person in enumerate(compared):
         own = votes.person == person
         verdicts[row, votes.unit[own]] = votes.verdict[own]
-    pairs = []
+    pairs: list[dict[str, Any]] = []
     for first, second in combinations(range(len(compared)), 2):
         shared = ~np.isnan(verdicts[first]) & ~np.isnan(verdicts[second])
         n = int(shared.sum())
