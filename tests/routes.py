@@ -161,6 +161,7 @@ def _special(whole: Whole) -> dict[str, dict[str, Any]]:
         "reporting:separability-chart": {"name": "histograms", "form": "svg"},
         "reporting:export": {"kind": "ratings", "form": "csv"},
         "annotation:upload-page": {"key": _upload(whole).key},
+        "annotation:new-study-files": {"key": _upload(whole).key},
         "annotation:upload-look": {"key": _upload(whole).key},
         "annotation:upload-errors": {"key": _upload(whole).key},
         "reporting:made-file": {"key": _made_file(whole).key},

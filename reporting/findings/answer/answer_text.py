@@ -197,6 +197,8 @@ class _Writer(Formatter):
         return f"{points} point{'' if points == '1' else 's'} {'more' if difference > 0 else 'less'}"
 
     def write_range(self, value: Mapping[str, Any]) -> str:
+        if value["low"] is None:  # two ways, over few raters
+            return "(no interval)"
         return f"[{fixed(100 * value['low'], 0)}, {fixed(100 * value['high'], 0)}]"
 
     def write_p(self, value: float) -> str:
