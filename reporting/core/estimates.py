@@ -165,18 +165,26 @@ def bounded_estimate(
 
 
 def statistic_estimate(
-    sums: FloatArray, statistic: Statistic, basis: Basis, settings: IntervalSettings, *, ceiling: float = math.inf
+    sums: FloatArray,
+    statistic: Statistic,
+    basis: Basis,
+    settings: IntervalSettings,
+    *,
+    instances: int | None = None,
+    ceiling: float = math.inf,
 ) -> Estimate:
     """Return a statistic that is no mean (kappa, alpha) with the interval of `analysis.intervals.analytic.statistic_interval`.
 
-    sums : (n_instances, ...) one row per instance that counts anything
+    sums      : (n_clusters, ...) one row per cluster that counts anything
+    instances : in these clusters; as many as clusters when left out
     """
     value, n = _value(sums, statistic), len(sums)
     if not settings.made:
         return value_estimate(value, basis, settings, n)
     error = statistic_error(sums, statistic) if n >= MIN_FOR_STATISTIC else math.nan
     bounds = statistic_interval(value, error, n, ceiling=ceiling, level=settings.level_of(n))
-    return estimate_with_bounds(value, bounds, basis, settings, n, minimum=MIN_FOR_STATISTIC)
+    estimate = estimate_with_bounds(value, bounds, basis, settings, n, minimum=MIN_FOR_STATISTIC)
+    return estimate if settings.clusters is None or instances is None else {**estimate, "n_instances": instances}
 
 
 def value_estimate(value: float, basis: Basis, settings: IntervalSettings, instances: int) -> Estimate:

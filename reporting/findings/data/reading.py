@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Length
 
 from analysis.types import IntArray, Outcomes
@@ -115,10 +116,17 @@ def _is_collecting(study: Study, batches: Collection[Batch] | None) -> bool:
     collected = study.batches.for_rating().filter(origin=Batch.Origin.COLLECTED)
     if batches is not None:
         collected = collected.filter(pk__in=[batch.pk for batch in batches])
-    if collected.exclude(stop_rule="").exists():
+    # A batch without votes has not been looked at.
+    begun = collected.filter(Exists(_submitted(Slot.objects.filter(batch=OuterRef("pk")))))
+    if begun.exclude(stop_rule="").exists():
         return True
-    at_work = collected.filter(status__in=(Batch.Status.OPEN, Batch.Status.PAUSED))
-    return Slot.objects.filter(batch__in=at_work).exclude(assignment__state=Assignment.State.SUBMITTED).exists()
+    at_work = begun.filter(status__in=(Batch.Status.OPEN, Batch.Status.PAUSED))
+    slots = Slot.objects.filter(batch__in=at_work)
+    return slots.exclude(pk__in=_submitted(slots).values("pk")).exists()
+
+
+def _submitted(slots: QuerySet[Slot]) -> QuerySet[Slot]:
+    return slots.filter(assignment__state=Assignment.State.SUBMITTED)
 
 
 def _key(batch: Batch) -> Key:

@@ -1,5 +1,6 @@
 """Agreement of judges with people, and of people with one another on the same pairs."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,8 +11,9 @@ import numpy as np
 
 from analysis.agreement.coefficients import coincidences_of_counts, kappa_from_confusions, majority_of_counts
 from analysis.agreement.leave_one_out import VoteShares, vote_shares
+from analysis.grouping import count_groups
 from analysis.intervals.analytic import ratio_spread, two_sided_p_value
-from analysis.intervals.bootstrap import cluster_sums, mean_rows
+from analysis.intervals.bootstrap import Statistic, cluster_sums, mean_rows
 from analysis.intervals.multiple_testing import holm
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.reasons import Reason
@@ -170,15 +172,15 @@ class _Beside:
 
     def kappa(self, settings: IntervalSettings) -> Estimate:
         """Cohen's kappa of the judge with single people."""
-        return statistic(self._confusions[:, 0], kappa_from_confusions, self._votes, settings, ceiling=1.0)
+        return self._statistic(self._confusions[:, 0], kappa_from_confusions, settings, ceiling=1.0)
 
     def people_kappa(self, settings: IntervalSettings) -> Estimate:
         """Cohen's kappa of people with one another, over the same votes."""
-        return statistic(self._confusions[:, 1], kappa_from_confusions, self._votes, settings, ceiling=1.0)
+        return self._statistic(self._confusions[:, 1], kappa_from_confusions, settings, ceiling=1.0)
 
     def kappa_difference(self, settings: IntervalSettings) -> Estimate:
         """The first less the second."""
-        return statistic(self._confusions, _kappa_difference, self._votes, settings)
+        return self._statistic(self._confusions, _kappa_difference, settings)
 
     def accuracy(self, settings: IntervalSettings) -> Estimate:
         """Share of pairs on which the judge gives the majority of people's votes."""
@@ -189,7 +191,14 @@ class _Beside:
         """Cohen's kappa of the judge with the majority."""
         rows = self._decided
         cells = _cells(self.cluster[rows], self.verdict[rows], self.majority[rows])
-        return statistic(cells, kappa_from_confusions, self._majorities, settings, ceiling=1.0)
+        instances = count_groups(self.instance[rows])
+        return statistic(cells, kappa_from_confusions, self._majorities, settings, instances=instances, ceiling=1.0)
+
+    def _statistic(
+        self, sums: FloatArray, of_sums: Statistic, settings: IntervalSettings, *, ceiling: float = math.inf
+    ) -> Estimate:
+        instances = count_groups(self.instance[~self.left_out])
+        return statistic(sums, of_sums, self._votes, settings, instances=instances, ceiling=ceiling)
 
     @cached_property
     def _instance_of_vote(self) -> IntArray:

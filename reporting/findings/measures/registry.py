@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from analysis.grouping import count_groups
 from analysis.intervals.bootstrap import Statistic, cluster_sums
 from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import (
@@ -65,7 +66,8 @@ class MeasureInput:
         """Return a statistic of the sum of (n, ...) rows that is no mean, such as alpha, with its interval."""
         counts = rows.any(axis=tuple(range(1, rows.ndim)))
         sums = cluster_sums(rows[counts], self.settings.cluster(instance[counts]))
-        return statistic_estimate(sums, statistic, basis, self.settings, ceiling=ceiling)
+        instances = count_groups(instance[counts])
+        return statistic_estimate(sums, statistic, basis, self.settings, instances=instances, ceiling=ceiling)
 
 
 @dataclass(frozen=True)

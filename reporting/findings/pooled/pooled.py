@@ -17,6 +17,7 @@ from analysis.agreement.coefficients import (
 from analysis.agreement.consistency import distribution, possible_strengths
 from analysis.agreement.gwet import gwet_from_sums, gwet_sums
 from analysis.errors import AnalysisError
+from analysis.grouping import count_groups
 from analysis.intervals.bootstrap import cluster_sums, mean_rows, mean_sums, ratio
 from analysis.similarity.separability import normalise, separability
 from analysis.types import FloatArray, IntArray
@@ -310,6 +311,7 @@ def agreement_of_counts(
                 partial(alpha_from_coincidences, level=level),
                 Basis(len(counts), "pairs with two or more ratings", TIE_IN_ALPHA[level], alone, NO_VARIATION),
                 settings,
+                instances=count_groups(instance),
                 ceiling=1.0,
             )
             for level in LEVELS
@@ -320,6 +322,7 @@ def agreement_of_counts(
                 partial(gwet_from_sums, ordinal=name == "ac2"),
                 Basis(len(counts), "pairs with two or more ratings", rule, alone, why),
                 settings,
+                instances=count_groups(instance),
                 ceiling=1.0,
             )
             for name, rule in TIE_IN_GWET.items()
@@ -349,7 +352,8 @@ def rater_pairs(votes: VoteTable, settings: IntervalSettings) -> dict[str, Any]:
         cells[np.arange(n), own, others] = 1
         basis = Basis(n, "pairs rated by both", TIE_EQUALS_TIE, 0, NO_VARIATION)
         sums = cluster_sums(cells, votes.cluster[shared])
-        kappa = statistic_estimate(sums, kappa_from_confusions, basis, settings, ceiling=1.0)
+        instances = count_groups(votes.instance[shared])
+        kappa = statistic_estimate(sums, kappa_from_confusions, basis, settings, instances=instances, ceiling=1.0)
         pairs.append({"raters": [votes.people[compared[first]], votes.people[compared[second]]], "kappa": kappa})
     values = [pair["kappa"]["value"] for pair in pairs if pair["kappa"]["value"] is not None]
     people = int((cast >= MIN_SHARED).sum())

@@ -14,6 +14,7 @@ def test_intervals_are_wider_until_the_batch_is_complete_or_closed() -> None:
     study = make_study(instances=8, k=1)
     batch = make_batch(study, pairs=1, raters=1)
     ann = make_annotator(study, "ann")
+    assert findings(study, rounds=1)["horizon"] is None
     for choice in ("left", "left", "none", "right", "left", "none", "left"):
         rate(claim(ann), choice)
     collecting = findings(study, rounds=1)
