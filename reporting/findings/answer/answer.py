@@ -19,6 +19,7 @@ from reporting.findings.reasons import UNEQUAL
 Findings = Mapping[str, Any]
 MOST_STATEMENTS = 5  # below the headline
 MOST_NAMED = 3  # systems in one sentence
+UNEVEN = 1.5  # times as many verdicts on two systems as on two others: below it their order is hardly another one
 # From the best verdict on a judge down; see reporting.findings.judges.verdicts.
 VERDICTS = (*MAY_REPLACE, "narrow", "open", "few", "chance", "worse", "nothing")
 CAN_REPLACE = {"everywhere": "judge_may", "from": "judge_may_from"}
@@ -46,7 +47,10 @@ def answer(findings: Findings) -> list[dict[str, Any]]:
         ]
         if len(statements) < MOST_STATEMENTS:
             statements += _separability(findings)
-        statements = [headline, *_scripted(findings), *_collecting(findings), *statements[:MOST_STATEMENTS]]
+        scripted = list(_scripted(findings))
+        if any(statement.rule == "all_scripted" for statement in scripted):
+            headline.values["by_programs"] = True
+        statements = [headline, *scripted, *_collecting(findings), *statements[:MOST_STATEMENTS]]
     return [_as_json(statement) for statement in statements]
 
 
@@ -109,6 +113,7 @@ def _headline(findings: Findings) -> Statement:
         "second": second["system"],
         "rate": estimate(first),
         "instances": first["n_instances"],
+        "sample": _sample(first),
         **uneven(first),
     }
     return Statement("preferred" if first["low"] > 0.5 else "no_preference", evidence, values)
@@ -144,10 +149,25 @@ def _of_many(findings: Findings, rates: Findings) -> Statement:
         "second_rank": _rank(second),
         "settled": {"places": strengths["settled"], "of": len(ranked)},
         "instances": leader["n_instances"],
-        **({"unequal": True} if rates["first"].get("why_code") == UNEQUAL.code else {}),
+        "sample": _sample(leader),
+        "second_sample": _sample(second),
+        **({"unequal": True} if rates["first"].get("why_code") == UNEQUAL.code and _is_uneven(ranked) else {}),
     }
     rule = {True: "first", False: "leads", None: "untested"}[verdict["by_more_than_chance"]]
     return Statement(rule, [*evidence, *(["system_tests"] if findings.get("system_tests") else [])], values)
+
+
+def _sample(row: Findings) -> dict[str, int]:
+    clusters = {"clusters": row["n_clusters"]} if "n_clusters" in row else {}
+    return {"instances": row["n_instances"], **clusters}
+
+
+def _is_uneven(ranked: list[Findings]) -> bool:
+    """Tell whether some two systems never met, or met much less often than others."""
+    opponents = [row.get("opponents") or {} for row in ranked]
+    counts = [count for met in opponents for count in met.values()]
+    never_met = any(len(met) < len(ranked) - 1 for met in opponents)
+    return never_met or max(counts) > UNEVEN * min(counts)
 
 
 def _rank(row: Findings) -> dict[str, Any]:
@@ -322,4 +342,4 @@ def _more_instances(headline: Statement) -> Statement:
     needed = cast("int", instances_needed(components, pairs=1, raters=1, width=2 * away, level=rate["level"]))
     needed = max(needed, instances + 1)
     rule = "out_of_reach" if needed > OUT_OF_REACH * instances else "more_instances"
-    return Statement(rule, headline.evidence, {"needed": needed, "instances": instances})
+    return Statement(rule, headline.evidence, {"needed": needed, "instances": instances, "rate": rate["value"]})

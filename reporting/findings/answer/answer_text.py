@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from annotation.core.counting import counted
 from annotation.core.tables import fixed
+from reporting.core.reasons import TOO_FEW
 from reporting.core.text import printable
 
 # The result stands between asterisks, then follow its number and condition. A format after a colon is a number of decimals, a
@@ -19,30 +20,29 @@ TEXTS = {
     "being_computed": "**Intervals and tests are being computed.** Until then there are estimates without intervals.",
     "too_few": "**Too few instances to compare systems.** Ratings are on {instances:instances}; {needed} are needed.",
     "all_ties": "**No preference.** All {ratings:ratings} are ties.",
-    "preferred": "**{first} is preferred to {second}.** It wins {rate:percent} of ratings ({instances:instances}; a tie counts as half).",
-    "no_preference": "**No clear preference.** {first} wins {rate:percent} of ratings ({instances:instances}; a tie counts as half).",
+    "preferred": "**{first} is preferred to {second}.** It wins {rate:percent} of ratings ({sample:sample}; a tie counts as half).",
+    "no_preference": "**No clear preference.** {first} wins {rate:percent} of ratings ({sample:sample}; a tie counts as half).",
     "first": (
-        "**{first} is first of {systems} systems.** It wins {rate:percent} of ratings. The runner-up, {second}, wins "
-        "{second_rate:percent} (rank {second_rank:0}; {instances:instances}). {settled:places}."
+        "**{first} is first of {systems} systems.** It wins {rate:percent} of ratings ({sample:sample}; a tie counts as half). "
+        "The runner-up, {second}, wins {second_rate:percent} (rank {second_rank:rank}; {second_sample:sample}). {settled:places}."
     ),
     "leads": (
-        "**No clear winner among {systems} systems.** {first} leads: it wins {rate:percent} of ratings (rank {rank:0}). The "
-        "runner-up, {second}, wins {second_rate:percent} (rank {second_rank:0}; {instances:instances}). "
-        "{settled:places}."
+        "**No clear winner among {systems} systems.** {first} leads: it wins {rate:percent} of ratings (rank {rank:rank}; "
+        "{sample:sample}; a tie counts as half). The runner-up, {second}, wins {second_rate:percent} (rank "
+        "{second_rank:rank}; {second_sample:sample}). {settled:places}."
     ),
     "untested": (
-        "**The order of {systems} systems cannot be tested yet.** {first} leads: it wins {rate:percent} of ratings. The "
-        "runner-up, {second}, wins {second_rate:percent} ({instances:instances})."
+        "**The order of {systems} systems cannot be tested yet.** {first} leads: it wins {rate:percent} of ratings "
+        "({sample:sample}; a tie counts as half). The runner-up, {second}, wins {second_rate:percent} ({second_sample:sample})."
     ),
     "unranked": "**No clear winner among {systems} systems.** None is first of all.",
     "disconnected": "**No ranking of all {systems} systems.** They form {groups} groups that were never compared with each other.",
     "all_scripted": "All {raters:raters} are programs, so nothing here is a finding about people.",
-    "collecting": "Votes are still coming in, so intervals are wider than those of a closed batch: they hold however often you look.",
+    "collecting": "Rating continues. Intervals are wider, so that they stay valid however often you look.",
     "scripted": "{scripted} of {raters:raters} are programs, so nothing here is a finding about people alone.",
     "judges_alone": "Only judges have rated, so nothing here is a finding about people.",
     "consistency": (
-        "**A rater chooses the same system on all pairs of an instance in {share:percent} of cases** "
-        "({sets:cases} on {instances:instances})."
+        "**In {share:percent} of {sets:rating sets} ({instances:instances}), the rater chose the same system on every pair.**"
     ),
     "all_incomplete": "**Consistency is unknown.** Each of {rating_sets:rating sets} lacks a rating.",
     "rises": (
@@ -51,47 +51,47 @@ TEXTS = {
     ),
     "agreement": "**Two raters agree on {rate:percent} of pairs** ({instances:instances}).",
     "agreement_alpha": (
-        "**Two raters agree on {rate:percent} of pairs** ({instances:instances}; Krippendorff’s α {alpha:2}, where 0 is chance)."
+        "**Two raters agree on {rate:percent} of pairs** ({instances:instances}; Krippendorff’s {alpha:alpha})."
     ),
     "agreement_above_chance": (
-        "**Raters agree more than by chance.** Two agree on {rate:percent} of pairs ({instances:instances}; Krippendorff’s α "
-        "{alpha:2}, where 0 is chance)."
+        "**Raters agree more than by chance.** Two agree on {rate:percent} of pairs ({instances:instances}; Krippendorff’s "
+        "{alpha:alpha})."
     ),
     "agreement_by_chance": (
-        "**Raters may agree only by chance.** Two agree on {rate:percent} of pairs ({instances:instances}; Krippendorff’s α "
-        "{alpha:2}, where 0 is chance)."
+        "**Raters may agree only by chance.** Two agree on {rate:percent} of pairs ({instances:instances}; Krippendorff’s "
+        "{alpha:alpha})."
     ),
-    "agreement_unknown": "**Agreement is unknown.** No pair was rated by two people.",
+    "agreement_unknown": "**Agreement is unknown.** No pair was rated by two raters.",
     "judge_may": (
-        "**“{judge}” can replace a rater.** It agrees with people {difference:points} than people agree with each other "
+        "**“{judge}” can replace a rater.** It agrees with raters {difference:points} than raters agree with each other "
         "{difference:range}; at most {epsilon:points} would be acceptable."
     ),
     "judge_may_from": (
-        "**“{judge}” can replace a rater above separability {from:2}.** Over all instances, it agrees with people "
-        "{difference:points} than people agree with each other {difference:range}."
+        "**“{judge}” can replace a rater above separability {from:2}.** Over all instances, it agrees with raters "
+        "{difference:points} than raters agree with each other {difference:range}."
     ),
     "judge_may_overall": (
-        "**“{judge}” can replace a rater over all instances together.** It agrees with people {difference:points} than people "
+        "**“{judge}” can replace a rater over all instances together.** It agrees with raters {difference:points} than raters "
         "agree with each other {difference:range}; at most {epsilon:points} would be acceptable."
     ),
     "judge_worse": (
-        "**“{judge}” cannot replace a rater.** It agrees with people {difference:points} than people agree with each other "
+        "**“{judge}” cannot replace a rater.** It agrees with raters {difference:points} than raters agree with each other "
         "{difference:range}; at most {epsilon:points} would be acceptable."
     ),
     "judge_open": (
-        "**Not shown that “{judge}” can replace a rater.** It agrees with people {difference:points} than people agree with "
+        "**Not shown that “{judge}” can replace a rater.** It agrees with raters {difference:points} than raters agree with "
         "each other {difference:range}; at most {epsilon:points} would be acceptable."
     ),
     "judges_worse": (
-        "**No judge can replace a rater.** The closest, “{judge}”, agrees with people {difference:points} than people agree "
+        "**No judge can replace a rater.** The closest, “{judge}”, agrees with raters {difference:points} than raters agree "
         "with each other {difference:range}; at most {epsilon:points} would be acceptable."
     ),
     "judges_open": (
-        "**Not shown that any judge can replace a rater.** The closest, “{judge}”, agrees with people {difference:points} than "
-        "people agree with each other {difference:range}; at most {epsilon:points} would be acceptable."
+        "**Not shown that any judge can replace a rater.** The closest, “{judge}”, agrees with raters {difference:points} than "
+        "raters agree with each other {difference:range}; at most {epsilon:points} would be acceptable."
     ),
     "judges_chance": (
-        "**Judges cannot be tested against people.** People agree with each other on {agreement:percent} of pairs, which is too "
+        "**Judges cannot be tested against raters.** Raters agree with each other on {agreement:percent} of pairs, which is too "
         "close to chance, {by_chance:percent} ({instances:instances})."
     ),
     "judges_untested": (
@@ -115,8 +115,11 @@ TEXTS = {
         "against {second} at equal lengths, not {plain:percent} ({p_value:p})."
     ),
     "length_apart": "**The effect of length is unknown.** Texts of the two systems hardly overlap in length.",
-    "more_instances": "**About {needed:instances} would settle the preference** if the rate stays; there are {instances}.",
-    "out_of_reach": "**More instances will hardly settle the preference.** At this rate about {needed} are needed; there are {instances}.",
+    "more_instances": "**About {needed:instances} would settle the preference** if the true win rate were {rate:percent}; there are {instances}.",
+    "out_of_reach": (
+        "**{instances:instances} cannot settle the preference.** If the true win rate were {rate:percent}, about {needed} would be "
+        "needed; if it is further from 50%, fewer."
+    ),
     "level": "**No number of instances would settle the preference at this rate.** Both systems win equally often.",
     "more_for_first": "**More instances on which {first} meets its neighbours would settle the first place.**",
     "more_to_be_first": (
@@ -131,12 +134,16 @@ TEXTS = {
     "judge_silent": "**{results:results}.**",
     "judges_agree": "**Two judges agree on {rate:percent} of pairs** ({instances:instances}).",
     "judges_agree_alpha": (
-        "**Two judges agree on {rate:percent} of pairs** ({instances:instances}; Krippendorff’s α {alpha:2}, where 0 is chance)."
+        "**Two judges agree on {rate:percent} of pairs** ({instances:instances}; Krippendorff’s {alpha:alpha})."
+    ),
+    "judges_agree_below_chance": (
+        "**Judges agree less than by chance.** Two agree on {rate:percent} of pairs ({instances:instances}; Krippendorff’s "
+        "{alpha:alpha})."
     ),
     "judges_apart": "**Agreement of judges is unknown.** No pair has verdicts of two judges.",
-    "position_bias": "**Position bias.** “{judge}” prefers the text shown first in {share:percent} of verdicts without ties.",
+    "position_bias": "**Position bias.** “{judge}” chose the text shown first in {share:percent} of verdicts without ties.",
     "no_position_bias": (
-        "**No position bias is shown.** “{judge}” prefers the text shown first in {share:percent} of verdicts without ties."
+        "**Position bias is not shown.** “{judge}” chose the text shown first in {share:percent} of verdicts without ties."
     ),
     "rate_differing_pairs": "**Next, let people rate pairs on which judges differ** ({different} of {pairs:pairs}).",
     "rate_pairs": "**Next, let people rate some of these pairs,** to see whether judges can be trusted.",
@@ -152,9 +159,8 @@ CLAUSES = {
     "kappa": " Its own agreement with people may be chance (κ {kappa:2}).",
     "also": " Of {judges:judges}, {also} can.",
     "alike": " Others may be as close.",
-    "baselines": " These judges are baselines: rules without a model.",
     "models_alone": " Baselines are left out.",
-    "furthest": " It is the furthest from half of {furthest:judges}.",
+    "furthest": " Of {furthest:judges}, it is furthest from 50%.",
     "biased": " Judges with such a bias: {biased} of {tested}.",
 }
 RESULTS = {
@@ -197,9 +203,25 @@ class _Writer(Formatter):
         return f"{points} point{'' if points == '1' else 's'} {'more' if difference > 0 else 'less'}"
 
     def write_range(self, value: Mapping[str, Any]) -> str:
+        """Write the interval of a difference in points, each end as more or less."""
         if value["low"] is None:  # two ways, over few raters
             return "(no interval)"
-        return f"[{fixed(100 * value['low'], 0)}, {fixed(100 * value['high'], 0)}]"
+        ends = [(fixed(abs(100 * value[end]), 0), "more" if value[end] > 0 else "less") for end in ("low", "high")]
+        return "(from {} to {})".format(*(points if points == "0" else f"{points} {sense}" for points, sense in ends))
+
+    def write_rank(self, rank: Mapping[str, Any]) -> str:
+        """Write the interval of a rank, or the rank if it has none."""
+        low, high = rank["low"] or rank["value"], rank["high"] or rank["value"]
+        return f"{low}" if low == high else f"{low}–{high}"
+
+    def write_sample(self, sample: Mapping[str, int]) -> str:
+        """Write the number of instances, with that of clusters where they are not the same."""
+        clusters = f" in {counted(sample['clusters'], 'clusters')}" if "clusters" in sample else ""
+        return f"{counted(sample['instances'], 'instances')}{clusters}"
+
+    def write_alpha(self, alpha: Mapping[str, Any]) -> str:
+        without = "too few instances for an interval" if alpha.get("why_code") == TOO_FEW.code else "no interval"
+        return f"ordinal α {_estimate(alpha, 2)}{f', {without}' if alpha['low'] is None else ''}; 0 is chance"
 
     def write_p(self, value: float) -> str:
         smallest = 0.001
@@ -247,7 +269,10 @@ def _estimate(value: Any, digits: int, *, scale: int = 1, unit: str = "") -> str
 
 
 def _template(rule: str, values: Mapping[str, Any]) -> str:
-    return TEXTS[rule] + "".join(text for name, text in CLAUSES.items() if name in values)
+    text = TEXTS[rule] + "".join(text for name, text in CLAUSES.items() if name in values)
+    if "baselines" in values:
+        return f"**No answer yet: only simple rules have judged.** {text.replace('**', '')}"
+    return text.replace(" of ratings", " of the scripted raters’ ratings", 1) if "by_programs" in values else text
 
 
 def english(rule: str, values: Mapping[str, Any]) -> str:

@@ -104,7 +104,8 @@ def _agreement(findings: Findings) -> Iterator[Statement]:
     if alpha["value"] is None:
         yield Statement("judges_agree", ["judge_agreement"], values)
     else:
-        yield Statement("judges_agree_alpha", ["judge_agreement"], {**values, "alpha": estimate(alpha)})
+        rule = "judges_agree_alpha" if alpha["high"] is None or alpha["high"] >= 0 else "judges_agree_below_chance"
+        yield Statement(rule, ["judge_agreement"], {**values, "alpha": estimate(alpha)})
 
 
 def _position(findings: Findings, judges: list[str]) -> Iterator[Statement]:

@@ -19,8 +19,9 @@ class Statement:
 
 
 def estimate(row: Findings) -> dict[str, Any]:
-    """Return a value with its interval."""
-    return {key: row.get(key) for key in ("value", "low", "high", "level")}
+    """Return a value with its interval, or with the code of the reason why there is none."""
+    reason = {"why_code": row["why_code"]} if "why_code" in row else {}
+    return {**{key: row.get(key) for key in ("value", "low", "high", "level")}, **reason}
 
 
 def uneven(row: Findings) -> dict[str, Any]:

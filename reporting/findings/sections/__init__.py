@@ -66,10 +66,15 @@ def page_sections(numbers: Mapping[str, Any], figures: dict[str, list[dict[str, 
 
 def answer_section(sentences: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the headline and the statements below it, each with links to the sections that hold its evidence."""
-    return [
-        {"text": on_page(sentence["rule"], sentence["values"]), "links": dict(map(_section, sentence["evidence"]))}
-        for sentence in sentences
-    ]
+    return [{"text": _text(sentence), "links": dict(map(_section, sentence["evidence"]))} for sentence in sentences]
+
+
+def _text(sentence: Mapping[str, Any]) -> str:
+    """Return a sentence in HTML, or as it was stored where an earlier version computed other values."""
+    try:
+        return on_page(sentence["rule"], sentence["values"])
+    except KeyError:
+        return str(sentence["text"])
 
 
 def _section(named: str) -> tuple[str, Any]:

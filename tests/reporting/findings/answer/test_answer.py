@@ -181,7 +181,36 @@ def test_several_systems_have_rates_ranks_and_the_runner_up() -> None:
     assert (values["first"], values["second"], values["systems"]) == ("a", "b", 3)
     assert (values["rate"]["value"], values["second_rank"]["high"]) == (0.5, 2)
     assert values["settled"] == {"places": 1, "of": 3}
-    assert values["unequal"]
+
+
+def test_each_system_has_its_own_sample_and_rank_range() -> None:
+    rankings = strengths(False)
+    for row, n in zip(rankings[1]["systems"], (421, 392, 400), strict=True):
+        row |= {"n_instances": n, "n_clusters": n // 3}
+    headline = answer(study(rankings=rankings))[0]
+    assert headline["values"]["sample"] == {"instances": 421, "clusters": 140}
+    assert headline["values"]["second_sample"] == {"instances": 392, "clusters": 130}
+    assert headline["text"].count("rank 1–2; 4") == 1
+    assert "rank 1–2; 392 instances in 130 clusters" in headline["text"]
+    (two,) = [row for row in win_rates(0.7, 0.6, 0.8, ("a", "b"), n_clusters=7)["systems"] if row["system"] == "a"]
+    rankings = [{"rater": "people", "measure": "win_rate", "systems": [two, two]}]
+    assert answer(study(rankings=rankings))[0]["values"]["sample"] == {"instances": 20, "clusters": 7}
+
+
+@pytest.mark.parametrize(
+    ("met", "unequal"),
+    [
+        ({"ab": 10, "ac": 15, "bc": 12}, False),
+        ({"ab": 10, "ac": 16, "bc": 12}, True),
+        ({"ab": 10, "bc": 10}, True),
+    ],
+)
+def test_opponents_are_named_different_where_some_met_much_more_often(met: dict[str, int], unequal: bool) -> None:
+    rankings = strengths(False)
+    for row in rankings[1]["systems"]:
+        own = row["system"]
+        row["opponents"] = {pair.replace(own, ""): n for pair, n in met.items() if own in pair}
+    assert ("unequal" in answer(study(rankings=rankings))[0]["values"]) == unequal
 
 
 def test_systems_that_the_first_never_met_are_named() -> None:
@@ -219,7 +248,8 @@ def test_settling_takes_the_planned_number_of_instances() -> None:
     # Half the width is .1, at .05 from one half: twice as narrow, so four times as many.
     last = answer(study(rankings=[win_rates(0.55, 0.45, 0.65, ("a", "b"))]))[-1]
     assert (last["rule"], last["values"]["needed"], last["values"]["instances"]) == ("more_instances", 80, 20)
-    assert rules(study(rankings=[win_rates(0.51, 0.41, 0.61, ("a", "b"))]))[-1] == "out_of_reach"
+    far = answer(study(rankings=[win_rates(0.51, 0.41, 0.61, ("a", "b"))]))[-1]
+    assert (far["rule"], far["values"]["rate"], far["values"]["needed"]) == ("out_of_reach", 0.51, 2000)
     assert rules(study(rankings=[win_rates(0.5, 0.4, 0.6, ("a", "b"))]))[-1] == "level"
     # The part of an interval towards one half is the longer one: (0.17 / 0.16)^2 of 20, although half of its width is 0.15.
     uneven = answer(study(rankings=[win_rates(0.66, 0.49, 0.79, ("a", "b"))]))[-1]
@@ -251,7 +281,18 @@ def test_numbers_are_rounded_and_not_cut_off() -> None:
     text = on_page("agreement_above_chance", values)
     assert "53.3% [40.0, 100.0]" in text
     assert "1 instance;" in text
-    assert "0.29 [0.00, 1.00]" in text
+    assert "ordinal α 0.29 [0.00, 1.00];" in text
+    without = {**estimate(0.86), "why_code": "too_few"}
+    assert "ordinal α 0.86, too few instances" in on_page("agreement_alpha", values | {"alpha": without})
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [(-0.94, 0.12, "94 less to 12 more"), (-0.65, -0.12, "65 less to 12 less"), (-0.001, 0.2, "0 to 20 more")],
+)
+def test_both_ends_of_a_difference_are_more_or_less(low: float, high: float, text: str) -> None:
+    values = {"judge": "direct", "difference": estimate(-0.41, low, high), "epsilon": 0.1}
+    assert f"(from {text})" in on_page("judge_open", values)
 
 
 def test_consistency_is_the_share_of_fully_consistent_sets() -> None:
@@ -461,8 +502,9 @@ def test_what_is_missing_is_said() -> None:
     ("scripted", "rule"), [([True, True], "all_scripted"), ([True, False, False], "scripted"), ([False], "consistency")]
 )
 def test_programs_among_the_raters_are_counted(scripted: list[bool], rule: str) -> None:
-    second = answer(study(raters_found=[{"scripted": one} for one in scripted]))[1]
+    headline, second, *_ = answer(study(raters_found=[{"scripted": one} for one in scripted]))
     assert second["rule"] == rule
+    assert ("by_programs" in headline["values"]) == ("scripted raters" in headline["text"]) == (rule == "all_scripted")
     assert rule == "consistency" or second["values"] == {"scripted": sum(scripted), "raters": len(scripted)}
 
 

@@ -150,6 +150,17 @@ def test_each_state_of_judges_has_its_result(
     assert judges_section(found)["has_people"] is False
 
 
+def test_agreement_below_chance_is_named_where_its_interval_is() -> None:
+    first, second = [A, B, A, B] * 5, [B, A, B, A] * 5
+    rows = {
+        name: [(place, 0, verdict) for place, verdict in enumerate(verdicts)]
+        for name, verdicts in (("direct", [*first, A]), ("strict", [*second, A]))
+    }
+    found = found_in(configuration_data([], rows, instances=21))
+    assert found["judge_agreement"]["krippendorff_alpha"]["ordinal"]["high"] < 0
+    assert "judges_agree_below_chance" in rules(found)
+
+
 def test_judges_without_a_common_pair_have_no_agreement() -> None:
     assert "judges_apart" in rules(found_in(configuration({"direct": judge(A, None), "strict": judge(None, B)})))
 
