@@ -124,7 +124,7 @@ def _message_problem(message: object, field: str, number: int, *, may_be_blank: 
     if not isinstance(role, str) or role_of(message) not in SPEAKERS:
         return refusal("not_role", field=field, message=number, role=repr(role)[:60], roles=", ".join(SPEAKERS))
     named = f"the content of message {number} of {field}"
-    if broken := unstorable_key({key: value for key, value in message.items() if key != "content"}):
+    if broken := unstorable_key({"message": {key: value for key, value in message.items() if key != "content"}}):
         return refusal("unstorable_in", field=f"message {number} of {field}", key=repr(broken))
     if not isinstance(content, list):
         return text_problem(content, named, may_be_blank=may_be_blank)
@@ -132,7 +132,7 @@ def _message_problem(message: object, field: str, number: int, *, may_be_blank: 
         if not isinstance(part, dict) or part.get("type") != "text":
             kind = part.get("type") if isinstance(part, dict) else part
             return refusal("not_text_part", field=named, kind=repr(kind)[:60])
-        if unstorable_key(part):
+        if unstorable_key({"part": part}):
             return refusal("unstorable_in", field=named, key=repr("text"))
         if problem := text_problem(part.get("text"), named, may_be_blank=may_be_blank):
             return problem

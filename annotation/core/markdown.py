@@ -14,7 +14,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from annotation.core.conversations import Message, Transcript, content_of, role_of
+from annotation.core.conversations import Message, Transcript, as_messages, content_of, role_of
 from annotation.core.formulas import with_formulas
 
 _BLOCKS = {
@@ -198,7 +198,20 @@ def shown_text(text: str, *, rendered: bool = False, math: bool = False) -> str:
     return html if "<hr" in html or not is_blank(unescape(_TAG.sub("", html))) else _no_text()
 
 
-def _chat(messages: Sequence[Message], **options: bool) -> SafeString:
+def shown_texts(texts: Sequence[str], **options: bool) -> list[str]:
+    """Return the texts of a pair as `shown_text`, all in one form: a text beside a conversation is a message of an assistant.
+
+    Else the form of a text would tell raters which system wrote it.
+    """
+    if any(isinstance(text, Transcript) for text in texts):
+        texts = [Transcript(as_messages(text, "assistant")) for text in texts]
+    return [shown_text(text, **options) for text in texts]
+
+
+def _chat(messages: Sequence[Message], *, rendered: bool, math: bool) -> SafeString:
+    contents = "\n\n".join(map(content_of, messages))
+    # The bound of one text, for all messages together.
+    options = {"rendered": rendered and _cells(contents) <= _fitting(contents) / 2, "math": math}
     speakers = {
         "system": gettext("System"),
         "user": gettext("User"),

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from annotation.annotators import consent as consents
 from annotation.annotators.messages import mark_read
 from annotation.core.http import is_htmx
-from annotation.core.markdown import shown_text
+from annotation.core.markdown import shown_texts
 from annotation.members.accounts import annotator_for
 from annotation.members.permissions import account_of
 from annotation.models import Annotator, Assignment, Study
@@ -117,7 +117,8 @@ def feedback(request: HttpRequest, assignment_key: str) -> HttpResponse:
     names = {side: side_name(choice_label(side, *study.side_labels)) for side in ("left", "none", "right")}
     ended = assignment.annotator.qualification_results.filter(attempt=assignment.attempt).exists()
     options = study.text_options
-    rows = [replace(row, left=shown_text(row.left, **options), right=shown_text(row.right, **options)) for row in rows]
+    pairs = (shown_texts((row.left, row.right), **options) for row in rows)
+    rows = [replace(row, left=left, right=right) for row, (left, right) in zip(rows, pairs, strict=True)]
     context = {
         "study": study,
         "source_label": translate_default(study.source_label),

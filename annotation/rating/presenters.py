@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 from annotation.annotators.messages import unread_by
 from annotation.core.conversations import stored_content
 from annotation.core.database.prepared import Prepared
-from annotation.core.markdown import shown_text
+from annotation.core.markdown import shown_text, shown_texts
 from annotation.hits.displays import attach_votes
 from annotation.models import Assignment, Display, Flag, Hit, Instance, Rating, VoteChange
 from annotation.quality.qualification import hits_in_attempt
@@ -233,7 +233,7 @@ def texts_of(display: Display) -> tuple[str, str]:
     """Return a pair's texts for its card, the left one first."""
     options = display.assignment.hit.batch.study.text_options
     texts = (display.pair.generation_a.content, display.pair.generation_b.content)
-    left, right = (shown_text(text, **options) for text in (texts if display.a_is_left else texts[::-1]))
+    left, right = shown_texts(texts if display.a_is_left else texts[::-1], **options)
     return left, right
 
 

@@ -50,7 +50,8 @@ class ParametersField(forms.CharField):
 def judge_name_field(**settings: Any) -> forms.RegexField:
     """Return a field for the name of a new judge."""
     errors = {"invalid": JUDGE_NAME.message}
-    return forms.RegexField(JUDGE_NAME.regex, error_messages=errors, **{"max_length": 80, "label": "Name", **settings})
+    settings = {"max_length": 80, "label": "Name", "strip": True, **settings}
+    return forms.RegexField(JUDGE_NAME.regex, error_messages=errors, **settings)
 
 
 def endpoint_field(**settings: Any) -> "forms.ModelChoiceField[Endpoint]":

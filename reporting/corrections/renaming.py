@@ -14,7 +14,7 @@ from annotation.core.names import lookalikes, trim
 from annotation.core.short_names import ShortNameField, short_name_problem
 from annotation.importing.formats.study_file import LONGEST_SYSTEM
 from annotation.members.permissions import may_manage
-from annotation.models import ComparisonTable, Event, Instance, Study, System
+from annotation.models import Batch, ComparisonTable, Event, Instance, Study, System
 from annotation.studies.log import log
 from annotation.studies.services import find_study, validate
 from judging.models import GenerationRun, Judge, JudgeRun
@@ -151,6 +151,7 @@ def rename_judge(*, study: Study, name: str, to: str, by: User | None = None, re
         raise AnnotationError(f"A run of judge {name} is active. Pause it first.")
     judge.name = to
     judge.save(update_fields=["name"])
+    Batch.objects.filter(study__in=studies, stop_rule=f"judge:{name}").update(stop_rule=f"judge:{to}")
     for jury in Judge.objects.filter(method=Judge.JURY):
         if name in jury.members:
             jury.params["members"] = [to if member == name else member for member in jury.members]

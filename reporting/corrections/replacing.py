@@ -64,7 +64,9 @@ class ReplaceText(Correction):
         if "instance" in self.initial and "text" not in self.initial:
             named = {name: self.initial.get(name, "") for name in ("instance", "system")}
             index = str(self.initial.get("index", 0))
-            self.initial["text"] = _text(_find(study, **named, index=int(index) if index.isdigit() else 0))
+            self.initial["text"] = _text(
+                _find(study, **named, index=int(index) if index.isdecimal() and len(index) < 5 else 0)
+            )
 
     def clean_text(self) -> str:
         """Return the text with the line breaks of files: browsers send CR LF."""

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils import timezone
+from django.db import OperationalError
 
 from annotation.batches.services import set_batch_status
 from annotation.batches.stop_rules import BUDGET, DECIDED, JUDGE, StopRule
@@ -31,22 +31,37 @@ def stop_settled_batches(looked_at: dict[int, int]) -> None:
     looked_at : submitted HITs of each batch when it was last looked at; updated
     """
     for batch in Batch.objects.open().exclude(stop_rule="").select_related("study"):
-        submitted = batch.slots.filter(assignment__state=Assignment.State.SUBMITTED).count()
+        submitted = _submitted(batch)
         before = looked_at.get(batch.pk, 0)
-        if submitted > before + LEAST_GROWTH * before:
-            looked_at[batch.pk] = submitted
-            if why := why_settled(batch):
-                set_batch_status(batch=batch, status=Batch.Status.CLOSED, reason=f"Stop rule {batch.stop_rule}: {why}")
-                log.info("batch %s is closed by its stop rule at %s", batch.pk, timezone.now())
+        is_cheap = StopRule.parse(batch.stop_rule).kind == BUDGET
+        if not is_cheap and submitted <= before + LEAST_GROWTH * before:
+            continue
+        try:
+            why = why_settled(batch)
+        except OperationalError:  # the next round looks again
+            log.warning("the stop rule of batch %s could not be looked at", batch.pk, exc_info=True)
+            continue
+        except Exception:  # one batch must not keep others open
+            log.exception("the stop rule of batch %s failed", batch.pk)
+            why = ""
+        looked_at[batch.pk] = submitted
+        batch.refresh_from_db(fields=["status"])
+        if why and batch.status == Batch.Status.OPEN:
+            set_batch_status(batch=batch, status=Batch.Status.CLOSED, reason=f"Stop rule {batch.stop_rule}: {why}")
+            log.info("batch %s is closed by its stop rule", batch.pk)
+
+
+def _submitted(batch: Batch) -> int:
+    return batch.slots.filter(assignment__state=Assignment.State.SUBMITTED).count()
 
 
 def _why_spent(batch: Batch, rule: StopRule) -> str:
-    """Tell whether the HITs begun or submitted cost as much as the rule allows, one more aside."""
-    begun = batch.slots.filter(assignment__isnull=False).count()
-    spent, next_spent = (batch.study.pay_for(hits) for hits in (begun, begun + 1))
+    """Tell whether one more submitted HIT would cost more than the rule allows. HITs that are only begun may expire unpaid."""
+    submitted = _submitted(batch)
+    spent, next_spent = (batch.study.pay_for(hits) for hits in (submitted, submitted + 1))
     if spent is None or next_spent is None or next_spent <= rule.value:
         return ""
-    return f"{begun} HITs cost {spent} {batch.study.currency}."
+    return f"{submitted} HITs cost {spent} {batch.study.currency}."
 
 
 def _why_known(found: Mapping[str, Any], rule: StopRule) -> str:

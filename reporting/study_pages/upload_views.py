@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import MOST_SHOWN, as_download, attempt, is_htmx
-from annotation.core.markdown import shown_text
+from annotation.core.markdown import shown_text, shown_texts
 from annotation.core.refusals import restored
 from annotation.core.tables import DataTable, Row
 from annotation.importing.formats.public_forms import AUTO
@@ -81,6 +81,10 @@ def _cell(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
+def _texts(pair: Pair, study: Study) -> list[str]:
+    return shown_texts((pair.generation_a.content, pair.generation_b.content), **study.text_options)
+
+
 def previewed(pairs: Sequence[Pair], study: Study) -> list[dict[str, Any]]:
     """Return the context of each pair as the page of raters has it, A on the left."""
     names = {side: side_name(choice_label(side, *study.side_labels)) for side in ("left", "right")}
@@ -89,10 +93,7 @@ def previewed(pairs: Sequence[Pair], study: Study) -> list[dict[str, Any]]:
         {
             **shared,
             "source": shown_text(pair.matchup.instance.content, **study.text_options),
-            "card": {
-                "left": shown_text(pair.generation_a.content, **study.text_options),
-                "right": shown_text(pair.generation_b.content, **study.text_options),
-            },
+            "card": dict(zip(("left", "right"), _texts(pair, study), strict=True)),
         }
         for pair in pairs
     ]

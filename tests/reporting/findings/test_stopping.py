@@ -1,14 +1,17 @@
 """Stop rules: a batch closes itself when its findings hold, and its votes stay a sequence."""
 
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 
 from annotation.batches.forms import CreateBatch
 from annotation.batches.stop_rules import StopRule
 from annotation.core.errors import ClaimRefused, InvalidSelection
 from annotation.models import Annotator, Batch, Study
+from reporting.findings import stopping
 from reporting.findings.stopping import stop_settled_batches, why_settled
 from reporting.findings.study_findings import findings
 from tests.factories import claim, make_annotator, make_batch, make_study, rate
@@ -91,3 +94,43 @@ def test_the_form_checks_the_rule(rule: str, codes: list[str]) -> None:
     form = CreateBatch(data, study=study)
     form.is_valid()
     assert list(form.errors) == codes
+
+
+def test_one_batch_that_fails_keeps_no_other_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, settled = study_with("decided", "a" * 20)
+    failing = make_batch(study, name="failing", pairs=1, raters=2, stop_rule="width:0.5")
+    Batch.objects.filter(pk=failing.pk).update(created_at=settled.created_at - timedelta(days=1))
+    why = stopping.why_settled
+
+    def fail(batch: Batch) -> str:
+        if batch.pk == failing.pk:
+            raise RuntimeError("these findings fail")
+        return why(batch)
+
+    monkeypatch.setattr(stopping, "why_settled", fail)
+    rate(claim(make_annotator(study, "other")))
+    stop_settled_batches({})
+    statuses = dict(Batch.objects.values_list("name", "status"))
+    assert statuses == {"batch": Batch.Status.CLOSED, "failing": Batch.Status.OPEN}
+
+
+def test_a_look_that_a_locked_database_broke_off_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, batch = study_with("decided", "a" * 20)
+    looked_at: dict[int, int] = {}
+
+    def lock(batch: Batch) -> str:
+        raise OperationalError("database is locked")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stopping, "why_settled", lock)
+        stop_settled_batches(looked_at)
+    stop_settled_batches(looked_at)
+    batch.refresh_from_db()
+    assert batch.status == Batch.Status.CLOSED
+
+
+def test_claims_alone_close_no_batch() -> None:
+    study, batch = study_with("budget:2.5", "a", pay_per_hit=Decimal(1), currency="EUR")
+    for name in ("one", "two", "three"):
+        claim(make_annotator(study, name))
+    assert why_settled(batch) == ""
