@@ -1,5 +1,6 @@
 """Numbers and names as plain text."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from annotation.core.counting import unit_of
@@ -12,6 +13,14 @@ JUDGE = "judge:"  # prefix of judges' names in findings
 def rater_name(name: str) -> str:
     """Return a rater's name in findings without the prefix of judges."""
     return name.removeprefix(JUDGE)
+
+
+def subject(configurations: Iterable[dict[str, Any]]) -> str:
+    """Return what pages call the raters under “people”: programs are no people."""
+    people = [configuration["raters"][0] for configuration in configurations]
+    rated = [row for row in people if row["ratings"]]
+    scripted = bool(rated) and all(row.get("scripted_raters") == row["raters"] for row in rated)
+    return "scripted raters" if scripted else "people"
 
 
 def counted(number: int, of: str) -> str:

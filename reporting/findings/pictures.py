@@ -9,10 +9,10 @@ from annotation.questions.questions import Question
 from reporting.core.charts import Findings, Spec, size_of, why_empty
 from reporting.core.pictures import FILES, picture
 from reporting.core.raters import PEOPLE
-from reporting.core.text import counted
+from reporting.core.text import counted, subject
 from reporting.core.themes import THEMES
 from reporting.findings.charts import agreement, judges, rankings, separability, stacks
-from reporting.findings.charts.common import EVERYONE, WIDTHS, nothing, widened
+from reporting.findings.charts.common import EVERYONE, SUBJECT, WIDTHS, nothing, widened
 from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair
 
 Draw = Callable[[Findings, str], Spec]
@@ -40,7 +40,7 @@ OF_STUDY = {
         rankings.preferences,
         (
             "Points with intervals, one for people and one for each judge: how often the better of two systems is preferred, or "
-            "the ratings of more systems. The numbers are under Rankings."
+            "the scores of more systems. The numbers are under Rankings."
         ),
         "Which system raters prefer, people first.",
     ),
@@ -57,10 +57,10 @@ OF_STUDY = {
         "rankings",
         rankings.ratings,
         (
-            "Points with intervals: ratings of systems by people, by Bradley–Terry and Elo, plain and weighted by "
+            "Points with intervals: scores of systems by people, by Bradley–Terry and Elo, plain and weighted by "
             "separability. The numbers are in the table below."
         ),
-        "Ratings of systems by people, in different ways.",
+        "Scores of systems by people, in different ways.",
     ),
     "win-matrix": PictureKind(
         "wins",
@@ -254,9 +254,12 @@ def draw(
 
     question : that the findings are about, if the study asks several; width : one of WIDTHS
     """
-    shared: dict[str, Any] = {key: findings[key] for key in ("filters", "being_computed") if key in findings}
+    shared: dict[str, Any] = {
+        key: findings[key] for key in ("filters", "being_computed", "clusters") if key in findings
+    }
     everyone = findings.get(EVERYONE) or everyone_in(findings)
     drawn = {**(findings if configuration is None else {**configuration, **shared}), EVERYONE: everyone}
+    drawn[SUBJECT] = subject(findings["configurations"])
     if KINDS[name].sets and has_one_pair(findings["configurations"] if configuration is None else [configuration]):
         return nothing(KINDS[name].caption, ONE_PAIR, theme)
     spec = KINDS[name].draw(drawn if question is None else {**drawn, "question": question.text}, theme)
@@ -281,7 +284,7 @@ def figure(
     sets = pooled if name in OF_STUDY else [person["mean_consistency"] for person in people]
     ratings = sum(person["ratings"] for person in people)
     instances = counted(sum(rating_set.get("n_instances") or 0 for rating_set in sets), "instances")
-    of_people = f"People: n = {counted(ratings, 'ratings')} on {instances}."
+    of_people = f"{subject(configurations).capitalize()}: n = {counted(ratings, 'ratings')} on {instances}."
     left_out = sum(number for person in people for number in person["exclusions"].values())
     parts = [
         *([of_people] if ratings else []),

@@ -12,6 +12,7 @@ from reporting.core.themes import THEMES
 from reporting.findings.charts.cells import ShadedCell, cells_body
 from reporting.findings.charts.common import (
     LONGEST_LABEL,
+    SUBJECT,
     column_spec,
     configuration_notes,
     first_of,
@@ -34,13 +35,15 @@ CLASSES = {"a": "A", "tie": "=", "b": "B"}  # words would not fit into cells
 
 
 def people_agreement(findings: Findings, theme: str) -> Spec:
-    """Points: raw agreement and ordinal alpha of people in each configuration."""
-    title = "Agreement between people"
+    """Points: raw agreement and ordinal alpha of people, over all configurations and in each of the first ones."""
+    title = f"Agreement between {findings[SUBJECT]}"
     series = ["raw agreement", "Krippendorff’s α"]
+    named = [(name, item["raters"][0]) for name, item in _names(findings)]
+    if len(named) > 1 and (pooled := findings["pooled"]["people_agreement"]):
+        named = [("all together", pooled), *named]
     rows = [
         row
-        for name, item in _names(findings)
-        for people in item["raters"][:1]
+        for name, people in named
         for row in (
             point(name, series[0], people["raw_agreement"]),
             point(name, series[1], people["krippendorff_alpha"]["ordinal"]),
@@ -61,7 +64,7 @@ def position(findings: Findings, theme: str) -> Spec:
     """Points: the share of verdicts for the text shown first, by rater and configuration."""
     everyone = dict.fromkeys(rater["rater"] for each in findings["configurations"] for rater in each["raters"])
     raters, more = first_series(list(everyone))
-    names = rater_names(raters, LONGEST_LABEL)
+    names = rater_names(findings, raters, LONGEST_LABEL)
     rows = [
         row
         for name, item in _names(findings)
@@ -113,7 +116,7 @@ def majority_confusion(findings: Findings, theme: str) -> Spec:
     if not raters:
         return nothing(title_of(findings), findings["raters"][0]["confusion"]["why"], theme)
     names_drawn, more = first_of([rater["rater"] for rater in raters], MAX_RATERS)
-    names = rater_names(names_drawn, 12)
+    names = rater_names(findings, names_drawn, 12)
     cells = [
         cell
         for rater in raters

@@ -27,6 +27,7 @@ LABEL, LETTER = 13, 6.4  # pixels of a label's line, and of a letter in it
 CURVE_HEIGHT, LONGEST_LABEL = 210, 18  # pixels of a plot of curves; characters of a name beside a curve
 COUNTED = "n: instances"
 EVERYONE = "everyone"  # names of all raters, in an order that gives each its look
+SUBJECT = "subject"  # what pictures call the raters under “people”
 
 
 def wrapped(text: str, width: int) -> list[str]:
@@ -79,9 +80,10 @@ def interval_note(findings: Findings) -> str:
     if "being_computed" in findings:
         return "intervals are being computed"
     bars = f"bars: {findings['filters']['level'] * 100:g}% intervals"
+    units = "clusters" if findings.get("clusters") else "instances"
     if findings["filters"]["two_way"]:
-        return f"{bars}, over instances and raters where a number has several raters"
-    return f"{bars} over instances"
+        return f"{bars} over {units} and, where a number has several raters, over raters"
+    return f"{bars} over {units}"
 
 
 def study_notes(findings: Findings) -> list[str]:
@@ -140,9 +142,9 @@ def short_names(names: Iterable[str], longest: int, displayed_as: Callable[[str]
     return dict(zip(clean, unique(cut), strict=True))
 
 
-def rater_names(raters: Iterable[str], longest: int) -> dict[str, str]:
+def rater_names(findings: Findings, raters: Iterable[str], longest: int) -> dict[str, str]:
     """Return short names of raters, as pages write them: a judge's without its prefix."""
-    return short_names(raters, longest, rater_name)
+    return short_names(raters, longest, lambda name: findings[SUBJECT] if name == PEOPLE else rater_name(name))
 
 
 def interval_notes(findings: Findings, rows: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -215,7 +217,7 @@ def first_series(names: Sequence[str]) -> tuple[list[str], list[str]]:
 def first_of(names: Sequence[str], limit: int) -> tuple[list[str], list[str]]:
     """Return the first names, and a note that says how many are left out."""
     left_out = len(names) - limit
-    cut = f"the first {limit} of {len(names)}; the others are in the findings’ JSON"
+    cut = f"the first {limit} of {len(names)}; the others are under Details"
     note = [cut] if left_out > 0 else []
     return list(names[:limit]), note
 

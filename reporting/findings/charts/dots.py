@@ -9,8 +9,8 @@ from reporting.core.themes import SHAPES, THEMES, Look, Theme
 from reporting.findings.charts.common import COUNTED, LETTER, first_of, short_names, span_text
 
 POINT, GAP = 14, 10  # pixels a point, and between rows
-MAX_NAME, BESIDE = 44, 20  # characters of a label, and of one that stands beside its row
-MAX_HEIGHT, MIN_ROWS = 1000, 6  # pixels of all rows together, unless they are so few
+MAX_NAME, BESIDE = 44, 24  # characters of a label, and of one that stands beside its row
+MAX_HEIGHT, MIN_ROWS = 420, 6  # pixels of all rows together, unless they are so few
 Row = dict[str, Any]
 
 
@@ -58,9 +58,10 @@ def dot_rows(
     drawn = [row if "_colour" in row else with_look(row, by_series[row["series"]]) for row in drawn]
     width = round(COLUMN_WIDTH - 20 - (0 if is_above else longest * LETTER))
     if len(series) > 1:
-        drawn, domain = _named(drawn, x["scale"]["domain"], width)
-        x["scale"] = {**x["scale"], "domain": domain}
+        drawn, width = _named(drawn, x["scale"]["domain"], width)
     layers = _layers(series, (x, y, offset), THEMES[theme], marks)
+    if len(series) > 1:
+        layers += _series_names(drawn, layers[-1]["encoding"], THEMES[theme])
     if is_above:
         layers += _names(y, THEMES[theme])
     size = {"width": COLUMN_WIDTH, "height": {"step": step, "for": "position"}}
@@ -88,10 +89,10 @@ def point(name: str, series: str, estimate: dict[str, Any], look: Look | None = 
     return row if look is None else with_look(row, look)
 
 
-def _named(rows: Sequence[Row], domain: Sequence[float], width: int) -> tuple[list[Row], list[float]]:
-    """Return rows of which the first one of each series has its name on the `_side` that has room, and the axis' domain.
+def _named(rows: Sequence[Row], domain: Sequence[float], width: int) -> tuple[list[Row], int]:
+    """Return rows of which the first one of each series has its name on the `_side` that has room, and the plot's width.
 
-    Where a name has room on neither side, all stand on the right, and the domain ends later.
+    Where a name has room on neither side, all stand on the right, and the plot is narrower.
     """
     low_end, end = domain
     first = {row["series"]: index for index, row in reversed(list(enumerate(rows)))}
@@ -99,21 +100,43 @@ def _named(rows: Sequence[Row], domain: Sequence[float], width: int) -> tuple[li
         index: [rows[index]["value"] if rows[index][key] is None else rows[index][key] for key in ("low", "high")]
         for index in first.values()
     }
-    share = {index: min(0.6, (len(series) * LETTER + 10) / width) for series, index in first.items()}  # of the axis
+    share = {index: (len(series) * LETTER + 10) / width for series, index in first.items()}  # of the axis
     room = {
         index: ((low - low_end) / (end - low_end), (end - high) / (end - low_end))
         for index, (low, high) in limits.items()
     }
     if any(share[index] > max(room[index]) for index in room):
-        end = max(
-            [end, *((high - share[index] * low_end) / (1 - share[index]) for index, (_low, high) in limits.items())]
+        until = {index: (high - low_end) / (end - low_end) for index, (_low, high) in limits.items()}
+        width = round(
+            width * max(0.4, min(1.0, *((1 - share[index]) / until[index] for index in until if until[index])))
         )
-        room = dict.fromkeys(limits, (0.0, 1.0))
+        room = dict.fromkeys(limits, (0.0, float("inf")))
     sides = {
         index: {"_side": "right", "_end": high} if share[index] <= room[index][1] else {"_side": "left", "_end": low}
         for index, (low, high) in limits.items()
     }
-    return [{**row, **sides.get(index, {})} for index, row in enumerate(rows)], [low_end, end]
+    return [{**row, **sides.get(index, {})} for index, row in enumerate(rows)], width
+
+
+def _series_names(rows: Sequence[Row], encoding: Spec, theme: Theme) -> list[Spec]:
+    """Return the layers of the names beside first points: in a series' colour, or in that of text if it has several."""
+    looks = {(row["series"], row["_colour"]) for row in rows}
+    colour = LOOK["color"] if len(looks) == len({series for series, _colour in looks}) else {"value": theme.ink}
+    place = {key: encoding[key] for key in ("y", "yOffset") if key in encoding}
+    return [
+        {
+            "transform": [{"filter": {"field": "_side", "equal": side}}],
+            "mark": {"type": "text", "align": align, "dx": shift, "baseline": "middle", "fontSize": 11, **ground},
+            "encoding": {**place, "x": {**encoding["x"], "field": "_end"}, "text": {"field": "series"}, "color": ink},
+        }
+        for side, align, shift in (("right", "left", 8), ("left", "right", -8))
+        for ground, ink in ((_ground(theme), {"value": theme.background}), ({}, colour))
+    ]
+
+
+def _ground(theme: Theme) -> dict[str, Any]:
+    """Return how a text is drawn below another one, so that it interrupts lines behind it."""
+    return {"color": theme.background, "stroke": theme.background, "strokeWidth": 5, "strokeJoin": "round"}
 
 
 def _labelled(rows: Sequence[Row]) -> list[Row]:
@@ -144,10 +167,7 @@ def _names(y: Spec, theme: Theme) -> list[Spec]:
             "mark": {**text, "fontSize": 12, **colours},
             "encoding": {"y": {**y, "bandPosition": 0}, "x": {"value": 4}, "text": {"field": "_label"}},
         }
-        for colours in (
-            {"color": theme.background, "stroke": theme.background, "strokeWidth": 5, "strokeJoin": "round"},
-            {"color": theme.ink},
-        )
+        for colours in (_ground(theme), {"color": theme.ink})
     ]
 
 
@@ -177,12 +197,4 @@ def _layers(
         "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
         "encoding": {**position, "x": x, **LOOK},
     }
-    names: list[Spec] = [
-        {
-            "transform": [{"filter": {"field": "_side", "equal": side}}],
-            "mark": {"type": "text", "align": align, "dx": shift, "baseline": "middle", "fontSize": 11},
-            "encoding": {**position, "x": {**x, "field": "_end"}, "text": {"field": "series"}, "color": LOOK["color"]},
-        }
-        for side, align, shift in (("right", "left", 8), ("left", "right", -8))
-    ]
-    return [*lines, interval, points, *(names if len(series) > 1 else [])]
+    return [*lines, interval, points]

@@ -7,6 +7,7 @@ from reporting.core.themes import THEMES, Theme
 from reporting.findings.charts.common import (
     CURVE_HEIGHT,
     LONGEST_LABEL,
+    SUBJECT,
     column_spec,
     end_layer,
     first_of,
@@ -28,7 +29,8 @@ NO_JUDGE = "no judge has rated pairs that two people rated"
 
 def judges_against_people(findings: Findings, theme: str) -> Spec:
     """Points: each judge's agreement with people, beside that of people with one another on the same pairs."""
-    series, people = ["judge with people", "people with people"], rater_look(findings, PEOPLE, theme)
+    called, people = findings[SUBJECT], rater_look(findings, PEOPLE, theme)
+    series = ["judge", called]
     rows = [
         row
         for judge in findings["judges_against_people"]
@@ -40,11 +42,16 @@ def judges_against_people(findings: Findings, theme: str) -> Spec:
         )
         if row["value"] is not None
     ]
-    title = "Judges against people"
+    title = f"Judges against {called}"
     if not rows:
         return nothing(title, NO_JUDGE, theme)
     body, about_rows = dot_rows(rows, series, "Share of ratings that agree", theme, share=True)
-    notes = ["on the same pairs", *interval_notes(findings, rows), *about_rows, *study_notes(findings)]
+    notes = [
+        f"agreement with {called}, on the same pairs",
+        *interval_notes(findings, rows),
+        *about_rows,
+        *study_notes(findings),
+    ]
     return column_spec(body, [title], notes, theme)
 
 
@@ -149,7 +156,7 @@ def self_preference(findings: Findings, theme: str) -> Spec:
     """Points: how often each judge prefers its own family's system, beside people on the same pairs."""
     title = "Do judges prefer their own family?"
     judges = findings["self_preference"]
-    series = ["judge", "people, same pairs"]
+    series = ["judge", f"{findings[SUBJECT]}, same pairs"]
     rows = [
         point(f"{judge['judge']} ({judge['family']})", name, judge[key], rater_look(findings, rater, theme))
         for judge in judges

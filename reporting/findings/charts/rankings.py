@@ -9,6 +9,7 @@ from reporting.core.themes import SHAPES, THEMES
 from reporting.findings.charts.cells import ShadedCell, cells_body
 from reporting.findings.charts.common import (
     LONGEST_LABEL,
+    SUBJECT,
     column_spec,
     first_of,
     first_series,
@@ -29,7 +30,7 @@ WAYS = {
     "elo": "Elo",
     "sep_elo": "SEP-Elo",
 }
-MAX_RATES = 24  # at equal lengths, of all raters together
+MAX_RATES, MAX_RATERS = 8, 4  # rows of win rates at equal lengths, of all raters together, who are so many
 MAX_PANELS, FEW_SYSTEMS, MAX_SYSTEMS = 8, 4, 14  # few systems leave room for several raters and for names of columns
 
 
@@ -42,7 +43,7 @@ def preferences(findings: Findings, theme: str) -> Spec:
     systems = [row["system"] for row in rankings[0]["systems"]]
     if len(systems) == 2:
         first, second = (shorten(name) for name in systems)
-        names = rater_names((ranking["rater"] for ranking in rankings), MAX_NAME_LENGTH)
+        names = rater_names(findings, (ranking["rater"] for ranking in rankings), MAX_NAME_LENGTH)
         rows = [
             point(names[ranking["rater"]], "", row, rater_look(findings, ranking["rater"], theme))
             for ranking in rankings
@@ -55,7 +56,7 @@ def preferences(findings: Findings, theme: str) -> Spec:
         notes = [*interval_notes(findings, rows), "dashed: no preference", *about_rows, *study_notes(findings)]
         return column_spec(body, [title], notes, theme)
     raters, more = first_series([ranking["rater"] for ranking in rankings])
-    names = rater_names(raters, LONGEST_LABEL)
+    names = rater_names(findings, raters, LONGEST_LABEL)
     rated = [
         (system, names[ranking["rater"]], row)
         for system in systems
@@ -65,15 +66,15 @@ def preferences(findings: Findings, theme: str) -> Spec:
     ]
     rows, separated = _bounded(rated)
     looks = rater_looks(findings, names, theme)
-    body, about_rows = dot_rows(rows, list(names.values()), "Rating on Elo’s scale", theme, looks=looks)
+    body, about_rows = dot_rows(rows, list(names.values()), "Score on Elo’s scale", theme, looks=looks)
     notes = [*_rating_notes(findings, rows), *separated, *more, *about_rows, *study_notes(findings)]
-    title = "Ratings of systems (Bradley–Terry)"
+    title = "Scores of systems (Bradley–Terry)"
     return column_spec(body, [title], notes, theme)
 
 
 def ratings(findings: Findings, theme: str) -> Spec:
     """Points: ratings of systems by people, plain and weighted by separability (paper 004, figure 9)."""
-    title = "Ratings of systems by people"
+    title = f"Scores of systems by {findings[SUBJECT]}"
     named = {
         ranking["measure"]: ranking
         for ranking in findings["rankings"]
@@ -93,7 +94,7 @@ def ratings(findings: Findings, theme: str) -> Spec:
     if not rows:
         return nothing(title, "no comparison yet", theme)
     looks = [(rater_look(findings, PEOPLE, theme)[0], shape) for shape in SHAPES[: len(ways)]]
-    body, about_rows = dot_rows(rows, list(ways.values()), "Rating on Elo’s scale", theme, looks=looks)
+    body, about_rows = dot_rows(rows, list(ways.values()), "Score on Elo’s scale", theme, looks=looks)
     notes = [
         *interval_notes(findings, rows),
         "SEP: weighted by separability",
@@ -121,7 +122,7 @@ def win_matrix(findings: Findings, theme: str) -> Spec:
     names = short_names(systems, 30 if is_small else 16)
     numbers = {name: names[name] if is_small else str(index) for index, name in enumerate(systems, start=1)}
     rows = {name: names[name] if is_small else f"{numbers[name]}  {names[name]}" for name in systems}
-    panels = rater_names(raters, 30)
+    panels = rater_names(findings, raters, 30)
     cells = [
         _meeting(matrix, panels[matrix["rater"]], (system, item), (rows[system], numbers[item]), theme)
         for matrix in matrices
@@ -147,11 +148,9 @@ def win_matrix(findings: Findings, theme: str) -> Spec:
 def length_adjusted(findings: Findings, theme: str) -> Spec:
     """Points: A's win rate as it is and at equal lengths, by configuration, a panel for each rater."""
     title = "Win rates at equal lengths"
-    raters, more = first_of(
-        [rater["rater"] for rater in findings["length_adjusted"]],
-        max(1, MAX_RATES // max(1, len(findings["configurations"]))),
-    )
-    names = rater_names(raters, MAX_NAME_LENGTH)
+    raters, more = first_of([rater["rater"] for rater in findings["length_adjusted"]], MAX_RATERS)
+    limit = MAX_RATES // max(1, len(raters))
+    names = rater_names(findings, raters, MAX_NAME_LENGTH)
     plain, adjusted = "as it is", "at equal lengths"
     rows = [
         point(
@@ -163,7 +162,7 @@ def length_adjusted(findings: Findings, theme: str) -> Spec:
         )
         for rater in findings["length_adjusted"]
         if rater["rater"] in raters
-        for configuration in rater["configurations"]
+        for configuration in sorted(rater["configurations"], key=_change, reverse=True)[:limit]
         for series, key, shape in ((plain, "plain", "circle"), (adjusted, "win_rate_a", "diamond"))
         if configuration[key]["value"] is not None
     ]
@@ -171,8 +170,23 @@ def length_adjusted(findings: Findings, theme: str) -> Spec:
         return nothing(title, NO_OVERLAP.text if rows else "no comparison yet", theme)
     axis = "Win rate of the first system, a tie as half"
     body, about_rows = dot_rows(rows, [plain, adjusted], axis, theme, share=True, marks=[(0.5, True)], panel=True)
-    notes = [*interval_notes(findings, rows), "dashed: no preference", *more, *about_rows, *study_notes(findings)]
+    count = len(findings["configurations"])
+    most = [f"the {limit} with the widest change, of {count}; the others are under Details"] if count > limit else []
+    notes = [
+        *interval_notes(findings, rows),
+        "dashed: no preference",
+        *most,
+        *more,
+        *about_rows,
+        *study_notes(findings),
+    ]
     return column_spec(body, [title], notes, theme)
+
+
+def _change(configuration: Findings) -> float:
+    """Return how far a win rate moves at equal lengths, or -1 if that is not known."""
+    plain, adjusted = configuration["plain"]["value"], configuration["win_rate_a"]["value"]
+    return -1.0 if plain is None or adjusted is None else abs(adjusted - plain)
 
 
 def _meeting(
@@ -202,7 +216,9 @@ def _rating_notes(findings: Findings, rows: list[Row]) -> list[str]:
     """Say what bars are, or that none will come: those of ratings take 20 instances of a system."""
     if is_without_intervals(findings):
         return [f"no intervals: fewer than {MIN_FOR_STATISTIC} instances of each system"]
-    return [*interval_notes(findings, rows), f"intervals from {MIN_FOR_STATISTIC} instances of a system"]
+    few = [row for row in rows if (row["n_instances"] or 0) < MIN_FOR_STATISTIC]
+    note = f"systems with fewer than {MIN_FOR_STATISTIC} instances have no interval"
+    return [*interval_notes(findings, rows), *([note] if few else [])]
 
 
 def _bounded(rated: list[tuple[str, str, Findings]]) -> tuple[list[Row], list[str]]:

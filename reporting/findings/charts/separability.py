@@ -26,6 +26,7 @@ from reporting.findings.charts.common import (
     CURVE_HEIGHT,
     LONGEST_LABEL,
     PANEL,
+    SUBJECT,
     bin_labels,
     column_spec,
     configuration_notes,
@@ -93,7 +94,7 @@ def consistency_of_matchups(findings: Findings, theme: str) -> Spec:
     separability = findings["separability"]
     values = separability["values"] if separability else {}
     drawn, more = first_of([rater["rater"] for rater in findings["raters"]], MAX_PANELS)
-    names = rater_names(drawn, 16)
+    names = rater_names(findings, drawn, 16)
     rows = [
         {
             "rater": names[rater["rater"]],
@@ -151,7 +152,7 @@ def fully_consistent(findings: Findings, theme: str) -> Spec:
     by_rater = {row["rater"]: row for row in findings["pooled"]["fully_consistent"] if row["value"] is not None}
     rows = [
         point(name, "", by_rater[rater], rater_look(findings, rater, theme))
-        for rater, name in rater_names(by_rater, MAX_NAME_LENGTH).items()
+        for rater, name in rater_names(findings, by_rater, MAX_NAME_LENGTH).items()
     ]
     title = "Fully consistent rating sets"
     if not rows:
@@ -196,7 +197,7 @@ def curves(
         *notes,
     ]
     together = len(lines) <= MAX_SERIES
-    names = rater_names((name for name, _line in lines), LONGEST_LABEL)
+    names = rater_names(findings, (name for name, _line in lines), LONGEST_LABEL)
     looks = dict(zip(names, rater_looks(findings, names, theme), strict=True))
     edges = sorted({edge for _name, line in lines for bin_, _estimate in line for edge in (bin_["low"], bin_["high"])})
     margin = 0.04 * (edges[-1] - edges[0]) or 0.5
@@ -222,11 +223,11 @@ def curves(
         with_look({"panel": names[judge[0]], **row}, looks[name])
         for judge in judges
         for index, (name, line) in enumerate([*people, judge])
-        for row in _points(PEOPLE if name == PEOPLE else JUDGE_SERIES, line, index, len(people) + 1)
+        for row in _points(findings[SUBJECT] if name == PEOPLE else JUDGE_SERIES, line, index, len(people) + 1)
     ]
     panel_names = [names[name] for name, _line in judges]
     body = panels("panel", panel_names, _layers(x, y), SMALL_PANEL, columns=2, resolve=OWN_X_AXES)
-    circles = ["circles: people"] if people else []
+    circles = [f"circles: {findings[SUBJECT]}"] if people else []
     return column_spec({"data": {"values": rows}, **body}, title, [*circles, *notes], theme)
 
 

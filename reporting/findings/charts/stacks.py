@@ -59,7 +59,7 @@ def with_sets(findings: Findings) -> list[dict[str, Any]]:
 
 def _stacks(findings: Findings, measure: str, colour: Spec, meaning: str, theme: str) -> Spec:
     drawn = with_sets(findings)
-    short = rater_names((rater["rater"] for rater in drawn), 22)
+    short = rater_names(findings, (rater["rater"] for rater in drawn), 22)
     rows = [row for rater in drawn for row in _stacked(rater, short[rater["rater"]], measure)]
     if not rows:
         return nothing(title_of(findings), reason(findings), theme)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from annotation.core.tables import DataTable, Row
+from reporting.core.text import subject
 from reporting.findings.judges.verdicts import MAY_REPLACE, UNTESTED, verdict_text
 from reporting.findings.sections.data_table import (
     adjusted_heading,
@@ -11,7 +12,7 @@ from reporting.findings.sections.data_table import (
     configuration_name,
     p_text,
 )
-from reporting.findings.sections.titles import Title, subject
+from reporting.findings.sections.titles import Title
 
 Findings = Mapping[str, Any]
 BESIDE: dict[str, str] = {

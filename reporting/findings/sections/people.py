@@ -9,14 +9,14 @@ from annotation.core.percentages import percent
 from annotation.core.tables import DataTable, Row, fixed
 from annotation.models import Study
 from reporting.core.raters import PEOPLE
-from reporting.core.text import rater_name
+from reporting.core.text import rater_name, subject
 from reporting.findings.answer.lengths import side
 from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair, sets_by_consistency
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
 from reporting.findings.raters.raters_table import flag_text
 from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name
-from reporting.findings.sections.titles import Title, rater_subject, subject
+from reporting.findings.sections.titles import Title, rater_subject
 
 Findings = Mapping[str, Any]
 ONE_SIDED = 0.5  # chance agreement from which one verdict is much more frequent than the others

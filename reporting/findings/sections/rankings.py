@@ -7,11 +7,11 @@ from annotation.core.counting import number_of
 from annotation.core.database.aggregates import grouped
 from annotation.core.tables import DataTable, Row, fixed
 from reporting.core.raters import PEOPLE
-from reporting.core.text import counted, rater_name
+from reporting.core.text import counted, rater_name, subject
 from reporting.findings.answer.lengths import side
 from reporting.findings.reasons import NO_OVERLAP, TESTS_PENDING, UNEQUAL
 from reporting.findings.sections.data_table import LEAST_P, adjusted_heading, configuration_name, p_text
-from reporting.findings.sections.titles import Title, subject
+from reporting.findings.sections.titles import Title
 
 Findings = Mapping[str, Any]
 MOST_RANKED, MOST_IN_MATRIX = 200, 20  # systems; all are in the JSON

@@ -3,7 +3,7 @@
 A title claims something only where a test of the findings says so: an interval without the value of chance, or Holm's p-value.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,14 +82,6 @@ def _estimate(estimate: Findings, *, is_share: bool) -> str:
         return f"{text}, n = {counted(estimate['n_instances'], 'instances')}"
     ends = [f"{100 * estimate[end]:z.0f}" if is_share else fixed(estimate[end], 2) for end in ("low", "high")]
     return f"{text} [{', '.join(ends)}]"
-
-
-def subject(configurations: Iterable[Findings]) -> str:
-    """Return what a title calls the raters under “people”: programs are no people."""
-    people = [configuration["raters"][0] for configuration in configurations]
-    rated = [row for row in people if row["ratings"]]
-    scripted = bool(rated) and all(row.get("scripted_raters") == row["raters"] for row in rated)
-    return "scripted raters" if scripted else PEOPLE
 
 
 def rater_subject(rater: str, people: str) -> str:

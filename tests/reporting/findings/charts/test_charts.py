@@ -15,7 +15,7 @@ from analysis.refusal import Refusal
 from reporting.core import charts
 from reporting.core.reasons import ALL_TIES
 from reporting.core.text import rater_name
-from reporting.core.themes import VIRIDIS, between, ink_on, viridis
+from reporting.core.themes import THEMES, VIRIDIS, between, ink_on, viridis
 from reporting.findings.charts.common import WIDTHS, short_names, widened
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyAlignments, StudyData
@@ -154,8 +154,8 @@ SOURCES: dict[str, Callable[[Found], Iterator[Found]]] = {
     "fully-consistent": lambda f: iter(f["pooled"]["fully_consistent"]),
     "agreement": lambda f: (
         estimate
-        for one in f["configurations"]
-        for estimate in (one["raters"][0]["raw_agreement"], one["raters"][0]["krippendorff_alpha"]["ordinal"])
+        for one in (f["pooled"]["people_agreement"], *(one["raters"][0] for one in f["configurations"]))
+        for estimate in (one["raw_agreement"], one["krippendorff_alpha"]["ordinal"])
     ),
     "position": lambda f: (rater["preferred_first"] for one in f["configurations"] for rater in one["raters"]),
     "mean-consistency": lambda f: (
@@ -449,6 +449,54 @@ def test_a_rater_without_rating_sets_is_not_drawn(found: Found) -> None:
         assert {row["rater"].split()[0] for row in rows_of(draw(name, found, configuration=shown))} == {"people"}
 
 
+def test_rates_at_equal_lengths_are_of_the_widest_changes_and_agreement_of_all_first(found: Found) -> None:
+    [people] = [rater for rater in found["length_adjusted"] if rater["rater"] == "people"]
+    estimate = people["configurations"][0]["plain"]
+    moved = [
+        {
+            **people["configurations"][0],
+            "dataset": f"set-{n}",
+            "plain": {**estimate, "value": 0.5},
+            "win_rate_a": {**estimate, "value": 0.5 + 0.01 * (n % 5) * (-1) ** n},
+        }
+        for n in range(10)
+    ]
+    many = [{**found["configurations"][0], "dataset": f"set-{n}"} for n in range(10)]
+    wide = {**found, "configurations": many, "length_adjusted": [{**people, "configurations": moved}]}
+    names = [row["name"].split(", ")[1] for row in rows_of(spec_of("length-adjusted", wide))[::2]]
+    assert names == [f"set-{n}" for n in (4, 9, 3, 8, 2, 7, 1, 6)]
+    rows = rows_of(spec_of("agreement", wide))[::2]
+    assert [row["name"] for row in rows] == ["all together", *(f"set-{n}" for n in range(7))]
+    assert rows[0]["value"] == found["pooled"]["people_agreement"]["raw_agreement"]["value"]
+
+
+def test_programs_are_not_called_people_and_clusters_not_instances(found: Found) -> None:
+    one = found["configurations"][0]
+    programs = {**one, "raters": [{**one["raters"][0], "scripted_raters": 3}, *one["raters"][1:]]}
+    scripted = {**found, "configurations": [programs, programs], "clusters": {"instances": 6, "clusters": 4}}
+    assert {row["series"] for row in rows_of(spec_of("position", scripted))} == {"scripted raters", "direct", "other"}
+    assert {row["series"] for row in rows_of(spec_of("judges-against-people", scripted))} == {
+        "judge",
+        "scripted raters",
+    }
+    spec = spec_of("mean-consistency", scripted)
+    assert "95% intervals over clusters" in " ".join(spec["title"]["subtitle"])
+    address = str(figure("agreement", scripted, spec, [programs], lambda *_form, **_query: "/")["caption"])
+    assert address.startswith("Scripted raters: n = 36 ratings")
+
+
+def test_shares_keep_their_axis_where_names_have_no_room(found: Found) -> None:
+    estimate = {**found["judges_against_people"][0]["overall"]["agreement"], "value": 0.5, "low": 0.02, "high": 0.98}
+    judges = [
+        {**judge, "overall": {**judge["overall"], "agreement": estimate}} for judge in found["judges_against_people"]
+    ]
+    spec = draw("judges-against-people", {**found, "judges_against_people": judges})
+    x = spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert x == charts.shares()["scale"]["domain"]
+    names = [layer for layer in spec["layer"] if layer["mark"]["type"] == "text" and "color" not in layer["mark"]]
+    assert {layer["encoding"]["color"]["value"] for layer in names} == {THEMES["light"].ink}
+
+
 def test_captions_count_an_instance_once() -> None:
     votes, values = [[A, B, A]] * 6, [0.0, 0.1, 0.4, 0.45, 0.9, 1.0]
     found = study(*(configuration(systems, votes, {}, values) for systems in (("one", "two"), ("two", "three"))))
@@ -484,14 +532,11 @@ def test_rows_fit_a_screen_however_many_systems_there_are() -> None:
     names = [f"system {n:02}" for n in range(21)]
     votes, judges = [[A]] * 2, {name: [B, A] for name in ("direct", "other")}
     found = study(*(configuration((one, names[0]), votes, judges, [0.1, 0.9]) for one in names[1:]))
-    for name, rows in (("preferences", 15), ("position", 15)):
+    for name, rows in (("preferences", 6), ("position", 6)):
         spec = spec_of(name, found)
         assert len({row["name"] for row in rows_of(spec)}) == rows
         subtitle = " ".join(spec["title"]["subtitle"])
-        assert (
-            f"the first {rows} of {21 if name == 'preferences' else 20}; the others are in the findings’ JSON"
-            in subtitle
-        )
+        assert f"the first {rows} of {21 if name == 'preferences' else 20}; the others are under Details" in subtitle
 
 
 def test_judges_have_the_names_of_the_tables(found: Found) -> None:
