@@ -8,12 +8,15 @@ from annotation.batches.sampling import disputed_matchups
 from annotation.models import Study
 from annotation.studies.configurations import configurations
 from annotation.studies.presets import batch_defaults
+from judging.core.constants import BASELINES
 
 MOST = 40  # instances of such a batch
 
 
 def offer_of_disputed(study: Study) -> tuple[str, str] | None:
-    """Return the name and the address of a new batch where judges disagree most often, or None if they nowhere do."""
+    """Return the name and the address of a new batch where judges disagree most often, or None if they nowhere do, or are rules."""
+    if not study.judge_runs.exclude(judge__method__in=BASELINES).exists():
+        return None
     counted = [(len(disputed_matchups(configuration)), configuration) for configuration in configurations(study)]
     count, configuration = max(counted, key=lambda pair: pair[0], default=(0, None))
     if not count or configuration is None:

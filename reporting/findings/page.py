@@ -19,6 +19,7 @@ from annotation.separability.services import is_separability_possible
 from reporting.core.charts import Spec
 from reporting.core.disputed_pairs import offer_of_disputed
 from reporting.core.kept import Kept
+from reporting.core.text import rater_name
 from reporting.findings.charts.common import EVERYONE
 from reporting.findings.data.asked import chart_url, query_of, selection_of
 from reporting.findings.data.inputs import Filters
@@ -97,7 +98,7 @@ def _body(
     sections = page_sections(numbers, figures) if configurations else {"results": {}}
     data = data_section(numbers, batches)
     raters = raters_section(study, numbers, positions["raters_by"], query) | {"figures": figures["raters"]}
-    if data["title"].values["ratings"] and not snapshot.is_first_pass:
+    if data["ratings"] and not snapshot.is_first_pass:
         sections["results"]["raters"] = raters
     if configurations:
         title = Title("configurations", {"configurations": len(configurations)})
@@ -166,10 +167,14 @@ def _next_steps(study: Study, numbers: dict[str, Any]) -> list[tuple[str, str]]:
     steps = []
     if any(map(lacks_separability, configurations)) and is_separability_possible(study):
         steps.append(("Compute separability", f"{page}#separability"))
-    if not any(configuration["raters"][0]["ratings"] for configuration in configurations):
+    judges_alone = not any(configuration["raters"][0]["ratings"] for configuration in configurations)
+    judging = {rater_name(rater["rater"]) for row in configurations for rater in row["raters"][1:]}
+    if judges_alone and judging and judging <= set(numbers["baselines"]):
+        return [*steps, ("Let a language model judge the same pairs", judges)]
+    if judges_alone:
         collect = "Collect ratings: create a batch and invite people, or import ratings"
         offer = None if study.batches.exists() else offer_of_disputed(study)
         steps.append((offer[0] if offer else collect, f"{page}#step-batch"))
-    if not any(len(configuration["raters"]) > 1 for configuration in configurations):
+    if not judging:
         steps.append(("Let a judge rate the same pairs", judges))
     return steps

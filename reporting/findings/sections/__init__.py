@@ -14,11 +14,11 @@ from reporting.findings.sections.rankings import lengths_section, rankings_secti
 
 # The section of the page that shows what a key of the findings holds; the longest key that fits counts.
 RANKINGS = ("rankings", "Rankings")
-JUDGES = ("judges", "Judges and people")
+JUDGES = ("judges", "Judges and raters")
 SEPARABILITY = ("separability", "Consistency by separability")
 RATERS = ("raters", "Raters")
 DATA = ("data", "Data")
-AGREEMENT = ("agreement", "Agreement of people")
+AGREEMENT = ("agreement", "Agreement of raters")
 SECTIONS = {
     "rankings": RANKINGS,
     "system_tests": RANKINGS,

@@ -162,8 +162,8 @@ def clusters_text(numbers: Findings) -> str:
     if not (counts := numbers.get("clusters")):  # findings stored by an earlier version have none
         return ""
     return (
-        f"{counts['instances']} instances form {number_of(counts['clusters'], 'cluster')}: they share a source text, or the file names "
-        "their cluster. Intervals and tests are over clusters."
+        f"{counts['instances']} instances form {number_of(counts['clusters'], 'cluster')}. Instances with the same source text, "
+        "or the same “cluster” in the file, are one cluster. Intervals and tests are over clusters."
     )
 
 
@@ -187,13 +187,21 @@ def data_section(numbers: Findings, batches: dict[str, bool]) -> dict[str, Any]:
         for item, rater in people
     ]
     headings = ["Configuration", "Instances", "Pairs", "Ratings", *EXCLUSIONS.values()]
+    table = DataTable("data-table", "Ratings in and left out", headings, rows)
     values = {
         "people": subject(numbers["configurations"]),
         "ratings": sum(rater["ratings"] for _item, rater in people),
         "left_out": sum(number for _item, rater in people for number in rater["exclusions"].values()),
     }
+    verdicts = [sum(rater["ratings"] for rater in item["raters"][1:]) for item, _rater in people]
+    is_of_judges = not (values["ratings"] or values["left_out"]) and any(verdicts)
+    if is_of_judges:
+        values = {"judges": len(judges), "verdicts": sum(verdicts)}
+        rows = [(head, [*cells[:2], number]) for (head, cells), number in zip(rows, verdicts, strict=True)]
+        columns = [*headings[:3], "Verdicts of judges"]
+        table = DataTable("data-table", "Pairs and verdicts", columns, rows)
     return {
-        "title": Title("data", values),
+        "title": Title("judges_alone" if is_of_judges else "data", values),
         "main": "reporting/findings/sections/_data_table.html",
         "details": "reporting/findings/sections/_data.html",
         "batches": {
@@ -202,7 +210,8 @@ def data_section(numbers: Findings, batches: dict[str, bool]) -> dict[str, Any]:
         },
         "judges": list(judges),
         "clusters": clusters_text(numbers),
-        "table": DataTable("data-table", "Ratings in and left out", headings, rows),
+        "table": table,
+        "ratings": sum(rater["ratings"] for _item, rater in people),
         **_origins(numbers.get("provenance", [])),  # findings stored by an earlier version have none
     }
 

@@ -16,12 +16,12 @@ from reporting.findings.sections.titles import Title
 
 Findings = Mapping[str, Any]
 BESIDE: dict[str, str] = {
-    "agreement": "Agrees with people",
-    "people_agreement": "People with one another",
+    "agreement": "Agrees with raters",
+    "people_agreement": "Raters with one another",
     "difference": "Difference",
     "accuracy": "Agrees with their majority",
-    "kappa": "Cohen’s κ with people",
-    "people_kappa": "κ of people with one another",
+    "kappa": "Cohen’s κ with raters",
+    "people_kappa": "κ of raters with one another",
     "kappa_difference": "Difference of κ",
 }
 EPSILONS = (0.05, 0.1, 0.15, 0.2, 0.3)  # of the curve that the table shows; all are in the JSON
@@ -78,7 +78,7 @@ def _agreement(findings: Findings | None) -> DataTable | None:
 
 def _overall(judges: list[Findings]) -> DataTable:
     rows: list[Row] = [((item["judge"],), [item["overall"][key] for key in BESIDE]) for item in judges]
-    caption = "Each judge’s agreement with people beside theirs with one another, on the same ratings"
+    caption = "Each judge’s agreement with raters beside theirs with one another, on the same ratings"
     return DataTable("judges-overall", caption, ["Judge", *BESIDE.values()], rows)
 
 

@@ -9,6 +9,7 @@ from annotation.core.percentages import percent
 from annotation.core.tables import DataTable, Row, fixed
 from annotation.models import Study
 from reporting.core.raters import PEOPLE
+from reporting.core.reasons import UNKNOWN_ORDER
 from reporting.core.text import rater_name, subject
 from reporting.findings.answer.lengths import side
 from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair, sets_by_consistency
@@ -32,7 +33,7 @@ SORTS: dict[str, tuple[str, Callable[[RaterRow], float | None]]] = {
     "left": ("Preferences for the left", lambda row: row["left_share"]["value"]),
     "seconds": ("Seconds a pair", lambda row: row["seconds_median"]),
     "gold": ("Known answers", lambda row: row["gold"]["share"]),
-    "influence": ("Moves a win rate by", lambda row: _size(row["influence"]["win_rate"]["change"])),
+    "influence": ("Largest change without this rater", lambda row: _size(row["influence"]["win_rate"]["change"])),
 }
 
 
@@ -118,7 +119,7 @@ def agreement_section(numbers: Findings) -> dict[str, Any]:
     return {
         "title": _agreement_title(numbers),
         "note": _kappa_note(bins or ()),
-        "table": DataTable("agreement-table", "Agreement between people by configuration", headings, rows),
+        "table": DataTable("agreement-table", "Agreement between raters by configuration", headings, rows),
         "pairs": _rater_pairs(numbers["pooled"].get("rater_pairs")),
         "by_bin": [
             item
@@ -185,7 +186,10 @@ def _kappa_note(bins: Iterable[Findings]) -> str:
 
 
 def position_section(numbers: Findings) -> dict[str, Any]:
-    """Return how often each rater prefers the text shown first: overall counts, and shares by configuration."""
+    """Return how often each rater prefers the text shown first: overall counts, and shares by configuration.
+
+    Without any known order there is only a title.
+    """
     configurations = numbers["configurations"]
     raters = list(
         dict.fromkeys(rater["rater"] for configuration in configurations for rater in configuration["raters"])
@@ -204,6 +208,8 @@ def position_section(numbers: Findings) -> dict[str, Any]:
             for preferred, number in rater["shown_first"].items():
                 counts[name][preferred] += number
     shares = {row["rater"]: row for row in numbers["pooled"].get("preferred_first", ())}
+    if shares and all(row.get("why_code") == UNKNOWN_ORDER.code for row in shares.values()):
+        return {"title": Title("position_unknown", {})}
     totals: list[Row] = [
         ((rater_name(name),), [count["first"], count["tie"], count["second"], shares.get(name)])
         for name, count in counts.items()
@@ -260,6 +266,7 @@ def raters_section(study: Study, numbers: dict[str, Any], sort_by: str, filters:
                 "page": reverse("annotation:rater", args=[study.slug, pages[row["rater"]]])
                 if row["rater"] in pages
                 else "",
+                "moved": _points(row["influence"]["win_rate"]["change"]),
                 "said": [flag_text(flag) for flag in row["flags"]],
             }
             for row in listed
@@ -333,6 +340,10 @@ def _order(key: Callable[[RaterRow], float | None]) -> Callable[[RaterRow], Any]
         return value is None, -(value or 0.0), row["rater"]
 
     return place
+
+
+def _points(change: float | None) -> str:
+    return "" if change is None else f"{fixed(100 * change, 1, signed=True)} points"
 
 
 def _size(change: float | None) -> float | None:

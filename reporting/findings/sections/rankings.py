@@ -1,13 +1,14 @@
 """The section on rankings: each rater's ranking, who beats whom, tests between systems, and win rates at equal lengths."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from annotation.core.counting import number_of
 from annotation.core.database.aggregates import grouped
 from annotation.core.tables import DataTable, Row, fixed
 from reporting.core.raters import PEOPLE
-from reporting.core.text import counted, rater_name, subject
+from reporting.core.text import counted, printable, rater_name, subject
 from reporting.findings.answer.lengths import side
 from reporting.findings.reasons import NO_OVERLAP, TESTS_PENDING, UNEQUAL
 from reporting.findings.sections.data_table import LEAST_P, adjusted_heading, configuration_name, p_text
@@ -34,15 +35,25 @@ def rankings_section(numbers: Findings) -> dict[str, Any]:
     by_rater = grouped((ranking["rater"], ranking) for ranking in numbers["rankings"])
     if not _has_comparisons(by_rater.get(PEOPLE, [])) and any(map(_has_comparisons, by_rater.values())):
         by_rater.pop(PEOPLE, None)  # judges alone rated
+    people = subject(numbers["configurations"])
     raters = [
-        _rater(at, rankings, matrices[name], tests.get(name, []))
+        _rater(at, rankings, matrices[name], tests.get(name, []), people)
         for at, (name, rankings) in enumerate(by_rater.items())
     ]
     return {
         "raters": raters,
-        "table": raters[0]["table"] if raters else None,
-        "title": _title(by_rater.get(PEOPLE, []), subject(numbers["configurations"])),
+        "people": people,
+        "table": _first_table(raters) if raters else None,
+        "title": _title(by_rater.get(PEOPLE, []), people),
     }
+
+
+def _first_table(raters: list[dict[str, Any]]) -> DataTable:
+    """Return the table of people, or else of the first judge, which says where those of other judges are."""
+    table: DataTable = raters[0]["table"]
+    if raters[0]["is_people"] or len(raters) == 1:
+        return table
+    return replace(table, caption=f"{table.caption} (other judges: under Details)")
 
 
 def _has_comparisons(rankings: list[Findings]) -> bool:
@@ -66,7 +77,7 @@ def _title(rankings: list[Findings], people: str) -> Title:
     return Title("preferred" if side(rates[0]) == 1 else "win_rate", values)
 
 
-def _rater(at: int, rankings: list[Findings], matrix: Findings, tests: list[Findings]) -> dict[str, Any]:
+def _rater(at: int, rankings: list[Findings], matrix: Findings, tests: list[Findings], people: str) -> dict[str, Any]:
     named = {ranking["measure"]: ranking for ranking in rankings}
     main = named.get("bradley_terry", named["win_rate"])
     order = [row["system"] for row in main["systems"]]
@@ -74,7 +85,7 @@ def _rater(at: int, rankings: list[Findings], matrix: Findings, tests: list[Find
         "rater": main["rater"],
         "is_people": main["kind"] == "person",
         "first": first_text(main),
-        "table": _ranking_table(at, main),
+        "table": _ranking_table(at, main, people),
         "notes": _notes(main),
         "others": _other_rankings(
             at, main, [named[name] for name in MEASURES if name in named and named[name] is not main]
@@ -114,9 +125,10 @@ def tested_p_text(p_value: float | None, tests: int) -> str:
     return f"p\N{NO-BREAK SPACE}{p}" if tests < 2 else f"p {p}, adjusted by Holm’s method"
 
 
-def _ranking_table(at: int, main: Findings) -> DataTable:
+def _ranking_table(at: int, main: Findings, people: str) -> DataTable:
     rows: list[Row] = [((row["system"],), [rank_text(row), _cell(main, row)]) for row in main["systems"]]
-    caption = f"Ranking by {rater_name(main['rater'])}; ranks with their range"
+    rater = people if main["rater"] == PEOPLE else f"judge “{printable(rater_name(main['rater']))}”"
+    caption = f"Ranking by {rater}; ranks with their range"
     return DataTable(f"ranking-{at}", caption, ["System", "Rank", _heading(main)], rows, most=MOST_RANKED)
 
 

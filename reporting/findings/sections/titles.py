@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.template.defaultfilters import capfirst, pluralize
+from django.template.defaultfilters import capfirst
 
 from annotation.core.percentages import percent
 from annotation.core.tables import fixed
@@ -25,8 +25,8 @@ TEXTS = {
     "length_changes": "Length changes the win rate in {changed} of {tested} configurations",
     "lengths": "Win rates at equal lengths of texts",
     "lengths_unadjusted": "Win rates are not adjusted for length",
-    "may_replace": "{may} of {judges} judge{s} may replace a rater, at least in part",
-    "none_may_replace": "No judge passes as a replacement for a rater (0 of {judges})",
+    "may_replace": "{may} of {judges} may replace a rater, at least in part",
+    "none_may_replace": "Not shown that any judge can replace a rater (0 of {judges})",
     "judges": "Agreement of judges with {people}",
     "judges_agree": "Agreement of two judges: {rate}",
     "above_chance": "{people} agree more than chance: α = {alpha}",
@@ -36,15 +36,18 @@ TEXTS = {
     "consistency_rises": "{people} are more consistent where separability is high: {least} → {most}",
     "consistency": "Fully consistent rating sets of {people}: {rate}",
     "consistency_by_rater": "Consistency by rater",
-    "one_pair": "One pair per instance: no consistency",
+    "one_pair": "Consistency cannot be measured: one pair per instance",
     "position_bias": "The text shown {place} is preferred by {people}: {rate} for the first",
     "position": "Preference of {people} for the text shown first: {rate}",
+    "position_unknown": "Position bias cannot be checked: the shown order is unknown",
     "position_by_rater": "Preference for the text shown first, by rater",
     "raters": "{raters}",
     "raters_flagged": "{raters}, {flagged} to review",
     "configurations": "{configurations}, in detail",
     "data": "{ratings} of {people}, {left_out} left out",
+    "judges_alone": "No person has rated; {judges} gave {verdicts}",
 }
+COUNTED = ("raters", "ratings", "instances", "configurations", "judges", "verdicts")
 DECIMAL = ("alpha", "least", "most")  # other estimates are shares
 
 
@@ -57,9 +60,8 @@ class Title:
 
     def __str__(self) -> str:
         """Return the text in English. Names of systems and judges are isolated, since they may run from right to left."""
-        judges = self.values.get("judges", 0)
         texts = {name: _text(name, value) for name, value in self.values.items()}
-        return capfirst(TEXTS[self.code].format(**texts, s=pluralize(judges)))
+        return capfirst(TEXTS[self.code].format(**texts))
 
 
 def _text(name: str, value: Any) -> str:
@@ -67,7 +69,7 @@ def _text(name: str, value: Any) -> str:
         return _estimate(value, is_share=name not in DECIMAL)
     if isinstance(value, str):
         return value if name in ("people", "place") else isolated(value)
-    return counted(value, name) if name in ("raters", "ratings", "instances", "configurations") else str(value)
+    return counted(value, name) if name in COUNTED else str(value)
 
 
 def isolated(name: str) -> str:

@@ -116,7 +116,7 @@ def test_a_study_that_judges_alone_rated_shows_what_each_of_them_says() -> None:
     assert 'id="table-judge-agreement"' in page
     assert "People: n" not in page
     rankings = page[page.index('id="rankings"') : page.index('id="judges"')]
-    assert "With people" not in rankings
+    assert "Ranking by people" not in rankings
 
 
 def test_clusters_stand_under_what_data_are_in(built: Built) -> None:

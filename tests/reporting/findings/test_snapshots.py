@@ -251,7 +251,7 @@ def test_a_large_study_is_looked_at_again_after_ten_seconds(built: Built, reader
     assert old.pending
     assert old.read_at is not None
     page = body(reader.get(PAGE))
-    assert "A worker checks for changed data" in page
+    assert "being checked for new data" in page
     assert queued().count("READY") == 1
     assert work(built.study)
     assert ratings(built.study) == 6

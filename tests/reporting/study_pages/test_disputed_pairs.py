@@ -12,6 +12,7 @@ from annotation.core.errors import InvalidSelection
 from annotation.models import Pair, Study
 from annotation.studies.configurations import configurations
 from judging.models import Judge, JudgeRun, Judgment
+from reporting.core.disputed_pairs import offer_of_disputed
 from tests.annotation.batches.test_batches import chosen
 from tests.factories import make_batch, make_study
 
@@ -59,6 +60,14 @@ def test_instances_are_drawn_where_two_judges_disagree(study: Study) -> None:
 def test_the_leaderboard_is_of_judges_where_no_person_has_rated(manager: Client) -> None:
     page = manager.get(f"{PAGE}leaderboard/")
     assert len(page.context["raters"]) == 2
+
+
+def test_rules_that_disagree_are_no_reason_to_rate(study: Study, manager: Client) -> None:
+    Judge.objects.update(method="coin")
+    assert offer_of_disputed(study) is None
+    page = manager.get(f"{PAGE}findings/").text
+    assert "Let a language model judge" in page
+    assert "Collect ratings" not in page
 
 
 def test_the_study_offers_them_and_the_form_begins_with_them(study: Study, manager: Client) -> None:

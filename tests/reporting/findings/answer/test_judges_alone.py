@@ -10,6 +10,7 @@ import pytest
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, JuryMembers, StudyData
 from reporting.findings.sections import page_sections
+from reporting.findings.sections.configurations import EXCLUSIONS, data_section
 from reporting.findings.sections.judges import judges_section
 from reporting.findings.sections.rankings import rankings_section
 from reporting.findings.text import as_text
@@ -187,6 +188,17 @@ def test_several_systems_are_ranked_by_judge() -> None:
         ("judge:coin", False),
     ]
     assert rankings["title"].code == "rankings"
+
+
+def test_tables_of_judges_alone_have_verdicts_and_name_the_judge() -> None:
+    found = found_in(configuration({"direct": judge(A), "strict": judge(A, None)}))
+    found["configurations"][0]["raters"][0]["exclusions"] = dict.fromkeys(EXCLUSIONS, 0)
+    data = data_section(found, {})
+    assert (data["title"].code, data["title"].values) == ("judges_alone", {"judges": 2, "verdicts": 36})
+    assert [list(cells) for _head, cells in data["table"].rows] == [[INSTANCES, len(CELLS), 36]]
+    rankings = rankings_section(found)
+    assert "judge “direct”" in rankings["table"].caption
+    assert "Details" in rankings["table"].caption
 
 
 def test_a_ranking_of_people_without_comparisons_stands_only_where_nobody_rated() -> None:

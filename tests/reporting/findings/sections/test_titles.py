@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reporting.findings.sections.judges import _title as judges_title
-from reporting.findings.sections.people import _agreement_title, _consistency_title, _position_title
+from reporting.findings.sections.people import _agreement_title, _consistency_title, _position_title, position_section
 from reporting.findings.sections.rankings import _title as rankings_title
 from reporting.findings.sections.titles import TEXTS, Title
 
@@ -101,6 +101,17 @@ def test_judges_replace_raters_by_their_verdicts(rules: list[str], code: str, ma
     }
     title = judges_title(numbers(**found), has_people=bool(rules))
     assert (title.code, title.values.get("may")) == (code, may)
+
+
+def test_a_position_of_unknown_order_has_a_title_alone() -> None:
+    share = {**estimate(None), "rater": "people", "why_code": "unknown_order"}
+    person = {**PEOPLE, "rater": "people", "preferred_first": share, "shown_first": {"first": 0, "tie": 0, "second": 0}}
+    found = numbers(pooled={"preferred_first": [share]})
+    found["configurations"] = [{"raters": [person], "dataset": "news", "system_a": "a", "system_b": "b"}]
+    section = position_section(found)
+    assert (section.keys(), section["title"].code) == ({"title"}, "position_unknown")
+    share["why_code"] = "all_ties"
+    assert position_section(found)["title"].code == "position_by_rater"
 
 
 def test_programs_are_no_people_and_names_are_isolated() -> None:
