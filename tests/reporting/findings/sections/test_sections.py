@@ -278,7 +278,9 @@ def test_other_rankings_give_the_reason_where_their_order_is_another() -> None:
         ranking_of("elo", "abc", caution="few matchups"),
         ranking_of("sep_elo", "abc", why="no separability"),
     ]
-    people = _rater(0, rankings, {"systems": list("abc"), "wins": [], "comparisons": [[0] * 3] * 3, "cycles": []}, [], "")
+    people = _rater(
+        0, rankings, {"systems": list("abc"), "wins": [], "comparisons": [[0] * 3] * 3, "cycles": []}, [], ""
+    )
     assert people["table"].columns == ["System", "Rank", "Bradley–Terry"]
     assert people["settled"].startswith("1 of 3 places is settled")
     assert people["others"]["notes"] == [
