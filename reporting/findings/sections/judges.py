@@ -60,7 +60,8 @@ def _title(numbers: Findings, *, has_people: bool) -> Title:
     rules = [judge["verdict"]["rule"] for judge in numbers["replacement"]] if has_people else []
     if rules and not set(rules) <= set(UNTESTED):
         may = sum(rule in MAY_REPLACE for rule in rules)
-        return Title("may_replace" if may else "none_may_replace", {"may": may, "judges": len(rules)})
+        code = "may_replace" if may else "none_can_replace" if set(rules) == {"worse"} else "none_may_replace"
+        return Title(code, {"may": may, "judges": len(rules)})
     agreement = numbers["judge_agreement"]
     if not rules and agreement and agreement["raw_agreement"]["value"] is not None:
         return Title("judges_agree", {"rate": agreement["raw_agreement"]})

@@ -26,6 +26,7 @@ TEXTS = {
     "lengths": "Win rates at equal lengths of texts",
     "lengths_unadjusted": "Win rates are not adjusted for length",
     "may_replace": "{may} of {judges} may replace a rater, at least in part",
+    "none_can_replace": "No judge can replace a rater (0 of {judges})",
     "none_may_replace": "Not shown that any judge can replace a rater (0 of {judges})",
     "judges": "Agreement of judges with {people}",
     "judges_agree": "Agreement of two judges: {rate}",
