@@ -78,7 +78,7 @@ class Rename(Correction):
                 Effect(studies, f"studies with runs of {name}"),
             ]
         _check_short_name(self.study, to)
-        return [Effect(1, "addresses of the study, which end")]
+        return [Effect(1, "short name of the study, at which its pages are not found any more")]
 
     def run(self, *, by: User | None) -> str:
         """Rename the study, the system or the judge."""

@@ -191,7 +191,7 @@ def _refuse_at_work(study: Study, found: Text) -> None:
     claims = Assignment.objects.claimed().filter(hit__batch__study=study, hit__pairs__in=_pairs(found)).distinct()
     if number := claims.count():
         raise AnnotationError(
-            f"{number} raters are at HITs with this text now. Wait until they are done, or release their claims."
+            f"Raters at HITs with this text now: {number}. Wait until they are done, or release their claims."
         )
     active = (JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)
     if run := study.judge_runs.filter(status__in=active).select_related("judge").first():

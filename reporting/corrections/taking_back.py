@@ -9,6 +9,7 @@ from django import forms
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Model
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.core.errors import AnnotationError, UnknownName
@@ -79,6 +80,7 @@ class TakeBack(Correction):
         required=True, max_length=255, label="Import", help_text="Its number, or the name of its file."
     )
     field_order = ("record", "reason")
+    is_done = True
 
     def effects(self) -> list[Effect]:
         """List the rows of the import by table."""
@@ -94,10 +96,15 @@ class TakeBack(Correction):
         """Delete the rows of the import, or have the worker delete many."""
         record = find_import(self.study, self.cleaned_data["record"])
         name = record.file_name
-        is_done = take_back(record=record, by=by, reason=self.cleaned_data["reason"], wait=by is None)
-        if is_done:
+        self.is_done = take_back(record=record, by=by, reason=self.cleaned_data["reason"], wait=by is None)
+        if self.is_done:
             return f"The import of {name} was taken back."
         return f"The import of {name} is being taken back. The study opens again when its rows are deleted."
+
+    @property
+    def page(self) -> str:
+        """The study, or the list of studies while this one is closed."""
+        return super().page if self.is_done else reverse("annotation:studies")
 
 
 def find_import(study: Study, named: str) -> ImportRecord:

@@ -126,7 +126,8 @@ def _is_collecting(study: Study, batches: Collection[Batch] | None) -> bool:
 
 
 def _submitted(slots: QuerySet[Slot]) -> QuerySet[Slot]:
-    return slots.filter(assignment__state=Assignment.State.SUBMITTED)
+    # The work of a rater who has withdrawn is in no finding, nor in a bundle.
+    return slots.filter(assignment__state=Assignment.State.SUBMITTED, assignment__annotator__withdrawn_at=None)
 
 
 def _key(batch: Batch) -> Key:

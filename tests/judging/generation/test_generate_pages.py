@@ -65,7 +65,7 @@ def finish(client: ScriptedClient) -> GenerationRun:
 
 
 def test_pages_of_the_study_lead_there(researcher: Client) -> None:
-    for address in ("/studies/tea/", "/studies/tea/instances/", "/studies/tea/judges/"):
+    for address in ("/studies/tea/", "/studies/tea/instances/"):
         assert PAGE in researcher.get(address).content.decode(), address
     shown = page(researcher)
     assert "None yet." in shown

@@ -29,7 +29,7 @@ PAGE = "reporting:judge-accuracy"
 
 def row(name: str, gold: dict[str, Any] | None, dataset: str = "news", **metadata: Any) -> InstanceRow:
     texts = {"alpha": ["one"], "beta": ["two"]}
-    return InstanceRow(1, name, dataset, "Source.", texts, gold=gold, metadata=metadata)
+    return InstanceRow(1, name, dataset, f"Source of {name}.", texts, gold=gold, metadata=metadata)
 
 
 def store() -> Study:
