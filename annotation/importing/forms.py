@@ -218,7 +218,7 @@ class StudyOfFilesForm(NewStudyForm, UploadForm):
         title = " vs ".join([*stems][:2])[:200] or "Study"
         cleaned["title"] = cleaned.get("title") or title
         if not cleaned.get("slug") and "slug" not in errors:
-            cleaned["slug"] = _free_slug(slugify(title.replace(".", "-"))[:70] or "study")
+            cleaned["slug"] = _free_slug(slugify(cleaned["title"].replace(".", "-"))[:70] or "study")
         return cleaned
 
     @property
