@@ -121,6 +121,7 @@ def test_the_second_stage_renders_the_open_pair_only(monkeypatch: pytest.MonkeyP
         return text
 
     monkeypatch.setattr(presenters, "shown_text", noted)
+    monkeypatch.setattr(markdown, "shown_text", noted)  # of both texts of a pair
     context: Any = second_page(assignment, now, reveal(assignment=assignment, at=now))
     assert len(shown) == 3  # of the pair that is open, and the source
     assert [bool(second.card.left) for second in context["cards"]] == [True, False, False]

@@ -148,10 +148,11 @@ def test_a_report_is_made(study: Study, reader: Client) -> None:
 def test_training_data_are_counted_and_made(study: Study, reader: Client) -> None:
     address = f"/studies/{study.slug}/files/preferences/"
     wanted = {"form": "trl", "raters": ["people"], "votes": "each", "without": ["ties"]}
-    counted = reader.post(f"{address}rows/", wanted).text
+    rows = f"/studies/{study.slug}/files/rows/"
+    counted = reader.post(rows, wanted).text
     assert "preferences.jsonl: 3 rows" in " ".join(counted.split())
     assert "<h1>" not in counted
-    assert "rows" not in reader.post(f"{address}rows/", {"form": "trl"}).text
+    assert "rows" not in reader.post(rows, {"form": "trl"}).text
     assert reader.post(address, {**wanted, "form": "parquet"}).status_code == 422
     assert reader.post(address, wanted).status_code == 302
     run_tasks()

@@ -208,7 +208,7 @@ def test_the_form_prices_an_audit_and_starts_it(audited: Audited, reader: Client
     sent = {"judge": "guess", "repeats": "2", "negated": "on", "instances": "3", "seed": "1", "in_flight": "4"}
     priced: Any = reader.post(f"{ADDRESS}estimate/", sent)
     assert priced.status_code == 200
-    assert "144 presentations without a result" in " ".join(priced.content.decode().split())
+    assert "144 presentations to judge" in " ".join(priced.content.decode().split())
     part: Any = reader.post(f"{ADDRESS}estimate/", sent, headers={"HX-Request": "true"})
     assert "<html" not in part.content.decode()
     assert JudgeRun.objects.count() == 1
