@@ -37,18 +37,21 @@ def stop_settled_batches(looked_at: dict[int, int]) -> None:
         if not is_cheap and submitted <= before + LEAST_GROWTH * before:
             continue
         try:
-            why = why_settled(batch)
+            _close_if_settled(batch)
         except OperationalError:  # the next round looks again
             log.warning("the stop rule of batch %s could not be looked at", batch.pk, exc_info=True)
             continue
         except Exception:  # one batch must not keep others open
             log.exception("the stop rule of batch %s failed", batch.pk)
-            why = ""
         looked_at[batch.pk] = submitted
-        batch.refresh_from_db(fields=["status"])
-        if why and batch.status == Batch.Status.OPEN:
-            set_batch_status(batch=batch, status=Batch.Status.CLOSED, reason=f"Stop rule {batch.stop_rule}: {why}")
-            log.info("batch %s is closed by its stop rule", batch.pk)
+
+
+def _close_if_settled(batch: Batch) -> None:
+    why = why_settled(batch)
+    batch.refresh_from_db(fields=["status"])  # findings take a while
+    if why and batch.status == Batch.Status.OPEN:
+        set_batch_status(batch=batch, status=Batch.Status.CLOSED, reason=f"Stop rule {batch.stop_rule}: {why}")
+        log.info("batch %s is closed by its stop rule", batch.pk)
 
 
 def _submitted(batch: Batch) -> int:

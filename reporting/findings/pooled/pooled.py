@@ -12,6 +12,7 @@ from analysis.agreement.coefficients import (
     agreement_sums_of_counts,
     alpha_from_coincidences,
     coincidences_of_counts,
+    confusions,
     kappa_from_confusions,
 )
 from analysis.agreement.consistency import distribution, possible_strengths
@@ -347,9 +348,7 @@ def rater_pairs(votes: VoteTable, settings: IntervalSettings) -> dict[str, Any]:
         n = int(shared.sum())
         if n < MIN_SHARED:
             continue
-        cells = np.zeros((n, 3, 3))
-        own, others = ((verdicts[row, shared] + 1).astype(np.int64) for row in (first, second))
-        cells[np.arange(n), own, others] = 1
+        cells = confusions(verdicts[first, shared], verdicts[second, shared])
         basis = Basis(n, "pairs rated by both", TIE_EQUALS_TIE, 0, NO_VARIATION)
         sums = cluster_sums(cells, votes.cluster[shared])
         instances = count_groups(votes.instance[shared])
