@@ -1,6 +1,6 @@
 """Erase a rater's personal data, and, if they withdraw, their ratings.
 
-`annotation.privacy.personal_data` lists what each table loses, and a test compares the two. A rater stays under a code,
+docs/privacy.md lists what each table loses, and a test compares the two. A rater stays under a code,
 with the HITs that pay is due for and their answers to the consent text.
 """
 
@@ -43,9 +43,10 @@ from annotation.models import (
     WebhookEvent,
 )
 from annotation.models.members import Role
-from annotation.privacy.personal_data import FORGET_RESULTS
 from annotation.studies.log import log
 
+# Dotted paths of what deletes the results that are kept of a study: they name raters, and are computed again without an erased one.
+FORGET_RESULTS: list[str] = []
 FROM_FILES = (Annotator.Kind.IMPORTED, Annotator.Kind.SCRIPTED)  # their codes come from the file
 
 

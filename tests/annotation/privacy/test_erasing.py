@@ -12,7 +12,6 @@ from annotation.annotators.messages import send_message
 from annotation.annotators.payments import payments_of
 from annotation.models import Annotator, Assignment, Channel, Event, Flag, Rating, Study, VoteChange
 from annotation.privacy.erasing import erase_person, erase_rater
-from annotation.privacy.personal_data import PERSONAL, Fate
 from annotation.rating.flags import flag_pair
 from reporting.exports.rows import rating_rows
 from tests.annotation.privacy.database_text import all_rows, left_of, stored
@@ -24,6 +23,7 @@ from tests.annotation.recruitment.prolific.setup import stored_channel as stored
 from tests.annotation.recruitment.prolific.setup import stored_study as stored_study
 from tests.annotation.recruitment.prolific.test_webhook import body_of, post
 from tests.factories import claim, make_annotator, make_batch, make_study, rate, token_of
+from tests.test_personal_data import personal_fields
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 WORDS = ("ada.lovelace", "ada@example.org", "Ada King", "my own words", "a line for Ada", "203.0.113.77")
@@ -164,8 +164,8 @@ def test_deleting_does_to_each_field_what_the_list_says(ada: Annotator, channel:
     for one in (ada, participant):
         erase_rater(annotator=one, by=None, at=NOON, keep_ratings=keep)
     after = cells()
-    gone = {Fate.DELETED, Fate.PSEUDONYM} | (set() if keep else {Fate.WITH_RATINGS})
-    fates = {(held.model, name): held.fate for held in PERSONAL for name in held.names}
+    gone = {"deleted", "replaced by a pseudonym"} | (set() if keep else {"deleted with a withdrawal"})
+    fates = {(model, name): fate for model, name, fate in personal_fields()}
     stays, goes = [], []
     changes = {("annotation.Slot", "assignment"), ("reporting.DataChanges", "number")}  # whoever is erased
     for (model, row, name), value in before.items():

@@ -15,7 +15,7 @@ from annotation.annotators.consent import withdraw
 from annotation.core.errors import AnnotationError
 from annotation.jobs.work import do_job
 from annotation.models import Study
-from annotation.privacy.personal_data import FORGET_RESULTS
+from annotation.privacy.erasing import FORGET_RESULTS
 from reporting.bundle.verifying import verify_bundle
 from reporting.downloads import jobs
 from reporting.downloads.jobs import path_of, queue_file
