@@ -291,8 +291,9 @@ def delete_account(*, user: User, by: User | None, at: datetime) -> None:
 
     Raises: AnnotationError for the last site admin.
     """
-    others = User.objects.filter(is_superuser=True, is_active=True).exclude(pk=user.pk)
-    if user.is_superuser and not others.exists():
+    # Locked, so that two site admins who delete each other are not both deleted.
+    admins = User.objects.select_for_update().filter(is_superuser=True, is_active=True).order_by("pk")
+    if user.is_superuser and not any(admin.pk != user.pk for admin in admins):
         raise AnnotationError("This is the only site admin. Make another account one first.")
     note({"kind": "account-deleted", "key": user.pk})
     for annotator in annotator_records(user):

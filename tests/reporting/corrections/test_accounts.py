@@ -9,6 +9,7 @@ from django.core.management import CommandError
 from django.urls import reverse
 
 from annotation.models import Annotator, AuditEntry, Rating, RoleGrant
+from tests.annotation.allocation.test_races import together
 from tests.factories import api_of, claim, make_annotator, make_batch, make_study, make_user, output_of, rate, signed_in
 from tests.reporting.corrections.doors import DOORS
 
@@ -72,3 +73,16 @@ def test_the_only_site_admin_stays(door: str) -> None:
     assert delete(door, admin, "root", "root") in (409, 422)
     assert User.objects.get() == admin
     assert not Annotator.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_site_admins_who_delete_each_other_one_stays() -> None:
+    admins = [User.objects.create_superuser(name) for name in ("ada", "bob")]
+    answers = together(
+        [
+            lambda by=by, of=of: delete("api", by, of.username, of.username)
+            for by, of in zip(admins, admins[::-1], strict=True)
+        ]  # type: ignore[misc]
+    )
+    assert sorted(answers)[0] == 200 < sorted(answers)[1]
+    assert User.objects.filter(is_superuser=True, is_active=True).count() == 1
