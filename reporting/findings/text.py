@@ -15,6 +15,7 @@ from reporting.findings.raters.raters_table import flag_text
 from reporting.findings.sections.data_table import p_text
 
 NO_CONSISTENCY = "\N{EM DASH} (one pair an instance)"
+MOST = {"lines": 100, "configurations": 20}  # that a terminal shows; JSON has all
 DEGREES_OF = {"a": "A preferred", "tie": "both are", "b": "B preferred"}
 
 
@@ -44,10 +45,12 @@ def as_text(findings: dict[str, Any]) -> str:
             *_cycles(matrices),
         ],
         "other rankings": chain(*(_ranking(ranking) for ranking in rankings if ranking["measure"] != main)),
-        "tests between systems, over instances; n is of verdicts on the two systems": _system_tests(
-            findings["system_tests"]
+        "tests between systems, over instances; n is of verdicts on the two systems": _first(
+            "lines", _system_tests(findings["system_tests"])
         ),
-        "win rates of A as they are, and at equal lengths": chain(*map(_lengths, findings["length_adjusted"])),
+        "win rates of A as they are, and at equal lengths": _first(
+            "lines", [*chain(*map(_lengths, findings["length_adjusted"]))]
+        ),
         "may a judge replace people?": map(_verdict, findings["replacement"]),
         "judges with one another: the same verdict on a pair": _judge_agreement(findings["judge_agreement"]),
         "tests between judges of their agreement with people, paired by rating": map(
@@ -70,8 +73,18 @@ def as_text(findings: dict[str, Any]) -> str:
         "changed after rating had begun": map(_amendment, findings["amendments"]),
     }
     blocks += ["\n".join([title, *lines]) for title, part in parts.items() if (lines := list(part))]
-    blocks += [_configuration(configuration) for configuration in findings["configurations"]]
+    blocks += _first("configurations", [_configuration(configuration) for configuration in findings["configurations"]])
     return "\n\n".join(blocks)
+
+
+def _first(kind: str, texts: list[str]) -> list[str]:
+    """Return the first texts, and a last one that counts the others."""
+    more = len(texts) - MOST[kind]
+    return (
+        [*texts[: MOST[kind]], f"... {more} more {kind}: see --format json, or choose two --systems"]
+        if more > 0
+        else texts
+    )
 
 
 def _configuration(verdicts: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from annotation.core.version import VERSION
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import Filters, StudyData
-from reporting.findings.text import as_text
+from reporting.findings.text import MOST, as_text
 from tests.reporting.builders import build_configuration, build_study, judge, rate, separate
 from tests.reporting.findings.arrays import configuration_data
 
@@ -82,3 +82,13 @@ def test_text_begins_with_the_answer_and_holds_no_control_characters(of_three: s
 def test_wrong_options_are_refused(slug: str, wrong: list[str]) -> None:
     with pytest.raises(CommandError):
         call_command("findings", slug, *wrong)
+
+
+def test_a_terminal_gets_the_first_configurations_and_their_number(
+    slug: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(MOST, "configurations", 0)
+    call_command("findings", slug)
+    printed = capsys.readouterr().out
+    assert "... 1 more configurations" in printed
+    assert "separability: " not in printed
