@@ -8,7 +8,7 @@ PACKAGES := analysis annotation judging reporting config tandem
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test test-fast test-all test-models test-llm check-published coverage lint format types migrations-check messages messages-check docs lock lock-check bench bench-separability bench-analysis bench-coverage bench-answers bench-rating bench-serving bench-judging bench-logic bench-load bench-export stress faults hosts fuzz mutants lint-deploy image-check scan ci screenshots clean
+.PHONY: help demo run install test test-fast test-all test-models test-llm check-published coverage lint format types migrations-check messages messages-check docs lock lock-check bench bench-separability bench-analysis bench-coverage bench-active bench-answers bench-rating bench-serving bench-judging bench-logic bench-load bench-export stress faults hosts fuzz mutants lint-deploy image-check scan ci screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -88,6 +88,9 @@ bench-analysis: .venv/dev ## time rating sets, Bradley-Terry and Elo at a millio
 
 bench-coverage: .venv/dev ## simulate 2,000 studies for each of 880 cases and count how often intervals hold the true value (half an hour on busy cores)
 	$(PY) -m bench coverage
+
+bench-active: .venv/dev ## hide people's votes of LLMFAO=FOLDER, SEPARABILITY=FOLDER, PANDALM=FOLDER and buy some back with judges' help (half an hour)
+	LLMFAO="$(LLMFAO)" SEPARABILITY="$(SEPARABILITY)" PANDALM="$(PANDALM)" $(PY) -m bench active
 
 bench-answers: .venv/dev ## simulate 1,000 studies without any difference for each of 101 cases and count what the answer claims (an hour and a half on busy cores)
 	$(PY) -m bench answers

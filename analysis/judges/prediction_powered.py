@@ -35,7 +35,7 @@ class PredictionPoweredRate:
 
     estimate, low, high : win rate and its interval, cut at 0 and 1
     coefficient         : λ, from 0 (the judge plays no part) to 1
-    effective_n         : number of rated instances that would give the plain estimate the same variance
+    effective_n         : number of instances drawn with equal chances that would give people's plain mean the same variance
     saved               : effective_n - n_rated: instances that people need not rate
     n_rated, n_judged   : instances with people's votes and a verdict; with a verdict only
     n_clusters          : clusters with a rated instance
@@ -89,8 +89,8 @@ def prediction_powered_win_rate(
 
     with y and f the instance means of people and judge, n instances rated by people and N with the judge's verdict only. The
     judge's errors cancel as long as the rated instances are a random draw; a judge that tells nothing has λ near 0.
-    Where instances were drawn with unequal chances, means over the rated weigh by 1/π, and the correction compares
-    them with the mean of f over all; with equal chances that is the same.
+    Where instances were drawn with unequal chances, means over the rated weigh by 1/π, the correction compares them with
+    the mean of f over all, and λ is what makes the variance least; with equal chances that is the same, nearly.
 
     people        : (n_instances,) in [0, 1], such as of `win_shares`; NaN where no person rated
     judge         : (n_instances,) in [0, 1]; NaN where the judge has no verdict: left out, and counted
@@ -105,7 +105,8 @@ def prediction_powered_win_rate(
                     AnalysisError for a level outside (0, 1)
     source        : Angelopoulos, Duchi and Zrnic 2023, PPI++: Efficient Prediction-Powered Inference, §6 (λ, with its
                     covariance by n and its variance by n + N - 1 as in ppi-python); Särndal, Swensson and Wretman
-                    1992, Model Assisted Survey Sampling, §6.3, for unequal chances. Variances are by n - 1 here, by n there
+                    1992, Model Assisted Survey Sampling, §6.3, and Zrnic and Candès 2024, Active Statistical Inference,
+                    §5, for unequal chances. Variances are by n - 1 here, by n there
     """
     y, f = _means("people", people), _means("judge", judge)
     weight = np.ones(y.shape) if probabilities is None else _inverse_chances(probabilities, y)
@@ -124,7 +125,8 @@ def prediction_powered_win_rate(
     error = drawn.error(coefficient, unrated)
     estimate = float(np.clip(drawn.estimate(coefficient, unrated), 0, 1))
     bounds = mean_bounds(estimate, error, len(weights), **limits)
-    effective = float(n) if error == plain_error else n * float(np.square(np.divide(plain_error, error or np.nan)))
+    random_error = drawn.random_error() if drawn.unequal else plain_error
+    effective = float(n) if error == random_error else n * float(np.square(np.divide(random_error, error or np.nan)))
     return PredictionPoweredRate(
         estimate=estimate,
         low=bounds.low,
@@ -155,6 +157,10 @@ class _Rated:
     weight: FloatArray
     cluster: IntArray
 
+    @property
+    def unequal(self) -> bool:
+        return bool(len(self.weight) and np.ptp(self.weight))
+
     def mean(self, values: FloatArray) -> float:
         return float(self.weight @ values / self.weight.sum()) if len(values) else np.nan
 
@@ -163,6 +169,10 @@ class _Rated:
         everything = np.concatenate([self.f, unrated])
         if len(unrated) < 2 or np.ptp(everything) == 0:
             return 0.0
+        if self.unequal:
+            without = self.influence(0.0, unrated)
+            change = self.influence(1.0, unrated) - without
+            return float(np.clip(-(without @ change) / (change @ change or 1.0), 0, 1))
         covariance = self.mean((self.y - self.mean(self.y)) * (self.f - self.mean(self.f)))
         return float(np.clip(covariance / ((1 + len(self.y) / len(unrated)) * everything.var(ddof=1)), 0, 1))
 
@@ -178,18 +188,34 @@ class _Rated:
 
     def error(self, coefficient: float, unrated: FloatArray) -> float:
         """Standard error from each instance's influence on the estimate. NaN for fewer than two rated instances."""
-        n = len(self.y)
-        if n < 2 or np.isnan(coefficient):
+        if len(self.y) < 2 or np.isnan(coefficient):
             return np.nan
+        return _root_of_squares(self.influence(coefficient, unrated))
+
+    def influence(self, coefficient: float, unrated: FloatArray) -> FloatArray:
+        """Influence of each cluster on the estimate, linear in the coefficient."""
+        n = len(self.y)
         reach = coefficient / len(unrated) if coefficient else 0.0
         residual = self.y - reach * (n + len(unrated)) * self.f
         influence = self.weight / self.weight.sum() * (residual - self.mean(residual)) + reach * self.f
-        moved, clusters = _centred(influence, self.cluster[:n]), self.cluster[:n]
-        if reach:
-            moved, clusters = np.append(moved, _centred(reach * unrated, self.cluster[n:])), self.cluster
-        sums = cluster_sums(moved, clusters)
-        variance = float(sums @ sums)
-        return float(np.sqrt(variance)) if variance > ROUNDING**2 else 0.0
+        moved = _centred(influence, self.cluster[:n])
+        if len(unrated):
+            moved = np.append(moved, _centred(reach * unrated, self.cluster[n:]))
+        return cluster_sums(moved, self.cluster)
+
+    def random_error(self) -> float:
+        """Standard error of people's mean if as many instances had been drawn with equal chances."""
+        n = len(self.y)
+        if n < 2:
+            return np.nan
+        clusters = count_groups(self.cluster[:n])
+        moved = np.sqrt(self.weight / self.weight.sum() / n) * (self.y - self.mean(self.y))
+        return _root_of_squares(cluster_sums(moved, self.cluster[:n]) * np.sqrt(clusters / max(clusters - 1, 1)))
+
+
+def _root_of_squares(sums: FloatArray) -> float:
+    variance = float(sums @ sums)
+    return float(np.sqrt(variance)) if variance > ROUNDING**2 else 0.0
 
 
 def _centred(influence: FloatArray, cluster: IntArray) -> FloatArray:

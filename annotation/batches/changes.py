@@ -7,7 +7,15 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max
 
-from annotation.batches.sampling import MOST_RATERS, BatchSpec, SelectionSpec, choose_instances, own_settings, plan_hits
+from annotation.batches.sampling import (
+    MOST_RATERS,
+    ONE_DRAW,
+    BatchSpec,
+    SelectionSpec,
+    choose_instances,
+    own_settings,
+    plan_hits,
+)
 from annotation.batches.services import add_hits, create_batch, refuse_archived, refuse_slots
 from annotation.core.errors import InvalidSelection, Unacceptable
 from annotation.core.keys import new_seed
@@ -80,8 +88,8 @@ def extension_spec(batch: Batch, selection: SelectionSpec, more_raters: int, see
 def refuse_extension(batch: Batch, more_raters: int, spec: BatchSpec | None) -> None:
     """Refuse what can't be added to a batch.
 
-    Inclusion probabilities of importance sampling belong to one draw: such a batch takes more raters but no more HITs,
-    and no batch is extended by importance. A stratified batch may grow: its HITs keep their inclusion probabilities,
+    Inclusion probabilities of `importance` and `active` belong to one draw: such a batch takes more raters but no more HITs,
+    and no batch is extended by them. A stratified batch may grow: its HITs keep their inclusion probabilities,
     and added ones have none.
     Raises: InvalidSelection saying why.
     """
@@ -116,13 +124,13 @@ def _refuse_hits(batch: Batch, selection: SelectionSpec) -> None:
         raise InvalidSelection(
             f"batch {batch.name} is a qualification: every rater is to be asked the same; make another one"
         )
-    if selection.match["kind"] == "importance":
+    if (kind := selection.match["kind"]) in ONE_DRAW:
         raise InvalidSelection(
-            "a batch can't be extended by importance: the chances would be those of no one draw; make another batch"
+            f"a batch can't be extended by {kind}: the chances would be those of no one draw; make another batch"
         )
-    if batch.selection.get("asked", {}).get("spec", "").startswith("importance:"):
+    if (kind := batch.selection.get("asked", {}).get("spec", "").partition(":")[0]) in ONE_DRAW:
         raise InvalidSelection(
-            f"batch {batch.name} was drawn by importance, and with other instances its chances would no longer "
+            f"batch {batch.name} was drawn by {kind}, and with other instances its chances would no longer "
             "hold; make another batch"
         )
 

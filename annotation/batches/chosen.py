@@ -17,6 +17,7 @@ def chosen_in_words(spec: str) -> str:
         "random": f"{instances} at random",
         "top": f"the {drawn} instance{pluralize(drawn)} of highest separability",
         "importance": f"{instances}, drawn the more likely the higher their separability",
+        "active": f"{instances}, drawn the more likely the less sure judges are",
         "disagree": f"{instances} at random, on which judges disagree",
         "stratified": f"from each of {bins} bins of separability {instances}",
     }

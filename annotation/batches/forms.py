@@ -38,8 +38,8 @@ from annotation.models.separability import LONGEST_LABEL
 from annotation.studies.configurations import Configuration, configuration, configuration_of_dataset, configurations
 from annotation.studies.presets import batch_defaults
 
-ALL, RANDOM, TOP, STRATIFIED, IMPORTANCE, DISAGREE, IDS = (
-    *("all", "random", "top", "stratified", "importance", "disagree", "ids"),
+ALL, RANDOM, TOP, STRATIFIED, IMPORTANCE, ACTIVE, DISAGREE, IDS = (
+    *("all", "random", "top", "stratified", "importance", "active", "disagree", "ids"),
 )
 HOW: list[tuple[str, str]] = [
     (ALL, "All of them"),
@@ -47,6 +47,7 @@ HOW: list[tuple[str, str]] = [
     (TOP, "The most separable ones"),
     (STRATIFIED, "As many from every bin of separability"),
     (IMPORTANCE, "At random, more separable ones more often"),
+    (ACTIVE, "At random, those of which judges are less sure more often"),
     (DISAGREE, "At random from those on which judges disagree"),
     (IDS, "Those on a list of ids"),
 ]
@@ -57,7 +58,7 @@ DESIGNS: list[tuple[str, str]] = [
     (designs.SWISS, "Neighbours in people’s ranking so far"),
 ]
 INITIAL_STATUSES = [choice for choice in Batch.Status.choices if choice[0] in (Batch.Status.OPEN, Batch.Status.DRAFT)]
-NUMBERED = (RANDOM, TOP, STRATIFIED, IMPORTANCE, DISAGREE)
+NUMBERED = (RANDOM, TOP, STRATIFIED, IMPORTANCE, ACTIVE, DISAGREE)
 
 
 class DrawForm(forms.Form):

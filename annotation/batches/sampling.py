@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from django.db.models import Avg, Count, Max, Q, QuerySet
 
 from analysis.errors import AnalysisError
 from analysis.planning.selection import choose_importance, choose_random, choose_stratified, choose_top
+from annotation.batches.active import choose_active
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import InvalidSelection
 from annotation.models import Batch, Hit, Matchup, Pair, SeparabilityRun
@@ -26,9 +27,10 @@ MOST_HITS = 1_000_000_000
 LONGEST_LEASE = 24 * 60  # minutes
 MOST_CHECKS = 0.5  # of a rater's HITs, both kinds of hidden checks together
 MOST_SEED = 2**31 - 1
-SELECTIONS = "all, random:N, top:N, stratified:BxN, importance:N, disagree:N"
+SELECTIONS = "all, random:N, top:N, stratified:BxN, importance:N, active:N, disagree:N"
+ONE_DRAW = ("importance", "active")  # kinds of selections whose chances belong to one draw
 _SPEC = re.compile(
-    r"all|ids|(?P<kind>random|top|importance|disagree):(?P<count>[1-9][0-9]{0,8})|stratified:(?P<bins>[1-9][0-9]{0,3})x(?P<per_bin>[1-9][0-9]{0,8})"
+    r"all|ids|(?P<kind>random|top|importance|active|disagree):(?P<count>[1-9][0-9]{0,8})|stratified:(?P<bins>[1-9][0-9]{0,3})x(?P<per_bin>[1-9][0-9]{0,8})"
 )
 
 
@@ -37,7 +39,8 @@ class SelectionSpec:
     """A selection of instances.
 
     spec       : all, random:N, top:N, stratified:BxN (N from each of B equal-width bins of separability),
-                 importance:N, disagree:N (at random from those on which judges disagree), or ids (with `instance_ids`)
+                 importance:N, active:N (by how unsure judges are), disagree:N (at random from those on which judges
+                 disagree), or ids (with `instance_ids`)
     similarity : whose separability; None for the latest computed
     """
 
@@ -114,21 +117,20 @@ class InstanceSample:
     """Indices of the selected instances in the pool, with their inclusion probabilities where known.
 
     probabilities : None also for an extension, which is drawn from the remainder of an earlier draw
-    drawn_from    : number of instances that could be drawn, if not all of the pool
+    recorded      : what else the draw was made from, as a batch stores it
     """
 
     places: Sequence[int]
     probabilities: Sequence[float] | None = None
     run: SeparabilityRun | None = None
-    drawn_from: int | None = None
+    recorded: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def provenance(self) -> dict[str, Any]:
         """The values that the selection used, as a batch stores them: they may change later."""
         run = self.run
         if run is None:
-            drawn_from = {} if self.drawn_from is None else {"drawn_from": self.drawn_from}
-            return {"similarity": None, "separability": None, **drawn_from}
+            return {"similarity": None, "separability": None, **self.recorded}
         record = {
             "measure": run.label,
             "model_fingerprint": run.model_fingerprint,
@@ -222,6 +224,8 @@ def _unavailable(spec: BatchSpec, extended: Batch | None) -> Iterator[tuple[str,
     matchups = placed.filter(~rating if spec.for_rating else rating, batch__origin=Batch.Origin.COLLECTED)
     reason = "on HITs of a qualification or of hidden checks" if spec.for_rating else "on HITs for rating"
     yield reason, set(matchups.values_list("matchup_id", flat=True))
+    if spec.for_rating and spec.selection.match["kind"] == "active":  # whose votes its chances may be made from
+        yield "on HITs for rating already", set(placed.filter(rating).values_list("matchup_id", flat=True))
     if extended is not None:
         yield "in the batch already", set(placed.filter(batch=extended).values_list("matchup_id", flat=True))
 
@@ -255,7 +259,11 @@ def _by_rule(pool: Pool, match: re.Match[str], similarity: str | None, rng: np.r
         disputed = disputed_matchups(pool.configuration)
         places = [place for place, pk in enumerate(pool.matchup_ids) if pk in disputed]
         drawn = choose_random(len(places), int(match["count"]), rng)
-        return InstanceSample([places[index] for index in drawn], drawn_from=len(places))
+        return InstanceSample([places[index] for index in drawn], recorded={"drawn_from": len(places)})
+    if match["kind"] == "active":
+        ids = pool.matchup_ids, pool.instance_ids
+        sample, made_from = choose_active(pool.configuration, *ids, int(match["count"]), similarity, rng)
+        return InstanceSample(sample.indices.tolist(), sample.probabilities.tolist(), recorded={"active": made_from})
     run = require_run(pool.configuration, similarity)
     values = separabilities_of(pool, run)
     if match["kind"] == "top":

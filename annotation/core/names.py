@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from annotation.core.errors import BadLine
 from annotation.core.refusals import refusal
 
+BASELINES = frozenset({"coin", "longer", "overlap"})  # methods that are rules without a model
+
 
 def _is_blank(char: str) -> bool:
     """Tell whether a character is white space or invisible, as a zero-width space is."""

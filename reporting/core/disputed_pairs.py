@@ -5,10 +5,10 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from annotation.batches.sampling import disputed_matchups
+from annotation.core.names import BASELINES
 from annotation.models import Study
 from annotation.studies.configurations import configurations
 from annotation.studies.presets import batch_defaults
-from judging.core.constants import BASELINES
 
 MOST = 40  # instances of such a batch
 

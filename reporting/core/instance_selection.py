@@ -1,10 +1,14 @@
-"""The caveat of numbers on selected instances: by separability, by judges' disagreement, or by a list of ids."""
+"""The caveat of numbers on selected instances: by separability, by judges' doubts or disagreement, or by a list of ids."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 BY_SEPARABILITY = ("top", "stratified", "importance")
-OTHERS = {"ids": "a list of ids", "disagree": "a draw of those on which judges disagree"}
+OTHERS = {
+    "ids": "a list of ids",
+    "active": "a draw that prefers those of which judges are less sure",
+    "disagree": "a draw of those on which judges disagree",
+}
 
 
 def selection_note(selections: Iterable[Mapping[str, Any]]) -> str:

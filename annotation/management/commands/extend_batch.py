@@ -19,7 +19,7 @@ class Command(TandemCommand):
             ExtendBatch,
             exclude=(*NOT_OPTIONS, "known_raters", "known_hits"),
             more_raters={"flag": "--raters", "metavar": "+N"},
-            select={"help": f"further instances: {SELECT['help']}, but not importance:N"},
+            select={"help": f"further instances: {SELECT['help']}, but not importance:N or active:N"},
         ),
         FORMAT,
     )

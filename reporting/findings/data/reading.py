@@ -9,6 +9,7 @@ from django.db.models.functions import Length
 from analysis.types import IntArray, Outcomes
 from annotation.core.database.columns import number_columns, places
 from annotation.core.measured import find_run
+from annotation.core.names import BASELINES
 from annotation.models import Alignment, Assignment, Batch, Matchup, Pair, SeparabilityRun, Slot, Study
 from annotation.quality.hidden_checks import scores_of
 from annotation.studies.configurations import Configuration, configurations, without_checks
@@ -24,7 +25,6 @@ from annotation.studies.outcomes import (
 from annotation.studies.separability_runs import SeparabilityRuns, runs_by_configuration
 from annotation.studies.sources import Clusters, instance_clusters
 from annotation.studies.votes import Whose
-from judging.core.constants import BASELINES
 from judging.methods.sc2.record import MAKING
 from judging.models import Judge
 from judging.outcomes.judgments import judges_of, judgments_on_each

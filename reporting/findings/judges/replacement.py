@@ -15,7 +15,7 @@ from analysis.judges.replacement import (
     alternative_annotator_test,
 )
 from analysis.refusal import Refusal
-from analysis.types import FloatArray
+from analysis.types import BoolArray, FloatArray
 from annotation.core.reasons import Reason
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, estimate_with_bounds, number
 from reporting.core.raters import Rater
@@ -152,10 +152,10 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, settings: Interva
     people, f = (
         win_shares(-item.rated.outcomes.verdict, item.rated.outcomes.instance, n) for item in (data.people, judge)
     )
-    chances = _chances(data.people, n)
-    rated = ~np.isnan(people) & ~np.isnan(f)
+    rated, kinds = ~np.isnan(people) & ~np.isnan(f), {row["kind"] for row in data.chosen}
+    chances = _chances(data.people, n, rated if kinds == {"active"} else None)
     unknown = int(np.isnan(chances[rated]).sum())
-    drawn_unequally = any(row["kind"] not in CHOSEN for row in data.chosen)
+    drawn_unequally = bool(kinds - set(CHOSEN))
     weighted = not unknown and bool(rated.any())
     only = _judged_only(data, judge)
     clusters = data.selection.clusters
@@ -168,7 +168,7 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, settings: Interva
         np.append(f, only),
         probabilities=np.append(chances, unrated) if weighted else None,
         clusters=clusters,
-        random_draw=not any(row["kind"] in CHOSEN for row in data.chosen),
+        random_draw=not kinds & set(CHOSEN),
         level=settings.level,
     )
     why = of_refusal(powered.refusal) if powered.refusal else None
@@ -208,14 +208,25 @@ def _judged_only(data: ConfigurationData, judge: Rater) -> FloatArray:
     return win_shares(-outcomes.verdict, outcomes.instance, outcomes.instance.max(initial=-1) + 1)
 
 
-def _chances(people: Rater, n_instances: int) -> FloatArray:
-    """Return the recorded inclusion probability of each instance, or NaN where votes record none, or different ones."""
+def _chances(people: Rater, n_instances: int, after_random: BoolArray | None) -> FloatArray:
+    """Return the recorded inclusion probability of each instance, or NaN where votes record none, or different ones.
+
+    after_random : instances with a rating, where those that record none are a random draw and the others were drawn from the
+                   rest. Each draw alone estimates the rate over all; both are joined in proportion to their instances.
+    """
     rated = people.rated
     smallest, largest = np.full(n_instances, np.inf), np.full(n_instances, -np.inf)
     unknown = np.isnan(rated.chance)
     np.minimum.at(smallest, rated.outcomes.instance, np.where(unknown, -np.inf, rated.chance))
     np.maximum.at(largest, rated.outcomes.instance, np.where(unknown, np.inf, rated.chance))
-    return np.where(smallest == largest, smallest, np.nan)
+    chances = np.where(smallest == largest, smallest, np.nan)
+    if after_random is not None:
+        drawn = after_random & ~np.isnan(chances)
+        at_random = after_random & np.isnan(chances)
+        in_both = at_random[rated.outcomes.instance] & ~unknown
+        if drawn.any() and not in_both.any():
+            chances[at_random] = 1 / np.mean(1 / chances[drawn])
+    return chances
 
 
 def _why(refusal: Refusal | None) -> dict[str, str]:

@@ -270,7 +270,7 @@ def _powered(judges: list[Findings]) -> DataTable | None:
         return None
     headings = [
         *("Judge", "Configuration", "Win rate of A by people", "With the judge’s help"),
-        *("Rated by people", "Judged only", "As good as instances rated", "Instances saved"),
+        *("Rated by people", "Judged only", "Needed at random for the same width", "Instances saved"),
     ]
     caption = "Prediction-powered win rates: what a judge’s verdicts on further instances add to people’s ratings"
     return DataTable("powered", caption, headings, rows)

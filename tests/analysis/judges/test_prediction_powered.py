@@ -270,3 +270,47 @@ def test_two_instances_that_only_the_judge_rated_tell_of_it() -> None:
     assert prediction_powered_win_rate(people, judge).coefficient == pytest.approx(expected)
     people[30] = 0.5
     assert prediction_powered_win_rate(people, judge).coefficient == 0  # one is too few
+
+
+def weighted_plain(people, judge, chances, clusters, lam):
+    """The estimate and its variance with weights 1/π, cluster by cluster."""
+    rated = [i for i in range(len(people)) if people[i] == people[i]]
+    others = [i for i in range(len(people)) if people[i] != people[i]]
+    total = sum(1 / chances[i] for i in rated)
+    mean_all = sum(judge) / len(judge)
+    mean_y = sum(people[i] / chances[i] for i in rated) / total
+    mean_f = sum(judge[i] / chances[i] for i in rated) / total
+    scale = lam * len(judge) / len(others)
+    moved = {i: (people[i] - mean_y - scale * (judge[i] - mean_f)) / chances[i] / total for i in rated}
+    moved = {i: value + scale * judge[i] / len(judge) for i, value in moved.items()}
+    groups = (moved, {i: scale * judge[i] / len(judge) for i in others})
+    sums = {}
+    for group in groups:
+        number, centre = len({clusters[i] for i in group}), sum(group.values()) / len(group)
+        for i, value in group.items():
+            sums[clusters[i]] = sums.get(clusters[i], 0) + (value - centre) * (number / (number - 1)) ** 0.5
+    return mean_y - scale * (mean_f - mean_all), sum(value**2 for value in sums.values())
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_unequal_chances_equal_the_plain_version(rng, size):
+    people, judge = study(rng, n=75, unrated=90)
+    chances, clusters = rng.uniform(0.1, 1, 165), np.arange(165) // size
+    found = prediction_powered_win_rate(people, judge, probabilities=chances, clusters=clusters)
+    estimate, variance = weighted_plain(people, judge, chances, clusters, found.coefficient)
+    assert (found.estimate, found.standard_error**2) == pytest.approx((estimate, variance))
+    # No other λ has a smaller variance, and 0 is people alone.
+    for lam in np.linspace(0, 1, 21):
+        assert weighted_plain(people, judge, chances, clusters, lam)[1] >= variance - 1e-12
+    assert found.plain.estimate == pytest.approx(weighted_plain(people, judge, chances, clusters, 0)[0])
+    assert 0 < found.coefficient < 1
+
+
+def test_needed_at_random_is_by_the_variance_of_all(rng):
+    people, _ = study(rng, n=400, unrated=4000)
+    chances = np.where(rng.random(4400) < 0.5, 0.05, 0.2)
+    found = prediction_powered_win_rate(people, np.full(4400, 0.5), probabilities=chances)
+    weight = 1 / chances[:400]
+    spread = np.average((people[:400] - np.average(people[:400], weights=weight)) ** 2, weights=weight) * 400 / 399
+    assert found.effective_n == pytest.approx(spread / found.standard_error**2)
+    assert found.effective_n < 400  # chances that have nothing to do with votes cost some

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from judging.core.constants import BASELINES
+from annotation.core.names import BASELINES
 from judging.core.errors import BadSettings
 from judging.methods import AskingMethod, Baseline, find_method, method_names
 from judging.models import Judge, PromptFile
