@@ -129,6 +129,15 @@ def test_choosing_instances(standin: StandInProcess, capsys: pytest.CaptureFixtu
     assert "rank correlation" in capsys.readouterr().out
 
 
+def test_fewer_votes(standin: StandInProcess) -> None:
+    study_of("mine", standin, instances=60, texts=1, judges=("direct",), rated=False, pairs_per_hit=1)
+    Batch.objects.all().delete()
+    walk("docs/howto/spend_fewer_votes.md")
+    rest = Batch.objects.get(name="rest")
+    assert rest.hits.filter(inclusion_probability__gt=0).count() == 30
+    assert rest.selection["active"]["judges"] == ["direct"]
+
+
 @pytest.mark.weekly
 def test_audits(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     study_of("mine", standin, instances=1, texts=1, judges=("careful",))

@@ -74,7 +74,7 @@ def _about_variance(plan: Mapping[str, Any]) -> Iterator[str]:
     if pilot is not None and pilot["scripted"]:
         yield "The pilot includes votes of programs, whose variance says nothing about people."
     if pilot is not None and pilot["by_separability"]:
-        yield "The pilot's instances were chosen by separability. A random sample may vary differently."
+        yield "The pilot's instances were chosen by separability or judges’ doubts. A random sample may vary differently."
     for group in components[0]["merged"]:
         yield f"The pilot cannot separate the variance of {_joined(group)}. Other designs may need fewer instances."
     truncated = {name for component in components for name in component["truncated"]}

@@ -28,7 +28,7 @@ PAIRS = (1, 3, 5)
 RATERS = (1, 2, 3, 5)
 MOST_NUMBERS = 12  # of pairs, and of raters, in one plan
 LARGEST = 1000
-BY_SEPARABILITY = ("top", "stratified", "importance")  # selections that are no random samples
+BY_SEPARABILITY = ("top", "stratified", "importance", "active")  # selections that are no random samples
 
 
 class PlannedMeasure(StrEnum):

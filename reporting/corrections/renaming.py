@@ -152,6 +152,10 @@ def rename_judge(*, study: Study, name: str, to: str, by: User | None = None, re
     judge.name = to
     judge.save(update_fields=["name"])
     Batch.objects.filter(study__in=studies, stop_rule=f"judge:{name}").update(stop_rule=f"judge:{to}")
+    for batch in Batch.objects.filter(study__in=studies, selection__has_key="active"):
+        made_from = batch.selection["active"]
+        made_from["judges"] = sorted(to if judged == name else judged for judged in made_from["judges"])
+        batch.save(update_fields=["selection"])
     for jury in Judge.objects.filter(method=Judge.JURY):
         if name in jury.members:
             jury.params["members"] = [to if member == name else member for member in jury.members]

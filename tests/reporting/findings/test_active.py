@@ -1,5 +1,6 @@
 """Batches where judges are unsure: what chances are made from, what is refused on each way in, and what findings make of it."""
 
+from contextlib import nullcontext
 from html import unescape
 from typing import Any
 
@@ -16,6 +17,7 @@ from annotation.batches.sampling import SelectionSpec
 from annotation.core.errors import InvalidSelection
 from annotation.models import Batch, Hit, Rating
 from judging.models import Judge, Judgment
+from reporting.corrections.renaming import rename_judge
 from reporting.findings.study_findings import findings
 from tests.annotation.batches.test_batches import chosen
 from tests.factories import api_of, make_batch, make_user, output_of, signed_in
@@ -162,6 +164,22 @@ def test_its_chances_belong_to_one_draw(built: Built) -> None:
     for target, spec in ((batch, "random:1"), (pilot, "active:2")):
         with pytest.raises(InvalidSelection, match="active"):
             extend_batch(batch=target, selection=SelectionSpec(spec), reason="x")
+
+
+def test_only_a_budget_may_stop_it(built: Built) -> None:
+    rules = {"decided": False, "width:0.1": False, "judge:both": False, "budget:3": True, "": True}
+    for number, (rule, allowed) in enumerate(rules.items()):
+        with nullcontext() if allowed else pytest.raises(InvalidSelection, match="budget:AMOUNT"):
+            make_batch(
+                built.study, name=f"b{number}", systems=SYSTEMS, pairs=1, raters=1, select="active:5", stop_rule=rule
+            )
+
+
+def test_a_renamed_judge_is_renamed_in_what_chances_were_made_from(built: Built) -> None:
+    batch = create(built)
+    rename_judge(study=built.study, name="once", to="a-judge")
+    batch.refresh_from_db()
+    assert batch.selection["active"]["judges"] == ["a-judge", "both"]
 
 
 def rated(built: Built) -> tuple[Batch, list[int]]:
