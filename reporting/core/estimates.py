@@ -1,7 +1,7 @@
 """Estimates as JSON: a value with its interval, its n, its instances, its tie rule and the number of exclusions."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,11 @@ from analysis.intervals.analytic import (
     mean_interval,
     ratio_spread,
     share_interval,
+    sign_flip_p_value,
     statistic_error,
     statistic_interval,
 )
-from analysis.intervals.bootstrap import Interval, Statistic, ratio
+from analysis.intervals.bootstrap import Interval, Statistic, cluster_sums, ratio
 from analysis.intervals.jackknife import MIN_CLUSTERS, Bounds, mean_bounds
 from analysis.intervals.sequences import level_of_look, p_value_of_look
 from analysis.types import FloatArray, IntArray, code_array
@@ -122,17 +123,27 @@ def mean_estimate(
     floor: float = 0.0,
     ceiling: float = 1.0,
     rater: npt.ArrayLike | None = None,
+    exact: bool = False,
 ) -> Estimate:
     """Return a mean or a paired difference in a range, with the interval of `analysis.intervals.analytic.mean_interval`.
 
     rows  : (n, 2) sum and weight per unit; instance, rater : as `share_estimate`
     floor, ceiling : the range of the mean; may be infinite
+    exact : whether the middle of the range is tested exactly: of wins and losses
     """
     if not settings.made:
         return _ratio_alone(rows, instance, basis, settings)
     spread = ratio_spread(rows, settings.cluster(instance), rater if settings.two_way else None)
+    if exact:
+        spread = exactly_tested(spread, rows, settings.cluster(instance), (floor + ceiling) / 2)
     bounds = mean_of_spread(spread, basis, settings, floor=floor, ceiling=ceiling)
     return bounds | _instances(rows, instance, settings)
+
+
+def exactly_tested(spread: Spread, rows: npt.ArrayLike, cluster: IntArray, middle: float) -> Spread:
+    """Add the exact test of a mean of wins and losses against the middle of its range."""
+    sums = cluster_sums(rows, cluster)
+    return replace(spread, exact=sign_flip_p_value((sums[:, 0] - middle * sums[:, 1]) * (2 if middle else 1)))
 
 
 def mean_of_spread(

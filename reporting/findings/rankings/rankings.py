@@ -25,7 +25,7 @@ from analysis.ranking.elo import POINTS
 from analysis.ranking.spread import GROUPS
 from analysis.types import FloatArray, Outcomes
 from annotation.studies.rated_pairs import rows_of
-from reporting.core.estimates import Basis, Estimate, mean_estimate, number, value_estimate
+from reporting.core.estimates import Basis, Estimate, exactly_tested, mean_estimate, number, value_estimate
 from reporting.core.instance_selection import selection_note
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.pooled.pooled import StudyScale
@@ -122,7 +122,13 @@ def _rates(comparisons: RaterComparisons, filters: Filters) -> list[list[dict[st
                 value_estimate(of_systems[system], basis, filters.intervals, int(comparisons.instances[system]))
                 if filters.estimates_only
                 else mean_estimate(
-                    sums(met, system), met.instance, basis, filters.intervals, floor=floor, rater=met.rater
+                    sums(met, system),
+                    met.instance,
+                    basis,
+                    filters.intervals,
+                    floor=floor,
+                    rater=met.rater,
+                    exact=len(compared) == 2,
                 )
             )
     return results
@@ -184,7 +190,8 @@ def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any
 def win_loss_spread(comparisons: RaterComparisons, filters: Filters) -> Spread:
     """Return the win-loss rate of the first of two systems with its standard error."""
     rater = comparisons.outcomes.rater if filters.two_way else None
-    return ratio_spread(win_loss_sums(comparisons.outcomes, 0), comparisons.cluster, rater)
+    rows = win_loss_sums(comparisons.outcomes, 0)
+    return exactly_tested(ratio_spread(rows, comparisons.cluster, rater), rows, comparisons.cluster, 0.0)
 
 
 def difference_of_two(comparisons: RaterComparisons, filters: Filters) -> Differences:
@@ -208,7 +215,9 @@ def win_loss_test(comparisons: RaterComparisons, filters: Filters) -> dict[str, 
         Basis(len(comparisons.outcomes), "verdicts", TIE_IN_WIN_LOSS, comparisons.excluded, NEVER_COMPARED),
     )
     rows = win_loss_sums(outcomes, 0)
-    difference = mean_estimate(rows, outcomes.instance, basis, filters.intervals, floor=-1, rater=outcomes.rater)
+    difference = mean_estimate(
+        rows, outcomes.instance, basis, filters.intervals, floor=-1, rater=outcomes.rater, exact=True
+    )
     spread = win_loss_spread(comparisons, filters)
     p_value = filters.intervals.p_value_of(two_sided_p_value(spread), spread.clusters)
     return _test(comparisons, "win_loss_rate", (0, 1), difference, (p_value, p_value), of=int(not math.isnan(p_value)))

@@ -1,7 +1,8 @@
 """Intervals over instances: known values, images of one another, few and equal instances."""
 
 import math
-from dataclasses import astuple
+from dataclasses import astuple, replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from analysis.intervals.analytic import (
     ratio_spread,
     ratio_spreads,
     share_interval,
+    sign_flip_p_value,
     statistic_error,
     statistic_interval,
     two_sided_p_value,
@@ -262,3 +264,29 @@ def test_spreads_of_groups_are_those_of_their_rows(rng: np.random.Generator) -> 
         expected = ratio_spread(rows[group == number], instance[group == number])
         assert astuple(spreads[number])[:5] == pytest.approx(astuple(expected)[:5], rel=1e-12)
     assert [spreads[n].instances for n in (1, 4)] == [0, 0]
+
+
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=8))
+def test_the_exact_test_counts_all_changes_of_signs(sums: list[int]) -> None:
+    signed = [
+        abs(sum(sign * value for sign, value in zip(signs, sums, strict=True)))
+        for signs in product((-1, 1), repeat=len(sums))
+    ]
+    expected = sum(total >= abs(sum(sums)) for total in signed) / len(signed)
+    assert sign_flip_p_value(sums) == pytest.approx(expected)
+    assert sign_flip_p_value(np.array(sums) * -7.0) == pytest.approx(expected)
+
+
+def test_an_interval_keeps_the_middle_that_the_exact_test_does_not_reject() -> None:
+    rows = rows_of([1.0] * 32 + [0.0] * 18)  # Student's t rejects one half with p = .047
+    spread = ratio_spread(rows, np.arange(50))
+    tested = replace(spread, exact=sign_flip_p_value([1] * 32 + [-1] * 18))
+    assert tested.exact == pytest.approx(0.0649, abs=1e-4)
+    assert mean_interval(spread).low > 0.5 == mean_interval(tested).low
+    assert mean_interval(tested).high == mean_interval(spread).high
+    assert mean_interval(tested, level=0.9).low > 0.5
+    assert two_sided_p_value(replace(tested, value=2 * tested.value - 1, error=2 * tested.error)) == tested.exact
+
+
+def test_many_instances_have_no_exact_test() -> None:
+    assert sign_flip_p_value([1] * 150 + [-1] * 50) == 0.0
