@@ -9,6 +9,8 @@ import pkgutil
 import sys
 from pathlib import Path
 
+import django
+
 
 def main(wanted: list[str]) -> int:
     """Run `main()` of the named modules, or of all; return 1 for an unknown name."""
@@ -16,9 +18,8 @@ def main(wanted: list[str]) -> int:
     if missing := set(wanted) - set(names):
         print(f"no benchmark {', '.join(sorted(missing))}; there are: {', '.join(names)}", file=sys.stderr)
         return 1
-    os.environ.setdefault(
-        "DJANGO_SETTINGS_MODULE", "config.settings"
-    )  # words of findings are looked up by its settings
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()  # before modules with models are imported
     for name in wanted or names:
         importlib.import_module(f"bench.{name}").main()
     return 0

@@ -36,17 +36,18 @@ def answer(findings: Findings) -> list[dict[str, Any]]:
         statements = [Statement("no_data")]
     elif not _people(findings):
         statements = list(judges_alone(findings)) or [Statement("no_ratings", ["configurations.raters"])]
+        statements[1:1] = _collecting(findings)
     else:
-        headline = _headline(findings)
+        headline = headline_of(findings)
         statements = [
             *_consistency(findings),
-            *_agreement(findings),
+            *agreement(findings),
             *_judges(findings),
             *_length(findings),
             *_missing(findings, headline),
         ]
         if len(statements) < MOST_STATEMENTS:
-            statements += _separability(findings)
+            statements += consistency_rises(findings)
         scripted = list(_scripted(findings))
         if any(statement.rule == "all_scripted" for statement in scripted):
             headline.values["by_programs"] = True
@@ -94,7 +95,7 @@ def _scripted(findings: Findings) -> Iterator[Statement]:
         yield Statement(rule, ["raters.scripted"], {"scripted": scripted, "raters": len(raters)})
 
 
-def _headline(findings: Findings) -> Statement:
+def headline_of(findings: Findings) -> Statement:
     rates = _ranking(findings, "win_rate")
     evidence = [f"rankings.{PEOPLE}.win_rate"]
     compared = [row for row in rates["systems"] if row["value"] is not None] if rates else []
@@ -192,7 +193,7 @@ def _consistency(findings: Findings) -> Iterator[Statement]:
     yield Statement("consistency", evidence, values)
 
 
-def _separability(findings: Findings) -> Iterator[Statement]:
+def consistency_rises(findings: Findings) -> Iterator[Statement]:
     """Say that consistency rises with separability, where the intervals of the outer bins don't overlap."""
     if has_one_pair(findings["configurations"]):
         return
@@ -210,7 +211,7 @@ def _separability(findings: Findings) -> Iterator[Statement]:
         yield Statement("rises", ["pooled.mean_consistency_by_bin"], values)
 
 
-def _agreement(findings: Findings) -> Iterator[Statement]:
+def agreement(findings: Findings) -> Iterator[Statement]:
     agreement = findings["pooled"]["people_agreement"]
     raw, alpha = agreement["raw_agreement"], agreement["krippendorff_alpha"]["ordinal"]
     evidence = ["pooled.people_agreement.raw_agreement", "pooled.people_agreement.krippendorff_alpha"]

@@ -28,19 +28,19 @@ def judges_alone(findings: Findings) -> Iterator[Statement]:
     models = [judge for judge in judges if judge not in baselines]
     if not judges:
         return
-    headline = _headline(findings, models or judges)
+    headline = headline_of(findings, models or judges)
     if not models:
         headline.values["baselines"] = True
     elif baselines.intersection(judges):
         headline.values["models_alone"] = True
     yield headline
     yield Statement("judges_alone", ["configurations.raters"])
-    yield from _agreement(findings)
-    yield from _position(findings, models or judges)
+    yield from agreement(findings)
+    yield from position(findings, models or judges)
     yield _next(findings, has_models=bool(models))
 
 
-def _headline(findings: Findings, judges: list[str]) -> Statement:
+def headline_of(findings: Findings, judges: list[str]) -> Statement:
     """Say which system each judge prefers, by tests that Holm's method adjusts over the judges."""
     leading = {judge: _leading(findings, judge) for judge in judges}
     adjusted = holm([leader["p_value"] for leader in leading.values()]).tolist()
@@ -92,7 +92,7 @@ def _leading(findings: Findings, judge: str) -> dict[str, Any]:
     }
 
 
-def _agreement(findings: Findings) -> Iterator[Statement]:
+def agreement(findings: Findings) -> Iterator[Statement]:
     agreement = findings["judge_agreement"]
     if len(agreement["together"]) < 2:
         return
@@ -108,7 +108,7 @@ def _agreement(findings: Findings) -> Iterator[Statement]:
         yield Statement(rule, ["judge_agreement"], {**values, "alpha": estimate(alpha)})
 
 
-def _position(findings: Findings, judges: list[str]) -> Iterator[Statement]:
+def position(findings: Findings, judges: list[str]) -> Iterator[Statement]:
     """Name the judge whose share of verdicts for the text shown first is furthest from half, and how many are biased."""
     names = {PREFIX + judge for judge in judges}
     shares = [row for row in findings["pooled"]["preferred_first"] if row["rater"] in names and row["low"] is not None]
