@@ -10,6 +10,7 @@ REFUSALS = {
     "selection": "the instances that people rated are no random draw",
     "chance": "people are not shown to agree more than by chance",
     "sequence": "a more separable bin did not pass",
+    "collecting": "votes are still coming in: after the batch is closed",
 }
 
 
@@ -17,7 +18,7 @@ REFUSALS = {
 class Refusal:
     """Reason for no answer. `found` and `needed` count people or instances."""
 
-    what: Literal["people", "tested", "instances", "selection", "chance", "sequence"]
+    what: Literal["people", "tested", "instances", "selection", "chance", "sequence", "collecting"]
     found: int = 0
     needed: int = 0
 

@@ -45,6 +45,7 @@ NO_TWO_JUDGES = Reason("no_two_judges", "no pair has verdicts of two judges")
 NOT_BOTH_JUDGES = Reason("not_both_judges", "no pair has verdicts of both judges")
 
 # Judges and people
+COLLECTING = Reason("collecting", REFUSALS["collecting"])
 NO_SHARED_VOTES = Reason("no_shared_votes", "no pair has ratings of two people and a verdict")
 NO_VOTES_BESIDE_BOTH = Reason("no_votes_beside_both", "no rating is on a pair with verdicts of both judges")
 NO_RATED = Reason("no_rated", "no instance has ratings of people and a verdict")

@@ -11,6 +11,7 @@ from annotation.core.http import as_download, is_htmx
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from reporting.core.questions import question_choice
+from reporting.findings.answer.answer_text import TEXTS
 from reporting.findings.data.asked import filters_of, query_of, selection_of
 from reporting.findings.data.inputs import Filters
 from reporting.findings.page import figure_of
@@ -52,6 +53,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "slices": _slices(study, filters),
         "files": ("csv", "json"),
         "scripted": numbers["pooled"].get("scripted"),
+        "collecting": numbers.get("horizon") and TEXTS["collecting"],
         "selection": selection_of(numbers["filters"]),
         "question": question_choice(
             study, filters.question, lambda item: query_of(replace(filters, question=item)) or "question="

@@ -176,6 +176,11 @@ def _numbers(study: Study, findings: Mapping[str, Any]) -> Iterator[str]:
         f"is none below {MIN_CLUSTERS} instances, of α, κ, strengths and win rates at equal lengths below "
         f"{MIN_FOR_STATISTIC}, of Elo ratings below {MIN_FOR_BOOTSTRAP}."
     )
+    if findings.get("horizon"):
+        yield (
+            "Votes still came in, so intervals and tests of means, shares, differences and strengths are those of a confidence "
+            "sequence: they hold at every look and are wider. Elo ratings have none until the batch is closed."
+        )
     davidson = ", and in Bradley–Terry strengths as an outcome of its own (Davidson)" * (filters["ties"] != "half")
     yield f"A tie counts as half a win{davidson}. Draws have the seed {filters['seed']}; the study’s seed is {study.seed}."
     yield f"Computed by Tandem {findings['version']}."

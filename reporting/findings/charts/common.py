@@ -79,7 +79,8 @@ def interval_note(findings: Findings) -> str:
     """Say what bars are, or why there are none yet."""
     if "being_computed" in findings:
         return "intervals are being computed"
-    bars = f"bars: {findings['filters']['level'] * 100:g}% intervals"
+    wider = " for every look, wider than of one," if findings.get("horizon") else ""
+    bars = f"bars: {findings['filters']['level'] * 100:g}% intervals{wider}"
     units = "clusters" if findings.get("clusters") else "instances"
     if findings["filters"]["two_way"]:
         return f"{bars} over {units} and, where a number has several raters, over raters"

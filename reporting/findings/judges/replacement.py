@@ -1,10 +1,12 @@
 """May a judge stand in for people: tests per judge over all configurations, and win rates with the judge's help."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from analysis.grouping import count_groups
 from analysis.intervals.jackknife import MIN_CLUSTERS, Bounds
 from analysis.judges.non_inferiority import NonInferiority, non_inferiority, non_inferiority_by_bin
 from analysis.judges.prediction_powered import prediction_powered_win_rate, win_shares
@@ -42,12 +44,12 @@ def replacement(
 
     kappas : of each judge with people, by its name as a rater
     """
-    tests = {name: _tests(judge, votes, bins, filters) for name, judge in votes.judges.items()}
+    tests = {name: tests_of(judge, votes, bins, filters) for name, judge in votes.judges.items()}
     family = Family.of(tests.values(), level=(1 - filters.intervals.level) / 2)
     return [_judge(name, everything, votes, bins, filters, kappas[name], tests[name], family) for name in votes.judges]
 
 
-def _tests(judge: FloatArray, votes: VoteTable, bins: Bins | None, filters: Filters) -> JudgeTests:
+def tests_of(judge: FloatArray, votes: VoteTable, bins: Bins | None, filters: Filters) -> JudgeTests:
     """Test a judge against people, over all instances and in each bin."""
     inputs, settings = (judge, votes.votes, votes.cluster), filters.intervals
     intervals = {"level": settings.level, "two_way": settings.two_way, "horizon": settings.horizon}
@@ -68,7 +70,11 @@ def _judge(
     family: Family,
 ) -> dict[str, Any]:
     epsilon, settings = filters.epsilon, filters.intervals
-    alternative = alternative_annotator_test(votes.judges[name], votes.votes, votes.cluster, epsilon=epsilon)
+    # The test holds at one look only: while votes come in it tests nobody.
+    least = {} if settings.horizon is None else {"min_instances": votes.votes.n_units + 1}
+    alternative = alternative_annotator_test(votes.judges[name], votes.votes, votes.cluster, epsilon=epsilon, **least)
+    if least:
+        alternative = replace(alternative, people=(), refusal=Refusal("collecting"))
     overall, listed = tests.overall, [] if bins is None else bins.listed()
     return {
         "judge": name.removeprefix("judge:"),
@@ -163,13 +169,14 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, settings: Interva
         others = data.judged_only_clusters if len(only) else None
         clusters = np.append(clusters, np.empty(0, dtype=np.int64) if others is None else others[: len(only)])
     unrated = np.full(len(only), np.nan)
+    level = settings.level_of(int(rated.sum()) if clusters is None else count_groups(clusters[:n][rated]))
     powered = prediction_powered_win_rate(
         np.append(np.where(rated, people, np.nan), unrated),
         np.append(f, only),
         probabilities=np.append(chances, unrated) if weighted else None,
         clusters=clusters,
         random_draw=not kinds & set(CHOSEN),
-        level=settings.level,
+        level=level,
     )
     why = of_refusal(powered.refusal) if powered.refusal else None
     if drawn_unequally and unknown:

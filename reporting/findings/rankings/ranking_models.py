@@ -38,6 +38,7 @@ from reporting.findings.reasons import (
     ALL_SETTLED,
     ALONE,
     BY_PRIOR,
+    COLLECTING,
     EVERY_TIE,
     NEVER_COMPARED,
     NO_SEPARABILITY,
@@ -185,11 +186,13 @@ def elo_rankings(
 ) -> list[dict[str, Any]]:
     """Return the ranking by Elo for each of these weights: the mean of rounds that each take one comparison of every matchup, in random order.
 
-    Intervals are percentiles of as many rounds that draw instances with replacement. A first pass has no rounds, and no ranking.
+    Intervals are percentiles of as many rounds that draw instances with replacement; there are none while votes come in. A first
+    pass has no rounds, and no ranking.
     """
     if filters.estimates_only:
         return []
     matchups, is_enough = comparisons.matchups, comparisons.clusters >= MIN_FOR_BOOTSTRAP
+    is_shown = is_enough & (filters.horizon is None)  # percentiles hold at one look only
     rounds = max(LEAST_ROUNDS, min(filters.rounds, UPDATES // max(1, int(matchups.sum()) // 2)))
     level, n = filters.intervals.level, len(comparisons.names)
     rows = sampled_rows(comparisons.matchup, rng=np.random.default_rng([filters.seed, 0]), rounds=rounds)
@@ -199,7 +202,7 @@ def elo_rankings(
     rows = np.concatenate([np.pad(rows, ((0, 0), (0, short)), constant_values=len(comparisons.outcomes)), resampled])
     too_few = TOO_FEW.with_values(of=filters.intervals.unit, least=MIN_FOR_BOOTSTRAP)
     why = [
-        NEVER_COMPARED if not met else None if enough else too_few
+        NEVER_COMPARED if not met else too_few if not enough else None if filters.horizon is None else COLLECTING
         for met, enough in zip(comparisons.clusters.tolist(), is_enough.tolist(), strict=True)
     ]
     results = []
@@ -208,7 +211,7 @@ def elo_rankings(
     ):
         value = np.where(comparisons.instances > 0, ratings[:rounds].mean(axis=0), np.nan)
         drawn = ratings[rounds:]
-        limits = np.where(is_enough, np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0), np.nan)
+        limits = np.where(is_shown, np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0), np.nan)
         estimates = _estimates((value, *limits), why, matchups, "matchups", TIES["half"], comparisons.excluded, level)
         tests = differences(
             value,

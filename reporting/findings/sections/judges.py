@@ -6,6 +6,7 @@ from typing import Any
 from annotation.core.tables import DataTable, Row
 from reporting.core.text import subject
 from reporting.findings.judges.verdicts import MAY_REPLACE, UNTESTED, verdict_text
+from reporting.findings.reasons import COLLECTING
 from reporting.findings.sections.data_table import (
     adjusted_heading,
     bin_text,
@@ -143,58 +144,37 @@ def _juries(juries: list[Findings]) -> DataTable | None:
 
 def _jury_members(juries: list[Findings]) -> DataTable | None:
     rows: list[Row] = [
-        ((jury["judge"], item["member"]), [item["difference"], item["changes"], _member_text(item["difference"])])
+        ((jury["judge"], item["member"]), [item["difference"], item["changes"]])
         for jury in juries
         for item in jury["without"]
     ]
     headings = [
         *("Jury", "Member", "Agreement with people, less that of the jury without it"),
-        *("Verdicts that it changes", "What it means"),
+        "Verdicts that it changes",
     ]
     return DataTable("jury-members", "What each member adds to its jury", headings, rows) if rows else None
-
-
-def _member_text(difference: Findings) -> str:
-    if difference["low"] is None:
-        return "cannot be told"
-    if difference["low"] > 0:
-        return "adds agreement with people"
-    if difference["high"] < 0:
-        return "takes agreement with people away"
-    return "adds nothing by more than chance"
 
 
 def _self_preference(judges: list[Findings]) -> DataTable | None:
     rows: list[Row] = [
         (
             (item["judge"],),
-            [item["family"] or None, item["with_judge"], item["with_people"], item["difference"], _own_text(item)],
+            [item["family"] or None, item["with_judge"], item["with_people"], item["difference"]],
         )
         for item in judges
     ]
     headings = [
         *("Judge", "Family of its model", "Wins of its family’s systems with it"),
-        *("Their wins with people, on the same pairs", "Difference", "What it means"),
+        *("Their wins with people, on the same pairs", "Difference"),
     ]
     caption = "Self-preference: does a judge prefer its own model’s family? A difference above 0: more than people do"
     return DataTable("self-preference", caption, headings, rows) if any("why" not in item for item in judges) else None
 
 
-def _own_text(findings: Findings) -> str:
-    difference = findings["difference"]
-    if difference["low"] is None:
-        return "cannot be told"
-    if difference["low"] > 0:
-        return "prefers its own family more than people do"
-    if difference["high"] < 0:
-        return "prefers its own family less than people do"
-    return "no difference by more than chance"
-
-
 def _untested(rows: list[Findings]) -> str:
     """Say what the alternative-annotator test takes, where no judge has a person that can be tested."""
     tests = [item["alternative_annotator"] for item in rows]
-    if not tests or any(test["tested"] for test in tests):
+    if not tests or any(test["tested"] or test.get("why_code") == COLLECTING.code for test in tests):
         return ""
     return (
         f"No verdict: it takes {tests[0]['min_people']} people with {tests[0]['min_instances']} instances or more "

@@ -71,7 +71,7 @@ def test_each_measure_has_its_place_on_the_page(page: str) -> None:
     assert rows_of(page, "judge-tests")[1][:2] == ["left", "right"]
     own = {row[0]: row for row in rows_of(page, "self-preference")[1:]}
     assert own["left"][1] == "gpt"
-    assert own["left"][-1] == "prefers its own family less than people do"  # it always takes A, and GPT is B
+    assert own["left"][-1].startswith("\N{MINUS SIGN}")  # it always takes A, and GPT is B
     assert own["right"][2] == "— the family of the judge's model is not given"
     assert 'id="table-alternative"' not in page  # a table of dashes
     assert "No verdict: it takes 3 people with 30 instances or more each, and there is none." in page
