@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
 from analysis.intervals.bootstrap import BLOCK_CELLS, Interval, draw_counts, interval_of
-from analysis.types import FloatArray, IntArray
+from analysis.types import FloatArray, IntArray, code_array
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,17 @@ def kendall(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
 
 
 def rank_correlation(
-    x: npt.ArrayLike, y: npt.ArrayLike, *, rng: np.random.Generator, rounds: int = 1000, level: float = 0.95
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    *,
+    rng: np.random.Generator,
+    rounds: int = 1000,
+    level: float = 0.95,
+    clusters: npt.ArrayLike | None = None,
 ) -> Correlation:
     """`spearman` with a percentile bootstrap interval that resamples rows (instances) and ranks each resample.
 
+    clusters : (n,) integer codes of clusters, which are resampled in place of rows
     raises : as `spearman`; AnalysisError for a bad level or number of rounds
     source : Efron and Tibshirani 1993, An Introduction to the Bootstrap, §13.3
     """
@@ -60,13 +67,15 @@ def rank_correlation(
         raise AnalysisError(f"need 0 < level < 1 and rounds >= 1, got {level} and {rounds}")
     x_values, y_values = _known(x, y)
     n, missing = len(x_values), np.size(x) - len(x_values)
-    if n < 2:
+    codes = np.arange(np.size(x)) if clusters is None else code_array("clusters", clusters)
+    drawn, row = np.unique(codes[~np.isnan(np.asarray(x) + np.asarray(y))], return_inverse=True)
+    if len(drawn) < 2:
         return Correlation(float("nan"), Interval(np.nan, np.nan, level, rounds, undefined=rounds), n, missing)
     values = np.empty(rounds)
     step = max(1, BLOCK_CELLS // n)
     for start in range(0, rounds, step):
         size = min(step, rounds - start)
-        values[start : start + size] = _of_resamples(x_values, y_values, draw_counts(n, size, rng))
+        values[start : start + size] = _of_resamples(x_values, y_values, draw_counts(len(drawn), size, rng)[:, row])
     return Correlation(spearman(x_values, y_values), interval_of(values, level), n, missing)
 
 

@@ -147,7 +147,7 @@ def expected_width(
     if instances < MIN_INSTANCES or (population is not None and instances > population):
         raise NotEnough(f"an interval over {instances} instances of {population or 'many'} is not possible")
     sampled = 0.0 if population is None else instances / population
-    variance = components.of_instance_mean(pairs, raters) - sampled * components.instance
+    variance = components.of_instance_mean(pairs, raters) - sampled * components.of_instances
     return 2 * _z(level) * math.sqrt(max(0.0, variance) / instances)
 
 
@@ -172,7 +172,7 @@ def instances_needed(
     if population is not None:
         if population < MIN_INSTANCES:
             return None
-        allowed += components.instance / population
+        allowed += components.of_instances / population
     needed = max(MIN_INSTANCES, _ceil(components.of_instance_mean(pairs, raters) / allowed))
     return None if population is not None and needed > population else needed
 

@@ -2,14 +2,15 @@
 
 A study's mean over n instances, each with N pairs that the same R raters rate, has the variance
 
-    (instance + pair / N + rater / R + residual / (N R)) / n
+    (instance + (m - 1) cluster + pair / N + rater / R + residual / (N R)) / n
 
+where m instances share a source, and `cluster` of their variance with it.
 Raters count as a component within the instance. A rater's effect that is the same on every instance is part of it too,
 as in the intervals, which resample instances.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 
@@ -31,6 +32,7 @@ class Components:
     truncated : names of those whose estimate was below 0; they are taken as 0, so that a plan errs on the wide side
     merged    : names that the data cannot tell apart; the sum of each group stands under its first name, the one
                 that the fewest of a design's numbers divide, so that a plan errs on the wide side here too
+    cluster   : the part of `instance` that instances of one cluster share, and `cluster_size` their number, see `in_clusters`
     """
 
     instance: float
@@ -39,6 +41,8 @@ class Components:
     residual: float
     truncated: tuple[str, ...] = ()
     merged: tuple[tuple[str, ...], ...] = ()
+    cluster: float = 0.0
+    cluster_size: float = 1.0
 
     def __post_init__(self) -> None:
         values = (self.instance, self.pair, self.rater, self.residual)
@@ -50,11 +54,16 @@ class Components:
         """Variance of one value: one rater's verdict on one pair, or one rating set's consistency."""
         return self.instance + self.pair + self.rater + self.residual
 
+    @property
+    def of_instances(self) -> float:
+        """Variance of instances, with what those of a cluster share once for each of them."""
+        return self.instance + (self.cluster_size - 1) * self.cluster
+
     def of_instance_mean(self, pairs: int, raters: int) -> float:
-        """Variance of the mean of one instance over its pairs and raters, around the mean of all instances."""
+        """Variance of the mean of one instance over its pairs and raters, times the effect of clusters on a mean of instances."""
         if pairs < 1 or raters < 1:
             raise UnknownValue(f"a design has one pair and one rater or more, got {pairs} and {raters}")
-        return self.instance + self.pair / pairs + self.rater / raters + self.residual / (pairs * raters)
+        return self.of_instances + self.pair / pairs + self.rater / raters + self.residual / (pairs * raters)
 
 
 @dataclass(frozen=True)
@@ -145,6 +154,34 @@ def nested_components(values: npt.ArrayLike, instance: npt.ArrayLike) -> Compone
     source           : as for `crossed_components`; on balanced data the one-way analysis of variance
     """
     return _nested(*_between_and_within(np.asarray(values, dtype=np.float64), code_array("instance", instance)))
+
+
+def in_clusters(
+    components: Components, values: npt.ArrayLike, instance: npt.ArrayLike, cluster: npt.ArrayLike, sizes: npt.ArrayLike
+) -> Components:
+    """Add what instances of one cluster share: the variance between clusters, with (m - 1) times it in the mean of instances.
+
+    Half the mean squared difference of values in different clusters, less that of different instances of one cluster. Where no
+    cluster has two instances with values, all of the variance of instances is taken for shared, so that a plan errs on the wide side.
+
+    values, instance : as for `nested_components`; cluster : (n,) integer codes
+    sizes            : (n_clusters,) instances of each cluster of the study, for m, see `mean_cluster_size`
+    source           : Kish 1965, Survey Sampling, §5.4 (the design effect 1 + (m - 1) ρ)
+    """
+    centred, (item, group) = _columns(values, instance=instance, cluster=cluster)
+    everything, near, within = (_differences(centred, codes) for codes in (np.zeros_like(item), group, item))
+    apart, of_cluster = _moment(everything - near), _moment(near - within)
+    known = apart is not None and of_cluster is not None
+    shared = (apart or 0.0) - (of_cluster or 0.0) if known else components.instance
+    return replace(
+        components, cluster=float(np.clip(shared, 0, components.instance)), cluster_size=mean_cluster_size(sizes)
+    )
+
+
+def mean_cluster_size(sizes: npt.ArrayLike) -> float:
+    """Return the size of the cluster that an instance is in, in the mean over instances: Σ size² / Σ size."""
+    counts = np.asarray(sizes, dtype=np.float64)
+    return float((counts**2).sum() / counts.sum())
 
 
 def consistency_components(sets: RatingSets, n_pairs: int, *, rng: np.random.Generator) -> SetComponents:

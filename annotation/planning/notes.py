@@ -75,6 +75,9 @@ def _about_variance(plan: Mapping[str, Any]) -> Iterator[str]:
         yield "The pilot includes votes of programs, whose variance says nothing about people."
     if pilot is not None and pilot["by_separability"]:
         yield "The pilot's instances were chosen by separability or judges’ doubts. A random sample may vary differently."
+    if (size := components[0]["cluster_size"]) > 1:
+        source = "the pilot's variance" if pilot else "the variance of instances"
+        yield f"Instances share sources, {size:.1f} a cluster: the plan takes what they share from {source}."
     for group in components[0]["merged"]:
         yield f"The pilot cannot separate the variance of {_joined(group)}. Other designs may need fewer instances."
     truncated = {name for component in components for name in component["truncated"]}

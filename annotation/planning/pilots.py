@@ -1,28 +1,31 @@
 """The input of a plan: its specification, and the variance of votes, estimated from a pilot or assumed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 
-from analysis.agreement.consistency import rating_sets
+from analysis.agreement.consistency import consistency, rating_sets
 from analysis.planning.sample_sizes import MIN_INSTANCES
 from analysis.planning.variance import (
     Components,
     assumed_components,
     consistency_components,
     crossed_components,
+    in_clusters,
+    mean_cluster_size,
     verdict_variance,
 )
-from analysis.types import Outcomes
+from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.core.counting import counted
 from annotation.core.errors import InvalidSelection, Unacceptable
 from annotation.models import Annotator, Batch, Study
 from annotation.studies.configurations import Configuration
 from annotation.studies.outcomes import batches_named, human_ratings, select
 from annotation.studies.rated_pairs import first_votes, rows_of
+from annotation.studies.sources import instance_clusters
 
 PAIRS = (1, 3, 5)
 RATERS = (1, 2, 3, 5)
@@ -121,14 +124,17 @@ def variance_of(study: Study, named: Configuration | None, spec: PlanSpec) -> Va
     Raises: UnknownName for an unknown batch; Unacceptable for a named pilot with votes on fewer than two instances;
     AnalysisError for inconsistent assumptions, and numbers of pairs that no pilot has.
     """
+    clusters = instance_clusters(study)
     if spec.assumptions is None and named is not None:
         batches = batches_named(study, spec.pilot_batches)
-        rated_pairs = human_ratings(select(named, batches), batches)
+        selection = select(named, batches)
+        rated_pairs = human_ratings(selection, batches)
         votes = rows_of(rated_pairs.outcomes, first_votes(rated_pairs.outcomes))
         rated = np.unique(votes.instance[~np.isnan(votes.verdict)])
         if len(rated) >= MIN_INSTANCES:
             pilot = _about_pilot(named, batches, rated_pairs.raters)
-            return _from_pilot(votes, spec, pilot, np.random.default_rng(study.seed))
+            cluster = clusters and np.array([clusters.by_id[name] for name in selection.instance_ids], dtype=np.int64)
+            return _from_pilot(votes, cluster, spec, pilot, np.random.default_rng(study.seed))
         if spec.pilot_batches:
             raise Unacceptable(
                 f"The pilot has votes on {counted(len(rated), 'instances')}; a variance between instances needs "
@@ -136,7 +142,11 @@ def variance_of(study: Study, named: Configuration | None, spec: PlanSpec) -> Va
             )
     elif spec.pilot_batches:
         raise InvalidSelection("The study has no instances, and so no pilot.")
-    return _from_assumptions(study, spec)
+    sizes = None
+    if clusters is not None and named is not None:
+        codes = [clusters.by_key[key] for key in named.matchups().values_list("instance_id", flat=True)]
+        sizes = np.unique(codes, return_counts=True)[1]
+    return _from_assumptions(study, spec, sizes)
 
 
 def _about_pilot(named: Configuration, batches: tuple[Batch, ...] | None, codes: Sequence[str]) -> dict[str, Any]:
@@ -154,7 +164,14 @@ def _about_pilot(named: Configuration, batches: tuple[Batch, ...] | None, codes:
     }
 
 
-def _from_pilot(votes: Outcomes, spec: PlanSpec, description: dict[str, Any], rng: np.random.Generator) -> Variance:
+def _from_pilot(
+    votes: Outcomes,
+    cluster: IntArray | None,
+    spec: PlanSpec,
+    description: dict[str, Any],
+    rng: np.random.Generator,
+) -> Variance:
+    """Estimate from votes. `cluster` is that of each instance by its code; None where each is its own."""
     is_known = ~np.isnan(votes.verdict)
     pilot: dict[str, Any] = {
         **description,
@@ -163,9 +180,19 @@ def _from_pilot(votes: Outcomes, spec: PlanSpec, description: dict[str, Any], rn
         "ratings": int(is_known.sum()),
         "tie_share": float((votes.verdict[is_known] == 0).mean()),
     }
+    if cluster is not None:
+        pilot["clusters"] = len(np.unique(cluster[votes.instance[is_known]]))
+
+    def clustered(components: Components, values: FloatArray, instance: IntArray) -> Components:
+        if cluster is None:
+            return components
+        sizes = np.unique(cluster, return_counts=True)[1]
+        return in_clusters(components, values, instance, cluster[instance], sizes)
+
     if spec.measure == PlannedMeasure.WIN_RATE:
         scores = (1 - votes.verdict) / 2  # a win of A is 1, a tie 1/2
         estimates = crossed_components(scores, votes.instance, votes.pair, votes.rater)
+        estimates = clustered(estimates, scores, votes.instance)
         return Variance(
             dict.fromkeys(spec.pairs or PAIRS, estimates), {**pilot, "mean": float(scores[is_known].mean())}
         )
@@ -173,12 +200,15 @@ def _from_pilot(votes: Outcomes, spec: PlanSpec, description: dict[str, Any], rn
     (n_pairs,) = spec.pairs or (int(np.bincount(sets.present[sets.present > 0]).argmax()),)
     steady = consistency_components(sets, n_pairs, rng=rng)
     pilot |= {"mean": steady.mean, "rating_sets": steady.n, "pairs": n_pairs, "instances": steady.instances}
-    return Variance({n_pairs: steady.components}, pilot)
+    return Variance({n_pairs: clustered(steady.components, consistency(sets.ratings), sets.instance)}, pilot)
 
 
-def _from_assumptions(study: Study, spec: PlanSpec) -> Variance:
+def _from_assumptions(study: Study, spec: PlanSpec, sizes: IntArray | None) -> Variance:
+    """Take instances of one cluster for alike in what they share. `sizes` are those of clusters, None without any."""
     assumed = spec.assumptions or Assumptions()
     components = assumed.components(spec.measure)
+    if sizes is not None:
+        components = replace(components, cluster=components.instance, cluster_size=mean_cluster_size(sizes))
     stated: dict[str, Any] = {"stated": spec.assumptions is not None, "shares": assumed.shares(spec.measure)}
     if spec.measure == PlannedMeasure.WIN_RATE:
         stated |= {"win_rate": assumed.win_rate, "tie_share": assumed.tie_share}

@@ -37,7 +37,7 @@ def plan(study: Study, spec: PlanSpec) -> dict[str, Any]:
     try:
         aim = Aim(spec.width, spec.level)
         variance = variance_of(study, named, spec)
-        pilot_instances = variance.pilot["instances"] if variance.pilot else None
+        pilot_instances = variance.pilot.get("clusters", variance.pilot["instances"]) if variance.pilot else None
         aim = replace(aim, pilot_instances=pilot_instances)
         rates = _rates(study, named, spec)
         candidates = [

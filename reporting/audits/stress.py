@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from analysis.bias.stress import turn_sums, unanimity
+from analysis.grouping import count_groups
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.reasons import Reason
 from annotation.models import Hit, Study
+from annotation.studies.sources import instance_clusters
 from annotation.studies.votes import read_votes
 from judging.audits.stress import IDENTICAL, PLAIN
 from judging.models import JudgeAudit, Judgment
@@ -41,9 +43,14 @@ def stress_findings(audit: JudgeAudit) -> Found:
     unread    : answers without a verdict, by status; `open`: those that are not given yet
     not_made  : pairs whose text can't be changed so
     """
-    settings = IntervalSettings()
     names = ("pair_id", "change", "order", "side", "status", "verdict", "pair__matchup__instance_id")
     rows = list(audit.answers.values_list(*names))
+    instances = sorted({row[-1] for row in rows})
+    clusters = instance_clusters(audit.study)
+    of_code = clusters and np.array([clusters.by_key[instance] for instance in instances], dtype=np.int64)
+    settings = IntervalSettings(clusters=of_code)
+    code = {instance: number for number, instance in enumerate(instances)}
+    rows = [(*row[:-1], code[row[-1]]) for row in rows]
     plain = {pair: (order, verdict) for pair, change, order, _, _, verdict, _ in rows if change == PLAIN}
     pairs = sorted(plain)
     unanimous = dict(zip(pairs, people_unanimity(audit.study, pairs, audit.question).tolist(), strict=True))
@@ -56,7 +63,8 @@ def stress_findings(audit: JudgeAudit) -> Found:
         "seed": audit.seed,
         "level": settings.level,
         "pairs": len(pairs),
-        "instances": len({row[-1] for row in rows}),
+        "instances": len(instances),
+        "clusters": None if of_code is None else count_groups(of_code),
         "people": {
             "agree": sum(value == 1 for value in unanimous.values()),
             "disagree": sum(value == 0 for value in unanimous.values()),
@@ -110,7 +118,7 @@ def _change(
     before = np.array([_before(name, row, plain) for row in answered], dtype=np.float64)
     after = np.array([_for_changed(name, row[2], row[3], row[5]) for row in answered], dtype=np.float64)
     agree = np.array([unanimous[row[0]] for row in answered], dtype=np.float64)
-    instance = np.unique([row[-1] for row in answered], return_inverse=True)[1].astype(np.int64)
+    instance = np.array([row[-1] for row in answered], dtype=np.int64)
     parts = {"all": np.ones(len(answered), dtype=bool), "people_agree": agree == 1, "people_disagree": agree == 0}
     return {
         "change": name,

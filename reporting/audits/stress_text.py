@@ -21,7 +21,8 @@ def as_text(findings: dict[str, Any]) -> str:
     people = findings["people"]
     lines = [
         f"judge {printable(findings['judge'])} on study {printable(findings['study'])}: "
-        f"{count(findings['pairs'], 'pairs')} of {count(findings['instances'], 'instances')}, {count(findings['answers'], 'answers')} ({unread} without a verdict, {findings['open']} open)",
+        f"{count(findings['pairs'], 'pairs')} of {count(findings['instances'], 'instances')}"
+        f"{' in ' + count(findings['clusters'], 'clusters') if findings['clusters'] else ''}, {count(findings['answers'], 'answers')} ({unread} without a verdict, {findings['open']} open)",
         f"pairs on which people agree: {people['agree']}, disagree: {people['disagree']}; with fewer than two votes: "
         f"{people['fewer_than_two_votes']}",
         f"calls {findings['calls']}, cached {findings['cached']}, cost {money(cost, findings['currency'])}",

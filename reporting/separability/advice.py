@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from analysis.errors import AnalysisError
+from analysis.grouping import count_groups
 from analysis.intervals.bootstrap import Interval, cluster_sums, mean_rows
 from analysis.planning.advice import (
     NoCrossing,
@@ -79,7 +80,7 @@ def configuration_advice(
     if main is None:
         return {"similarity": None, "raters": [], **NOT_COMPUTED.as_json()}
     sets = [_sets(part, main.delta, rater, rated, data) for rater in rated.raters]
-    return {**_advice(sets, main.label, filters), "chosen": rated.chosen}
+    return {**_advice(sets, main.label, replace(filters, clusters=part.clusters)), "chosen": rated.chosen}
 
 
 def pooled_advice(data: SeparabilityData, filters: SeparabilityFilters) -> dict[str, Any]:
@@ -95,12 +96,17 @@ def pooled_advice(data: SeparabilityData, filters: SeparabilityFilters) -> dict[
     scale = group.high - group.low
     by_name: dict[str, list[_Sets]] = {}
     codes: dict[str, int] = {}
+    clusters: dict[str, int] = {}
     for alignments, rated, main in zip(data.parts, data.rated, main_runs, strict=True):
         numbers = np.array([codes.setdefault(name, len(codes)) for name in alignments.instance_ids], dtype=np.int64)
+        if alignments.clusters is not None:
+            clusters |= dict(zip(alignments.instance_ids, alignments.clusters.tolist(), strict=True))
         delta = main.delta * main.scale / scale
         for rater in rated.raters:
             pooled = _sets(alignments, delta, rater, rated, data, numbers)
             by_name.setdefault(rater.name, []).append(pooled)
+    of_code = np.array([clusters[name] for name in codes], dtype=np.int64) if clusters else None
+    filters = replace(filters, clusters=of_code)
     advice = _advice([_pooled_sets(sets) for sets in by_name.values()], label, filters)
     chosen_rows = [row for rated in data.rated for row in rated.chosen]
     return {**advice, "chosen": chosen_rows, "normalisation": {"group": "study", "min": group.low, "max": group.high}}
@@ -170,12 +176,13 @@ def _rater_advice(sets: _Sets, filters: SeparabilityFilters) -> dict[str, Any]:
     if not len(pilot):
         return {**row, **NO_RATINGS.as_json(), "reading": "nothing"}
     settings = filters.intervals_for(len(pilot))
-    relation = fit_relation(pilot, rng=settings.rng(), rounds=settings.rounds, level=settings.level)
+    clustered = replace(pilot, instance=settings.cluster(pilot.instance))
+    relation = fit_relation(clustered, rng=settings.rng(), rounds=settings.rounds, level=settings.level)
     threshold = _threshold(relation, pilot, settings)
     cuts = _cuts(sets, pilot, relation, settings)
     return {
         **row,
-        "reading": _reading(relation, pilot),
+        "reading": _reading(relation, clustered),
         "separated": relation.separated,
         "support": list(relation.support),
         "slope": _slope(relation, pilot, settings),
@@ -207,8 +214,13 @@ def _slope(relation: Relation, pilot: Pilot, settings: IntervalSettings) -> Esti
         why = SEPARATED
     basis = Basis(int(pilot.sets.sum()), "rating sets", TIE_IN_CONSISTENCY, pilot.excluded, why)
     value = relation.slope if math.isfinite(relation.slope) else math.nan
-    estimate = build_estimate(value, _finite(relation.slope_interval), basis, settings, len(np.unique(pilot.instance)))
+    estimate = _resampled(value, _finite(relation.slope_interval), basis, settings, pilot)
     return {**estimate, "unit": "log-odds of consistency per unit of separability"}
+
+
+def _resampled(value: float, interval: Interval, basis: Basis, settings: IntervalSettings, pilot: Pilot) -> Estimate:
+    clusters, instances = count_groups(settings.cluster(pilot.instance)), count_groups(pilot.instance)
+    return {**build_estimate(value, interval, basis, settings, clusters), "n_instances": instances}
 
 
 def _finite(interval: Interval) -> Interval:
@@ -225,9 +237,7 @@ def _threshold(relation: Relation, pilot: Pilot, settings: IntervalSettings) -> 
         pilot.excluded,
         NO_CROSSING[relation.why] if relation.why else NO_RATINGS,
     )
-    estimate = build_estimate(
-        relation.crossing, relation.crossing_interval, basis, settings, len(np.unique(pilot.instance))
-    )
+    estimate = _resampled(relation.crossing, relation.crossing_interval, basis, settings, pilot)
     return {
         **estimate,
         "rounds_outside_support": relation.outside_support,
@@ -281,13 +291,13 @@ def _cut(sets: _Sets, pilot: Pilot, threshold: float, settings: IntervalSettings
         for index, name in enumerate(("all", "kept", "left_out"))
     }
     estimates["gain"] = bounded_estimate(
-        cluster_sums(rows, pilot.instance),
+        cluster_sums(rows, settings.cluster(pilot.instance)),
         lambda sums: cut_statistic(sums)[..., 3],
         basis(0),
         settings,
         floor=-1.0,
-        clusters=estimates["kept"]["n_instances"],
-    )
+        clusters=estimates["kept"].get("n_clusters", estimates["kept"]["n_instances"]),
+    ) | {"n_instances": estimates["kept"]["n_instances"]}
     estimates["steady_left_out"] = share_estimate(rows[:, 3], pilot.instance, basis(2), settings)
     return {
         "threshold": threshold,

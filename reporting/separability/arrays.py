@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ class SeparabilityFilters:
     similarity : name of a similarity, or the label of a run; the one computed last when empty
     threshold  : what counts as a high alignment: `half` of the normalised scale, or the `median`
     question   : one of several, for the numbers that use ratings; None where the study asks one only
+    clusters   : of instances by their code, see `IntervalSettings`; set while numbers are computed
     """
 
     dataset: str = ""
@@ -38,6 +39,7 @@ class SeparabilityFilters:
     rounds: int = 1000
     seed: int = 0
     question: Question | None = None
+    clusters: IntArray | None = field(default=None, compare=False)
 
     @property
     def question_number(self) -> int:
@@ -47,7 +49,7 @@ class SeparabilityFilters:
     @property
     def intervals(self) -> IntervalSettings:
         """Settings of intervals."""
-        return IntervalSettings(seed=self.seed, rounds=self.rounds)
+        return IntervalSettings(seed=self.seed, rounds=self.rounds, clusters=self.clusters)
 
     def intervals_for(self, rows: int) -> IntervalSettings:
         """The same with fewer rounds for very many rows. Every estimate reports its rounds."""
@@ -147,13 +149,17 @@ class RunAlignments:
 
 @dataclass(frozen=True, eq=False)
 class ConfigurationAlignments:
-    """One configuration, its matchups by their primary keys, and its alignments from each run, the latest first."""
+    """One configuration, its matchups by their primary keys, and its alignments from each run, the latest first.
+
+    clusters : of each matchup's instance; None where each is its own
+    """
 
     configuration: Compared
     matchup_ids: tuple[int, ...]
     instance_ids: tuple[str, ...]
     by_run: tuple[RunAlignments, ...]
     not_shown: int = 0
+    clusters: IntArray | None = None
 
     def by_similarity(self, similarity: str) -> RunAlignments | None:
         """Return the alignments for a similarity, a label or an empty name (see `find_run`)."""

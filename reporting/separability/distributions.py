@@ -1,22 +1,22 @@
 """Separability of a study's systems as one JSON object: distributions, scenarios, correlations."""
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from analysis.agreement.rank_correlation import rank_correlation
 from analysis.intervals.bootstrap import mean_rows
 from analysis.planning.bins import assign, stepped_edges
 from analysis.similarity.scenarios import Scenario
 from annotation.core.version import VERSION
-from reporting.core.estimates import Basis, Estimate, build_estimate, mean_estimate
+from reporting.core.estimates import Basis, Estimate, mean_estimate
 from reporting.core.text import SCRIPTED
 from reporting.findings.reasons import not_computed_with
 from reporting.separability.advice import configuration_advice, pooled_advice
 from reporting.separability.arrays import ConfigurationAlignments, RunAlignments, SeparabilityData, SeparabilityFilters
-from reporting.separability.reasons import NO_RANKS, NONE_OF_TWO
-from reporting.separability.temperatures import by_temperature
+from reporting.separability.reasons import NONE_OF_TWO
+from reporting.separability.temperatures import by_temperature, correlation_estimate
 
 BAR_WIDTH = 0.05  # of a histogram, in units of separability
 MAX_BARS = 200  # beyond this, bars get wider; the normalised scale has 40
@@ -59,6 +59,7 @@ def separability_numbers(
 def describe(alignments: ConfigurationAlignments, filters: SeparabilityFilters) -> dict[str, Any]:
     """Describe one configuration without its ratings."""
     named, main = alignments.configuration, alignments.by_similarity(filters.similarity)
+    filters = replace(filters, clusters=alignments.clusters)
     description: dict[str, Any] = {
         "dataset": named.dataset,
         "system_a": named.system_a.name,
@@ -119,13 +120,5 @@ def _spread(values: Any) -> dict[str, Any]:
 
 def _correlation(x: RunAlignments, y: RunAlignments, filters: SeparabilityFilters) -> dict[str, Any]:
     settings = filters.intervals_for(len(x.delta))
-    correlation = rank_correlation(x.delta, y.delta, rng=settings.rng(), rounds=settings.rounds, level=settings.level)
-    basis = Basis(
-        correlation.n,
-        "instances with both",
-        "equal values share the mean of their ranks",
-        correlation.missing,
-        NO_RANKS,
-    )
-    value = build_estimate(correlation.value, correlation.interval, basis, settings, correlation.n)
+    value = correlation_estimate(x.delta, y.delta, settings)
     return {"between": [x.label, y.label], **value, "rounds": settings.rounds}

@@ -12,6 +12,7 @@ from annotation.questions.questions import MAIN
 from annotation.studies.configurations import Configuration, configurations, without_checks
 from annotation.studies.outcomes import batches_for_rating, select
 from annotation.studies.separability_runs import SeparabilityRuns, runs_by_configuration
+from annotation.studies.sources import Clusters, instance_clusters
 from judging.generation.sampled_systems import temperatures_of
 from judging.models import JudgeRun
 from judging.outcomes.judgments import judges_of
@@ -42,7 +43,10 @@ def read_separability(
     """
     runs = runs_by_configuration(study)
     check_similarity(runs, filters)
-    parts = tuple(read_alignments(configuration, runs, filters.similarity) for configuration in configurations_read)
+    clusters = instance_clusters(study)
+    parts = tuple(
+        read_alignments(configuration, runs, filters.similarity, clusters) for configuration in configurations_read
+    )
     return SeparabilityData(
         slug=study.slug,
         labels=labels_of(run for listed in runs.values() for run in listed),
@@ -56,7 +60,7 @@ def read_separability(
 
 
 def read_alignments(
-    configuration: Configuration, runs: SeparabilityRuns, similarity: str = ""
+    configuration: Configuration, runs: SeparabilityRuns, similarity: str = "", clusters: Clusters | None = None
 ) -> ConfigurationAlignments:
     """Read the alignments of a configuration from its latest runs, with that of `similarity` among them."""
     rows = list(
@@ -79,6 +83,7 @@ def read_alignments(
         tuple(instance_id for _, instance_id in rows),
         tuple(RunAlignments.of(run, labels[run.measure], values[run.key]) for run in shown),
         not_shown=len(measured) - len(shown),
+        clusters=clusters and np.array([clusters.by_id[name] for _, name in rows], dtype=np.int64),
     )
 
 

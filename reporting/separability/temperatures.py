@@ -1,11 +1,14 @@
 """Separability of the same two models at several temperatures, where Tandem sampled their texts."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from analysis.agreement.rank_correlation import rank_correlation
+from analysis.grouping import count_groups
 from analysis.intervals.bootstrap import mean_rows
 from analysis.similarity.separability import has_spread
 from analysis.types import FloatArray
@@ -43,6 +46,7 @@ def _group(dataset: str, label: str, parts: list[Part], filters: SeparabilityFil
     raw = np.concatenate([main.raw.ravel() for _, main, _ in ordered])
     low, high, is_spread = _bounds(raw)
     scaled = [_by_instance(item, main, high - low if is_spread else 0.0) for item, main, _ in ordered]
+    settings = [replace(filters, clusters=item.clusters) for item, _, _ in ordered]
     return {
         "dataset": dataset,
         "models": [item.model for item in ordered[0][2]],
@@ -52,10 +56,14 @@ def _group(dataset: str, label: str, parts: list[Part], filters: SeparabilityFil
             {
                 "systems": [sampled.name for sampled in pair],
                 "temperatures": [sampled.temperature for sampled in pair],
-                "mean": _mean(values, filters.intervals),
+                "mean": _mean(values, settings[index].intervals),
                 "rank_correlation": None
                 if index == 0
-                else _correlation(scaled[0], values, filters.intervals_for(len(values))),
+                else correlation_estimate(
+                    list(scaled[0].values()),
+                    [values.get(name, np.nan) for name in scaled[0]],
+                    settings[0].intervals_for(len(values)),
+                ),
             }
             for index, ((item, _, pair), values) in enumerate(zip(ordered, scaled, strict=True))
         ],
@@ -88,9 +96,11 @@ def _mean(values: dict[str, float], settings: IntervalSettings) -> Estimate:
     return mean_estimate(mean_rows(delta), np.arange(len(delta)), basis, settings, floor=-1.0)
 
 
-def _correlation(first: dict[str, float], values: dict[str, float], settings: IntervalSettings) -> Estimate:
-    x, y = list(first.values()), [values.get(name, np.nan) for name in first]
-    correlation = rank_correlation(x, y, rng=settings.rng(), rounds=settings.rounds, level=settings.level)
+def correlation_estimate(x: npt.ArrayLike, y: npt.ArrayLike, settings: IntervalSettings) -> Estimate:
+    """Return the rank correlation of two columns, a row per instance."""
+    correlation = rank_correlation(
+        x, y, rng=settings.rng(), rounds=settings.rounds, level=settings.level, clusters=settings.clusters
+    )
     basis = Basis(
         correlation.n,
         "instances with both",
@@ -98,4 +108,7 @@ def _correlation(first: dict[str, float], values: dict[str, float], settings: In
         correlation.missing,
         NO_RANKS,
     )
-    return build_estimate(correlation.value, correlation.interval, basis, settings, correlation.n)
+    both = np.flatnonzero(~np.isnan(np.asarray(x) + np.asarray(y)))
+    clusters = count_groups(settings.cluster(both))
+    estimate = build_estimate(correlation.value, correlation.interval, basis, settings, clusters)
+    return {**estimate, "n_instances": correlation.n}

@@ -112,3 +112,12 @@ def test_kendall_by_hand_with_a_tie_and_a_gap() -> None:
     assert np.isnan(kendall([1], [2]))
     with pytest.raises(ShapeError):
         kendall([1, 2], [1])
+
+
+def test_copies_in_one_cluster_change_no_interval(rng: np.random.Generator) -> None:
+    x, y = rng.integers(9, size=(2, 40)).astype(float)
+    alone = rank_correlation(x, y, rng=np.random.default_rng(1), rounds=50)
+    doubled = np.repeat(x, 2), np.repeat(y, 2)
+    copied = rank_correlation(*doubled, rng=np.random.default_rng(1), rounds=50, clusters=np.repeat(np.arange(40), 2))
+    assert (copied.interval.low, copied.interval.high) == pytest.approx((alone.interval.low, alone.interval.high))
+    assert copied.n == 80

@@ -16,6 +16,7 @@ from analysis.planning.variance import (
     assumed_components,
     consistency_components,
     crossed_components,
+    in_clusters,
     nested_components,
     verdict_variance,
 )
@@ -300,3 +301,27 @@ def test_incomplete_sets_are_left_out(rng):
 def test_consistency_with_unrated_pairs_is_refused(golden_sets, n_pairs, error, rng):
     with pytest.raises(error):
         consistency_components(golden_sets, n_pairs, rng=rng)
+
+
+def test_what_a_cluster_shares_is_estimated() -> None:
+    """4,000 clusters of 3 and of 1 instances, with 2 values each: variances .5 of clusters, 1 of instances, 4 of values."""
+    rng = np.random.default_rng(1)
+    cluster = np.repeat(np.arange(4_000), [3, 1] * 2_000)
+    instances = rng.normal(0, 0.5**0.5, 4_000)[cluster] + rng.normal(0, 1, len(cluster))
+    instance = np.repeat(np.arange(len(cluster)), 2)
+    values = instances[instance] + rng.normal(0, 2, len(instance))
+    alone = nested_components(values, instance)
+    found = in_clusters(alone, values, instance, cluster[instance], [3, 1] * 2_000)
+    assert found.cluster_size == 2.5
+    assert found.cluster == pytest.approx(0.5, abs=0.1)
+    assert found.of_instance_mean(1, 2) == pytest.approx(1.5 + 1.5 * 0.5 + 4 / 2, rel=0.1)
+
+
+def test_copies_of_an_instance_in_one_cluster_need_twice_as_many() -> None:
+    values, instance = np.array([1.0, 0, 0.5, 1, 1, 0]), np.arange(6)
+    alone = nested_components(values, instance)
+    twice, codes = np.repeat(values, 2), np.repeat(instance, 2)
+    copied = in_clusters(nested_components(values, instance), twice, np.arange(12), codes, [2] * 6)
+    assert copied.of_instance_mean(1, 1) == pytest.approx(2 * alone.of_instance_mean(1, 1))
+    unknown = in_clusters(alone, values, instance, instance, [4] * 6)  # one instance of each cluster has a value
+    assert unknown.of_instance_mean(1, 1) == pytest.approx(4 * alone.of_instance_mean(1, 1))

@@ -132,6 +132,6 @@ def test_number_of_queries_does_not_grow_with_the_study(
     reader: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     make_pilot(instances=12)
-    with django_assert_max_num_queries(30):
+    with django_assert_max_num_queries(31):
         assert reader.get(ADDRESS, ASKED).status_code == 200
     assert Study.objects.count() == User.objects.filter(username="ada").count() == 1

@@ -263,3 +263,18 @@ def test_votes_on_one_instance_are_no_pilot() -> None:
     rate(claim(make_annotator(study)))
     assert Assignment.objects.counted().count() == 1
     assert planned(study)["variance"]["source"] == "assumptions"
+
+
+def test_instances_with_one_source_need_more_instances() -> None:
+    study = make_study(instances=6, k=1)
+    make_batch(study, pairs=1, raters=1)
+    rate_all(study, 1)
+    specs: list[dict[str, Any]] = [{}, {"assumptions": Assumptions()}]
+    alone = [planned(study, pairs=(1,), **spec) for spec in specs]
+    for number, instance in enumerate(study.instances.order_by("position")):
+        study.instances.filter(pk=instance.pk).update(source=f"source {number // 3}")
+    shared = [planned(study, pairs=(1,), **spec) for spec in specs]
+    assert shared[0]["variance"]["pilot"]["clusters"] == 2
+    for before, after in zip(alone, shared, strict=True):
+        assert [part["variance"]["components"][0]["cluster_size"] for part in (before, after)] == [1.0, 3.0]
+    assert shared[1]["designs"][0]["instances"] == pytest.approx(1.2 * alone[1]["designs"][0]["instances"], abs=1)

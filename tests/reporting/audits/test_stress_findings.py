@@ -145,3 +145,14 @@ def test_the_command_prices_asks_resumes_and_shows(run: Callable[..., str]) -> N
         run("--change", "loud", "--run")
     with pytest.raises(CommandError, match="the cost can't be capped"):
         run(*part, "--run", "--max-cost", "1")
+
+
+def test_instances_of_one_cluster_are_one(study: Study, judge: Judge) -> None:
+    alone = found_with(Reader(authority), study, judge)
+    assert alone["clusters"] is None
+    study.instances.update(metadata={"cluster": "x"})
+    audit = JudgeAudit.objects.get(study=study)
+    clustered = stress_findings(audit)
+    turned = clustered["changes"][0]["all"]["turned"]
+    assert (clustered["clusters"], turned["n_clusters"], turned["low"]) == (1, 1, None)
+    assert turned["n_instances"] == alone["changes"][0]["all"]["turned"]["n_instances"] == 8

@@ -247,3 +247,25 @@ def test_pictures_take_hostile_names_as_text(reader: Client) -> None:
     answer = reader.get(chart_path(made.study, "scatter"))
     assert b"<script" not in answer.content
     ElementTree.fromstring(answer.content)
+
+
+def test_instances_with_one_source_are_one_cluster() -> None:
+    made = build_configuration(build_study(), instances=36, pairs=2)
+    spread(made, [0.02 * place for place in range(36)])
+    for place in range(36):
+        rate(made, place, "ann", STEADY if place % 3 else TORN)
+    alone = distinguishable(made.study)
+    for place, instance in enumerate(made.study.instances.order_by("position")):
+        made.study.instances.filter(pk=instance.pk).update(source=f"source {place // 6}")
+    clustered = distinguishable(made.study)
+    (before,), (after,) = (only(found)["similarities"] for found in (alone, clustered))
+    assert (before["mean"].get("n_clusters"), after["mean"]["n_clusters"], after["mean"]["n_instances"]) == (
+        None,
+        6,
+        36,
+    )
+    assert after["mean"]["high"] - after["mean"]["low"] > 1.5 * (before["mean"]["high"] - before["mean"]["low"])
+    slope, cut = people(clustered)["slope"], people(clustered)["lowest_quarter"]["gain"]
+    assert (slope["n_clusters"], slope["n_instances"], slope["low"]) == (6, 36, None)
+    assert people(alone)["slope"]["low"] is not None
+    assert cut["n_instances"] == 27
