@@ -1,7 +1,8 @@
 """Importing long-form ratings, and votes with a winner."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from annotation.core.database.aggregates import grouped
@@ -14,7 +15,7 @@ from annotation.importing.content import StoredInstances, stage_instances
 from annotation.importing.formats.ratings_file import LongRow, parse_ratings
 from annotation.importing.formats.votes import VoteRow, parse_votes
 from annotation.importing.rating_rows import RatingRow, default_batch
-from annotation.importing.ratings import PARTS, StoredRatings, stage_ratings
+from annotation.importing.ratings import CHUNK, PARTS, StoredRatings, stage_ratings
 from annotation.importing.staging import open_import
 from annotation.models import Annotator, ComparisonTable, Pair, Rating, Study
 from annotation.questions.questions import MAIN, Question
@@ -30,24 +31,27 @@ def import_ratings(
     Raises: BadFile listing the bad lines; UnknownStudy.
     """
     parsed, bad = parse_ratings(data, name, mapping)
-    rows = [row for row in parsed if not row.is_check]
-    if scripted:
-        # A prefix, since exports have no column that tells a program's code from a person's.
-        rows = [
-            row if row.rater.startswith("scripted") else replace(row, rater=f"scripted-{row.rater}") for row in rows
-        ]
-    checks = len(parsed) - len(rows)
-    parsed.clear()
-    with open_import(slug, rows=len(rows), parts=PARTS) as target:
-        resolved, unknown = RatingPlaces(target.study).resolve(rows)
-        rows.clear()  # as large as the resolved ones
+    number = checks = 0
+    for row in parsed:
+        number += 1
+        checks += row.is_check
+    with open_import(slug, rows=number - checks, parts=PARTS) as target:
+        # Read a second time: the rows of a large file take far more memory than the file.
+        again, _ = parse_ratings(data, name, mapping)
+        rows = (_by_program(row) if scripted else row for row in again if not row.is_check)
         kind = Annotator.Kind.SCRIPTED if scripted else Annotator.Kind.IMPORTED
-        stored = stage_ratings(target=target, rows=resolved, name=name, kind=kind, bad=[*bad, *unknown])
+        resolved = RatingPlaces(target.study).resolve(rows, bad)
+        stored = stage_ratings(target=target, rows=resolved, name=name, kind=kind, bad=bad)
         if stored.added:
             target.record(
                 kind="ratings", name=name, data=data, counts=stored.counts, scripted=scripted, **recorded(mapping)
             )
     return target.study, replace(stored, checks=checks)
+
+
+def _by_program(row: LongRow) -> LongRow:
+    """Prefix a program's code, since exports have no column that tells it from a person's."""
+    return row if row.rater.startswith("scripted") else replace(row, rater=f"scripted-{row.rater}")
 
 
 def import_votes(
@@ -142,37 +146,44 @@ class RatingPlaces:
     def __init__(self, study: Study) -> None:
         self.study = study
         self.asked = _StudyQuestions(study)
-        related = Pair.objects.filter(matchup__instance__study=study).select_related(
-            "matchup__instance", "matchup__system_a", "matchup__system_b", "generation_a", "generation_b"
-        )
+        self.matchups: dict[tuple[str, str, str], list[Pair]] = {}
+        self.tables: dict[tuple[int, str], ComparisonTable] = {}
+
+    def resolve(self, rows: Iterable[LongRow], bad: list[BadLine]) -> Iterator[RatingRow]:
+        """Convert the rows, and list those without a pair or table, and answers that the study doesn't ask for."""
+        remaining = iter(rows)
+        while len(bad) < MOST_BAD_LINES and (chunk := list(islice(remaining, CHUNK))):
+            self._load(chunk)
+            for row in chunk:
+                pair, swapped = self._pair(row)
+                if isinstance(pair, BadLine):
+                    bad.append(pair)
+                elif row.table_variant and not _shows_placebo(row) and (pair.pk, row.table_variant) not in self.tables:
+                    bad.append(BadLine(row.number, refusal("no_table", variant=repr(row.table_variant))))
+                elif problem := self.asked.problem(row):
+                    bad.append(BadLine(row.number, problem))
+                else:
+                    yield self._rating(row, pair, swapped)
+
+    def _load(self, rows: Sequence[LongRow]) -> None:
+        """Look up the pairs of some rows, and their tables."""
+        ids = {row.instance_id for row in rows}
+        related = Pair.objects.filter(
+            matchup__instance__study=self.study, matchup__instance__instance_id__in=ids
+        ).select_related("matchup__instance", "matchup__system_a", "matchup__system_b", "generation_a", "generation_b")
         pairs = related.defer(
             *("generation_a__text", "generation_a__messages", "generation_b__text", "generation_b__messages"),
-            *("matchup__instance__source", "matchup__instance__messages"),
+            *("matchup__instance__source", "matchup__instance__messages", "matchup__instance__metadata"),
         )
         self.matchups = grouped(
             ((pair.matchup.instance.instance_id, pair.matchup.system_a.name, pair.matchup.system_b.name), pair)
             for pair in pairs
         )
-        tables = ComparisonTable.objects.filter(study=study)
-        self.tables = {(table.pair_id, table.variant): table for table in tables.defer("rows")}
-
-    def resolve(self, rows: Sequence[LongRow]) -> tuple[list[RatingRow], list[BadLine]]:
-        """Convert every row. Return them, rows without a pair or table, and answers that the study doesn't ask for."""
-        resolved: list[RatingRow] = []
-        bad: list[BadLine] = []
-        for row in rows:
-            if len(bad) >= MOST_BAD_LINES:
-                break
-            pair, swapped = self._pair(row)
-            if isinstance(pair, BadLine):
-                bad.append(pair)
-            elif row.table_variant and not _shows_placebo(row) and (pair.pk, row.table_variant) not in self.tables:
-                bad.append(BadLine(row.number, refusal("no_table", variant=repr(row.table_variant))))
-            elif problem := self.asked.problem(row):
-                bad.append(BadLine(row.number, problem))
-            else:
-                resolved.append(self._rating(row, pair, swapped))
-        return resolved, bad
+        variants = {row.table_variant for row in rows if row.table_variant}
+        tables = ComparisonTable.objects.filter(
+            study=self.study, variant__in=variants, pair__matchup__instance__instance_id__in=ids
+        )
+        self.tables = {(table.pair_id, table.variant): table for table in tables.defer("rows")} if variants else {}
 
     def _pair(self, row: LongRow) -> tuple[Pair | BadLine, bool]:
         """Return the pair of a row, and whether its A is the study's B."""

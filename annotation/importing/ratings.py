@@ -1,18 +1,19 @@
 """Storing ratings that were collected elsewhere, in imported batches with HITs, assignments and displays."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from django.db.models import Max
+from django.db.models import Count, Max
 
 from annotation.core.database.aggregates import grouped
-from annotation.core.errors import AnnotationError, BadFile, BadLine
+from annotation.core.errors import MOST_BAD_LINES, AnnotationError, BadLine
 from annotation.core.files.lines import refuse
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
 from annotation.importing.notices import notices_of_raters
-from annotation.importing.rating_rows import RatingRow, classify_rows
+from annotation.importing.rating_rows import RatingRow, RowChecks, of_raters
 from annotation.importing.staging import Target
 from annotation.models import Annotator, Assignment, Batch, Display, Hit, HitPair, Rating, Slot
 
@@ -38,27 +39,36 @@ class StoredRatings:
 def stage_ratings(
     *,
     target: Target,
-    rows: Sequence[RatingRow],
+    rows: Iterable[RatingRow],
     name: str,
     kind: str = Annotator.Kind.IMPORTED,
-    bad: Sequence[BadLine] = (),
+    bad: list[BadLine] | None = None,
 ) -> StoredRatings:
-    """Add all ratings to the target of an import. Stored ones must be equal.
+    """Add all ratings to the target of an import, some at a time. Stored ones must be equal.
 
-    bad : the file's bad lines so far, which are refused together with those of the rows
+    bad : the file's bad lines, which are refused together with those of the rows; more may come as the rows are iterated
     Raises: BadFile listing rows that contradict each other or stored ones.
     """
-    classified = classify_rows(target.study, rows, kind)
-    refuse(name, [*bad, *classified.bad])
-    if classified.fresh:
-        _RatingWriter(target, name, kind).write(classified.fresh)
-    answered = sum(row.verdict is not None for row in rows)
-    added = sum(row.verdict is not None for row in classified.fresh)
-    notices = tuple(notices_of_raters(row.rater for row in classified.fresh))
-    return StoredRatings(added, answered - added, notices=notices)
+    bad = [] if bad is None else bad
+    checks, writer = RowChecks(target, kind), _RatingWriter(target, name, kind, bad)
+    added = answered = 0
+    raters: dict[str, None] = {}
+    remaining = iter(rows)
+    while len(bad) < MOST_BAD_LINES and (chunk := list(islice(remaining, CHUNK))):
+        classified = checks.classify(chunk)
+        bad += classified.bad
+        if not bad and classified.fresh:
+            writer.write(classified.fresh)
+        answered += sum(row.verdict is not None for row in chunk)
+        added += sum(row.verdict is not None for row in classified.fresh)
+        raters.update(dict.fromkeys(row.rater for row in classified.fresh))
+    refuse(name, bad)
+    writer.finish()
+    return StoredRatings(added, answered - added, notices=tuple(notices_of_raters(raters)))
 
 
 _CHUNK = 500
+CHUNK = 10_000  # rows that are compared and stored together: more than a file has that is not staged
 PARTS = 4  # rows that are stored for a rating: assignment, slot, display and itself
 
 HitNames = dict[tuple[str, str], Hit]  # (batch, HIT's name in the file) → HIT
@@ -66,58 +76,63 @@ Assignments = dict[tuple[int, int], Assignment]  # (HIT, annotator) → assignme
 
 
 class _RatingWriter:
-    """One import into one study."""
+    """One import into one study. Bad lines are added to `bad`."""
 
-    def __init__(self, target: Target, name: str, kind: str) -> None:
+    def __init__(self, target: Target, name: str, kind: str, bad: list[BadLine]) -> None:
         self.target = target
         self.name = name
         self.kind = kind
-        self.bad: list[BadLine] = []
+        self.bad = bad
+        self.raters: set[str] = set()
+        self.created: list[Batch] = []
+        if target.is_apart:
+            target.later(self._check_raters())
 
     def write(self, rows: Sequence[RatingRow]) -> None:
-        """Store new rows.
-
-        Raises: BadFile listing rows that don't fit a batch, a HIT or an assignment.
-        """
+        """Store new rows, unless some don't fit a batch, a HIT or an assignment."""
+        self.raters.update(row.rater for row in rows)
         if self.target.is_apart:
             self._compare_with_stored(rows)
-            self._raise_errors()
+        hits = {} if self.bad else self._hits(rows)
+        if self.bad:
+            return
         annotators = self._annotators(rows)
-        hits = self._hits(rows)
-        self._raise_errors()
         assignments = self._assignments(rows, hits, annotators)
-        self._raise_errors()
-        placed = [assignments[hits[row.batch, row.hit].pk, annotators[row.rater].pk].pk for row in rows]
-        assignments.clear()  # a kilobyte each
+        if self.bad:
+            return
+        placed = [assignments[hits[row.batch, row.hit].pk, annotators[row.rater]].pk for row in rows]
         self._place_pairs(rows, hits)
-        self._raise_errors()
-        displays = self._displays(rows, placed, {hit.batch_id for hit in hits.values()})
+        if self.bad:
+            return
+        displays = self._displays(rows, placed)
         self.target.create(
             _rating(row, row.verdict, displays[assignment, row.pair.pk])
             for row, assignment in zip(rows, placed, strict=True)
             if row.verdict is not None  # shown but not answered
         )
 
+    def finish(self) -> None:
+        """Note how many pairs and raters the HITs of new batches have."""
+        for batch in self.created:
+            batch.pairs_per_hit, batch.raters_per_hit = _most_of_hit(HitPair, batch), _most_of_hit(Assignment, batch)
+            batch.save(update_fields=["pairs_per_hit", "raters_per_hit"])
+
     def _add_error(self, row: RatingRow, reason: Reason) -> None:
         self.bad.append(BadLine(row.number, reason))
 
-    def _raise_errors(self) -> None:
-        if self.bad:
-            raise BadFile(self.name, self.bad)
-
     def _compare_with_stored(self, rows: Sequence[RatingRow]) -> None:
         """Compare staged rows with the stored batches, HITs and assignments, which they will join."""
-        study = self.target.study
         of_file = grouped((row.batch, row) for row in rows)
-        batches = {batch.name: batch for batch in study.batches.all() if batch.name in of_file}
+        batches = {batch.name: batch for batch in self.target.study.batches.filter(name__in=of_file)}
         for name, batch in batches.items():
             self._check_batch(batch, of_file[name])
-        on_hits = Hit.objects.filter(batch__in=list(batches.values())).order_by()
+        names, raters = {row.hit for row in rows}, {row.rater for row in rows}
+        on_hits = Hit.objects.filter(batch__in=list(batches.values()), external_id__in=names).order_by()
         matchups = {
             (batch, hit): matchup
             for batch, hit, matchup in on_hits.values_list("batch__name", "external_id", "matchup_id")
         }
-        work = Assignment.objects.filter(hit__in=on_hits).values_list(
+        work = Assignment.objects.filter(hit__in=on_hits, annotator__code__in=raters).values_list(
             *("hit__batch__name", "hit__external_id", "annotator__code", "pk", "excluded", "submitted_at")
         )
         stored = {
@@ -129,20 +144,18 @@ class _RatingWriter:
                 self._add_error(row, refusal("hit_of_several", hit=repr(row.hit)))
             if item := stored.get((row.batch, row.hit, row.rater)):
                 self._joins(row, item)
-        self.target.later(self._check_raters(rows))
 
-    def _check_raters(self, rows: Sequence[RatingRow]) -> Callable[[], None]:
+    def _check_raters(self) -> Callable[[], None]:
         """Return a check that nothing has become of the stored raters meanwhile: one may have withdrawn."""
-        codes = {row.rater for row in rows}
 
         def state() -> set[tuple[Any, ...]]:
             raters = self.target.study.annotators.values_list("pk", "code", "kind", "user_id", "withdrawn_at")
-            return {rater for rater in raters.iterator() if rater[1] in codes}
+            return set(raters.iterator())
 
         before = state()
 
         def check() -> None:
-            if not before <= state():
+            if any(rater[1] in self.raters for rater in before - state()):
                 raise AnnotationError(f"{self.name}: raters of the study have changed meanwhile; import the file again")
 
         return check
@@ -166,13 +179,13 @@ class _RatingWriter:
             return True
         return False
 
-    def _annotators(self, rows: Sequence[RatingRow]) -> dict[str, Annotator]:
-        staged = self.target.staged
-        existing = {annotator.code: annotator for annotator in staged.annotators.all()}
-        codes = dict.fromkeys(row.rater for row in rows if row.rater not in existing)
-        created = [Annotator(study=staged, code=code, kind=self.kind) for code in codes]
-        self.target.create(created)
-        return existing | {annotator.code: annotator for annotator in created}
+    def _annotators(self, rows: Sequence[RatingRow]) -> dict[str, int]:
+        """Return the key of each annotator, created if missing."""
+        staged, codes = self.target.staged, dict.fromkeys(row.rater for row in rows)
+        existing = dict(staged.annotators.filter(code__in=codes).values_list("code", "pk"))
+        fresh = [code for code in codes if code not in existing]
+        keys = self.target.create(Annotator(study=staged, code=code, kind=self.kind) for code in fresh)
+        return existing | dict(zip(fresh, keys, strict=True))
 
     def _hits(self, rows: Sequence[RatingRow]) -> HitNames:
         """Return the HIT of each (batch, hit name), created with its batch, and without pairs, if missing."""
@@ -191,28 +204,24 @@ class _RatingWriter:
         if more:
             self._add_error(rows[0], refusal("batch_of_several", batch=repr(name)))
             return None
-        pairs: dict[str, set[int]] = {}
-        raters: dict[str, set[str]] = {}
-        for row in rows:
-            pairs.setdefault(row.hit, set()).add(row.pair.pk)
-            raters.setdefault(row.hit, set()).add(row.rater)
         batch = Batch(
             study=self.target.staged,
             name=name,
             dataset=dataset,
             system_a_id=system_a,
             system_b_id=system_b,
-            pairs_per_hit=max(len(pair) for pair in pairs.values()),
-            raters_per_hit=max(len(rater) for rater in raters.values()),
+            pairs_per_hit=1,  # until all are stored
+            raters_per_hit=1,
             selection={"spec": "imported", "file": self.name},
             status=Batch.Status.CLOSED,
             origin=Batch.Origin.IMPORTED,
         )
         self.target.create([batch])
+        self.created.append(batch)
         return batch
 
     def _hits_of(self, batch: Batch, rows: Sequence[RatingRow]) -> dict[str, Hit]:
-        hits = {hit.external_id: hit for hit in batch.hits.all()}
+        hits = {hit.external_id: hit for hit in batch.hits.filter(external_id__in={row.hit for row in rows})}
         same = Hit.objects.filter(batch__study__in=(self.target.study, self.target.staged), batch__name=batch.name)
         last = same.aggregate(last=Max("position"))["last"]
         start = 0 if last is None else last + 1
@@ -227,8 +236,7 @@ class _RatingWriter:
     def _place_pairs(self, rows: Sequence[RatingRow], hits: HitNames) -> None:
         """Add pairs to their HITs, after the existing ones."""
         placed: dict[int, set[int]] = {}
-        batches = {hit.batch_id for hit in hits.values()}
-        for hit_pk, pair_pk in HitPair.objects.filter(hit__batch__in=batches).values_list("hit_id", "pair_id"):
+        for hit_pk, pair_pk in HitPair.objects.filter(hit__in=list(hits.values())).values_list("hit_id", "pair_id"):
             placed.setdefault(hit_pk, set()).add(pair_pk)
         links = []
         for row in rows:
@@ -242,15 +250,14 @@ class _RatingWriter:
                 positions.add(row.pair.pk)
         self.target.create(links)
 
-    def _assignments(self, rows: Sequence[RatingRow], hits: HitNames, annotators: dict[str, Annotator]) -> Assignments:
+    def _assignments(self, rows: Sequence[RatingRow], hits: HitNames, annotators: dict[str, int]) -> Assignments:
         """Return the assignment of each (HIT, annotator), created with a slot if missing."""
-        batches = {hit.batch_id for hit in hits.values()}
-        existing = Assignment.objects.filter(hit__batch__in=batches)
+        existing = of_raters(Assignment.objects.filter(hit__in=list(hits.values())), annotators.values())
         existing_by_key = {(item.hit_id, item.annotator_id): item for item in existing}
         fresh: Assignments = {}
         changed: Assignments = {}
         for row in rows:
-            key = (hits[row.batch, row.hit].pk, annotators[row.rater].pk)
+            key = (hits[row.batch, row.hit].pk, annotators[row.rater])
             assignment_found = existing_by_key.get(key) or fresh.get(key)
             if assignment_found is None:
                 fresh[key] = Assignment(
@@ -265,39 +272,37 @@ class _RatingWriter:
                 )
             elif self._joins(row, assignment_found) and key in existing_by_key:
                 changed[key] = assignment_found
-        Assignment.objects.bulk_update(changed.values(), ["submitted_at"], batch_size=_CHUNK)
-        self.target.create(fresh.values())
-        self._fill_slots(list(fresh.values()), batches)
+        if not self.bad:
+            Assignment.objects.bulk_update(changed.values(), ["submitted_at"], batch_size=_CHUNK)
+            self.target.create(fresh.values())
+            self._fill_slots(fresh.values(), {hit.pk: hit for hit in hits.values()})
         return existing_by_key | fresh
 
-    def _fill_slots(self, assignments: Sequence[Assignment], batches: set[int]) -> None:
+    def _fill_slots(self, assignments: Iterable[Assignment], hits: dict[int, Hit]) -> None:
         """Create a slot for each new assignment. An imported HIT has no free slots."""
-        numbers: dict[int, int] = {}
-        for hit_pk, number in Slot.objects.filter(hit__batch__in=batches).values_list("hit_id", "number"):
-            numbers[hit_pk] = max(numbers.get(hit_pk, 0), number)
-        free_slots = {
-            pk: index for pk, *index in Hit.objects.filter(batch__in=batches).values_list("pk", "batch_id", "position")
-        }
+        last = Slot.objects.filter(hit__in=hits).order_by().values_list("hit_id").annotate(last=Max("number"))
+        numbers: dict[int, int] = dict(last)
 
         def slots() -> Iterator[Slot]:
             for assignment in assignments:
-                numbers[assignment.hit_id] = number = numbers.get(assignment.hit_id, 0) + 1
-                batch_id, position = free_slots[assignment.hit_id]
-                place = {"hit_id": assignment.hit_id, "batch_id": batch_id, "position": position, "number": number}
+                hit = hits[assignment.hit_id]
+                numbers[hit.pk] = number = numbers.get(hit.pk, 0) + 1
+                place = {"hit_id": hit.pk, "batch_id": hit.batch_id, "position": hit.position, "number": number}
                 yield Slot(**place, assignment_id=assignment.pk)
 
         self.target.create(slots())
 
-    def _displays(
-        self, rows: Sequence[RatingRow], placed: Sequence[int], batches: set[int]
-    ) -> dict[tuple[int, int], int]:
+    def _displays(self, rows: Sequence[RatingRow], placed: Sequence[int]) -> dict[tuple[int, int], int]:
         """Return the primary key of the display of each (assignment, pair), created if missing."""
         existing: dict[tuple[int, int], int] = {}
         counts: dict[int, int] = {}
-        displays = Display.objects.filter(assignment__hit__batch__in=batches)
-        for pk, assignment_id, pair_id in displays.values_list("pk", "assignment_id", "pair_id"):
-            existing[assignment_id, pair_id] = pk
-            counts[assignment_id] = counts.get(assignment_id, 0) + 1
+        of_unknown_order: dict[tuple[int, int], int] = {}
+        displays = Display.objects.filter(assignment__in=set(placed)).order_by()
+        for pk, a_is_left, assignment, pair in displays.values_list("pk", "a_is_left", "assignment_id", "pair_id"):
+            existing[assignment, pair] = pk
+            counts[assignment] = counts.get(assignment, 0) + 1
+            if a_is_left is None:
+                of_unknown_order[assignment, pair] = pk
         fresh: dict[tuple[int, int], tuple[int, bool | None]] = {}  # the position, and whether A is on the left
         for row, assignment in zip(rows, placed, strict=True):
             key = (assignment, row.pair.pk)
@@ -307,11 +312,19 @@ class _RatingWriter:
                 fresh[key] = (position, row.a_is_left)
             elif key in fresh and fresh[key][1] is None:
                 fresh[key] = (fresh[key][0], row.a_is_left)
+            elif key in of_unknown_order and row.a_is_left is not None and self.target.staged.importer:
+                Display.objects.filter(pk=of_unknown_order.pop(key)).update(a_is_left=row.a_is_left)
         keys = self.target.create(
             Display(assignment_id=assignment, pair_id=pair, position=position, a_is_left=a_is_left)
             for (assignment, pair), (position, a_is_left) in fresh.items()
         )
         return existing | dict(zip(fresh, keys, strict=True))
+
+
+def _most_of_hit(model: type[HitPair | Assignment], batch: Batch) -> int:
+    """Return how many rows of a table a HIT of a batch has at most."""
+    counts = model._base_manager.filter(hit__batch=batch).order_by().values("hit").annotate(number=Count("pk"))
+    return int(counts.aggregate(most=Max("number"))["most"])
 
 
 def _configurations(rows: Sequence[RatingRow]) -> set[tuple[str, int, int]]:

@@ -1,7 +1,7 @@
 """Typed access to the fields of a record, which collects their problems."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -134,7 +134,21 @@ def read_rows(
     subject: str,
     mapping: FieldMapping = NOTHING,
 ) -> tuple[list[Row], list[BadLine]]:
-    """Read the rows of an exported file, CSV or JSON Lines. Return the good ones and the bad lines.
+    """Read the rows of an exported file. Arguments and errors as of `iterate_rows`."""
+    rows, bad = iterate_rows(data, name, read, required=required, subject=subject, mapping=mapping)
+    return list(rows), bad
+
+
+def iterate_rows(
+    data: bytes,
+    name: str,
+    read: Callable[[int, RecordFields], Row],
+    *,
+    required: Sequence[str],
+    subject: str,
+    mapping: FieldMapping = NOTHING,
+) -> tuple[Iterator[Row], list[BadLine]]:
+    """Return an iterator over the good rows of an exported file, CSV or JSON Lines, and the bad lines, which it fills.
 
     subject : the content of the file, in the plural
     mapping : field → column, see `annotation.core.files.mapping`
@@ -150,8 +164,18 @@ def read_rows(
         records = lines.with_json_cells(cells, (), bad)
     else:
         records, bad = lines.read_json(data)
-    rows = []
+    return _good_rows(records, bad, read, required, subject), bad
+
+
+def _good_rows(
+    records: Iterable[lines.Record],
+    bad: list[BadLine],
+    read: Callable[[int, RecordFields], Row],
+    required: Sequence[str],
+    subject: str,
+) -> Iterator[Row]:
     absent = lines.AbsentFields(required, subject)
+    is_empty = True
     for number, record in absent.watch(records):
         if len(bad) >= MOST_BAD_LINES:
             break
@@ -159,7 +183,8 @@ def read_rows(
         row = read(number, fields)
         bad.extend(BadLine(number, problem) for problem in fields.problems)
         if not fields.problems:
-            rows.append(row)
-    if not rows and not bad:
+            is_empty = False
+            yield row
+    if is_empty and not bad:
         bad.append(BadLine(1, refusal("no_rows", what=subject)))
-    return rows, absent.summarised(bad)
+    bad[:] = absent.summarised(bad)

@@ -61,7 +61,7 @@ def noted_in(path: Path) -> Iterator[None]:
 
     def note(stage: str, done: int, total: int) -> None:
         nonlocal last
-        if monotonic() - last < SECONDS:
+        if monotonic() - last < SECONDS or (stage == READING and STORING in rates):  # a file may be read again
             return
         last = monotonic()
         rate = rates.setdefault(stage, Rate())

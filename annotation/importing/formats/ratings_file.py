@@ -1,11 +1,12 @@
 """Long-form ratings, one a row, as CSV or JSON Lines, as Tandem exports them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from annotation.core.errors import BadLine
 from annotation.core.files.mapping import NOTHING, FieldMapping
-from annotation.core.files.record_fields import LETTERS_TO_SIGNS, RecordFields, read_rows
+from annotation.core.files.record_fields import LETTERS_TO_SIGNS, RecordFields, iterate_rows
 from annotation.core.refusals import refusal
 
 REQUIRED = ("instance_id", "system_a", "system_b", "rater", "rating")
@@ -55,12 +56,12 @@ class LongRow:
         return self.excluded and self.exclusion_reason in CHECK_REASONS.values()
 
 
-def parse_ratings(data: bytes, name: str, mapping: FieldMapping = NOTHING) -> tuple[list[LongRow], list[BadLine]]:
-    """Parse long-form ratings and return the rows and the bad lines.
+def parse_ratings(data: bytes, name: str, mapping: FieldMapping = NOTHING) -> tuple[Iterator[LongRow], list[BadLine]]:
+    """Return an iterator over long-form ratings, and the bad lines, which it fills.
 
     Raises: BadFile for a file without the columns.
     """
-    return read_rows(data, name, _rating, required=REQUIRED, subject="ratings", mapping=mapping)
+    return iterate_rows(data, name, _rating, required=REQUIRED, subject="ratings", mapping=mapping)
 
 
 def _rating(number: int, cells: RecordFields) -> LongRow:

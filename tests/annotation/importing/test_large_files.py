@@ -30,12 +30,19 @@ MB = 2**20
 SIZE = MB  # so large that a thousand refused lines, whose number is bounded, weigh little
 Read = Callable[[bytes, str], object]
 
+
+def refused_ratings(data: bytes, name: str) -> None:
+    rows, bad = parse_ratings(data, name)
+    assert not [*rows]
+    lines.refuse(name, bad)
+
+
 READERS: dict[str, Read] = {
     "study": lambda data, name: parse_study_file(data, name),
     "sources": lambda data, name: parse_study_file(data, name, sources_only=True),
     "labelled": lambda data, name: parse_labelled(data, name, form="labelled"),
     "preferences": lambda data, name: parse_labelled(data, name, form="preferences"),
-    "ratings": lambda data, name: lines.refuse(name, parse_ratings(data, name)[1]),
+    "ratings": lambda data, name: refused_ratings(data, name),
     "votes": lambda data, name: parse_votes(data, name, data, name, dataset="d"),
     "mturk": lambda data, name: parse_mturk(data, name),
     "judgments": lambda data, name: lines.refuse(name, parse_judgments(data, name).bad),

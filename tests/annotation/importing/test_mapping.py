@@ -83,9 +83,9 @@ def test_what_is_no_mapping_is_refused(mapping: list[str]) -> None:
 def test_ratings_and_judgments_take_a_mapping() -> None:
     mapping = parse_mapping(["rating=vote", 'rater="ann"', "system_a=x", "system_b=y", "instance_id=id"])
     rows, bad = parse_ratings(b"id,x,y,vote\n1,alpha,beta,B\n", "f.csv", mapping)
-    assert (bad, [(row.instance_id, row.rater, row.system_a, row.rating) for row in rows]) == (
-        [],
+    assert ([(row.instance_id, row.rater, row.system_a, row.rating) for row in rows], bad) == (
         [("1", "ann", "alpha", 1)],
+        [],
     )
 
     mapping = parse_mapping(["instance=id", 'judge="gpt"', "verdict=vote", 'order="ab"'])

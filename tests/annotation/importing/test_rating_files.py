@@ -206,7 +206,7 @@ def test_a_bad_row_is_listed_and_nothing_is_stored() -> None:
 def test_verdicts_are_read_as_others_write_them(written: object, shown_first: str | None, rating: int) -> None:
     rows, bad = parse_ratings(json_lines([line(rating=written, shown_first=shown_first)]), "f.jsonl")
 
-    assert (bad, [row.rating for row in rows]) == ([], [rating])
+    assert ([row.rating for row in rows], bad) == ([rating], [])
 
 
 def test_the_only_pair_needs_no_index() -> None:
@@ -223,7 +223,8 @@ def test_a_csv_without_a_needed_column_says_which() -> None:
 
 @pytest.mark.any_engine
 def test_a_file_without_ratings_is_bad() -> None:
-    assert [problem.text for problem in parse_ratings(b"\n", "f.jsonl")[1]] == ["the file holds no ratings"]
+    rows, bad = parse_ratings(b"\n", "f.jsonl")
+    assert ([*rows], [problem.text for problem in bad]) == ([], ["the file holds no ratings"])
 
 
 def test_a_study_must_be_there() -> None:

@@ -16,7 +16,8 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.core.errors import AnnotationError, BadFile
-from annotation.importing import staging
+from annotation.importing import rating_files, staging
+from annotation.importing import ratings as rating_storing
 from annotation.importing.formats.ratings_file import parse_ratings
 from annotation.importing.mturk_results import import_mturk
 from annotation.importing.rating_files import RatingPlaces, import_ratings, import_votes
@@ -260,6 +261,12 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(staging, "PART", 2)
 
 
+def in_chunks(monkeypatch: pytest.MonkeyPatch, rows: int = 1) -> None:
+    """Let so few ratings of a file be compared and stored together."""
+    for module in (rating_files, rating_storing):
+        monkeypatch.setattr(module, "CHUNK", rows)
+
+
 # Read by other formats, and staged as battles are.
 AS_BATTLES = ("tasks of Label Studio", "annotations of AlpacaEval")
 
@@ -275,6 +282,7 @@ def test_staged_rows_end_up_as_those_stored_in_one_transaction(way: str, monkeyp
     with undone_at_the_end():
         at_once = run(WAYS[way])
     monkeypatch.setattr(staging, "FEW", 0)
+    in_chunks(monkeypatch)
     in_parts = run(WAYS[way])
 
     assert at_once == whole
@@ -443,6 +451,38 @@ def test_a_refused_import_leaves_nothing(second: Callable[[], object], reason: s
     assert stored() == before
 
 
+@pytest.mark.parametrize("rows", [1, 2, 10_000])
+def test_rows_contradict_each_other_however_many_are_stored_together(
+    rows: int, apart: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask_more(make_study(), "fluency")
+    in_chunks(monkeypatch, rows)
+    first, unknown = rating("ann"), rating("bob", 2, shown_first="", question="fluency")
+    with pytest.raises(BadFile) as error:
+        ratings(
+            *(first, unknown, rating("cem")),
+            *(
+                rating("ann"),
+                rating("ann", stage="revised", shown_first="b"),
+                rating("ann", question="fluency", hit="x"),
+            ),
+            *(rating("bob", 2, question="fluency"), rating("CEM"), rating("bob", 2, shown_first="b")),
+        )()
+    assert [(line.number, line.reason.code, line.reason.values.get("line")) for line in error.value.lines] == [
+        (5, "pair_rated_before", 2),
+        (6, "other_text_first", 2),
+        (7, "on_another_hit", 2),
+        (8, "question_rated_before", 3),
+        (9, "lookalike", None),
+    ]
+    ratings(first, unknown, rating("bob", 2, shown_first="b"), rating("bob", 2, 1))()
+    assert [*Display.objects.filter(assignment__annotator__code="bob").values_list("a_is_left", flat=True)] == [
+        False,
+        False,
+    ]
+    assert [*Batch.objects.values_list("pairs_per_hit", "raters_per_hit")] == [(2, 1)]
+
+
 def test_a_failure_before_the_end_leaves_nothing(apart: None, monkeypatch: pytest.MonkeyPatch) -> None:
     make_study()
     before = stored()
@@ -519,7 +559,7 @@ def begun(slug: str) -> Study:
     read = target
     if study is not None:
         parsed, _ = parse_ratings(csv_file([rating("ann", 1, 1), rating("dan", 2)]), "f.csv")
-        stage_ratings(target=read, rows=RatingPlaces(study).resolve(parsed)[0], name="f.csv")
+        stage_ratings(target=read, rows=RatingPlaces(study).resolve(parsed, []), name="f.csv")
     return target.staged
 
 
