@@ -66,7 +66,8 @@ def main(what: str, *files: str) -> object:
     from django.core.management import call_command
 
     if what == "prepare":
-        return prepare()
+        prepare()
+        return None
     if what == "vote":
         return vote()
     before, start, started = (
