@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 ERASURE_SECONDS = 3600.0
 MAIL_SECONDS = 5.0
 STOP_SECONDS = 15.0
-LOOKED_AT: dict[int, int] = {}  # submitted HITs of each batch with a stop rule at its last look
+LOOKED_AT: dict[tuple[int, str], int] = {}  # submitted HITs of each batch with a stop rule at its last look
 DEATH_RULES = {
     upload_jobs.read_files.module_path: upload_jobs.DEATH_RULE,
     execute_run.module_path: DeathRule(is_orphaned, attempts=None),

@@ -18,9 +18,7 @@ from annotation.api.batch_serializers import (
 )
 from annotation.api.bodies import body_of, needed_text, read_form, require_manager, schema_of, user_of
 from annotation.api.study_serializers import refusals
-from annotation.batches.designs import design_of, set_design_status
 from annotation.batches.forms import CopyBatch, CreateBatch, ExtendBatch, SetBatch
-from annotation.batches.services import set_batch_status
 from annotation.members.permissions import READERS, find_study
 from annotation.models import Batch, Study
 
@@ -81,13 +79,12 @@ class BatchSetup(GenericViewSet[Any]):
     )
     @action(detail=True, methods=["post"], url_path="status")
     def set_status(self, request: Request, pk: str) -> Response:
-        """Launch, pause, close or reopen a batch, or with `design` all of its design."""
+        """Launch, pause, close or reopen a batch, or change its stop rule; with `design` all of its design."""
         batch = self._managed()
-        data = read_form(SetBatch, body_of(request)).cleaned_data
-        if data.pop("design"):
-            batches = set_design_status(study=batch.study, name=design_of(batch), by=user_of(request), **data)
+        form = read_form(SetBatch, body_of(request))
+        batches = form.run(batch, by=user_of(request))
+        if form.cleaned_data["design"]:
             return Response(DesignSerializer({"batches": batches}).data)
-        set_batch_status(batch=batch, by=user_of(request), **data)
         return self._response(batch)
 
     @extend_schema(request=schema_of(ExtendBatch, "Extension"), responses={200: _EXTENDED, **refusals(409, 413, 422)})

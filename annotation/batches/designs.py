@@ -243,8 +243,10 @@ def batches_of_design(study: Study, name: str) -> list[Batch]:
 
 
 @transaction.atomic
-def set_design_status(*, study: Study, name: str, status: str, by: User | None = None, reason: str = "") -> list[Batch]:
-    """Open, pause or close all batches of a design that allow it. Return those that have the status now.
+def set_design_status(
+    *, study: Study, name: str, status: str = "", stop_rule: str = "", by: User | None = None, reason: str = ""
+) -> list[Batch]:
+    """Open, pause or close all batches of a design that allow it, or change their stop rule. Return them.
 
     Closed ones are opened again only when all are closed.
     Raises: UnknownName listing the study's designs; InvalidSelection as `set_batch_status`, also where no batch can change
@@ -256,9 +258,11 @@ def set_design_status(*, study: Study, name: str, status: str, by: User | None =
         )
         raise UnknownName(f"study {study.slug} has no design {name!r}; it has: {', '.join(names) or 'none yet'}")
     running = [candidate for candidate in batches if candidate.status != Batch.Status.CLOSED] or batches
-    able = [candidate for candidate in running if candidate.status == status or may_become(candidate.status, status)]
+    able = [
+        candidate for candidate in running if status in ("", candidate.status) or may_become(candidate.status, status)
+    ]
     for batch in able or batches:
-        set_batch_status(batch=batch, status=status, by=by, reason=reason)
+        set_batch_status(batch=batch, status=status, stop_rule=stop_rule, by=by, reason=reason)
     return able
 
 

@@ -27,8 +27,8 @@ from annotation.batches.sampling import (
     SelectionSpec,
     ids_of,
 )
-from annotation.batches.services import create_batch
-from annotation.batches.stop_rules import StopRule
+from annotation.batches.services import create_batch, set_batch_status
+from annotation.batches.stop_rules import ALLOWED, NO_RULE, refuse_stop_rule, validate_stop_rule
 from annotation.core.actions import TextsField, stored
 from annotation.core.errors import InvalidSelection
 from annotation.core.keys import new_seed
@@ -223,7 +223,7 @@ class BatchSettings(DrawForm):
     gold_rate = stored(Batch, "gold_rate", required=False, min_value=0, max_value=MOST_CHECKS)
     repeat_rate = stored(Batch, "repeat_rate", required=False, min_value=0, max_value=MOST_CHECKS)
     lease_minutes = stored(Batch, "lease_minutes", required=False, min_value=1, max_value=LONGEST_LEASE)
-    stop_rule = stored(Batch, "stop_rule", required=False)
+    stop_rule = stored(Batch, "stop_rule", required=False, validators=[validate_stop_rule])
     status = forms.ChoiceField(choices=INITIAL_STATUSES, initial=Batch.Status.OPEN, required=False, label="Status")
 
     def __init__(
@@ -234,11 +234,11 @@ class BatchSettings(DrawForm):
         super().__init__(data, files, initial={**numbers, **(initial or {})})
 
     def clean_stop_rule(self) -> str:
-        """Refuse an unknown stop rule, and any for a batch that is not for rating."""
+        """Refuse a stop rule that could never hold, and any for a batch that is not for rating."""
         rule = str(self.cleaned_data["stop_rule"])
         if rule:
             try:
-                StopRule.parse(rule)
+                refuse_stop_rule(self.study, rule)
             except InvalidSelection as error:
                 raise forms.ValidationError(str(error)) from None
             if self.cleaned_data.get("purpose") not in ("", None, Batch.Purpose.RATING):
@@ -541,10 +541,37 @@ class CopyBatch(forms.Form):
 
 
 class SetBatch(forms.Form):
-    """The new status of a batch, or of all batches of its design."""
+    """The new status of a batch, its new stop rule, or both; of one batch, or all of its design."""
 
-    status = forms.ChoiceField(choices=Batch.Status.choices[1:], label="Status")
+    status = forms.ChoiceField(choices=[("", "as it is"), *Batch.Status.choices[1:]], required=False, label="Status")
+    stop_rule = forms.CharField(
+        required=False,
+        max_length=200,
+        label="Stop when",
+        help_text=f"{ALLOWED}; {NO_RULE}: no stop rule. Default: as it is.",
+    )
     reason = forms.CharField(
         required=False, max_length=LONGEST_REASON, label="Why", help_text="Kept in the study's log."
     )
     design = forms.BooleanField(required=False, label="All batches of the design that can take the status")
+
+    def clean_stop_rule(self) -> str:
+        """Refuse an unknown stop rule."""
+        rule = str(self.cleaned_data["stop_rule"])
+        if rule not in ("", NO_RULE):
+            validate_stop_rule(rule)
+        return rule
+
+    def clean(self) -> dict[str, Any]:
+        """Require a change."""
+        cleaned = super().clean() or {}
+        if not self.errors and not (cleaned["status"] or cleaned["stop_rule"]):
+            self.add_error("status", "Give a status, or a stop rule.")
+        return cleaned
+
+    def run(self, batch: Batch, *, by: User | None = None) -> list[Batch]:
+        """Change the batch, or those of its design. Return them."""
+        values = {name: self.cleaned_data[name] for name in ("status", "stop_rule", "reason")}
+        if self.cleaned_data["design"]:
+            return designs.set_design_status(study=batch.study, name=designs.design_of(batch), by=by, **values)
+        return [set_batch_status(batch=batch, by=by, **values)]

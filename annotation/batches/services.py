@@ -16,11 +16,14 @@ from annotation.batches.sampling import (
     own_settings,
     plan_hits,
 )
+from annotation.batches.stop_rules import NO_RULE, refuse_stop_rule
 from annotation.core.errors import InvalidSelection
 from annotation.hits.slots import make_slots
+from annotation.members.mails import tell_of_stop
 from annotation.models import Batch, Event, Hit, HitPair, Study
 from annotation.quality.qualification import too_few_hits
 from annotation.studies.arm_tables import pairs_shown, refuse_missing_tables
+from annotation.studies.frozen_plans import content_today, frozen_plan
 from annotation.studies.log import log
 from annotation.studies.services import validate
 
@@ -184,19 +187,33 @@ def may_become(before: str, status: str) -> bool:
 
 
 @transaction.atomic
-def set_batch_status(*, batch: Batch, status: str, by: User | None = None, reason: str = "") -> Batch:
-    """Open, pause or close a batch, and log a change. Claimed HITs can be finished.
+def set_batch_status(
+    *,
+    batch: Batch,
+    status: str = "",
+    stop_rule: str = "",
+    by: User | None = None,
+    reason: str = "",
+    is_settled: bool = False,
+) -> Batch:
+    """Open, pause or close a batch, or change its stop rule, and log it. Claimed HITs can be finished.
 
+    status     : empty for no change
+    stop_rule  : empty for no change, NO_RULE for none
+    is_settled : whether its stop rule closes it now; then researchers get a mail
     Raises: InvalidSelection for an unknown status or transition, for a batch of imported ratings, for opening one of
-    an archived study, or one whose pairs lack the comparison tables of the study's arms.
+    an archived study, one whose pairs lack the comparison tables of the study's arms, or one that its stop rule would
+    close again; for a stop rule that could never hold.
     """
-    if status not in Batch.Status.values:
+    if status and status not in Batch.Status.values:
         raise InvalidSelection(f"{status!r} is no state of a batch")
     if batch.origin == Batch.Origin.IMPORTED:
         raise InvalidSelection(f"the ratings of batch {batch.name} were imported; it can't be opened here")
     now = Batch.objects.select_for_update(of=("self",)).select_related("study").get(pk=batch.pk)
     before = now.status
-    if status != before:
+    if stop_rule:
+        _set_stop_rule(now, "" if stop_rule == NO_RULE else stop_rule, by, reason)
+    if status and status != before:
         if not may_become(before, status):
             raise InvalidSelection(
                 f"batch {now.name} is {before}; it can become {' or '.join(_TRANSITIONS[before])}, not {status}"
@@ -204,18 +221,54 @@ def set_batch_status(*, batch: Batch, status: str, by: User | None = None, reaso
         if status == Batch.Status.OPEN:
             refuse_archived(now.study)
             _refuse_without_tables(now)
+            _refuse_settled(now)
         _change_status(now, status)
-        log(
+        event = log(
             study=now.study,
             kind=_LOGGED[Batch.Status(status)],
             batch=now,
             by=by,
+            at=now.closed_at,
             reason=reason,
-            changes={"status": [before, status]},
+            changes={"status": [before, status], **({"stopped_by": now.stop_rule} if is_settled else {})},
         )
-    for name in ("status", "launched_at", "closed_at"):
+        if is_settled:
+            tell_of_stop(event)
+    for name in ("status", "launched_at", "closed_at", "stop_rule"):
         setattr(batch, name, getattr(now, name))
     return batch
+
+
+def _set_stop_rule(batch: Batch, rule: str, by: User | None, reason: str) -> None:
+    if rule == batch.stop_rule:
+        return
+    if rule and batch.purpose != Batch.Purpose.RATING:
+        raise InvalidSelection("Only a batch for ratings can have a stop rule.")
+    if rule:
+        refuse_stop_rule(batch.study, rule, batch)
+    changes: dict[str, Any] = {"stop_rule": [batch.stop_rule, rule]}
+    planned = _planned_rule(batch)
+    if planned not in (None, rule):
+        changes["planned"] = planned
+    batch.stop_rule = rule
+    batch.save(update_fields=["stop_rule"])
+    log(study=batch.study, kind=Event.Kind.AMENDMENT, batch=batch, by=by, reason=reason, changes=changes)
+
+
+def _planned_rule(batch: Batch) -> str | None:
+    """Return the stop rule of the study's frozen plan, or None without a plan, or where it says nothing of the batch."""
+    plan = frozen_plan(batch.study) if batch.purpose == Batch.Purpose.RATING else None
+    return str(content_today(batch.study, plan)["stop_rule"]) if plan else None
+
+
+def _refuse_settled(batch: Batch) -> None:
+    """Refuse to open a batch with the stop rule that has closed it, which would close it again."""
+    closed = batch.events.filter(kind=Event.Kind.CLOSED).order_by("pk").last()
+    if batch.stop_rule and closed and closed.changes.get("stopped_by") == batch.stop_rule:
+        raise InvalidSelection(
+            f"Batch {batch.name} was closed by its stop rule {batch.stop_rule}, which would close it again. "
+            f"Open it with another stop rule, such as a larger budget, or with {NO_RULE}."
+        )
 
 
 def _change_status(batch: Batch, status: str) -> None:
@@ -237,6 +290,10 @@ def notices_of(batch: Batch) -> list[str]:
     notices = []
     if lacks_gold(batch):
         notices.append("No open gold batch: no gold HIT is given out. Make one, or open one again.")
+    planned = _planned_rule(batch)
+    if planned not in (None, batch.stop_rule):
+        stated = f"Stop rule: {batch.stop_rule or 'none'}; the frozen plan has {planned or 'none'}."
+        notices.append(f"{stated} So all claims are exploratory.")
     if batch.purpose == Batch.Purpose.QUALIFICATION and (notice := too_few_hits(batch.study)):
         notices.append(notice)
     return notices

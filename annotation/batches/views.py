@@ -11,10 +11,10 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 
 from annotation.batches.changes import refuse_growth, spec_of
-from annotation.batches.designs import design_of, set_design_status
+from annotation.batches.designs import design_of
 from annotation.batches.forecast import raters_needed
-from annotation.batches.forms import BatchForm, ExtendForm, SelectionForm, initial_from_query, initial_of
-from annotation.batches.services import set_batch_status
+from annotation.batches.forms import BatchForm, ExtendForm, SelectionForm, SetBatch, initial_from_query, initial_of
+from annotation.core.actions import filled
 from annotation.core.errors import AnnotationError, UnknownName
 from annotation.core.http import attempt, is_htmx, page_text
 from annotation.members.permissions import FORM, MANAGERS, POST, READERS, account_of, study_view
@@ -123,16 +123,14 @@ def _extension(batch: Batch, form: ExtendForm) -> dict[str, Any]:
 
 @study_view(*MANAGERS, methods=POST)
 def change_status(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
-    """Launch, pause, close or open a batch again, or all of its design."""
+    """Launch, pause, close or open a batch again, or change its stop rule; of all of its design if asked."""
     batch = _batch(study, pk)
     was_draft = batch.status == Batch.Status.DRAFT
-    to, by = request.POST.get("status", ""), account_of(request)
-    if "design" in request.POST:
-        batches = set_design_status(study=study, name=design_of(batch), status=to, by=by)
+    form = filled(SetBatch, request.POST.dict())
+    batches = form.run(batch, by=account_of(request))
+    if form.cleaned_data["design"]:
         message = f"Changed together: batches of design {design_of(batch)}, {len(batches)} in all."
         messages.success(request, message)
-    else:
-        batches = [set_batch_status(batch=batch, status=to, by=by)]
     return _after_launch(request, batches) if was_draft else redirect("annotation:batch", study.slug, batch.pk)
 
 

@@ -20,7 +20,7 @@ from django.core.mail.backends.base import BaseEmailBackend
 from django.utils import translation
 from django.utils.crypto import salted_hmac
 
-from annotation.models import Invitation, Mail, Study
+from annotation.models import Event, Invitation, Mail, Study
 
 State = Mail.State
 # Returns the subject and text of a mail, or None if the mail is no longer needed.
@@ -40,6 +40,7 @@ def write_mail(
     at: datetime,
     user: User | None = None,
     invitation: Invitation | None = None,
+    event: Event | None = None,
     language: str | None = None,
 ) -> Mail:
     """Store a mail. A worker sends it within seconds of the commit."""
@@ -49,6 +50,7 @@ def write_mail(
         address_digest=digest_of(address),
         user=user,
         invitation=invitation,
+        event=event,
         language=language or translation.get_language() or settings.LANGUAGE_CODE,
         created_at=at,
         due_at=at,
@@ -78,7 +80,9 @@ def send_due(composers: Mapping[str, Composer], *, at: datetime) -> int:
     for pk in list(Mail.objects.filter(state=State.WAITING, due_at__lte=at).values_list("pk", flat=True)[:100]):
         claim = {"state": State.SENDING, "due_at": at + CLAIMED_FOR}
         if Mail.objects.filter(pk=pk, state=State.WAITING).update(**claim):
-            mail = Mail.objects.select_related("user", "invitation__channel__study").get(pk=pk)
+            mail = Mail.objects.select_related(
+                "user", "invitation__channel__study", "event__batch", "event__study"
+            ).get(pk=pk)
             _send(mail, composers[mail.kind], at)
             count += 1
     return count

@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 from annotation.core.errors import Unacceptable
 from annotation.mail.outbox import digest_of, write_mail
 from annotation.members.accounts import login_link
-from annotation.members.memberships import has_never_signed_in
-from annotation.models import Mail
+from annotation.members.memberships import READING, has_never_signed_in, members_of
+from annotation.models import Event, Mail
 
 CONFIRMATION_VALID = timedelta(days=1)
 MOST_RESETS_PER_HOUR = 3  # to one address
@@ -109,6 +109,24 @@ def sign_in_text(mail: Mail, _at: datetime) -> tuple[str, str] | None:
         "name": user.get_username(),
         "link": login_link(user=user, base_url=settings.BASE_URL),
     }
+
+
+def tell_of_stop(event: Event) -> None:
+    """Store a mail about a batch that its stop rule closed, to each researcher and study admin who has an address."""
+    if not settings.MAIL_ON:
+        return
+    grants = members_of(study=event.study).filter(role__in=READING, user__is_active=True).exclude(user__email="")
+    for user in {grant.user for grant in grants}:
+        write_mail(kind=Mail.Kind.STOPPED, address=user.email, user=user, event=event, at=event.happened_at)
+
+
+def stopped_text(mail: Mail, _at: datetime) -> tuple[str, str] | None:
+    event = mail.event
+    if event is None or event.batch is None:
+        return None
+    link = _address_of(reverse("annotation:batch", args=[event.study.slug, event.batch.pk]))
+    subject = f"Batch {event.batch.name} of study {event.study.slug} is closed"
+    return subject, f"{event.reason}\n\nRaters who are at a HIT may finish it. The batch:\n\n{link}"
 
 
 def _address_of(path: str) -> str:

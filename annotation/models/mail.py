@@ -17,6 +17,7 @@ class Mail(models.Model):
         SIGN_IN = "sign-in", "Sign-in link"
         RESET = "reset", "New password"
         ADDRESS = "address", "Confirmation of an address"
+        STOPPED = "stopped", "A batch was closed by its stop rule"
 
     class State(models.TextChoices):
         WAITING = "waiting", "Waiting to be sent"
@@ -34,6 +35,7 @@ class Mail(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="mails"
     )
     invitation = models.ForeignKey(Invitation, null=True, blank=True, on_delete=models.CASCADE, related_name="mails")
+    event = models.ForeignKey("Event", null=True, blank=True, on_delete=models.CASCADE, related_name="mails")
     language = models.CharField(max_length=10)
     attempts = models.PositiveIntegerField(default=0)
     error = models.CharField(max_length=300, blank=True, help_text="Why the last attempt failed.")

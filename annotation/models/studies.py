@@ -546,6 +546,8 @@ class Event(models.Model):
         TAKEN_BACK = "taken-back", "Import taken back"
         REPLACED = "replaced", "Text replaced"
         MERGED = "merged", "Raters merged"
+        PLANNED = "planned", "Plan frozen"
+        UNPLANNED = "unplanned", "Plan withdrawn"
 
     # Decisions that affect the results.
     SHOWN_WITH_RESULTS = (

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from annotation.core.errors import ClaimRefused
 from annotation.mail.outbox import Composer, send_due
-from annotation.members.mails import address_text, reset_text, sign_in_text
+from annotation.members.mails import address_text, reset_text, sign_in_text, stopped_text
 from annotation.models import Mail
 from annotation.questions.labels import translate_default
 from annotation.recruitment.invitations import link_of, refuse_unusable
@@ -45,6 +45,7 @@ COMPOSERS: dict[str, Composer] = {
     Mail.Kind.ADDRESS: address_text,
     Mail.Kind.SIGN_IN: sign_in_text,
     Mail.Kind.INVITATION: _invitation_text,
+    Mail.Kind.STOPPED: stopped_text,
 }
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from annotation.models import Event, Study
@@ -24,6 +24,12 @@ def events_of(study: Study) -> QuerySet[Event]:
     visible = study.events.filter(annotator__withdrawn_at=None, assignment__annotator__withdrawn_at=None)
     relations = ("batch", "annotator", "assignment__annotator", "assignment__hit", "by")
     return visible.select_related(*relations).order_by("-happened_at", "-pk")
+
+
+def stops_of(study: Study) -> QuerySet[Event]:
+    """Return the events by which stop rules closed the batches that are closed now."""
+    closed = study.events.filter(kind=Event.Kind.CLOSED, changes__has_key="stopped_by", batch__status="closed")
+    return closed.filter(happened_at=F("batch__closed_at")).select_related("batch")
 
 
 def shown_with_results(study: Study) -> list[dict[str, str]]:

@@ -7,8 +7,8 @@ from typing import Any
 from django.db import OperationalError
 
 from annotation.batches.services import set_batch_status
-from annotation.batches.stop_rules import BUDGET, DECIDED, JUDGE, StopRule
-from annotation.models import Assignment, Batch
+from annotation.batches.stop_rules import BUDGET, DECIDED, JUDGE, StopRule, submitted_hits, why_spent
+from annotation.models import Batch
 from reporting.findings.judges.verdicts import MAY_REPLACE
 from reporting.findings.study_findings import findings
 
@@ -20,19 +20,20 @@ def why_settled(batch: Batch) -> str:
     """Return why a batch has collected enough by its stop rule, or an empty string while it has not."""
     rule = StopRule.parse(batch.stop_rule)
     if rule.kind == BUDGET:
-        return _why_spent(batch, rule)
+        return why_spent(batch, rule)
     found = findings(batch.study, batches=[batch], judges=(rule.judge,) if rule.kind == JUDGE else (), rounds=1)
     return _why_judged(found, rule) if rule.kind == JUDGE else _why_known(found, rule)
 
 
-def stop_settled_batches(looked_at: dict[int, int]) -> None:
+def stop_settled_batches(looked_at: dict[tuple[int, str], int]) -> None:
     """Close the open batches whose stop rule holds. The log of the study says why.
 
-    looked_at : submitted HITs of each batch when it was last looked at; updated
+    looked_at : submitted HITs of each batch and stop rule when it was last looked at; updated
     """
     for batch in Batch.objects.open().exclude(stop_rule="").select_related("study"):
-        submitted = _submitted(batch)
-        before = looked_at.get(batch.pk, 0)
+        submitted = submitted_hits(batch)
+        look = batch.pk, batch.stop_rule
+        before = looked_at.get(look, 0)
         is_cheap = StopRule.parse(batch.stop_rule).kind == BUDGET
         if not is_cheap and submitted <= before + LEAST_GROWTH * before:
             continue
@@ -43,28 +44,17 @@ def stop_settled_batches(looked_at: dict[int, int]) -> None:
             continue
         except Exception:  # one batch must not keep others open
             log.exception("the stop rule of batch %s failed", batch.pk)
-        looked_at[batch.pk] = submitted
+        looked_at[look] = submitted
 
 
 def _close_if_settled(batch: Batch) -> None:
     why = why_settled(batch)
-    batch.refresh_from_db(fields=["status"])  # findings take a while
-    if why and batch.status == Batch.Status.OPEN:
-        set_batch_status(batch=batch, status=Batch.Status.CLOSED, reason=f"Stop rule {batch.stop_rule}: {why}")
+    rule = batch.stop_rule
+    batch.refresh_from_db(fields=["status", "stop_rule"])  # findings take a while
+    if why and batch.status == Batch.Status.OPEN and batch.stop_rule == rule:
+        reason = f"Stop rule {rule}: {why}"
+        set_batch_status(batch=batch, status=Batch.Status.CLOSED, reason=reason, is_settled=True)
         log.info("batch %s is closed by its stop rule", batch.pk)
-
-
-def _submitted(batch: Batch) -> int:
-    return batch.slots.filter(assignment__state=Assignment.State.SUBMITTED).count()
-
-
-def _why_spent(batch: Batch, rule: StopRule) -> str:
-    """Tell whether one more submitted HIT would cost more than the rule allows. HITs that are only begun may expire unpaid."""
-    submitted = _submitted(batch)
-    spent, next_spent = (batch.study.pay_for(hits) for hits in (submitted, submitted + 1))
-    if spent is None or next_spent is None or next_spent <= rule.value:
-        return ""
-    return f"{submitted} HITs cost {spent} {batch.study.currency}."
 
 
 def _why_known(found: Mapping[str, Any], rule: StopRule) -> str:

@@ -1,20 +1,36 @@
 """Stop rules: a batch closes itself when its findings hold, and its votes stay a sequence."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.db import OperationalError
+from django.urls import reverse
+from django.utils import timezone
 
 from annotation.batches.forms import CreateBatch
-from annotation.batches.stop_rules import StopRule
+from annotation.batches.services import notices_of, set_batch_status
+from annotation.batches.stop_rules import NO_RULE, StopRule
 from annotation.core.errors import ClaimRefused, InvalidSelection
-from annotation.models import Annotator, Batch, Study
+from annotation.models import Annotator, Batch, Mail, Study
+from annotation.recruitment.mails import COMPOSERS
+from annotation.studies.frozen_plans import freeze_plan
 from reporting.findings import stopping
 from reporting.findings.stopping import stop_settled_batches, why_settled
 from reporting.findings.study_findings import findings
-from tests.factories import claim, make_annotator, make_batch, make_study, rate
+from tests.factories import (
+    api_of,
+    claim,
+    make_annotator,
+    make_batch,
+    make_study,
+    make_user,
+    output_of,
+    rate,
+    signed_in,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -57,10 +73,10 @@ def vote(annotator: Annotator, choices: str) -> None:
 
 def test_a_decided_batch_closes_itself_and_says_why() -> None:
     study, batch = study_with("decided", "aaaa")
-    looked_at: dict[int, int] = {}
+    looked_at: dict[tuple[int, str], int] = {}
     stop_settled_batches(looked_at)
     batch.refresh_from_db()
-    assert (batch.status, looked_at) == (Batch.Status.OPEN, {batch.pk: 4})
+    assert (batch.status, looked_at) == (Batch.Status.OPEN, {(batch.pk, "decided"): 4})
     late = claim(make_annotator(study, "late"))
     vote(Annotator.objects.get(user__username="ann"), "a" * 16)
     stop_settled_batches(looked_at)
@@ -87,7 +103,10 @@ def test_a_budget_is_not_exceeded() -> None:
     assert "4" in why_settled(spent)
 
 
-@pytest.mark.parametrize(("rule", "codes"), [("decided", []), ("soon", ["stop_rule"])])
+@pytest.mark.parametrize(
+    ("rule", "codes"),
+    [("decided", []), ("soon", ["stop_rule"]), ("judge:nobody", ["stop_rule"]), ("budget:5", ["stop_rule"])],
+)
 def test_the_form_checks_the_rule(rule: str, codes: list[str]) -> None:
     study = make_study()
     data = {"name": "b", "dataset": "news", "systems": ["alpha", "beta"], "pairs": 2, "raters": 1, "stop_rule": rule}
@@ -116,7 +135,7 @@ def test_one_batch_that_fails_keeps_no_other_open(monkeypatch: pytest.MonkeyPatc
 
 def test_a_look_that_a_locked_database_broke_off_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     _, batch = study_with("decided", "a" * 20)
-    looked_at: dict[int, int] = {}
+    looked_at: dict[tuple[int, str], int] = {}
 
     def lock(batch: Batch) -> str:
         raise OperationalError("database is locked")
@@ -134,3 +153,87 @@ def test_claims_alone_close_no_batch() -> None:
     for name in ("one", "two", "three"):
         claim(make_annotator(study, name))
     assert why_settled(batch) == ""
+
+
+def by_page(batch: Batch, **change: str) -> None:
+    client = signed_in(make_user("admin", "study-admin", study=batch.study))
+    path = reverse("annotation:batch-status", args=[batch.study.slug, batch.pk])
+    assert client.post(path, change).status_code == 302
+
+
+def by_api(batch: Batch, **change: str) -> None:
+    client = api_of(make_user("admin", "study-admin", study=batch.study))
+    answer = client.post(f"/api/v1/batches/{batch.pk}/status/", change, format="json")
+    assert (answer.status_code, len(answer.json()["notices"])) == (200, 1)
+
+
+def by_command(batch: Batch, **change: str) -> None:
+    options = [part for name, value in change.items() for part in (f"--{name.replace('_', '-')}", value)]
+    assert "frozen plan" in output_of("set_batch", batch.study.slug, "--batch", batch.name, *options)
+
+
+@pytest.mark.parametrize("change", [by_page, by_api, by_command])
+@pytest.mark.parametrize(("before", "rule"), [("", "width:0.2"), ("decided", "width:0.2"), ("decided", NO_RULE)])
+def test_three_doors_change_the_rule_of_a_running_batch(change: Callable[..., None], before: str, rule: str) -> None:
+    study = make_study(instances=3, k=1)
+    freeze_plan(study=study, content={"stop_rule": "budget:5"})
+    batch = make_batch(study, pairs=1, raters=1, stop_rule=before)
+    change(batch, stop_rule=rule, reason="money is short")
+    batch.refresh_from_db()
+    after = "" if rule == NO_RULE else rule
+    event = study.events.get(kind="amendment")
+    assert (batch.stop_rule, batch.status, event.reason) == (after, Batch.Status.OPEN, "money is short")
+    assert event.changes == {"stop_rule": [before, after], "planned": "budget:5"}
+    assert len(notices_of(batch)) == 1
+
+
+def test_a_rule_that_could_never_hold_is_refused() -> None:
+    study, batch = study_with("", "aaaa", pay_per_hit=Decimal(1), currency="EUR")
+    for rule in ("judge:nobody", "budget:4.5"):
+        with pytest.raises(InvalidSelection):
+            set_batch_status(batch=batch, stop_rule=rule)
+    set_batch_status(batch=batch, stop_rule="budget:5")
+    assert study.batches.get().stop_rule == "budget:5"
+
+
+@pytest.mark.parametrize(("rule", "choices"), [("budget:4.5", "aaaa"), ("decided", "a" * 20)])
+def test_a_batch_that_its_rule_closed_is_opened_with_another_one_only(rule: str, choices: str) -> None:
+    _, batch = study_with(rule, choices, pay_per_hit=Decimal(1), currency="EUR")
+    stop_settled_batches({})
+    for same in ("", rule):
+        with pytest.raises(InvalidSelection):
+            set_batch_status(batch=batch, status="open", stop_rule=same)
+    set_batch_status(batch=batch, status="open", stop_rule="budget:30")
+    stop_settled_batches({})
+    batch.refresh_from_db()
+    assert (batch.status, batch.stop_rule) == (Batch.Status.OPEN, "budget:30")
+
+
+def test_researchers_are_told(settings: Any) -> None:
+    settings.MAIL_ON = True
+    study, _ = study_with("decided", "a" * 20)
+    for name, role in (("ada", "study-admin"), ("ron", "researcher"), ("ann2", "annotator"), ("mute", "researcher")):
+        user = make_user(name, role, study=study)
+        user.email = "" if name == "mute" else f"{name}@example.org"
+        user.save()
+    stop_settled_batches({})
+    assert sorted(Mail.objects.values_list("kind", "address")) == [
+        ("stopped", "ada@example.org"),
+        ("stopped", "ron@example.org"),
+    ]
+    mail = Mail.objects.all()[0]
+    subject, text = COMPOSERS[mail.kind](mail, timezone.now()) or ("", "")
+    assert "batch" in subject
+    assert "Stop rule decided: alpha wins 100.0%" in text
+    page = signed_in(Mail.objects.all()[0].user).get(reverse("annotation:study", args=[study.slug]))
+    assert [event.batch.name for event in page.context["stopped"]] == ["batch"]
+    set_batch_status(batch=study.batches.get(), status="open", stop_rule=NO_RULE)
+    set_batch_status(batch=study.batches.get(), status="closed")
+    page = signed_in(Mail.objects.all()[0].user).get(reverse("annotation:study", args=[study.slug]))
+    assert not page.context["stopped"]
+
+
+def test_a_rule_that_was_dropped_has_looked_all_the_same() -> None:
+    study, batch = study_with("decided", "a" * 40)
+    set_batch_status(batch=batch, stop_rule=NO_RULE)
+    assert findings(study, rounds=1)["horizon"] == 20

@@ -621,6 +621,7 @@ class Migration(migrations.Migration):
                             ("sign-in", "Sign-in link"),
                             ("reset", "New password"),
                             ("address", "Confirmation of an address"),
+                            ("stopped", "A batch was closed by its stop rule"),
                         ],
                         max_length=12,
                     ),
@@ -1743,6 +1744,8 @@ class Migration(migrations.Migration):
                             ("taken-back", "Import taken back"),
                             ("replaced", "Text replaced"),
                             ("merged", "Raters merged"),
+                            ("planned", "Plan frozen"),
+                            ("unplanned", "Plan withdrawn"),
                         ],
                         max_length=12,
                     ),
@@ -1823,6 +1826,17 @@ class Migration(migrations.Migration):
             name="study",
             field=models.ForeignKey(
                 on_delete=django.db.models.deletion.CASCADE, related_name="batches", to="annotation.study"
+            ),
+        ),
+        migrations.AddField(
+            model_name="mail",
+            name="event",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="mails",
+                to="annotation.event",
             ),
         ),
         migrations.CreateModel(
