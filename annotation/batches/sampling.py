@@ -12,7 +12,7 @@ from django.db.models import Avg, Count, Max, Q, QuerySet
 from analysis.errors import AnalysisError
 from analysis.planning.selection import choose_importance, choose_random, choose_stratified, choose_top
 from annotation.batches.active import choose_active
-from annotation.batches.stop_rules import BUDGET, StopRule
+from annotation.batches.stop_rules import refuse_rule_of_draw
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import InvalidSelection
 from annotation.models import Batch, Hit, Matchup, Pair, SeparabilityRun
@@ -176,11 +176,7 @@ def validate_spec(spec: BatchSpec) -> None:
 
     Raises: InvalidSelection.
     """
-    if spec.selection.spec.startswith("active:") and spec.stop_rule and StopRule.parse(spec.stop_rule).kind != BUDGET:
-        raise InvalidSelection(
-            f"the stop rule {spec.stop_rule} looks at the drawn instances alone, which active prefers to be hard; "
-            "set budget:AMOUNT or none"
-        )
+    refuse_rule_of_draw(spec.stop_rule, spec.selection.spec)
     purpose, rates = spec.purpose, spec.gold_rate + spec.repeat_rate
     if not rates <= MOST_CHECKS:
         raise InvalidSelection(

@@ -16,7 +16,7 @@ from annotation.batches.sampling import (
     own_settings,
     plan_hits,
 )
-from annotation.batches.stop_rules import NO_RULE, refuse_stop_rule
+from annotation.batches.stop_rules import NO_RULE, refuse_rule_of_draw, refuse_stop_rule
 from annotation.core.errors import InvalidSelection
 from annotation.hits.slots import make_slots
 from annotation.members.mails import tell_of_stop
@@ -246,6 +246,7 @@ def _set_stop_rule(batch: Batch, rule: str, by: User | None, reason: str) -> Non
         raise InvalidSelection("Only a batch for ratings can have a stop rule.")
     if rule:
         refuse_stop_rule(batch.study, rule, batch)
+        refuse_rule_of_draw(rule, batch.selection.get("asked", {}).get("spec", ""))
     changes: dict[str, Any] = {"stop_rule": [batch.stop_rule, rule]}
     planned = _planned_rule(batch)
     if planned not in (None, rule):

@@ -82,6 +82,18 @@ def refuse_stop_rule(study: Study, text: str, batch: Batch | None = None) -> Non
         raise InvalidSelection(f"The budget of {rule.value} is used up: {why} Give a larger one.")
 
 
+def refuse_rule_of_draw(text: str, selection: str) -> None:
+    """Refuse a rule that looks at instances which were drawn because they are hard.
+
+    Raises: InvalidSelection.
+    """
+    if text and selection.startswith("active:") and StopRule.parse(text).kind != BUDGET:
+        raise InvalidSelection(
+            f"the stop rule {text} looks at the drawn instances alone, which active prefers to be hard; "
+            "set budget:AMOUNT or none"
+        )
+
+
 def submitted_hits(batch: Batch) -> int:
     """Count the submitted HITs of a batch."""
     return batch.slots.filter(assignment__state=Assignment.State.SUBMITTED).count()

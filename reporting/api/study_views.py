@@ -21,6 +21,7 @@ from annotation.members.permissions import READERS
 from annotation.models import Rating, Study
 from reporting.api.corrections import StudyCorrections
 from reporting.api.files import StudyFiles
+from reporting.api.frozen_plans import StudyFrozenPlan
 from reporting.api.imports import StudyImports
 from reporting.api.jobs import StudyJobs
 from reporting.api.judge_making import StudyJudges
@@ -84,6 +85,7 @@ class StudyViewSet(
     StudyInvitations,
     StudyPayments,
     StudyPlans,
+    StudyFrozenPlan,
     StudyMaterial,
     StudyJudges,
     StudyNumbers,

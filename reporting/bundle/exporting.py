@@ -11,6 +11,7 @@ from annotation.core.database.snapshot import one_snapshot
 from annotation.core.files.parquet import INTEGER, PARQUET, is_available, write_parquet
 from annotation.core.version import VERSION
 from annotation.models import Study
+from annotation.studies.frozen_plans import frozen_plan
 from judging.methods.prompts import files_named
 from judging.models import Judge, Judgment
 from reporting.bundle.layout import (
@@ -19,6 +20,7 @@ from reporting.bundle.layout import (
     KIND,
     MANIFEST,
     NUMBERS,
+    PLAN,
     PROMPTS,
     STUDY,
     Contents,
@@ -70,6 +72,8 @@ def _files(study: Study, part_folder: Folder, contents: Contents) -> Iterator[No
         yield
     for name, text in _prompts(study):
         part_folder.write_text(f"{PROMPTS}/{name}", text)
+    if plan := frozen_plan(study):
+        part_folder.write_text(PLAN, plan.text)
     part_folder.write_json(STUDY, description_of(study))
     part_folder.write_json(NUMBERS, all_numbers(StoredStudy(study, contents)))
     yield
@@ -84,6 +88,7 @@ def _write_parquet(part_folder: Folder, name: str) -> None:
 
 
 def _manifest(study: Study, part_folder: Folder, contents: Contents) -> dict[str, Any]:
+    plan = frozen_plan(study)
     return {
         "kind": KIND,
         "format_version": FORMAT_VERSION,
@@ -91,6 +96,7 @@ def _manifest(study: Study, part_folder: Folder, contents: Contents) -> dict[str
         "study": study.slug,
         "exported_at": timezone.now().isoformat(),
         "contents": contents.as_json(),
+        "plan": plan.as_json() if plan else None,
         "withdrawn_raters": study.annotators.exclude(withdrawn_at=None).count(),
         "seeds": {
             "study": study.seed,

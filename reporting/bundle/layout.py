@@ -8,6 +8,7 @@ from annotation.core.errors import AnnotationError
 KIND = "tandem-bundle"
 FORMAT_VERSION = 3
 MANIFEST, STUDY, NUMBERS = "manifest.json", "study.json", "numbers.json"
+PLAN = "plan.json"  # the frozen plan, whose SHA-256 is the plan's own; only where there is one
 RECORDS, PROMPTS = "records", "prompts"
 
 

@@ -16,8 +16,9 @@ from django.db import transaction
 
 from annotation.models import Study
 from annotation.models.members import main_group
+from annotation.studies.frozen_plans import frozen_plan
 from annotation.studies.services import validate
-from reporting.bundle.layout import NUMBERS, STUDY, BadBundle, Progress, row_file, silent
+from reporting.bundle.layout import MANIFEST, NUMBERS, PLAN, STUDY, BadBundle, Progress, row_file, silent
 from reporting.bundle.numbers import Numbers, all_numbers, parts_of
 from reporting.bundle.opening import Bundle, open_bundle
 from reporting.bundle.rows import READABLE, description_of
@@ -79,9 +80,23 @@ def compare_here(folder: Path) -> int:
         validate(study)
         study.save()
         store(bundle, study, keep_keys=True)
+    refuse_other_plan(bundle, study)
     reworded = refuse_differences(bundle.numbers, all_numbers(StoredStudy(study, bundle.contents)), "from the rows")
     refuse_other_rows(bundle, study)
     return reworded
+
+
+def refuse_other_plan(bundle: Bundle, study: Study) -> None:
+    """Compare the frozen plan, its hash and its time with those of a stored study.
+
+    Raises: BadBundle.
+    """
+    plan = frozen_plan(study)
+    if plan is not None and plan.is_altered:
+        raise BadBundle(f"{PLAN}: the plan of the records doesn't have its hash")
+    stored = (plan.text, plan.as_json()) if plan else (None, None)
+    if (bundle.plan, bundle.manifest.get("plan")) != stored:
+        raise BadBundle(f"{PLAN}, or the plan in {MANIFEST}, is not that of the records")
 
 
 def refuse_other_rows(bundle: Bundle, study: Study) -> None:

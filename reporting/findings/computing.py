@@ -15,6 +15,7 @@ from reporting.core.raters import Rater
 from reporting.core.text import SCRIPTED
 from reporting.core.votes import Units, units
 from reporting.findings.answer.answer import answer, being_computed
+from reporting.findings.answer.planned import plan_findings
 from reporting.findings.configurations.rater_findings import few_raters_note, rater_findings, weighted_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyData
 from reporting.findings.data.separability_bins import Bins, separability_findings
@@ -59,6 +60,7 @@ LATER: dict[str, Any] = {
     "self_preference": [],
     "length_adjusted": [],
     "provenance": [],
+    "plan": None,
 }
 
 
@@ -88,6 +90,8 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
         ],
     }
     findings["provenance"] = [{"judge": name, **judge.as_json()} for name, judge in data.provenance.items()]
+    rated = len(np.unique(votes.instance[votes.is_rated]))
+    findings["plan"] = plan_findings(data.planned, findings, rated)
     return {**findings, "answer": answer(findings)}
 
 

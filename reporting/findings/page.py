@@ -7,6 +7,7 @@ import json
 import zlib
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
 from django.db.models import Exists, OuterRef
@@ -25,7 +26,7 @@ from reporting.findings.data.asked import chart_url, query_of, selection_of
 from reporting.findings.data.inputs import Filters
 from reporting.findings.data.separability_bins import lacks_separability
 from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, by_section, draw, everyone_in, figure
-from reporting.findings.sections import amendments_shown, answer_section, page_sections
+from reporting.findings.sections import amendments_shown, answer_section, page_sections, plan_section
 from reporting.findings.sections.configurations import configuration_section, data_section
 from reporting.findings.sections.people import raters_section
 from reporting.findings.sections.titles import Title
@@ -118,6 +119,7 @@ def _body(
         ],
         "raters": raters,
         "amendments": amendments_shown(numbers["amendments"]),
+        "plan": plan_section(numbers) | {"as_planned": _as_planned(study, numbers.get("plan"))},
         "next_steps": _next_steps(study, numbers),
         "all_chosen": [row for configuration in configurations for row in configuration["chosen"]],
         "selection": selection_of(numbers["filters"]),
@@ -125,6 +127,17 @@ def _body(
         "data": data,
     }
     return render_to_string("reporting/findings/_body.html", context)
+
+
+def _as_planned(study: Study, plan: dict[str, Any] | None) -> str:
+    """Return the query of the findings that a plan is about, or an empty string where nothing deviates by filters."""
+    if not plan or not plan["deviations"]:
+        return ""
+    content = plan["content"]
+    query = [("judge", name) for name in content["judges"]]
+    if len(content["systems"]) < study.systems.count():
+        query += [("system", name) for name in content["systems"]]
+    return urlencode([*query, ("question", content["question"]), ("epsilon", content["epsilon"])])
 
 
 def _figures_of(

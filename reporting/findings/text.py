@@ -8,6 +8,7 @@ from annotation.core.database.aggregates import grouped
 from annotation.core.tables import fixed
 from reporting.core.text import counted as count
 from reporting.core.text import estimate_text, level_text, printable
+from reporting.findings.answer.planned import plan_notes
 from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.data.asked import selection_text
 from reporting.findings.measures import measures
@@ -26,9 +27,10 @@ def as_text(findings: dict[str, Any]) -> str:
         blocks.append(f"about the question {findings['filters']['question']}")
     if selection := selection_text(findings["filters"]):
         blocks.append(f"about a part of the study: {selection}")
-    headline, *statements = (sentence["text"] for sentence in findings["answer"])
+    headline, *statements = map(_sentence, findings["answer"])
     brackets = f"In brackets: {level_text(findings['filters']['level'])} intervals."
     blocks.append("\n".join([headline, *(f"- {text}" for text in statements), *([brackets] * bool(statements))]))
+    blocks.append("\n".join(map(printable, plan_notes(findings))))
     matrices = findings["win_matrices"]
     compared = {
         ranking["rater"]
@@ -85,6 +87,10 @@ def _first(kind: str, texts: list[str]) -> list[str]:
         if more > 0
         else texts
     )
+
+
+def _sentence(sentence: dict[str, Any]) -> str:
+    return f"[{sentence['plan']}] {sentence['text']}" if "plan" in sentence else str(sentence["text"])
 
 
 def _configuration(verdicts: dict[str, Any]) -> str:

@@ -12,12 +12,13 @@ from django.utils import timezone
 
 from annotation.core.database.snapshot import one_snapshot
 from annotation.models import Study
+from annotation.studies.frozen_plans import frozen_plan
 from reporting.core.charts import to_svg
 from reporting.exports.folders import new_folder
 from reporting.exports.rows import rating_rows
 from reporting.findings.data.inputs import Filters
 from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, by_section, draw, figure
-from reporting.findings.sections import amendments_shown, answer_section, page_sections
+from reporting.findings.sections import amendments_shown, answer_section, page_sections, plan_section
 from reporting.findings.sections.configurations import configuration_section
 from reporting.findings.study_findings import findings_under
 from reporting.report.limitations import limitations_of
@@ -29,20 +30,29 @@ PAGE, BIBLIOGRAPHY, NUMBERS = "report.html", "references.bib", "numbers.json"
 
 
 def write_report(study: Study, folder: Path) -> list[str]:
-    """Write a report of the present findings on the main question into a new folder. Return its files.
+    """Write a report of the present findings on the main question, or the planned one, into a new folder. Return its files.
 
     Raises: AnnotationError if the folder is there already or can't be written.
     """
     with new_folder(folder) as part_folder:
         with one_snapshot():
             study.refresh_from_db()
-            question = study.questions[0] if len(study.questions) > 1 else None
-            findings = findings_under(study, Filters(question=question))
+            findings = findings_under(study, _filters(study))
             page = report_page(study, findings)
         part_folder.write_text(PAGE, page)
         part_folder.write_text(BIBLIOGRAPHY, bibtex(cited(findings), findings["version"]))
         part_folder.write_json(NUMBERS, findings)
         return list(part_folder.files)
+
+
+def _filters(study: Study) -> Filters:
+    """Return the filters of a report: the question and ε of the frozen plan, or else the main question."""
+    plan = frozen_plan(study)
+    several, main = len(study.questions) > 1, study.questions[0]
+    if plan is None:
+        return Filters(question=main if several else None)
+    asked = next((question for question in study.questions if question.key == plan.content["question"]), main)
+    return Filters(question=asked if several else None, epsilon=plan.content["epsilon"])
 
 
 def report_page(study: Study, findings: dict[str, Any]) -> str:
@@ -74,6 +84,7 @@ def report_page(study: Study, findings: dict[str, Any]) -> str:
         "all_chosen": [row for configuration in configurations for row in configuration["chosen"]],
         "methods": methods_of(study, findings),
         "limitations": limitations_of(findings, by_rater),
+        "plan": plan_section(findings),
         "amendments": amendments_shown(findings["amendments"]),
         "references": [ENTRIES[key] for key in cited(findings)],
     }

@@ -41,7 +41,8 @@ from annotation.separability.services import latest_runs
 from annotation.studies.archive import archive_study, restore_study
 from annotation.studies.configurations import configurations, matchup_counts
 from annotation.studies.data_sets import data_sets
-from annotation.studies.log import about, changes_of, events_of
+from annotation.studies.frozen_plans import frozen_plan
+from annotation.studies.log import about, changes_of, events_of, stops_of
 from annotation.studies.presets import ORIGINS, batch_defaults
 from annotation.studies.services import save_settings
 from annotation.studies.settings_form import LONGEST_REASON, StudySettingsForm
@@ -114,6 +115,8 @@ def study_page(request: HttpRequest, study: Study) -> HttpResponse:
         "imports": study.imports.exclude(kind__in=ORIGINS),
         "origin": study.imports.filter(kind__in=ORIGINS).order_by("pk").first(),
         "plan": batch_defaults(study),
+        "frozen_plan": frozen_plan(study),
+        "stopped": stops_of(study),
         "amendment_count": study.events.filter(kind=Event.Kind.AMENDMENT).count(),
         "scripted": study.annotators.filter(kind="scripted").count(),
         **_report_counts(study),

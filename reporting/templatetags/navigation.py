@@ -27,6 +27,7 @@ TOPICS = {
     "howto/recruit.md#where-raters-come-from": "channels new-channel channel",
     "howto/recruit.md#one-time-links": "links",
     "howto/plan_a_study.md#plan-its-size": "planner",
+    "howto/plan_a_study.md#freeze-the-plan": "freeze-plan",
     "howto/plan_a_study.md#choose-instances-worth-a-persons-time": "separability",
     "howto/add_a_judge.md#a-judge-of-your-own-without-code": "new-judge",
     "howto/run_judges.md": "start steer",

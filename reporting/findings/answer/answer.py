@@ -10,6 +10,7 @@ from reporting.core.raters import PEOPLE
 from reporting.findings.answer.answer_text import english
 from reporting.findings.answer.judges_alone import judges_alone
 from reporting.findings.answer.lengths import length_rule
+from reporting.findings.answer.planned import CLAIM_OF_RULE, status_of
 from reporting.findings.answer.statements import LEAST_INSTANCES, Statement, counts_of, estimate, uneven
 from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.data.separability_bins import lacks_separability
@@ -27,6 +28,8 @@ CAN_REPLACE = {"everywhere": "judge_may", "from": "judge_may_from"}
 
 def answer(findings: Findings) -> list[dict[str, Any]]:
     """Return the sentences as {rule, values, text, evidence}. `text` is English, `evidence` names keys of findings.
+
+    With a frozen plan, claims have a `plan` too: planned or exploratory.
 
     The first is the headline: who is preferred, or that it is open. Then follow at most five, in this order: how consistent raters
     are, how far people agree, which judge may replace a rater, what length does, and what would settle it. That programs rated
@@ -52,16 +55,18 @@ def answer(findings: Findings) -> list[dict[str, Any]]:
         if any(statement.rule == "all_scripted" for statement in scripted):
             headline.values["by_programs"] = True
         statements = [headline, *scripted, *_collecting(findings), *statements[:MOST_STATEMENTS]]
-    return [_as_json(statement) for statement in statements]
+    return [_as_json(statement, findings) for statement in statements]
 
 
 def being_computed() -> list[dict[str, Any]]:
     """Return the answer of a first pass, which has no intervals: that it is being computed."""
-    return [_as_json(Statement("being_computed"))]
+    return [_as_json(Statement("being_computed"), {})]
 
 
-def _as_json(statement: Statement) -> dict[str, Any]:
+def _as_json(statement: Statement, findings: Findings) -> dict[str, Any]:
+    status = status_of(CLAIM_OF_RULE.get(statement.rule), findings)
     return {
+        **({"plan": status} if status else {}),
         "rule": statement.rule,
         "values": statement.values,
         "evidence": statement.evidence,

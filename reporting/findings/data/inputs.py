@@ -213,6 +213,34 @@ class JuryMembers:
         return cls(name, tuple(params["members"]), params["rule"])
 
 
+@dataclass(frozen=True)
+class BatchDesign:
+    """What a plan states of a batch."""
+
+    name: str
+    pairs: int
+    raters: int
+    stop_rule: str
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan that was frozen before the first vote, and what was done since.
+
+    plan       : its content, hash and time, see `annotation.studies.frozen_plans`
+    content    : its content under the present names of systems and judges
+    is_altered : whether its text no longer has its hash
+    batches    : those rated here whose ratings count
+    earlier    : number of ratings that are older than the plan, or whose time is unknown
+    """
+
+    plan: Mapping[str, Any]
+    content: Mapping[str, Any]
+    is_altered: bool
+    batches: tuple[BatchDesign, ...]
+    earlier: int
+
+
 @dataclass(frozen=True, eq=False)
 class StudyData:
     """All that findings are computed from.
@@ -225,6 +253,7 @@ class StudyData:
     tuned      : by judge that was tuned on votes, number of the study's instances left out with it
     baselines  : the judges that are rules without a model
     provenance : of all answers that a judge has in the study, by judge, where any are stored
+    planned    : the frozen plan, if there is one
     collecting : whether votes still come in, or came in until a stop rule held, so that they were looked at on the way
     """
 
@@ -239,6 +268,7 @@ class StudyData:
     baselines: frozenset[str] = frozenset()
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
     collecting: bool = False
+    planned: Planned | None = None
 
     def in_dataset(self, name: str) -> "StudyData":
         """Return the configurations of one data set, on the scale of all. Hidden checks stay those of the whole study."""

@@ -3,16 +3,17 @@
 from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Length
 
 from analysis.types import IntArray, Outcomes
 from annotation.core.database.columns import number_columns, places
 from annotation.core.measured import find_run
 from annotation.core.names import BASELINES
-from annotation.models import Alignment, Assignment, Batch, Matchup, Pair, SeparabilityRun, Slot, Study
+from annotation.models import Alignment, Assignment, Batch, Matchup, Pair, Rating, SeparabilityRun, Slot, Study
 from annotation.quality.hidden_checks import scores_of
 from annotation.studies.configurations import Configuration, configurations, without_checks
+from annotation.studies.frozen_plans import content_today, frozen_plan
 from annotation.studies.gold import gold_verdict
 from annotation.studies.log import shown_with_results
 from annotation.studies.outcomes import (
@@ -34,6 +35,7 @@ from reporting.core.people import rater_of_people, scripted_codes
 from reporting.core.raters import JudgeRater, Rater
 from reporting.core.selected_batches import selection_rows_by_configuration
 from reporting.findings.data.inputs import (
+    BatchDesign,
     Checks,
     Compared,
     ComparedSystem,
@@ -41,6 +43,7 @@ from reporting.findings.data.inputs import (
     Filters,
     JuryMembers,
     Pairs,
+    Planned,
     Selected,
     StudyAlignments,
     StudyData,
@@ -101,6 +104,7 @@ def read_study(study: Study, filters: Filters) -> StudyData:
         juries=tuple(JuryMembers.of(item.name, item.params) for item in judges_chosen if item.is_jury),
         baselines=frozenset(judge.name for judge in judges_chosen if judge.method in BASELINES),
         collecting=_is_collecting(study, batches),
+        planned=_planned(study, batches),
         provenance={} if filters.estimates_only else provenance_of_judges(study, judges_chosen, MAKING),
     )
 
@@ -111,15 +115,32 @@ def _clusters(selection: Selection, clusters: Clusters | None) -> IntArray | Non
     return np.array([clusters.by_id[instance_id] for instance_id in selection.instance_ids], dtype=np.int64)
 
 
+def _planned(study: Study, batches: Collection[Batch] | None) -> Planned | None:
+    plan = frozen_plan(study)
+    if plan is None:
+        return None
+    collected = _collected(study, batches).values_list("name", "pairs_per_hit", "raters_per_hit", "stop_rule")
+    ratings = Rating.objects.filter(
+        display__assignment__hit__batch__in=study.batches.for_rating(),
+        display__assignment__annotator__withdrawn_at=None,
+    )
+    earlier = ratings.filter(Q(rated_at=None) | Q(rated_at__lt=plan.frozen_at)).count()
+    designs = tuple(BatchDesign(*row) for row in collected)
+    return Planned(plan.as_json(), content_today(study, plan), plan.is_altered, designs, earlier)
+
+
+def _collected(study: Study, batches: Collection[Batch] | None) -> QuerySet[Batch]:
+    collected = study.batches.for_rating().filter(origin=Batch.Origin.COLLECTED)
+    return collected if batches is None else collected.filter(pk__in=[batch.pk for batch in batches])
+
+
 def _is_collecting(study: Study, batches: Collection[Batch] | None) -> bool:
     """Tell whether raters are still to submit HITs of a batch whose votes count, or a stop rule looks or looked at it."""
-    collected = study.batches.for_rating().filter(origin=Batch.Origin.COLLECTED)
-    if batches is not None:
-        collected = collected.filter(pk__in=[batch.pk for batch in batches])
+    collected = _collected(study, batches)
     # A batch without votes has not been looked at.
     begun = collected.filter(Exists(_submitted(Slot.objects.filter(batch=OuterRef("pk")))))
-    if begun.exclude(stop_rule="").exists():
-        return True
+    if begun.exclude(stop_rule="").exists() or begun.filter(events__changes__has_key="stop_rule").exists():
+        return True  # a rule that was dropped since has looked at it too
     at_work = begun.filter(status__in=(Batch.Status.OPEN, Batch.Status.PAUSED))
     slots = Slot.objects.filter(batch__in=at_work)
     return slots.exclude(pk__in=_submitted(slots).values("pk")).exists()

@@ -8,9 +8,11 @@ from typing import Any
 
 from annotation.models import Event
 from reporting.findings.answer.answer_text import on_page
+from reporting.findings.answer.planned import plan_facts, plan_notes, status_of
 from reporting.findings.sections.judges import judges_section
 from reporting.findings.sections.people import agreement_section, position_section, separability_section
 from reporting.findings.sections.rankings import lengths_section, rankings_section
+from reporting.findings.sections.titles import CLAIM_OF_TITLE
 
 # The section of the page that shows what a key of the findings holds; the longest key that fits counts.
 RANKINGS = ("rankings", "Rankings")
@@ -57,6 +59,7 @@ def page_sections(numbers: Mapping[str, Any], figures: dict[str, list[dict[str, 
     }
     results = {name: section for name, section in sections.items() if section}
     for name, section in results.items():
+        section["plan"] = status_of(CLAIM_OF_TITLE.get(section["title"].code), numbers)
         section["details"] = f"reporting/findings/sections/_{name}.html"
         drawn = [figure for figure in figures.get(name, ()) if not figure.get("why")]
         section["figure"] = drawn[0] if drawn and name != "rankings" else None
@@ -66,7 +69,14 @@ def page_sections(numbers: Mapping[str, Any], figures: dict[str, list[dict[str, 
 
 def answer_section(sentences: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the headline and the statements below it, each with links to the sections that hold its evidence."""
-    return [{"text": _text(sentence), "links": dict(map(_section, sentence["evidence"]))} for sentence in sentences]
+    return [
+        {
+            "text": _text(sentence),
+            "links": dict(map(_section, sentence["evidence"])),
+            "plan": sentence.get("plan", ""),
+        }
+        for sentence in sentences
+    ]
 
 
 def _text(sentence: Mapping[str, Any]) -> str:
@@ -84,3 +94,9 @@ def _section(named: str) -> tuple[str, Any]:
 def amendments_shown(amendments: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the findings' amendments with the name of each decision."""
     return [{**amendment, "label": Event.Kind(amendment["kind"]).label} for amendment in amendments]
+
+
+def plan_section(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return sentences on the frozen plan, and what it states."""
+    plan = numbers.get("plan")
+    return {"notes": plan_notes(numbers), "facts": plan_facts(plan["content"]) if plan else []}

@@ -48,6 +48,17 @@ TEXTS = {
     "data": "{ratings} of {people}, {left_out} left out",
     "judges_alone": "No person has rated; {judges} gave {verdicts}",
 }
+# The claims of titles that claim something, by their codes in `CLAIMS`.
+CLAIM_OF_TITLE = {
+    "preferred": "preference",
+    "first": "preference",
+    "length_changes": "length",
+    "may_replace": "replacement",
+    "none_can_replace": "replacement",
+    "above_chance": "agreement",
+    "consistency_rises": "consistency",
+    "position_bias": "position",
+}
 COUNTED = ("raters", "ratings", "instances", "configurations", "judges", "verdicts")
 DECIMAL = ("alpha", "least", "most")  # other estimates are shares
 

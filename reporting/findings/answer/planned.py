@@ -1,0 +1,122 @@
+"""Claims that were planned, and those that are exploratory: findings compared with the plan that was frozen before the first vote."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from reporting.core.raters import PEOPLE
+from reporting.core.text import rater_name
+from reporting.findings.data.inputs import Filters, Planned
+
+Findings = Mapping[str, Any]
+PLANNED, EXPLORATORY = "planned", "exploratory"
+NO_PLAN = "No plan was frozen before the first vote; all claims are exploratory."
+# The claims that the rules of the answer test, by their codes in `CLAIMS`; other rules claim nothing.
+_RULES = {
+    "preference": "preferred no_preference first leads",
+    "agreement": "agreement_above_chance agreement_by_chance",
+    "consistency": "rises",
+    "replacement": "judge_may judge_may_from judge_may_overall judge_worse judges_worse judge_open judges_open",
+    "length": "length_moves length_newly length_no_longer length_turned length_some",
+    "judges_preference": "judge_alone judges",
+    "judges_agreement": "judges_agree_below_chance",
+    "position": "position_bias no_position_bias",
+}
+CLAIM_OF_RULE = {rule: claim for claim, rules in _RULES.items() for rule in rules.split()}
+LABELS = {
+    "question": "Question",
+    "systems": "Systems",
+    "claims": "Planned claims",
+    "epsilon": "ε",
+    "bins": "Bins",
+    "judges": "Judges",
+    "instances": "Instances",
+    "pairs": "Pairs per HIT",
+    "raters": "Raters per HIT",
+    "stop_rule": "Stop rule",
+    "judgments": "Judgments when it was frozen",
+}
+_NOT_FILTERS = ("level", "question", "systems", "epsilon", "bins", "judges")  # the plan states its own, or there is one
+
+
+def plan_findings(planned: Planned | None, findings: Findings, rated: int) -> dict[str, Any] | None:
+    """Return the frozen plan with how the findings deviate from it, or None without one.
+
+    rated : number of instances on which people's ratings count
+    """
+    if planned is None:
+        return None
+    return {**planned.plan, "deviations": list(_deviations(planned, findings, rated))}
+
+
+def status_of(claim: str | None, findings: Findings) -> str:
+    """Say whether a claim was planned. Empty without a plan, and for what claims nothing."""
+    plan = findings.get("plan")
+    if not plan or claim is None:
+        return ""
+    is_planned = claim in plan["content"]["claims"] and not plan["deviations"]
+    return PLANNED if is_planned else EXPLORATORY
+
+
+def plan_notes(findings: Findings) -> list[str]:
+    """Return sentences on the plan: that there is none, or when it was frozen, and each deviation."""
+    plan = findings.get("plan")
+    if not plan:
+        return [NO_PLAN]
+    frozen = f"A plan was frozen on {plan['frozen_at'][:16].replace('T', ' ')} UTC (SHA-256 {plan['sha256']})."
+    exploratory = ["These findings deviate from the plan, so all claims are exploratory."] * bool(plan["deviations"])
+    return [frozen, *exploratory, *(item["text"] for item in plan["deviations"])]
+
+
+def plan_facts(content: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what a plan states, as labels and texts."""
+    return [(label, value_text(content[name])) for name, label in LABELS.items() if name in content]
+
+
+def _deviations(planned: Planned, findings: Findings, rated: int) -> Iterator[dict[str, Any]]:
+    plan, filters = planned.content, findings["filters"]
+    if planned.is_altered:
+        yield {"code": "altered", "text": "The stored plan no longer has its hash."}
+    if planned.earlier:
+        text = f"{planned.earlier} ratings are older than the plan, or of unknown time."
+        yield {"code": "earlier", "found": planned.earlier, "planned": 0, "text": text}
+    configurations = findings["configurations"]
+    compared = {
+        "question": filters.get("question", plan["question"]),
+        "systems": sorted({item[side] for item in configurations for side in ("system_a", "system_b")}),
+        "epsilon": filters["epsilon"],
+        "bins": filters["bins"],
+        "judges": sorted(
+            {rater_name(row["rater"]) for item in configurations for row in item["raters"] if row["rater"] != PEOPLE}
+        ),
+    }
+    for name, found in compared.items():
+        if found != plan[name]:
+            yield _differs(name, found, plan[name], f"{LABELS[name]}: {value_text(found)}")
+    # A stop rule may end a study before the planned number.
+    if rated > plan["instances"] or (rated < plan["instances"] and not plan["stop_rule"]):
+        text = f"The plan has {plan['instances']} instances; {rated} have been rated."
+        yield {"code": "instances", "found": rated, "planned": plan["instances"], "text": text}
+    for batch in planned.batches:
+        for name, found in asdict(batch).items():
+            if name != "name" and found != plan[name]:
+                subject = f"Batch {batch.name}, {LABELS[name].lower()}: {value_text(found)}"
+                yield {**_differs(name, found, plan[name], subject), "batch": batch.name}
+    for name, default in Filters().as_json().items():
+        if name not in _NOT_FILTERS and filters[name] != default:
+            yield _differs(
+                name, filters[name], default, f"Filter {name.replace('_', ' ')}: {value_text(filters[name])}"
+            )
+
+
+def _differs(code: str, found: Any, planned: Any, subject: str) -> dict[str, Any]:
+    return {"code": code, "found": found, "planned": planned, "text": f"{subject}; the plan has {value_text(planned)}."}
+
+
+def value_text(value: Any) -> str:
+    """Return a planned or actual value for a sentence."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return "none" if value in (None, "") else str(value)

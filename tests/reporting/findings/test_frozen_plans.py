@@ -1,0 +1,249 @@
+"""A plan is frozen before the first vote, by one declaration; findings, report and bundle carry it."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.core.errors import InvalidSelection
+from annotation.models import Event, Study
+from annotation.studies.frozen_plans import FrozenPlan, canonical, freeze_plan, frozen_plan, hash_of, withdraw_plan
+from reporting.bundle.exporting import export_bundle
+from reporting.bundle.importing import import_bundle
+from reporting.bundle.layout import PLAN, BadBundle
+from reporting.bundle.verifying import verify_bundle
+from reporting.corrections.renaming import rename_system
+from reporting.findings.answer.planned import NO_PLAN, plan_notes
+from reporting.findings.data.inputs import Filters
+from reporting.findings.plans import FreezePlan
+from reporting.findings.sections import page_sections
+from reporting.findings.study_findings import findings, findings_under
+from reporting.report.building import report_page
+from tests.factories import (
+    NOON,
+    api_of,
+    claim,
+    make_annotator,
+    make_batch,
+    make_study,
+    make_user,
+    output_of,
+    rate,
+    signed_in,
+)
+
+pytestmark = pytest.mark.django_db
+PLANNED_FIELDS = {"claims": ["preference"], "epsilon": 0.15, "judges": [], "raters": 1}
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8)
+
+
+@given(content=st.dictionaries(st.text(), VALUES, max_size=5), shuffle=st.randoms(use_true_random=False))
+def test_a_plans_hash_depends_on_its_content_alone(content: dict[str, Any], shuffle: Any) -> None:
+    items = list(content.items())
+    shuffle.shuffle(items)
+    text = canonical(content)
+    assert hash_of(canonical(dict(items))) == hash_of(text)
+    assert canonical(json.loads(text)) == text
+    assert FrozenPlan(text, hash_of(text), NOON).is_altered is False
+    assert FrozenPlan(text + " ", hash_of(text), NOON).is_altered
+
+
+def by_page(study: Study) -> None:
+    fields = {
+        **PLANNED_FIELDS,
+        "judges": "",
+        "question": "overall",
+        "systems": "beta\nalpha",
+        "instances": 6,
+        "pairs": 2,
+    }
+    client = signed_in(make_user("researcher", "researcher", study=study))
+    assert client.post(reverse("annotation:freeze-plan", args=[study.slug]), fields).status_code == 302
+
+
+def by_api(study: Study) -> None:
+    client = api_of(make_user("researcher", "researcher", study=study))
+    answer = client.post(f"/api/v1/studies/{study.slug}/frozen-plan/", PLANNED_FIELDS, format="json")
+    assert answer.status_code == 201
+    assert client.get(f"/api/v1/studies/{study.slug}/frozen-plan/").json() == answer.json()
+
+
+def by_command(study: Study) -> None:
+    output_of("freeze_plan", study.slug, "--claims", "preference", "--epsilon", "0.15", "--raters", "1")
+    plan = frozen_plan(study)
+    assert plan
+    assert json.loads(output_of("freeze_plan", study.slug, "--show")) == plan.as_json()
+
+
+@pytest.mark.parametrize("freeze", [by_page, by_api, by_command])
+def test_three_doors_freeze_the_same_plan(freeze: Callable[[Study], None]) -> None:
+    study = make_study(instances=6, k=2)
+    make_batch(study, pairs=2, raters=3)
+    freeze(study)
+    plan = frozen_plan(study)
+    assert plan
+    assert plan.content == {
+        "question": "overall",
+        "systems": ["alpha", "beta"],
+        "claims": ["preference"],
+        "epsilon": 0.15,
+        "bins": 4,
+        "judges": [],
+        "stop_rule": "",
+        "instances": 6,
+        "pairs": 2,
+        "raters": 1,
+        "judgments": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("question", "fluency"), ("systems", ["gamma"]), ("judges", ["nobody"]), ("stop_rule", "soon"), ("claims", ["x"])],
+)
+def test_unknown_names_are_refused(field: str, value: Any) -> None:
+    study = make_study()
+    answer = api_of(make_user("researcher", "researcher", study=study)).post(
+        f"/api/v1/studies/{study.slug}/frozen-plan/", {field: value}, format="json"
+    )
+    assert answer.status_code == 422
+    assert list(answer.json()["fields"]) == [field]
+    assert frozen_plan(study) is None
+
+
+def planned_study(*, instances: int = 20, planned: int | None = None, voting: bool = True, **changes: Any) -> Study:
+    """A study of which every vote is for alpha, planned a day before."""
+    study = make_study(instances=instances, k=1)
+    make_batch(study, pairs=1, raters=1)
+    form = FreezePlan(
+        {**FreezePlan(study=study).initial, "claims": ["preference"], "epsilon": 0.1, **changes}, study=study
+    )
+    assert form.is_valid(), form.errors
+    content = {**form.cleaned_data, "bins": 4, "judgments": 0}
+    if planned is not None:
+        content["instances"] = planned
+    freeze_plan(study=study, content=content, at=NOON - timedelta(days=1))
+    if voting:
+        annotator = make_annotator(study, "ann")
+        for _ in range(instances):
+            assignment = claim(annotator)
+            rate(assignment, "left" if assignment.displays.get().a_is_left else "right")
+    return study
+
+
+def test_a_plan_can_be_changed_by_nothing_and_withdrawn_before_the_first_vote_only() -> None:
+    study = planned_study(voting=False)
+    with pytest.raises(InvalidSelection, match="withdraw"):
+        freeze_plan(study=study, content={})
+    output_of("freeze_plan", study.slug, "--withdraw", "--reason", "a typing error")
+    assert frozen_plan(study) is None
+    freeze_plan(study=study, content={"claims": [], "stop_rule": ""})
+    rate(claim(make_annotator(study)))
+    with pytest.raises(InvalidSelection, match="first"):
+        withdraw_plan(study=study)
+    kinds = study.events.filter(kind__in=["planned", "unplanned"]).values_list("kind", "reason")
+    assert list(kinds) == [("planned", ""), ("unplanned", "a typing error"), ("planned", "")]
+
+
+def test_no_plan_is_frozen_after_the_first_vote() -> None:
+    study = make_study()
+    make_batch(study)
+    rate(claim(make_annotator(study)), submit=False)
+    with pytest.raises(InvalidSelection, match="first"):
+        freeze_plan(study=study, content={})
+    assert plan_notes(findings(study, rounds=1)) == [NO_PLAN]
+
+
+def statuses(found: dict[str, Any]) -> tuple[str, str]:
+    """The headline's badge and that of the section on rankings."""
+    return found["answer"][0]["plan"], page_sections(found, {})["results"]["rankings"]["plan"]
+
+
+def codes(found: dict[str, Any]) -> list[str]:
+    return [item["code"] for item in found["plan"]["deviations"]]
+
+
+def test_a_claim_is_planned_until_epsilon_or_another_filter_changes() -> None:
+    study = planned_study()
+    plain = Filters()
+    found = findings_under(study, plain)
+    assert (found["answer"][0]["rule"], codes(found), statuses(found)) == ("preferred", [], ("planned", "planned"))
+    for filters, code in (
+        (replace(plain, epsilon=0.15), "epsilon"),
+        (replace(plain, bins=5), "bins"),
+        (replace(plain, with_excluded=True), "with_excluded"),
+        (replace(plain, datasets=("news",)), "datasets"),
+        (replace(plain, seed=1), "seed"),
+    ):
+        found = findings_under(study, filters)
+        assert code in codes(found)
+        assert statuses(found)[0] == "exploratory"
+    assert "ε: 0.15; the plan has 0.1." in plan_notes(findings_under(study, replace(plain, epsilon=0.15)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "deviations"),
+    [
+        pytest.param({"planned": 60}, ["instances"], id="fewer instances"),
+        pytest.param({"planned": 60, "stop_rule": "decided"}, ["stop_rule"], id="a stop rule may end it early"),
+        pytest.param({"planned": 10, "stop_rule": "decided"}, ["instances", "stop_rule"], id="more instances"),
+        pytest.param({"raters": 2}, ["raters"], id="raters"),
+        pytest.param({"claims": ["length"]}, [], id="another claim"),
+    ],
+)
+def test_what_deviates_makes_claims_exploratory(settings: dict[str, Any], deviations: list[str]) -> None:
+    found = findings_under(planned_study(**settings), Filters())
+    assert (codes(found), statuses(found)) == (deviations, ("exploratory", "exploratory"))
+
+
+def test_renaming_a_system_is_no_deviation() -> None:
+    study = planned_study()
+    rename_system(study=study, name="alpha", to="omega")
+    found = findings_under(study, Filters())
+    assert (codes(found), found["plan"]["content"]["systems"]) == ([], ["alpha", "beta"])
+
+
+def test_votes_from_before_the_plan_and_an_altered_plan_deviate() -> None:
+    study = planned_study()
+    event = study.events.get(kind="planned")
+    altered = event.changes["plan"].replace('"epsilon":0.1', '"epsilon":0.3')
+    changes = {**event.changes, "plan": altered}
+    Event.objects.filter(pk=event.pk).update(changes=changes, happened_at=NOON + timedelta(days=1))
+    assert codes(findings_under(study, Filters())) == ["altered", "earlier", "epsilon"]
+
+
+def test_report_and_pages_carry_the_plan() -> None:
+    study = planned_study(epsilon=0.15)
+    plan = frozen_plan(study)
+    assert plan
+    page = report_page(study, findings_under(study, Filters(epsilon=0.15)))
+    assert page.count(plan.sha256) == 1
+    assert page.count('data-state="done"') >= 1
+    client = signed_in(make_user("researcher", "researcher", study=study))
+    assert plan.sha256 in client.get(reverse("annotation:freeze-plan", args=[study.slug])).content.decode()
+    text = client.get(reverse("reporting:findings", args=[study.slug])).content.decode()
+    assert "?question=overall&amp;epsilon=0.15" in text
+
+
+@pytest.mark.slow
+def test_a_bundle_carries_the_plan_and_refuses_another(tmp_path: Path) -> None:
+    study = planned_study()
+    plan = frozen_plan(study)
+    assert plan
+    manifest = export_bundle(study, tmp_path / "bundle")
+    assert manifest["plan"] == plan.as_json()
+    assert manifest["files"][PLAN]["sha256"] == plan.sha256
+    copy = frozen_plan(import_bundle(tmp_path / "bundle", slug="copy"))
+    assert copy == plan
+    path = tmp_path / "bundle" / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "plan": None}))
+    with pytest.raises(BadBundle, match=PLAN):
+        verify_bundle(tmp_path / "bundle")
