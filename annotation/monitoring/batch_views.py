@@ -57,7 +57,7 @@ def batch_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
         "rows": _with_slots(page),
         "may_manage": may_manage(request.user, study),
         "notices": notices_of(batch),
-        "stop_form": _stop_form(batch),
+        "stop_form": SetBatch(initial={"stop_rule": batch.stop_rule}),
         "design": {"name": name, "batches": len(batches_of_design(study, name))}
         if (name := design_of(batch))
         else None,
@@ -120,13 +120,6 @@ def batch_idle(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     }
     refused = form.is_bound and not form.is_valid()
     return render(request, "annotation/monitoring/batch_idle.html", context, status=422 if refused else 200)
-
-
-def _stop_form(batch: Batch) -> SetBatch:
-    """Return the fields of the stop rule alone."""
-    form = SetBatch(initial={"stop_rule": batch.stop_rule})
-    del form.fields["status"], form.fields["design"]
-    return form
 
 
 def _find(study: Study, pk: int) -> Batch:

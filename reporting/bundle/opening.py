@@ -19,7 +19,6 @@ from reporting.bundle.layout import (
     KIND,
     MANIFEST,
     NUMBERS,
-    PLAN,
     STUDY,
     BadBundle,
     Contents,
@@ -65,11 +64,6 @@ class Bundle:
         """The numbers that the bundle states."""
         document: dict[str, Any] = self._document(NUMBERS)
         return document
-
-    @property
-    def plan(self) -> str | None:
-        """The text of the frozen plan, if there is one."""
-        return self._path(PLAN).read_text(encoding="utf-8") if PLAN in self.manifest["files"] else None
 
     @property
     def contents(self) -> Contents:

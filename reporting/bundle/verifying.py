@@ -16,7 +16,7 @@ from django.db import transaction
 
 from annotation.models import Study
 from annotation.models.members import main_group
-from annotation.studies.frozen_plans import frozen_plan
+from annotation.studies.frozen_plans import frozen_plan, hash_of
 from annotation.studies.services import validate
 from reporting.bundle.layout import MANIFEST, NUMBERS, PLAN, STUDY, BadBundle, Progress, row_file, silent
 from reporting.bundle.numbers import Numbers, all_numbers, parts_of
@@ -92,10 +92,9 @@ def refuse_other_plan(bundle: Bundle, study: Study) -> None:
     Raises: BadBundle.
     """
     plan = frozen_plan(study)
-    if plan is not None and plan.is_altered:
-        raise BadBundle(f"{PLAN}: the plan of the records doesn't have its hash")
-    stored = (plan.text, plan.as_json()) if plan else (None, None)
-    if (bundle.plan, bundle.manifest.get("plan")) != stored:
+    stored = (plan.as_json(), hash_of(plan.text), plan.sha256) if plan else (None, None, None)
+    in_file = bundle.manifest["files"].get(PLAN, {}).get("sha256")
+    if (bundle.manifest.get("plan"), in_file, in_file) != stored:
         raise BadBundle(f"{PLAN}, or the plan in {MANIFEST}, is not that of the records")
 
 

@@ -1,7 +1,6 @@
 """Claims that were planned, and those that are exploratory: findings compared with the plan that was frozen before the first vote."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from reporting.core.raters import PEOPLE
@@ -23,19 +22,6 @@ _RULES = {
     "position": "position_bias no_position_bias",
 }
 CLAIM_OF_RULE = {rule: claim for claim, rules in _RULES.items() for rule in rules.split()}
-LABELS = {
-    "question": "Question",
-    "systems": "Systems",
-    "claims": "Planned claims",
-    "epsilon": "ε",
-    "bins": "Bins",
-    "judges": "Judges",
-    "instances": "Instances",
-    "pairs": "Pairs per HIT",
-    "raters": "Raters per HIT",
-    "stop_rule": "Stop rule",
-    "judgments": "Judgments when it was frozen",
-}
 _NOT_FILTERS = ("level", "question", "systems", "epsilon", "bins", "judges")  # the plan states its own, or there is one
 
 
@@ -70,7 +56,7 @@ def plan_notes(findings: Findings) -> list[str]:
 
 def plan_facts(content: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return what a plan states, as labels and texts."""
-    return [(label, value_text(content[name])) for name, label in LABELS.items() if name in content]
+    return [(_label(name), value_text(value)) for name, value in content.items()]
 
 
 def _deviations(planned: Planned, findings: Findings, rated: int) -> Iterator[dict[str, Any]]:
@@ -92,25 +78,27 @@ def _deviations(planned: Planned, findings: Findings, rated: int) -> Iterator[di
     }
     for name, found in compared.items():
         if found != plan[name]:
-            yield _differs(name, found, plan[name], f"{LABELS[name]}: {value_text(found)}")
+            yield _differs(name, found, plan[name], f"{_label(name)}: {value_text(found)}")
     # A stop rule may end a study before the planned number.
     if rated > plan["instances"] or (rated < plan["instances"] and not plan["stop_rule"]):
         text = f"The plan has {plan['instances']} instances; {rated} have been rated."
         yield {"code": "instances", "found": rated, "planned": plan["instances"], "text": text}
     for batch in planned.batches:
-        for name, found in asdict(batch).items():
-            if name != "name" and found != plan[name]:
-                subject = f"Batch {batch.name}, {LABELS[name].lower()}: {value_text(found)}"
-                yield {**_differs(name, found, plan[name], subject), "batch": batch.name}
+        for name, found in batch.items():
+            if name != "batch" and found != plan[name]:
+                subject = f"Batch {batch['batch']}, {_label(name).lower()}: {value_text(found)}"
+                yield {**_differs(name, found, plan[name], subject), "batch": batch["batch"]}
     for name, default in Filters().as_json().items():
         if name not in _NOT_FILTERS and filters[name] != default:
-            yield _differs(
-                name, filters[name], default, f"Filter {name.replace('_', ' ')}: {value_text(filters[name])}"
-            )
+            yield _differs(name, filters[name], default, f"Filter {_label(name).lower()}: {value_text(filters[name])}")
 
 
 def _differs(code: str, found: Any, planned: Any, subject: str) -> dict[str, Any]:
     return {"code": code, "found": found, "planned": planned, "text": f"{subject}; the plan has {value_text(planned)}."}
+
+
+def _label(name: str) -> str:
+    return "ε" if name == "epsilon" else name.replace("_", " ").capitalize()
 
 
 def value_text(value: Any) -> str:

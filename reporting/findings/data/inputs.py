@@ -214,30 +214,20 @@ class JuryMembers:
 
 
 @dataclass(frozen=True)
-class BatchDesign:
-    """What a plan states of a batch."""
-
-    name: str
-    pairs: int
-    raters: int
-    stop_rule: str
-
-
-@dataclass(frozen=True)
 class Planned:
     """A plan that was frozen before the first vote, and what was done since.
 
     plan       : its content, hash and time, see `annotation.studies.frozen_plans`
     content    : its content under the present names of systems and judges
     is_altered : whether its text no longer has its hash
-    batches    : those rated here whose ratings count
+    batches    : those rated here whose ratings count, by what a plan states: batch, pairs, raters, stop_rule
     earlier    : number of ratings that are older than the plan, or whose time is unknown
     """
 
     plan: Mapping[str, Any]
     content: Mapping[str, Any]
     is_altered: bool
-    batches: tuple[BatchDesign, ...]
+    batches: tuple[Mapping[str, Any], ...]
     earlier: int
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Length
 
 from analysis.types import IntArray, Outcomes
@@ -35,7 +35,6 @@ from reporting.core.people import rater_of_people, scripted_codes
 from reporting.core.raters import JudgeRater, Rater
 from reporting.core.selected_batches import selection_rows_by_configuration
 from reporting.findings.data.inputs import (
-    BatchDesign,
     Checks,
     Compared,
     ComparedSystem,
@@ -119,13 +118,13 @@ def _planned(study: Study, batches: Collection[Batch] | None) -> Planned | None:
     plan = frozen_plan(study)
     if plan is None:
         return None
-    collected = _collected(study, batches).values_list("name", "pairs_per_hit", "raters_per_hit", "stop_rule")
+    values = {"batch": F("name"), "pairs": F("pairs_per_hit"), "raters": F("raters_per_hit")}
+    designs = tuple(_collected(study, batches).values("stop_rule", **values))
     ratings = Rating.objects.filter(
         display__assignment__hit__batch__in=study.batches.for_rating(),
         display__assignment__annotator__withdrawn_at=None,
     )
     earlier = ratings.filter(Q(rated_at=None) | Q(rated_at__lt=plan.frozen_at)).count()
-    designs = tuple(BatchDesign(*row) for row in collected)
     return Planned(plan.as_json(), content_today(study, plan), plan.is_altered, designs, earlier)
 
 

@@ -285,7 +285,7 @@ def test_a_batch_is_launched_and_closed_by_its_buttons(study: Study, manager: Cl
     assert Event.objects.get().by.username == "manager"  # type: ignore[union-attr]
     assert manager.post(f"{START}{batch.pk}/status/", {"status": "draft"}).status_code == 422
     assert manager.post(f"{START}{batch.pk}/status/", {"status": "burnt"}).status_code == 422
-    assert manager.post(f"{START}{batch.pk}/status/").status_code == 409
+    assert manager.post(f"{START}{batch.pk}/status/").status_code == 422
     manager.post(f"{START}{batch.pk}/status/", {"status": "closed"})
     assert Batch.objects.get().status == "closed"
     assert manager.get(f"{START}{batch.pk}/status/").status_code == 405
