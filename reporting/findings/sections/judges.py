@@ -53,6 +53,7 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
         "untested": _untested(replacement),
         "alternative_people": _alternative_people(replacement),
         "powered": _powered(replacement),
+        "most_saved": _most_saved(replacement),
     }
 
 
@@ -228,6 +229,20 @@ def _alternative_people(judges: list[Findings]) -> DataTable | None:
     ]
     caption = "Alternative-annotator test, person by person; adjusted by Benjamini and Yekutieli’s method"
     return DataTable("alternative-people", caption, headings, rows) if rows else None
+
+
+def _most_saved(judges: list[Findings]) -> dict[str, Any] | None:
+    """Return the judge and configuration with the most instances saved, or None where no judge saves any."""
+    rows = [(judge["judge"], row) for judge in judges for row in judge["prediction_powered"] if row["saved"]]
+    judge, row = max(rows, key=lambda pair: pair[1]["saved"], default=("", {"saved": 0}))
+    if row["saved"] < 1:
+        return None
+    return {
+        "judge": judge,
+        "configuration": configuration_name(row),
+        "rated": row["n_rated"],
+        "needed": round(row["effective_n"]),
+    }
 
 
 def _powered(judges: list[Findings]) -> DataTable | None:

@@ -18,6 +18,7 @@ from annotation.core.errors import InvalidSelection
 from annotation.models import Batch, Hit, Rating
 from judging.models import Judge, Judgment
 from reporting.corrections.renaming import rename_judge
+from reporting.findings.sections.judges import judges_section
 from reporting.findings.study_findings import findings
 from tests.annotation.batches.test_batches import chosen
 from tests.factories import api_of, make_batch, make_user, output_of, signed_in
@@ -225,6 +226,10 @@ def test_findings_join_the_pilot_and_weigh_the_draw(built: Built) -> None:
     assert found["win_rate_a"]["value"] == pytest.approx(expected.estimate)
     assert found["effective_n"] == pytest.approx(expected.effective_n)
     assert found["plain"]["value"] == pytest.approx(expected.plain.estimate)
+
+    shown = judges_section(findings(built.study, rounds=1))["most_saved"]
+    assert (shown["judge"], shown["rated"], shown["needed"]) == ("both", PILOT + DRAWN, round(expected.effective_n))
+    assert expected.saved > 1
 
     alone = powered(built, batches=[batch])
     assert (alone["n_rated"], alone["weighted"]) == (DRAWN, True)
