@@ -78,7 +78,7 @@ def pandalm(folder: Path) -> Iterator[Published]:
         name: np.array([[VALUES.get(str(by_item[item["idx"]]), np.nan)] for item in items])
         for name, by_item in answers.items()
     }
-    for bought in (60, 100, 200):
+    for bought in (60, 200):
         yield from _by_judge("PandaLM", np.array(people), judges, bought)
 
 
