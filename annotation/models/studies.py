@@ -548,6 +548,7 @@ class Event(models.Model):
         MERGED = "merged", "Raters merged"
         PLANNED = "planned", "Plan frozen"
         UNPLANNED = "unplanned", "Plan withdrawn"
+        DELETED = "deleted", "Batch deleted"
 
     # Decisions that affect the results.
     SHOWN_WITH_RESULTS = (

@@ -18,6 +18,7 @@ from annotation.models.tokens import Scope
 from reporting.api.access import InScope, IsReader, IsUnlimited
 from reporting.api.rows import WORK
 from reporting.corrections.accounts import DeleteAccount, find_account
+from reporting.corrections.batches import DeleteBatch
 from reporting.corrections.declarations import Correction
 from reporting.corrections.deleting import DeleteStudy
 from reporting.corrections.merging import MergeRaters
@@ -107,6 +108,11 @@ class StudyCorrections(GenericViewSet[Any]):
     def merge_raters(self, request: Request, slug: str) -> Response:
         """Give all work of a rater to another one who is the same person. This can't be undone."""
         return self._correct(request, MergeRaters)
+
+    @correction(DeleteBatch)
+    def delete_batch(self, request: Request, slug: str) -> Response:
+        """Delete a batch on which nobody has voted."""
+        return self._correct(request, DeleteBatch)
 
     @correction(TakeBack)
     def take_back(self, request: Request, slug: str) -> Response:

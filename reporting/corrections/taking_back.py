@@ -185,7 +185,8 @@ def _built_on(record: ImportRecord) -> dict[type[Model], set[int]]:
             own = record.added.get(model._meta.label_lower, ())
             for first, last in ranges:
                 keys = model._base_manager.filter(**{f"{column}__gte": first, f"{column}__lte": last}).order_by()
-                built[model].update(key for key in keys.values_list("pk", flat=True) if not is_in(own, key))
+                pks = keys.values_list("pk", flat=True).iterator(chunk_size=2_000)
+                built[model].update(pk for pk in pks if not is_in(own, pk))
     displays = sorted(built.pop(Display, ()))
     for start in range(0, len(displays), PART):
         ratings = Rating._base_manager.filter(display__in=displays[start : start + PART]).order_by()

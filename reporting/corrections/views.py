@@ -7,6 +7,7 @@ from django.shortcuts import redirect, render
 from annotation.core.http import attempt
 from annotation.members.permissions import FORM, MANAGERS, account_of, study_view
 from annotation.models import Study
+from reporting.corrections.batches import DeleteBatch
 from reporting.corrections.declarations import Correction
 from reporting.corrections.deleting import DeleteStudy
 from reporting.corrections.merging import MergeRaters
@@ -14,7 +15,7 @@ from reporting.corrections.renaming import Rename
 from reporting.corrections.replacing import ReplaceText
 from reporting.corrections.taking_back import TakeBack
 
-KINDS: tuple[type[Correction], ...] = (Rename, ReplaceText, TakeBack, MergeRaters, DeleteStudy)
+KINDS: tuple[type[Correction], ...] = (Rename, ReplaceText, TakeBack, MergeRaters, DeleteBatch, DeleteStudy)
 CORRECTIONS = {kind.action: kind for kind in KINDS}
 
 

@@ -1746,6 +1746,7 @@ class Migration(migrations.Migration):
                             ("merged", "Raters merged"),
                             ("planned", "Plan frozen"),
                             ("unplanned", "Plan withdrawn"),
+                            ("deleted", "Batch deleted"),
                         ],
                         max_length=12,
                     ),
