@@ -77,6 +77,12 @@ ENTRIES = {
   journal = {arXiv preprint arXiv:2311.01453},
   year = {2023}
 }""",
+    "active": """@inproceedings{zrnic2024active,
+  title = {Active Statistical Inference},
+  author = {Zrnic, Tijana and Cand{\\`e}s, Emmanuel J.},
+  booktitle = {Proceedings of the 41st International Conference on Machine Learning},
+  year = {2024}
+}""",
     "length": """@article{dubois2024length,
   title = {Length-Controlled {AlpacaEval}: A Simple Way to Debias Automatic Evaluators},
   author = {Dubois, Yann and Galambosi, Bal{\\'a}zs and Liang, Percy and Hashimoto, Tatsunori B.},
@@ -137,6 +143,8 @@ def _reasons(findings: Mapping[str, Any]) -> Iterator[str]:
         yield "benjamini_yekutieli"
     if any(item["n_judged"] for judge in findings["replacement"] for item in judge["prediction_powered"]):
         yield "prediction_powered"
+    if any(item["weighted"] for judge in findings["replacement"] for item in judge["prediction_powered"]):
+        yield "active"
     if any(item["of"] > 1 for item in (*findings["judge_tests"], *findings["system_tests"])):
         yield "holm"
     if findings["dawid_skene"].get("raters"):

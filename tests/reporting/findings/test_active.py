@@ -20,6 +20,7 @@ from judging.models import Judge, Judgment
 from reporting.corrections.renaming import rename_judge
 from reporting.findings.sections.judges import judges_section
 from reporting.findings.study_findings import findings
+from reporting.report.references import cited
 from tests.annotation.batches.test_batches import chosen
 from tests.factories import api_of, make_batch, make_user, output_of, signed_in
 from tests.reporting.builders import Built, build_batch, build_configuration, build_study, judge, rate, separate
@@ -230,6 +231,7 @@ def test_findings_join_the_pilot_and_weigh_the_draw(built: Built) -> None:
     shown = judges_section(findings(built.study, rounds=1))["most_saved"]
     assert (shown["judge"], shown["rated"], shown["needed"]) == ("both", PILOT + DRAWN, round(expected.effective_n))
     assert expected.saved > 1
+    assert "active" in cited(findings(built.study, rounds=1))
 
     alone = powered(built, batches=[batch])
     assert (alone["n_rated"], alone["weighted"]) == (DRAWN, True)
