@@ -23,6 +23,7 @@ from annotation.studies.separability_runs import runs_by_configuration
 from reporting.core.charts import Spec, shorten
 from reporting.core.pictures import Picture, chart_response, picture, theme_of
 from reporting.core.questions import question_choice
+from reporting.findings.data.reading import is_collecting
 from reporting.separability import charts
 from reporting.separability.arrays import (
     THRESHOLDS,
@@ -83,6 +84,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
             name: _picture(study, name, filters, page) for name in ("histograms", "consistency", "temperatures")
         },
         "blind": _blind(study, numbers),
+        "collecting": is_collecting(study, None),
     }
     if single:
         context |= _details(request, study, filters, selected[0], numbers)

@@ -14,6 +14,7 @@ from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from annotation.studies.configurations import configurations
 from reporting.core.pictures import FILES, chart_response, picture, theme_of
+from reporting.findings.data.reading import is_collecting
 from reporting.table_effect.arrays import TableEffectFilters
 from reporting.table_effect.charts import NO_ARM, before_and_after
 from reporting.table_effect.effects import effect_of
@@ -59,6 +60,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "has_gold": any(arm["with_gold"] for arm in numbers["arms"]),
         "picture": _picture(study, filters),
         "left_out": {name.replace("_", " "): count for name, count in numbers["excluded"].items() if count},
+        "collecting": is_collecting(study, None),
         "page": page,
         "reasons": [(item, CHANGES.get(item.change or "")) for item in reasons_at(votes, list(page))],
         "reason_arms": _reason_arms(numbers, filters, arm),

@@ -102,7 +102,7 @@ def read_study(study: Study, filters: Filters) -> StudyData:
         tuned={item.name: len(item.tuned["instances"]) for item in judges_chosen if "instances" in item.tuned},
         juries=tuple(JuryMembers.of(item.name, item.params) for item in judges_chosen if item.is_jury),
         baselines=frozenset(judge.name for judge in judges_chosen if judge.method in BASELINES),
-        collecting=_is_collecting(study, batches),
+        collecting=is_collecting(study, batches),
         planned=_planned(study, batches),
         provenance={} if filters.estimates_only else provenance_of_judges(study, judges_chosen, MAKING),
     )
@@ -133,7 +133,7 @@ def _collected(study: Study, batches: Collection[Batch] | None) -> QuerySet[Batc
     return collected if batches is None else collected.filter(pk__in=[batch.pk for batch in batches])
 
 
-def _is_collecting(study: Study, batches: Collection[Batch] | None) -> bool:
+def is_collecting(study: Study, batches: Collection[Batch] | None) -> bool:
     """Tell whether raters are still to submit HITs of a batch whose votes count, or a stop rule looks or looked at it."""
     collected = _collected(study, batches)
     # A batch without votes has not been looked at.

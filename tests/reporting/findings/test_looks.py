@@ -8,12 +8,14 @@ import pytest
 from annotation.batches.services import set_batch_status
 from annotation.models import Assignment, Batch
 from bench.answers import FILTERS, judged
+from reporting.findings.charts.common import interval_note
 from reporting.findings.computing import judge_findings
 from reporting.findings.pooled.pooled import StudyScale
 from reporting.findings.pooled.vote_table import vote_table
 from reporting.findings.rankings.comparisons import comparisons_of_raters
 from reporting.findings.rankings.ranking_models import elo_rankings
 from reporting.findings.study_findings import findings
+from reporting.report.methods import methods_of
 from tests.factories import claim, make_annotator, make_batch, make_study, rate
 
 pytestmark = pytest.mark.django_db
@@ -29,6 +31,12 @@ def test_intervals_are_wider_until_the_batch_is_complete_or_closed() -> None:
     collecting = findings(study, rounds=1)
     assert collecting["horizon"] == 4
     assert "collecting" in [sentence["rule"] for sentence in collecting["answer"]]
+    said = [
+        [text for text in methods_of(study, found) if "confidence sequence" in text]
+        for found in (collecting, {**collecting, "horizon": None})
+    ]
+    assert [len(texts) for texts in said] == [1, 0]
+    assert interval_note(collecting) != interval_note({**collecting, "horizon": None})
     set_batch_status(batch=batch, status=Batch.Status.CLOSED)
     closed = findings(study, rounds=1)
     assert closed["horizon"] is None

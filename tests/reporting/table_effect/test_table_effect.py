@@ -689,7 +689,7 @@ def test_the_page_takes_the_filters_of_its_address(decided: Built) -> None:
 
 def test_queries_do_not_grow_with_arms_votes_or_reasons(decided: Built, django_assert_max_num_queries: Any) -> None:
     client, address = signed_in("researcher"), reverse(PAGE, args=["tried"])
-    with django_assert_max_num_queries(25) as few:
+    with django_assert_max_num_queries(27) as few:
         client.get(address)
     more = build_configuration(decided.study, instances=6, pairs=2, dataset="more")
     for place in range(6):
