@@ -8,6 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from annotation.members.memberships import groups_of
@@ -106,7 +107,14 @@ def _view_of(find: Callable[..., Any], roles: Sequence[str], methods: Sequence[s
     @login_required
     @wraps(view)
     def wrapped(request: HttpRequest, slug: str, **kwargs: Any) -> HttpResponse:
-        return answer(request, find(request.user, slug, *roles), **kwargs)
+        try:
+            subject = find(request.user, slug, *roles)
+        except Http404:
+            renamed = Study.objects.visible_to(request.user, *roles).once_named(slug) if find is find_study else None
+            if renamed is None or request.method not in SAFE:
+                raise
+            return redirect(request.get_full_path().replace(f"/studies/{slug}/", f"/studies/{renamed.slug}/", 1))
+        return answer(request, subject, **kwargs)
 
     return wrapped
 

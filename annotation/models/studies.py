@@ -86,6 +86,11 @@ class ArmUnit(models.TextChoices):
 class StudyQuerySet(models.QuerySet["Study"]):
     """Studies by permission and state."""
 
+    def once_named(self, slug: str) -> "Study | None":
+        """Return the study that had this short name last, and has another one now."""
+        renamed = self.filter(events__kind=Event.Kind.RENAMED, events__changes__short_name__0=slug)
+        return renamed.order_by("-events__pk").first()
+
     def visible_to(self, user: "AbstractBaseUser | AnonymousUser", *roles: str) -> "StudyQuerySet":
         """Return studies in which `user` holds one of `roles`, or all for a site admin.
 

@@ -96,7 +96,7 @@ class Rename(Correction):
 
 @transaction.atomic
 def rename_study(*, study: Study, to: str, by: User | None = None, reason: str = "") -> None:
-    """Change a study's short name. Its former addresses answer 404.
+    """Change a study's short name. Pages at its former address lead to the new one.
 
     Raises: AnnotationError if the name is taken or reserved.
     """

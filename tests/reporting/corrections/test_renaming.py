@@ -2,12 +2,13 @@
 
 import pytest
 
+from annotation.core.errors import UnknownStudy
 from annotation.models import AuditEntry, Event, Study
-from annotation.studies.services import save_settings
+from annotation.studies.services import find_study, save_settings
 from judging.models import Judge
 from judging.runs.pair_filters import PairFilter
 from reporting.exports.files import export_lines
-from tests.factories import add_instances, instance_rows, make_study
+from tests.factories import add_instances, instance_rows, make_study, make_user, signed_in
 from tests.judging.builders import make_judge
 from tests.reporting.corrections.doors import DOORS, correct
 
@@ -118,6 +119,16 @@ def test_a_study_gets_another_short_name(study: Study, door: str) -> None:
     assert renamed.slug == "Study-2"
     assert renamed.events.get().changes == {"short_name": ["study", "Study-2"]}
     add_instances(renamed, instance_rows(prefix="more"))
+
+    with pytest.raises(UnknownStudy, match="its short name is Study-2"):
+        find_study("study")
+    boss = signed_in(make_user("boss", "study-admin", study=renamed))
+    assert boss.get("/studies/study/log/?page=1")["Location"] == "/studies/Study-2/log/?page=1"
+    assert boss.post("/studies/study/settings/").status_code == 404
+    stranger = make_user("stranger", "researcher", study=make_study("elsewhere"))
+    assert signed_in(stranger).get("/studies/study/log/").status_code == 404
+    other = make_study("study")
+    assert find_study("study") == other
 
 
 def test_the_log_has_both_titles(study: Study) -> None:
