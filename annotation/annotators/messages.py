@@ -26,7 +26,7 @@ def send_message(*, annotator: Annotator, text: str, by: User | None, at: dateti
     text = _read(text)
     annotator = Annotator.objects.select_related("study").get(pk=annotator.pk)
     if annotator.user_id is None or annotator.withdrawn_at is not None:
-        raise Unacceptable("This rater comes to no page here any more, so a message would never be read.")
+        raise Unacceptable("This rater no longer opens pages here, so a message would never be read.")
     log(study=annotator.study, kind=Event.Kind.MESSAGE, by=by, at=at, annotator=annotator, reason=text)
     return Message.objects.create(annotator=annotator, text=text, sent_at=at)
 

@@ -22,7 +22,7 @@ class BatchSerializer(serializers.ModelSerializer[Batch]):
 
 
 class ChangedBatchSerializer(BatchSerializer):
-    """A batch after it was made or changed, with notices for its admin."""
+    """A batch after it was created or changed, with notices for its admin."""
 
     notices = serializers.SerializerMethodField()
 

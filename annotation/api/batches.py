@@ -40,7 +40,7 @@ _EXTENDED = PolymorphicProxySerializer(
 
 
 class BatchSetup(GenericViewSet[Any]):
-    """Endpoints that make, launch, pause, close, extend and copy batches."""
+    """Create, launch, pause, close, extend and copy batches."""
 
     def _managed(self) -> Batch:
         """Return the batch to a study admin, else raise 403 for readers and 404 for others."""

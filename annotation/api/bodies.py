@@ -42,7 +42,7 @@ class TooLarge(APIException):
     """The body exceeds the limit for forms."""
 
     status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
-    default_detail = "the request is too large; texts are read in from files"
+    default_detail = "the request is too large; import texts from files"
     default_code = "too_large"
 
 
@@ -60,7 +60,7 @@ def body_of(request: Request) -> dict[str, Any]:
     if isinstance(data, QueryDict):
         data = {name: values[0] if len(values) == 1 else values for name, values in data.lists()}
     if not isinstance(data, dict):
-        raise ParseError("send an object: names and values")
+        raise ParseError("send an object of names and values")
     if unstorable_key({"": data}) is not None:
         raise ParseError("a text holds characters that can't be stored")
     return dict(data)
@@ -160,7 +160,7 @@ def read_form(form: type[F], body: Mapping[str, Any], *, exclude: Collection[str
     """
     fields = form(**context).fields
     problems = {name: problem for name, value in body.items() if (problem := _problem(fields.get(name), value))}
-    problems |= {name: "There is no such field here." for name in body if name in exclude}
+    problems |= {name: "Unknown field." for name in body if name in exclude}
     if problems:
         raise BadFields({name: [problem] for name, problem in problems.items()})
     return filled(form, body, **context)
@@ -169,7 +169,7 @@ def read_form(form: type[F], body: Mapping[str, Any], *, exclude: Collection[str
 def _problem(field: forms.Field | None, value: Any) -> str:
     """Return why a value can't be a field's by its JSON type, or an empty text."""
     if field is None:
-        return "There is no such field here."
+        return "Unknown field."
     shape = json_shape(field)
     if value is None:
         return "" if not field.required else str(field.error_messages["required"])
@@ -196,7 +196,7 @@ def read(kind: type[serializers.Serializer[Any]], request: Request) -> dict[str,
     data = body_of(request)
     fields = kind().fields
     if unknown := [name for name in data if name not in fields]:
-        raise BadFields({name: ["There is no such field here."] for name in unknown})
+        raise BadFields({name: ["Unknown field."] for name in unknown})
     serializer = kind(data=data)
     if not serializer.is_valid():
         raise BadFields({name: _flatten(problems) for name, problems in serializer.errors.items()})

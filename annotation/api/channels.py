@@ -54,13 +54,15 @@ class ChannelChangeSerializer(serializers.Serializer[Any]):
     """Settings of a channel. Omitted ones keep their values."""
 
     name = serializers.CharField(required=False, max_length=100)
-    batch = serializers.CharField(required=False, allow_null=True, max_length=200, help_text="Null: any batch.")
-    is_open = serializers.BooleanField(required=False, help_text="Whether newcomers get in.")
+    batch = serializers.CharField(
+        required=False, allow_null=True, max_length=200, help_text="Null for all open batches."
+    )
+    is_open = serializers.BooleanField(required=False, help_text="Whether new raters can join.")
     options: Any = serializers.DictField(required=False, help_text="Settings of its kind, as on the channel's page.")
 
 
 class NewChannelSerializer(ChannelChangeSerializer):
-    """A channel to be created, shut unless `is_open`."""
+    """A channel to be created, closed unless `is_open`."""
 
     study = serializers.CharField(max_length=80)
     kind = serializers.CharField(max_length=12, help_text="accounts, anonymous, prolific or mturk.")
@@ -68,7 +70,7 @@ class NewChannelSerializer(ChannelChangeSerializer):
 
 
 class LinkSerializer(serializers.Serializer[Any]):
-    """A one-time link, and the code of the rater that it makes of its holder."""
+    """A one-time link and the code of its rater."""
 
     rater = serializers.CharField()
     link = serializers.CharField()
@@ -79,7 +81,7 @@ InviteSerializer = schema_of(Invite)
 StudyInviteSerializer = schema_of(
     Invite,
     "StudyInvite",
-    "How many are invited into a study, or into one batch of it.",
+    "How many raters are invited to a study or to one of its batches.",
     batch=serializers.CharField(required=False, max_length=200),
 )
 
@@ -91,7 +93,7 @@ class ReissueSerializer(serializers.Serializer[Any]):
 
 
 class PlatformActionSerializer(serializers.Serializer[Any]):
-    """An action of the channel's page, and what its form sends."""
+    """An action of the channel's page, with the fields of its form."""
 
     action = serializers.CharField(max_length=40, help_text="As sync, approve, reject, bonus; of Prolific draft, ...")
     values: Any = serializers.DictField(child=serializers.CharField(allow_blank=True), required=False, default=dict)
@@ -104,7 +106,7 @@ class DoneSerializer(serializers.Serializer[Any]):
 
 
 class ChannelSetup(GenericViewSet[Any]):
-    """Endpoints of channels: readers see them, study admins set them up."""
+    """Channels: readers see them, study admins set them up."""
 
     def _managed(self) -> Channel:
         channel: Channel = self.get_object()
@@ -186,7 +188,7 @@ class ChannelSetup(GenericViewSet[Any]):
 
 
 class StudyInvitations(GenericViewSet[Any]):
-    """Inviting raters without making a channel first."""
+    """Invite raters without a channel."""
 
     @extend_schema(request=StudyInviteSerializer, responses={201: LinkSerializer(many=True), **refusals(409, 413, 422)})
     @action(detail=True, methods=["post"], write_scope=Scope.MANAGE, pagination_class=None, keeps_answer=False)

@@ -37,11 +37,13 @@ class MemberSerializer(serializers.ModelSerializer[RoleGrant]):
 
 
 class NewMemberSerializer(serializers.Serializer[Any]):
-    """The account that gets a role. A new one has no password. The page of members makes its sign-in link."""
+    """The account that gets a role. A new one has no password; create its sign-in link on the members page."""
 
     username = serializers.CharField(max_length=150)
     role = serializers.ChoiceField(choices=[role.value for role in GRANTABLE])
-    new = serializers.BooleanField(required=False, default=False, help_text="Make the account; else it must be there.")
+    new = serializers.BooleanField(
+        required=False, default=False, help_text="Create the account. Otherwise it must exist."
+    )
 
 
 class GroupSerializer(serializers.ModelSerializer[ResearchGroup]):
@@ -53,7 +55,7 @@ class GroupSerializer(serializers.ModelSerializer[ResearchGroup]):
 
 
 class NewGroupSerializer(serializers.Serializer[Any]):
-    """A group to be made."""
+    """A group to be created."""
 
     slug = serializers.SlugField(max_length=80)
     name = serializers.CharField(max_length=200)

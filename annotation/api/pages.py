@@ -14,7 +14,7 @@ PAGE_SIZE, LARGEST_PAGE = 100, 1000
 
 
 class KeyPagination(CursorPagination):
-    """Rows after a key, in the order of the queryset. The first page tells how many there are in all."""
+    """Rows after a key. The first page has the total count."""
 
     page_size = PAGE_SIZE
     max_page_size = LARGEST_PAGE
@@ -82,4 +82,4 @@ def refuse_unknown(request: Request | HttpRequest, names: Collection[str]) -> No
     """
     if unknown := sorted(set(request.GET) - set(names)):
         there_are = ", ".join(sorted(names)) or "none"
-        raise ParseError(f"there is no parameter {', '.join(unknown)} here; there are: {there_are}")
+        raise ParseError(f"unknown parameter {', '.join(unknown)}; allowed: {there_are}")

@@ -21,13 +21,13 @@ PARAMETERS = [
     for name, field in PlanForm.base_fields.items()
     if name != "configuration"
 ] + [
-    OpenApiParameter("dataset", str, description="Of one configuration; the first one when left out."),
+    OpenApiParameter("dataset", str, description="Of one configuration. Default: the first."),
     OpenApiParameter("systems", str, many=True, description="Its two systems."),
 ]
 
 
 class StudyPlans(GenericViewSet[Any]):
-    """Planning a study, for researchers too."""
+    """Plan a study; for researchers too."""
 
     @extend_schema(parameters=PARAMETERS, responses={200: OpenApiTypes.OBJECT, **refusals(409, 422)}, filters=False)
     @action(detail=True, pagination_class=None, filter_backends=[], parameters=PARAMETERS)

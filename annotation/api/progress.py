@@ -24,7 +24,7 @@ from annotation.monitoring.batch_status import batch_status, slots_of
 from annotation.monitoring.forms import MOST_MINUTES
 from annotation.quality.exclusion import release_idle
 
-MINUTES = OpenApiParameter("minutes", int, description=f"Idle for at least so many; {LEAST_MINUTES} when left out.")
+MINUTES = OpenApiParameter("minutes", int, description=f"Minimum minutes without activity. Default: {LEAST_MINUTES}.")
 
 
 class CountSerializer(serializers.Serializer[Any]):
@@ -50,7 +50,7 @@ class ReleaseIdleSerializer(OptionalReasonSerializer):
 
 
 class BatchProgress(GenericViewSet[Any]):
-    """Endpoints for a batch's progress and raters."""
+    """Progress and raters of a batch."""
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT, **refusals()}, filters=False)
     @action(detail=True, pagination_class=None)

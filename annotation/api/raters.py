@@ -39,13 +39,13 @@ class LeaveOutSerializer(serializers.Serializer[Any]):
 
 
 class NothingSerializer(serializers.Serializer[Any]):
-    """Nothing is to be said."""
+    """No fields."""
 
 
 class EffectSerializer(serializers.Serializer[Any]):
     """The result of a decision, in numbers and as a message."""
 
-    changed = serializers.BooleanField(help_text="False when it had been taken before.")
+    changed = serializers.BooleanField(help_text="False if the decision was made before.")
     reopened = serializers.IntegerField(help_text="Slots that are open again.")
     ended = serializers.IntegerField(help_text="Claims that were ended.")
     counted = serializers.IntegerField(help_text="HITs that count again.")
@@ -63,7 +63,7 @@ class EraseSerializer(serializers.Serializer[Any]):
     """The data of a rater to be deleted. This can't be undone."""
 
     keep_ratings = serializers.BooleanField(
-        help_text="Keep their ratings, under a code that identifies no person; else the rater withdraws."
+        help_text="Keep their ratings under a code that identifies no person. Otherwise the rater withdraws."
     )
 
 

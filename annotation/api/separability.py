@@ -24,7 +24,7 @@ class SeparabilityRequestSerializer(serializers.Serializer[Any]):
     """The computation to start. Every field is optional."""
 
     similarity = serializers.CharField(
-        required=False, max_length=60, help_text="By meaning if a model is installed, else by words."
+        required=False, max_length=60, help_text="Default: by meaning if a model is installed, otherwise by words."
     )
     model = serializers.CharField(required=False, allow_blank=True, default="", max_length=LONGEST_MODEL)
     group = serializers.CharField(
@@ -87,7 +87,7 @@ class AlignmentSerializer(serializers.ModelSerializer[Alignment]):
 
 
 class SeparabilitySetup(GenericViewSet[Any]):
-    """Endpoints for separability, open to readers of the study."""
+    """Separability; for readers of the study."""
 
     @extend_schema(responses={200: SeparabilityJobSerializer(many=True), **refusals()}, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])

@@ -33,7 +33,7 @@ from annotation.studies.settings_form import checked_settings, reason_field
 
 
 class StudySetup(GenericViewSet[Any]):
-    """Endpoints that make, change, copy and archive studies, and list the log."""
+    """Create, change, copy and archive studies, and list the log."""
 
     def _managed(self) -> Study:
         """Return the study to its study admins, else raise 403 for readers and 404 for others."""
@@ -130,4 +130,4 @@ def _only_reason(request: Request) -> str:
 
 def _refuse_further(data: dict[str, Any]) -> None:
     if data:
-        raise BadFields({name: ["There is no such field here."] for name in data})
+        raise BadFields({name: ["Unknown field."] for name in data})

@@ -64,7 +64,7 @@ class StudySettingsSerializer(serializers.ModelSerializer[Study]):
 
     arms: Any = serializers.ListField(child=serializers.CharField(), required=False)
     criteria: Any = QuestionSerializer(many=True, required=False)
-    amendment_reason = serializers.CharField(required=False, help_text="Needed once rating has begun.")
+    amendment_reason = serializers.CharField(required=False, help_text="Required once rating has begun.")
 
     class Meta:
         model = Study
@@ -73,12 +73,12 @@ class StudySettingsSerializer(serializers.ModelSerializer[Study]):
 
 
 class NewStudySerializer(serializers.ModelSerializer[Study]):
-    """A study to be made: its short name, and settings that override its template's."""
+    """A study to be created: its short name, and settings that override its template's."""
 
     arms: Any = serializers.ListField(child=serializers.CharField(), required=False)
     criteria: Any = QuestionSerializer(many=True, required=False)
     template = serializers.ChoiceField(choices=list(TEMPLATES), required=False)
-    group = serializers.CharField(required=False, help_text="Short name of a group that you may make studies in.")
+    group = serializers.CharField(required=False, help_text="Short name of a group in which you may create studies.")
 
     class Meta:
         model = Study
@@ -117,14 +117,20 @@ class EventSerializer(serializers.ModelSerializer[Event]):
 def refusals(*codes: int) -> dict[int, Any]:
     """Return the schema's error responses: these status codes, and those of every endpoint."""
     descriptions = {
-        400: "Not readable: no JSON, no object, text that can't be stored; an unknown parameter, or one with a wrong value.",
+        400: (
+            "Not readable: no JSON, no object, text that can't be stored; an unknown parameter, or one with a wrong "
+            "value."
+        ),
         401: "No token, or not a valid one.",
         403: "The user, or the token, may not do this; or a session's request lacks its CSRF token.",
         404: "There is no such study, row or name for this user.",
-        409: "Votes or draws fix it, a name is taken, settings don't fit together, or it can't be done in this state.",
+        409: (
+            "Votes or draws fix the setting, a name is taken, settings contradict each other, or the state does not "
+            "allow it."
+        ),
         413: "Too large.",
-        415: "A media type that is not taken.",
-        422: "Values that can't be taken, or lines of a file; nothing was stored.",
+        415: "A media type that is not supported.",
+        422: "Invalid values or lines of a file; nothing was stored.",
         503: "The database is busy, or findings are being computed: repeat the request after `Retry-After` seconds.",
     }
     return {

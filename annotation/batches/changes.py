@@ -95,14 +95,12 @@ def refuse_extension(batch: Batch, more_raters: int, spec: BatchSpec | None) -> 
     """
     refuse_growth(batch)
     if not more_raters and spec is None:
-        raise InvalidSelection("nothing to add: name more raters, or instances to be added")
+        raise InvalidSelection("nothing to add: give more raters or instances")
     if more_raters and batch.purpose != Batch.Purpose.RATING:
         raise InvalidSelection(f"batch {batch.name} goes to every rater ({batch.purpose}); there are no more to add")
     if more_raters < 0 or batch.raters_per_hit + more_raters > MOST_RATERS:
         limit = MOST_RATERS - batch.raters_per_hit
-        raise InvalidSelection(
-            f"{more_raters} more raters a HIT; it must be from 1 to {limit}, since {MOST_RATERS} are the most"
-        )
+        raise InvalidSelection(f"{more_raters} more raters per HIT; allowed are 1 to {limit}")
     if spec is not None:
         _refuse_hits(batch, spec.selection)
 
@@ -122,16 +120,15 @@ def refuse_growth(batch: Batch) -> None:
 def _refuse_hits(batch: Batch, selection: SelectionSpec) -> None:
     if batch.purpose == Batch.Purpose.QUALIFICATION:
         raise InvalidSelection(
-            f"batch {batch.name} is a qualification: every rater is to be asked the same; make another one"
+            f"batch {batch.name} is a qualification: every rater gets the same HITs; create another batch"
         )
     if (kind := selection.match["kind"]) in ONE_DRAW:
         raise InvalidSelection(
-            f"a batch can't be extended by {kind}: the chances would be those of no one draw; make another batch"
+            f"a batch can't be extended by {kind}, since its chances hold for one draw only; create another batch"
         )
     if (kind := batch.selection.get("asked", {}).get("spec", "").partition(":")[0]) in ONE_DRAW:
         raise InvalidSelection(
-            f"batch {batch.name} was drawn by {kind}, and with other instances its chances would no longer "
-            "hold; make another batch"
+            f"a batch can't be extended by {kind}, since its chances hold for one draw only; create another batch"
         )
 
 

@@ -87,7 +87,9 @@ def lay_out(spec: BatchSpec, design: str) -> Layout:
     if match is None:
         raise InvalidSelection(f"the design is {design!r}; it must be {DESIGNS}")
     if not spec.for_rating:
-        raise InvalidSelection("a design is for ratings; make a qualification or hidden checks of one pair of systems")
+        raise InvalidSelection(
+            "a design is for ratings; create qualifications and hidden checks for one pair of systems"
+        )
     study, dataset = spec.configuration.study, spec.configuration.dataset
     compared = [item for item in configurations(study) if item.dataset == dataset]
     if len(compared) < 2:
@@ -122,7 +124,10 @@ def _instances(ids: Sequence[str], selection: SelectionSpec, dataset: str, rng: 
         return sorted(places_of(selection.instance_ids, ids, dataset))
     if match["kind"] != "random":
         raise InvalidSelection(
-            f"a design takes all instances, random:N or ids, got {selection.spec}: each pair of systems has its own separability"
+
+                f"a design takes all instances, random:N or ids, got {selection.spec}: each pair of systems has its "
+                "own separability"
+
         )
     try:
         indexes: list[int] = choose_random(len(ids), int(match["count"]), rng).tolist()
@@ -209,7 +214,7 @@ def create_design(
     if existing := batches_of_design(study, name):
         before = existing[0].selection["design"]["asked"]
         if {**before, **requested} != before:
-            raise InvalidSelection(f"the study has a design {name} already, made otherwise; choose another name")
+            raise InvalidSelection(f"the study has a design {name} with other settings; choose another name")
         return existing, False
     refuse_new(study, status)
     layout = lay_out(spec, design)

@@ -45,7 +45,7 @@ HOW: list[tuple[str, str]] = [
     (ALL, "All of them"),
     (RANDOM, "Some, at random"),
     (TOP, "The most separable ones"),
-    (STRATIFIED, "As many from every bin of separability"),
+    (STRATIFIED, "The same number from each bin of separability"),
     (IMPORTANCE, "At random, more separable ones more often"),
     (ACTIVE, "At random, those of which judges are less sure more often"),
     (DISAGREE, "At random from those on which judges disagree"),
@@ -103,7 +103,7 @@ class SelectionForm(DrawForm):
         max_value=MOST_HITS - 1,
         required=False,
         label="How many",
-        help_text="Of every bin, if by bin.",
+        help_text="From each bin, if drawn by bins.",
     )
     bins = forms.IntegerField(
         min_value=1,
@@ -111,7 +111,7 @@ class SelectionForm(DrawForm):
         initial=4,
         required=False,
         label="Bins",
-        help_text="Of one width each, from the least separability to the greatest.",
+        help_text="Equally wide, from the lowest to the highest separability.",
     )
     ids = forms.CharField(
         required=False,
@@ -125,10 +125,7 @@ class SelectionForm(DrawForm):
     similarity = forms.ChoiceField(
         required=False,
         label="Separability by",
-        help_text=(
-            "The similarity that the histogram shows, and by which is chosen. Of one that was computed several times, the "
-            "latest run counts that drew nothing."
-        ),
+        help_text=("For the histogram and the choice of instances. Of several runs, the latest without draws counts."),
     )
 
     def offer_similarities(self, study: Study) -> None:
@@ -192,7 +189,7 @@ class NamedSelectionForm(DrawForm):
         label="Separability by",
         help_text="A similarity, or the label of a run; computed last when left out.",
     )
-    preview = forms.BooleanField(required=False, label="Say what it comes to; store nothing.")
+    preview = forms.BooleanField(required=False, label="Only show the workload; store nothing.")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -305,7 +302,7 @@ class CreateBatch(NamedSelectionForm, BatchSettings):
         """Require two systems or a design."""
         cleaned = super().clean() or {}
         if not self.errors and bool(cleaned["systems"]) == bool(cleaned["design"]):
-            self.add_error("systems", "Name two systems, or a design over all of them.")
+            self.add_error("systems", "Give two systems, or a design over all of them.")
         return cleaned
 
     @property
@@ -337,7 +334,10 @@ class BatchForm(SelectionForm, BatchSettings):
         choices=DESIGNS,
         required=False,
         label="Pairs of systems",
-        help_text="A design makes one batch for each pair of systems in the data set of the choice above; raters meet the pairs mixed.",
+        help_text=(
+            "A design creates one batch for each pair of systems in the data set chosen above. Raters get HITs of "
+            "all of them."
+        ),
     )
     per_instance = forms.IntegerField(
         min_value=1, max_value=9999, initial=1, required=False, label="Pairs of systems on each instance"
@@ -499,7 +499,7 @@ class ExtendForm(SelectionForm, ExtensionSettings):
     how = forms.ChoiceField(
         choices=[(NONE, "None"), *((value, label) for value, label in HOW if value != IMPORTANCE)],
         initial=NONE,
-        label="Further instances",
+        label="More instances",
     )
 
     def __init__(
@@ -553,7 +553,7 @@ class SetBatch(forms.Form):
     reason = forms.CharField(
         required=False, max_length=LONGEST_REASON, label="Why", help_text="Kept in the study's log."
     )
-    design = forms.BooleanField(required=False, label="All batches of the design that can take the status")
+    design = forms.BooleanField(required=False, label="Change all batches of the design")
 
     def clean_stop_rule(self) -> str:
         """Refuse an unknown stop rule."""

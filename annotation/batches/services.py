@@ -120,7 +120,7 @@ def _refuse_other(existing: Batch, spec: BatchSpec, *, same_seed: bool) -> None:
     present = {name: getattr(existing, name) for name in fields}
     present["raters_per_hit"] = existing.selection.get("raters_at_first", existing.raters_per_hit)
     if present != fields or existing.selection.get("asked") != spec.selection.as_json:
-        raise InvalidSelection(f"the study has a batch {existing.name} already, made otherwise; choose another name")
+        raise InvalidSelection(f"the study has a batch {existing.name} with other settings; choose another name")
 
 
 def refuse_slots(slots: int, by: User | None) -> None:
@@ -130,8 +130,8 @@ def refuse_slots(slots: int, by: User | None) -> None:
     """
     if by is not None and slots > MOST_SLOTS:
         raise InvalidSelection(
-            f"{slots:,} slots (HITs × raters) are more than a page makes at once, which is {MOST_SLOTS:,}; choose "
-            f"fewer instances or raters, or make it with {settings.COMMAND} create_batch or extend_batch"
+            f"{slots:,} slots (HITs × raters) are too many for a page, which creates at most {MOST_SLOTS:,}; choose "
+            f"fewer instances or raters, or use {settings.COMMAND} create_batch or extend_batch"
         )
 
 
@@ -151,7 +151,7 @@ def refuse_archived(study: Study) -> None:
     Raises: InvalidSelection.
     """
     if study.archived_at is not None:
-        raise InvalidSelection(f"study {study.slug} is in the archive; take it out first")
+        raise InvalidSelection(f"study {study.slug} is archived; restore it first")
 
 
 def add_hits(*, batch: Batch, plans: Sequence[HitPlan], after: int = 0) -> list[Hit]:
@@ -290,7 +290,7 @@ def notices_of(batch: Batch) -> list[str]:
     """Return notices about what the batch lacks."""
     notices = []
     if lacks_gold(batch):
-        notices.append("No open gold batch: no gold HIT is given out. Make one, or open one again.")
+        notices.append("No gold batch is open, so raters get no gold HITs. Create or open one.")
     planned = _planned_rule(batch)
     if planned not in (None, batch.stop_rule):
         stated = f"Stop rule: {batch.stop_rule or 'none'}; the frozen plan has {planned or 'none'}."

@@ -23,7 +23,7 @@ from annotation.rating import preview
 from annotation.recruitment.first_links import address_for_raters, make_first_links
 from annotation.studies.configurations import configurations
 
-LINKS = "links"  # the answer to “Raters come by”
+LINKS = "links"  # the choice of recruitment
 NEW, CHOICE = "annotation/batches/new_batch.html", "annotation/batches/_batch_forecast.html"
 
 
@@ -45,10 +45,10 @@ def new_batch(request: HttpRequest, study: Study) -> HttpResponse:
 def _outcome(form: BatchForm, batches: Sequence[Batch], is_new: bool) -> str:
     name, is_open = form.cleaned_data["name"], batches[0].status == Batch.Status.OPEN
     if form.asked_design:
-        outcome = f"Batches of design {name} made: {len(batches)}."
-        return outcome if is_new else f"Design {name} was there already, made the same way."
+        outcome = f"Design {name} was created; batches: {len(batches)}."
+        return outcome if is_new else f"Design {name} exists already with the same settings."
     outcome = "is launched" if is_open else "is a draft"
-    return f"Batch {name} {outcome if is_new else 'was there already, made the same way'}."
+    return f"Batch {name} {outcome if is_new else 'exists already with the same settings'}."
 
 
 @study_view(*MANAGERS, methods=FORM)
@@ -129,7 +129,7 @@ def change_status(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     form = filled(SetBatch, request.POST.dict())
     batches = form.run(batch, by=account_of(request))
     if form.cleaned_data["design"]:
-        message = f"Changed together: batches of design {design_of(batch)}, {len(batches)} in all."
+        message = f"All {len(batches)} batches of design {design_of(batch)} were changed."
         messages.success(request, message)
     return _after_launch(request, batches) if was_draft else redirect("annotation:batch", study.slug, batch.pk)
 

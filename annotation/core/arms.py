@@ -32,7 +32,7 @@ class Arm:
         kind, colon, variant = name.partition(":") if isinstance(name, str) else ("", "", "")
         is_known = kind in KINDS and bool(colon) == (kind != "none")
         if not is_known or (colon and not 0 < len(variant.strip()) <= LONGEST_VARIANT) or variant != variant.strip():
-            raise BadArm(f"{name!r} is no arm; write none, table:VARIANT or placebo:VARIANT, as table:c8")
+            raise BadArm(f"{name!r} is not an arm; write none, table:VARIANT or placebo:VARIANT, such as table:c8")
         return cls(kind, variant)
 
     @property

@@ -13,7 +13,10 @@ TEXTS = {
     "": "",
     "text": "{text}",
     "unexpected": "unexpected: {error}",
-    "texts_ignored": "{number} texts hold no Latin letter or digit, which is all that {similarity} compares; their similarity is 0. A similarity of character n-grams (chrF) would see them.",
+    "texts_ignored": (
+        "{number} texts hold no Latin letter or digit, the only characters that {similarity} compares; their "
+        "similarity is 0. Use a similarity of character n-grams (chrF) instead."
+    ),
     "interrupted": "stopped on request; the same again resumes without repeating a call",
     "workers_died": "{number} workers in a row have died of this",
 }

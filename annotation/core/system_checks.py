@@ -88,7 +88,7 @@ def database_problems() -> list[CheckMessage]:
         results.append(Error(f"The database lacks migrations: {_list(_names(to_come))}.", hint=hint, id="tandem.E005"))
     if stopping := stop_old_code(to_come):
         hint = "Stop web servers and workers first (docs/howto/deploy.md, Upgrade)."
-        message = f"Code of before these migrations can't run beside them: {_list(stopping)}."
+        message = f"Processes of the previous version can't run with these migrations: {_list(stopping)}."
         results.append(Warning(message, hint=hint, id="tandem.W001"))
     return results
 
@@ -109,8 +109,8 @@ def check_version_of_database(databases: Sequence[str] | None = None, **_options
         return []
     if any(name.startswith(_FIRST) for _app, name in keys - recorded):
         message = (
-            "The database has an older schema, which can't be upgraded: export its studies as bundles with the version "
-            "that made it, then import them into an empty database (another DATABASE_URL or TANDEM_DATA_DIR)."
+            "The database has an older schema, which can't be upgraded. Export its studies as bundles with the "
+            "version that made it. Import them into an empty database (another DATABASE_URL or TANDEM_DATA_DIR)."
         )
         return [Error(message, id="tandem.E009")]
     hint = f"This is Tandem {VERSION}. Install the version that made it, or a newer one, or restore a backup."

@@ -61,8 +61,8 @@ class UploadForm(forms.Form):
         ("label-studio", "Label Studio’s pairwise tasks (JSON): instances and votes"),
     ]
     WHOLE = [
-        ("bundle", "Bundle (ZIP archive): a whole study, read into an empty one"),
-        ("bundle-check", "Bundle (ZIP archive) to be verified: nothing of it is stored"),
+        ("bundle", "Bundle (ZIP archive): a whole study, for an empty one"),
+        ("bundle-check", "Bundle (ZIP archive) to verify: nothing is stored"),
     ]
 
     kind = forms.ChoiceField(choices=KINDS, label="What is in the file")
@@ -74,7 +74,7 @@ class UploadForm(forms.Form):
         ),
     )
     dataset = forms.CharField(
-        required=False, max_length=100, label="Data set", help_text="For MTurk results; or where lines name none."
+        required=False, max_length=100, label="Data set", help_text="For MTurk results, or lines that name none."
     )
     system_1 = forms.CharField(
         required=False,
@@ -91,7 +91,9 @@ class UploadForm(forms.Form):
         max_length=20_000,
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": "source=prompt\ngenerations.gpt-4=answer_a"}),
         label="Mapping",
-        help_text=f"For study files, sources, ratings and judgments with columns of other names, a line each: {MAPPING_HELP}.",
+        help_text=(
+            f"For study files, sources, ratings and judgments with columns of other names, a line each: {MAPPING_HELP}."
+        ),
     )
 
     def __init__(self, *args: Any, is_whole: bool = False, **kwargs: Any) -> None:
@@ -109,7 +111,7 @@ class UploadForm(forms.Form):
         if sum(file.size or 0 for file in files) > settings.UPLOAD_MAX_BYTES:
             limit, command = settings.UPLOAD_MAX_BYTES // 2**20, command_for(self.cleaned_data.get("kind", ""))
             raise forms.ValidationError(
-                f"Larger than {limit} MB; split it, or read it with {settings.COMMAND} {command}."
+                f"Larger than {limit} MB; split it, or import it with {settings.COMMAND} {command}."
             )
         return files
 

@@ -61,8 +61,10 @@ def grant_role(
     elif not _holds(user, role, study, group):
         if not any_account and is_self_registered(user):
             raise AnnotationError(
-                f"{username} joined through a channel, so its owner is unknown; the command grant can give a role to any account"
-                " anyway"
+
+                    f"{username} joined through a channel, so its owner is unknown; the command grant can give a "
+                    "role to any account"
+
             )
         _revoke_links(user, role)
     if role == Role.ADMIN:
@@ -129,12 +131,12 @@ def first_admin_link(*, base_url: str) -> str:
     """
     if has_site_admin():
         raise AnnotationError(
-            f"there is a site admin already; another one is made by: {settings.COMMAND} grant NAME --role admin"
+            f"there is a site admin already; create another one: {settings.COMMAND} grant NAME --role admin"
         )
     existing = User.objects.filter(username=FIRST_ADMIN).first()
     if existing is not None and not (existing.is_superuser and existing.is_active and _awaits_its_owner(existing)):
         raise AnnotationError(
-            f"there is no site admin, and the name {FIRST_ADMIN} is another account's; make one under another name: "
+            f"there is no site admin, and the name {FIRST_ADMIN} is another account's; create one with another name: "
             f"{settings.COMMAND} grant NAME --role admin, then {settings.COMMAND} login_link NAME"
         )
     user, _ = grant_role(username=FIRST_ADMIN, role=Role.ADMIN)

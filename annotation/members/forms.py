@@ -30,7 +30,7 @@ class MemberForm(forms.Form):
     role = forms.ChoiceField(choices=[(role.value, NAMES[role]) for role in GRANTABLE], label="Role")
     account = forms.ChoiceField(
         choices=[
-            (EXISTING, "An account that there is, by its exact user name"),
+            (EXISTING, "An existing account, by its exact user name"),
             (NEW, "A new account: you get a sign-in link to hand on"),
         ],
         initial=EXISTING,
@@ -62,7 +62,7 @@ class MemberForm(forms.Form):
 class GroupForm(forms.Form):
     """A new group."""
 
-    slug = ShortNameField(max_length=80, label="Short name", help_text="In addresses; it stays as it is.")
+    slug = ShortNameField(max_length=80, label="Short name", help_text="Part of addresses; it can’t be changed.")
     name = forms.CharField(max_length=200, label="Name")
 
 

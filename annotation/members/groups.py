@@ -160,8 +160,10 @@ def new_member_link(
     _require_manager(by, study, group)
     if not has_never_signed_in(user) or not (by.is_superuser or has_no_roles_outside(user, study=study, group=group)):
         raise Unacceptable(
-            f"{user.get_username()} has signed in before, or has roles elsewhere: a site admin can make a link "
-            "for them."
+
+                f"{user.get_username()} has signed in before, or has roles elsewhere: a site admin can create a "
+                "link for them."
+
         )
     return login_link(user=user, base_url=base_url)
 
@@ -172,7 +174,7 @@ def _revoke_site_admin(user: User) -> None:
     if user.pk not in {admin.pk for admin in admins}:
         raise UnknownName(f"{user} is not a site admin")
     if len(admins) == 1:
-        raise AnnotationError(f"{user} is the last site admin; make another one first")
+        raise AnnotationError(f"{user} is the last site admin; create another one first")
     user.is_staff = user.is_superuser = False
     user.save(update_fields=["is_staff", "is_superuser"])
 

@@ -95,7 +95,7 @@ def _is_right(form: CodeForm, user: User) -> bool:
         return True
     form.add_error(
         "code",
-        _("That is no code of now, or it was used. After a wrong code the next one has to wait, longer each time."),
+        _("This code is wrong, too old or already used. After each wrong code you have to wait longer."),
     )
     return False
 
@@ -115,7 +115,7 @@ def second_factor(request: HttpRequest) -> HttpResponse:
         if not has_second_factor(user):
             codes = finish_set_up(user=user, code=form.cleaned_data["code"])
             if not codes:
-                form.add_error("code", _("That is no code of this secret. Is the clock of your device right?"))
+                form.add_error("code", _("This code does not match. Is the clock of your device right?"))
         elif _is_right(form, user):
             if act == "remove":
                 remove_second_factor(user=user)

@@ -40,10 +40,10 @@ def make_token(
     if not scopes or set(scopes) - set(Scope.values):
         problems["scopes"] = [f"Choose at least one of: {', '.join(Scope.values)}."]
     if expires_at is not None and expires_at <= at:
-        problems["expires_at"] = ["This time is over."]
+        problems["expires_at"] = ["This time has passed."]
     visible_ids = set(Study.objects.visible_to(user, *READERS).values_list("pk", flat=True))
     if hidden := [study.slug for study in studies if study.pk not in visible_ids]:
-        problems["studies"] = [f"{user} reads no study {hidden[0]}."]
+        problems["studies"] = [f"{user} may not read study {hidden[0]}."]
     if problems:
         raise BadFields(problems)
     key = PREFIX + secrets.token_urlsafe(32)

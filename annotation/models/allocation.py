@@ -12,7 +12,7 @@ class ArmDraw(models.Model):
     """One draw of a study's permuted blocks: the arm of the n-th rater or instance."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="arm_draws")
-    number = models.PositiveIntegerField(help_text="Order of arrival, from 0.")
+    number = models.PositiveIntegerField(help_text="Order of arrival, counted from 0.")
     annotator = models.OneToOneField(
         Annotator, null=True, blank=True, on_delete=models.CASCADE, related_name="arm_draw"
     )

@@ -50,7 +50,7 @@ class Batch(models.Model):
     raters_per_hit = models.PositiveIntegerField("Raters per HIT", help_text="Of a batch for ratings.")
     selection = models.JSONField(default=dict, help_text="How the instances were chosen.")
     seed = models.PositiveIntegerField(
-        "Seed", default=new_seed, help_text="Determines the draw, and is recorded. Clear it for another draw."
+        "Seed", default=new_seed, help_text="Of the draw; it is recorded. Clear it for another draw."
     )
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.OPEN)
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.COLLECTED)
@@ -60,19 +60,22 @@ class Batch(models.Model):
         choices=Purpose.choices,
         default=Purpose.RATING,
         help_text=(
-            "A qualification and hidden checks take instances whose gold prefers one of the two systems, "
-            "and go to every rater."
+            "Qualifications and hidden checks use instances whose gold prefers one of the two systems. Every "
+            "rater gets them."
         ),
     )
     gold_rate = models.FloatField(
         "Hidden gold HITs",
         default=0.0,
-        help_text="Share of a rater’s HITs, as 0.1; of a batch for ratings. They come from the study’s gold batches.",
+        help_text="Share of a rater’s HITs, such as 0.1. They come from the study’s gold batches.",
     )
     repeat_rate = models.FloatField(
         "Hidden repeats",
         default=0.0,
-        help_text="Share of a rater’s HITs that are an earlier one once more, sides swapped. Both together: 0.5 at most.",
+        help_text=(
+            "Share of a rater’s HITs that repeat an earlier one with sides swapped. Gold and repeats together: at "
+            "most 0.5."
+        ),
     )
     lease_minutes = models.PositiveIntegerField(
         "Minutes for a HIT",
@@ -83,7 +86,7 @@ class Batch(models.Model):
         "HITs for one rater at most",
         null=True,
         blank=True,
-        help_text="Of this batch. Empty: no limit but the study’s.",
+        help_text="Of this batch. Default: the study’s limit.",
     )
     stop_rule = models.CharField(
         "Stop when",
@@ -91,9 +94,9 @@ class Batch(models.Model):
         blank=True,
         default="",
         help_text=(
-            "The batch closes itself when the preference is decided, the interval of the win rate is narrower than W, a judge may or "
-            "may not replace raters, or the pay reaches an amount: decided, width:0.1, judge:NAME, budget:100. Begun HITs count. "
-            "Default: all HITs are rated."
+            "The batch closes itself when the preference is clear (decided), the interval of the win rate is "
+            "narrow (width:0.1), it is known whether a judge can replace raters (judge:NAME), or the pay "
+            "reaches an amount (budget:100). Claimed HITs still count. Default: all HITs are rated."
         ),
     )
     created_at = models.DateTimeField(default=timezone.now)
@@ -180,7 +183,7 @@ class Slot(models.Model):
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="slots")
     number = models.PositiveIntegerField()
     position = models.PositiveIntegerField(help_text="The HIT's place in the queue.")
-    arm = models.CharField(max_length=50, blank=True, help_text="Reserved for raters of this arm; empty: for any.")
+    arm = models.CharField(max_length=50, blank=True, help_text="Reserved for raters of this arm. Default: any arm.")
     assignment = models.OneToOneField(
         "annotation.Assignment", null=True, blank=True, on_delete=models.SET_NULL, related_name="slot"
     )

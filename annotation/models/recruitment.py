@@ -32,7 +32,12 @@ class Channel(models.Model):
     key = models.CharField(max_length=32, unique=True, default=new_key, editable=False)
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="channels")
     batch = models.ForeignKey(
-        Batch, null=True, blank=True, on_delete=models.CASCADE, related_name="channels", help_text="Empty: any batch."
+        Batch,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="channels",
+        help_text="Default: all open batches.",
     )
     kind = models.CharField(max_length=12, choices=channel_kinds)
     name = models.CharField(max_length=100)

@@ -432,14 +432,14 @@ class Study(models.Model):
     def clean(self) -> None:
         """Refuse reserved slugs, pay without a currency, bad arms, and questions that cannot be asked or answered."""
         if self.slug in RESERVED_SLUGS:
-            raise ValidationError({"slug": f"The name {self.slug} is used by the program itself; choose another."})
+            raise ValidationError({"slug": f"The name {self.slug} is reserved; choose another."})
         problems: dict[str, str] = {}
         if self.pay_per_hit and not self.currency:
             problems["currency"] = "Say in which currency the pay is."
         try:
             names = [Arm.parse(name).name for name in self.arms]
             if len(set(names)) < len(names):
-                problems["arms"] = "Each arm may be there once."
+                problems["arms"] = "Give each arm once."
             elif self.protocol == Protocol.TWO_STAGE and not names:
                 problems["arms"] = "A two-stage study needs one arm or more."
         except BadArm as error:

@@ -28,7 +28,7 @@ class ApiToken(models.Model):
     )
     studies = models.ManyToManyField(Study, blank=True, related_name="api_tokens")
     created_at = models.DateTimeField(default=timezone.now)
-    expires_at = models.DateTimeField(null=True, blank=True, help_text="Empty: never.")
+    expires_at = models.DateTimeField(null=True, blank=True, help_text="Default: never.")
     last_used_at = models.DateTimeField(null=True, blank=True, help_text="To the minute.")
 
     class Meta:

@@ -78,7 +78,7 @@ def _act(request: HttpRequest, annotator: Annotator, action: str, cleaned: dict[
     if action == "erase":
         keeps_ratings = cleaned["ratings"] == "keep"
         erase_rater(annotator=annotator, by=arguments["by"], at=arguments["at"], keep_ratings=keeps_ratings)
-        return f"What is held about rater {annotator.code} has been deleted."
+        return f"The data of rater {annotator.code} have been deleted."
     if action in OF_ASSIGNMENT:
         assignment = get_object_or_404(annotator.assignments, key=_key(request.POST.get("assignment", "")))
         return DECISIONS[action](assignment=assignment, **arguments).message

@@ -74,5 +74,5 @@ class LeaveOutForm(ReasonForm):
     reopen = forms.BooleanField(
         required=False,
         label="Let others rate this",
-        help_text="Its slots are open again, and have to be paid again.",
+        help_text="Its slots open again, and have to be paid again.",
     )

@@ -112,7 +112,7 @@ def _curve(variance: Variance, design: Design, aim: Aim) -> list[dict[str, Any]]
 
 def _refuse_together(spec: PlanSpec) -> None:
     if not spec.raters:
-        raise Unacceptable("Say how many raters to look at.")
+        raise Unacceptable("Give the numbers of raters to compare.")
     if spec.measure == PlannedMeasure.CONSISTENCY and len(spec.pairs) > 1:
         raise Unacceptable(
             "Consistency with other pairs is another measure: it falls with each pair added. Plan one N at a time."

@@ -294,7 +294,7 @@ def delete_account(*, user: User, by: User | None, at: datetime) -> None:
     # Locked, so that two site admins who delete each other are not both deleted.
     admins = User.objects.select_for_update().filter(is_superuser=True, is_active=True).order_by("pk")
     if user.is_superuser and not any(admin.pk != user.pk for admin in admins):
-        raise AnnotationError("This is the only site admin. Make another account one first.")
+        raise AnnotationError("This is the only site admin. Make another account a site admin first.")
     note({"kind": "account-deleted", "key": user.pk})
     for annotator in annotator_records(user):
         _annotator, changed, _votes = _erase_in_study(annotator, at, keep_ratings=True)

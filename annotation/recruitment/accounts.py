@@ -39,7 +39,7 @@ class AccountsOptionsForm(ArrivalLimitsForm):
         choices=[
             (OFF, "Off: by invitation only"),
             (PASSWORD, "With a user name and a password"),
-            (NAME, "With a name only: this browser is known afterwards, no other"),
+            (NAME, "With a name only: works in this browser alone"),
         ],
         help_text="People with the address may join. The two limits below apply to them, not to invited raters.",
     )
@@ -88,7 +88,7 @@ class Invite(forms.Form):
     """The number of new raters to invite, and how long their links are valid."""
 
     count = forms.IntegerField(label="How many", min_value=1, max_value=MOST_LINKS)
-    days = forms.IntegerField(label="Good for how many days", min_value=1, max_value=LONGEST_DAYS, initial=VALID_DAYS)
+    days = forms.IntegerField(label="Days valid", min_value=1, max_value=LONGEST_DAYS, initial=VALID_DAYS)
 
 
 class InviteForm(Invite):
@@ -115,9 +115,9 @@ class MailInviteForm(InviteForm):
             try:
                 validate_email(address)
             except forms.ValidationError:
-                raise forms.ValidationError(f"{address} is no e-mail address; nothing was sent.") from None
+                raise forms.ValidationError(f"{address} is not an e-mail address; nothing was sent.") from None
         if len(addresses) > MOST_AT_ONCE:
-            raise forms.ValidationError(f"{len(addresses)} links at once? From 1 to {MOST_AT_ONCE} can be made.")
+            raise forms.ValidationError(f"{len(addresses)} links are too many; create 1 to {MOST_AT_ONCE} at once.")
         return addresses
 
 

@@ -52,7 +52,7 @@ def new_channel(request: HttpRequest, study: Study, kind: str) -> HttpResponse:
         except BadFields as error:
             _add_errors(form, options, error)
         else:
-            messages.success(request, "Made. It is shut: open it when everything is set.")
+            messages.success(request, "The channel was created. Open it when everything is set.")
             return redirect("annotation:channel", study.slug, channel.key)
     context = {"study": study, "kind": label, "form": form, "options": options, "help_page": adapters()[kind].help_page}
     status = 422 if form.is_bound else 200
@@ -115,7 +115,7 @@ def _make_links(request: HttpRequest, channel: Channel, form: forms.Form) -> str
     count_made = len(invite(count=count, valid_days=cleaned["days"], addresses=addresses, **common))
     if addresses:
         return f"{count_made} link is being sent." if count_made == 1 else f"{count_made} links are being sent."
-    return f"{count_made} link{pluralize(count_made)} made."
+    return f"{count_made} link{pluralize(count_made)} created."
 
 
 def _send_again(request: HttpRequest, channel: Channel) -> HttpResponse:

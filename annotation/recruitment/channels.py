@@ -110,7 +110,7 @@ def invitation_channel(*, study: Study, batch: Batch | None = None) -> Channel:
     if (usable := next((channel for channel in existing if channel.is_open), None)) is not None:
         return usable
     if existing:
-        raise ClaimRefused(f"Channel {existing[0].name} is shut: its links would lead nowhere. Open it first.")
+        raise ClaimRefused(f"Channel {existing[0].name} is closed, so its links would not work. Open it first.")
     return make_channel(
         study=study,
         kind=Channel.Kind.ACCOUNTS,

@@ -12,7 +12,7 @@ from annotation.models import Assignment, Slot
 
 WITHDRAWN, EXCLUDED, REJECTED = "of a rater who withdrew", "of an excluded rater", "rejected here"
 CHECK, TAKEN = "a hidden check", "came late: another rater has its place"
-SHUT = "came late, when it was not taken back: batch not open, rater blocked or at a limit"
+SHUT = "came late, and was refused: batch not open, rater blocked or at a limit"
 Key = TypeVar("Key", bound=Hashable)
 
 

@@ -55,7 +55,7 @@ def invite(
     _refuse_kind(channel)
     refuse_archived(channel.study)
     if not channel.is_open:
-        raise ClaimRefused(f"Channel {channel.name} is shut: its links would lead nowhere. Open it first.")
+        raise ClaimRefused(f"Channel {channel.name} is closed, so its links would not work. Open it first.")
     annotators = new_raters(channel, count)
     tokens = [_token(channel, annotator.code, at) for annotator in annotators]
     until = at + timedelta(days=valid_days)
@@ -176,7 +176,7 @@ def refuse_archived(study: Study) -> None:
     Raises: ClaimRefused.
     """
     if study.archived_at is not None:
-        raise ClaimRefused(f"Study {study.slug} is in the archive and takes no raters. Take it out first.")
+        raise ClaimRefused(f"Study {study.slug} is archived and takes no raters. Restore it first.")
 
 
 def digest_of(token: str) -> str:
@@ -196,7 +196,7 @@ def _address(channel: Channel, token: str, base_url: str) -> str:
 
 def _refuse_kind(channel: Channel) -> None:
     if channel.kind != Channel.Kind.ACCOUNTS:
-        raise Unacceptable(f"Channel {channel.name} has no invitations: its raters come otherwise.")
+        raise Unacceptable(f"Channel {channel.name} has no invitations: its raters join in another way.")
 
 
 def _rater(channel: Channel, code: str) -> Annotator:
@@ -215,8 +215,10 @@ def _refuse_more_than_a_rater(annotator: Annotator) -> None:
         raise Unacceptable(f"Rater {annotator.code} has left the study.")
     if _opens_more(annotator):
         raise Unacceptable(
-            f"The account of rater {annotator.code} has other roles as well: a site admin can make a sign-in link "
-            "for it."
+
+                f"The account of rater {annotator.code} has other roles as well: a site admin can create a sign-in "
+                "link for it."
+
         )
 
 

@@ -78,7 +78,7 @@ def first_work_checks(channel: Channel) -> list[Check]:
         Check(
             "First work is handed in",
             handed_in.exists(),
-            "Ask the platform what is new; read the first ratings on the batch’s page.",
+            "Update from the platform; look at the first ratings on the batch’s page.",
         ),
         Check(
             "First decision",

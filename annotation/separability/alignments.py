@@ -234,8 +234,10 @@ def _systems_of(instance: InstanceTexts, rows: Sequence[_Place]) -> list[int]:
         for system in (aligned.configuration.system_a, aligned.configuration.system_b):
             if system.pk not in instance.texts:
                 raise AnnotationError(
-                    f"{instance.name} has no text of {system.name}, though it is to be compared with others; read the "
-                    "instance's texts in again, or compute other data sets by themselves. Nothing was stored."
+
+                        f"{instance.name} has no text of {system.name}, but other texts to compare. Import the "
+                        "instance's texts again, or compute other data sets alone. Nothing was stored."
+
                 )
             systems[system.pk] = None
     return list(systems)

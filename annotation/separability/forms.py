@@ -20,7 +20,7 @@ class SeparabilityForm(forms.Form):
         max_length=LONGEST_MODEL,
         label="Model",
         widget=forms.TextInput(attrs={"list": "known-models"}),
-        help_text="For BERTScore, cosine and entities; empty for the one that is installed.",
+        help_text="For BERTScore, cosine and entities. Default: the installed one.",
     )
     group = forms.CharField(
         required=False,
@@ -33,14 +33,14 @@ class SeparabilityForm(forms.Form):
         min_value=LEAST_SAMPLES,
         max_value=MOST_DRAWN,
         label="Generations of each system",
-        help_text="Drawn at random; empty for all.",
+        help_text="Drawn at random. Default: all.",
     )
     cross = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=MOST_DRAWN,
         label="Pairs of A and B",
-        help_text="Drawn at random for each instance; empty for all.",
+        help_text="Drawn at random for each instance. Default: all.",
     )
     seed = forms.IntegerField(required=False, min_value=0, max_value=MOST_SEED, label="Seed of the draws")
 

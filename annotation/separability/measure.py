@@ -115,9 +115,10 @@ def default_similarity(model: str = "") -> DefaultSimilarity:
         return DefaultSimilarity(SEMANTIC_DEFAULT)
     return DefaultSimilarity(
         LEXICAL_DEFAULT,
-        f"no language model is installed, so texts are compared by their words ({LEXICAL_DEFAULT}); "
-        "with the extra `metrics`, or a model that is given, it would be by their meaning "
-        f"({SEMANTIC_DEFAULT})",
+        (
+            f"no language model is installed, so texts are compared by words ({LEXICAL_DEFAULT}); install the extra "
+            f"`metrics` or give a model to compare them by meaning ({SEMANTIC_DEFAULT})"
+        ),
     )
 
 

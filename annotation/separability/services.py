@@ -87,7 +87,7 @@ def compute_separability(
     measure = measure_of(similarity=similarity, model=model, samples=samples, cross_pairs=cross_pairs, seed=seed)
     configurations = (part or StudyPart()).of(study)
     if groups.name == "study" and part is not None and (part.dataset or part.systems):
-        raise AnnotationError("the group study takes in the whole study: name no data set and no systems with it")
+        raise AnnotationError("the group study covers the whole study: leave out data set and systems")
     everything, is_staged = align(
         study, configurations, measure, runs_by(study, measure), progress or (lambda *_counts: None)
     )
@@ -144,7 +144,7 @@ def _not_computed(configuration: Configuration, similarity: str) -> InvalidSelec
         f"{settings.COMMAND} compute_separability {slug} --similarity {similarity}"
     )
     error.on_page = format_html(
-        'separability of {} is not computed yet: <a href="{}#separability">have it computed on the study\'s page</a>.',
+        'separability of {} is not computed yet: <a href="{}#separability">compute it on the study\'s page</a>.',
         configuration,
         reverse("annotation:study", args=[slug]),
     )

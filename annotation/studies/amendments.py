@@ -49,9 +49,9 @@ def refuse_fixed(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> None:
         _refuse_other_keys(study, [question["key"] for question in before], [question.get("key") for question in after])
     _refuse_to_hide(study, changes)
     if (fixed := sorted(changed & FIXED_BY_VOTES)) and _has_votes(study):
-        raise SettingFixed(fixed, "votes have been given; this can be chosen in a new study only")
+        raise SettingFixed(fixed, "there are votes already; choose this in a new study")
     if (fixed := sorted(changed & FIXED_BY_DRAWS)) and study.arm_draws.exists():
-        raise SettingFixed(fixed, "arms have been drawn for raters or instances; choose this in a new study")
+        raise SettingFixed(fixed, "arms are drawn already; choose this in a new study")
 
 
 def _refuse_other_keys(study: Study, before: Sequence[str], after: Sequence[object]) -> None:

@@ -58,14 +58,14 @@ _ALL = (
     StudyTemplate(
         BLANK,
         "Blank",
-        "One vote on each pair, “no preference” on offer, nothing else decided.",
+        "One vote on each pair, with “no preference”; all else by default.",
     ),
     StudyTemplate(
         "paper-004",
         "Preferences by separability",
         (
-            "The set-up of “Compare without Despair”: 50 instances drawn at random from each configuration, 5 pairs on a "
-            "HIT, 3 raters for each HIT, “no preference” on offer, sides and order drawn at random for each rater."
+            "The set-up of “Compare without Despair”. 50 instances drawn at random from each configuration, 5 "
+            "pairs on a HIT, 3 raters per HIT, “no preference” on offer."
         ),
         BatchDefaults("random:50", pairs=5, raters=3),
         MappingProxyType(
@@ -86,9 +86,8 @@ _ALL = (
         "two-stage",
         "Two stages with comparison tables",
         (
-            "A vote on each pair, then a second one: half of the raters see a comparison table beside it, half are only "
-            "asked again. 4 raters for each HIT, so that both halves are on every one. Import the tables before "
-            "the first batch."
+            "Two votes on each pair. For the second, half of the raters see a comparison table and half are "
+            "only asked again. 4 raters per HIT, two of each half. Import the tables before the first batch."
         ),
         BatchDefaults("random:50", pairs=5, raters=4),
         MappingProxyType(
@@ -109,8 +108,8 @@ _ALL = (
         "pilot",
         "Quick pilot",
         (
-            "10 instances drawn at random, 3 pairs on a HIT, 2 raters: enough to see whether raters understand the "
-            "question, how long a HIT takes, and how far answers vary, which the planner asks for."
+            "10 instances drawn at random, 3 pairs on a HIT, 2 raters per HIT. Shows whether raters understand "
+            "the question, how long a HIT takes, and how much answers vary (for the planner)."
         ),
         BatchDefaults("random:10", pairs=3, raters=2),
         MappingProxyType({"most_hits_per_rater": 10}),
@@ -118,7 +117,7 @@ _ALL = (
     StudyTemplate(
         INSTRUCTIONS,
         "Following instructions",
-        "Answers to instructions or questions. Files of AlpacaEval and of Arena begin from it by themselves.",
+        "Answers to instructions or questions. Default for files of AlpacaEval and Arena.",
         settings=MappingProxyType(
             {"task_kind": "instruction", "question": "Which answer do you prefer?", "source_label": "Instruction"}
         ),

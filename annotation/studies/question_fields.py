@@ -22,7 +22,7 @@ class FurtherQuestionForm(forms.Form):
         required=False,
         max_length=LONGEST_KEY,
         label="Key",
-        help_text="Its name in files and filters, as coherence.",
+        help_text="Its name in files and filters, such as coherence.",
     )
     description = forms.CharField(
         required=False,

@@ -248,7 +248,7 @@ def form_data(study: Study, values: Mapping[str, Any]) -> dict[str, Any]:
     fields = StudySettingsForm.base_fields
     if unknown := [name for name in values if name not in fields]:
         names = ", ".join(fields)
-        raise BadFields({name: [f"No such setting; there are {names}."] for name in unknown})
+        raise BadFields({name: [f"Unknown setting. Allowed: {names}."] for name in unknown})
     present = {name: _form_value(value) for name, value in StudySettingsForm(instance=study).initial.items()}
     bad = {name: [problem] for name, value in values.items() if (problem := _kind_problem(fields[name], value))}
     if bad:

@@ -29,7 +29,7 @@ PURPOSES = {
 STATES = {
     Assignment.State.CLAIMED: "in progress",
     Assignment.State.EXPIRED: "ran out",
-    Assignment.State.RETURNED: "given back",
+    Assignment.State.RETURNED: "returned",
 }
 
 

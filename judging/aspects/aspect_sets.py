@@ -124,7 +124,7 @@ def clean_aspects(aspects_given: Sequence[str]) -> list[str]:
                 f"An aspect has at most {LONGEST_ASPECT} characters; this one has {len(aspect)}: {aspect[:40]}…"
             )
         if alike(aspect) in keys:
-            raise BadSettings(f"This aspect is there twice: {aspect}")
+            raise BadSettings(f"This aspect is given twice: {aspect}")
         keys.add(alike(aspect))
     return aspects
 

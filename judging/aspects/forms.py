@@ -15,7 +15,7 @@ class AspectsForm(forms.Form):
     aspects = forms.CharField(
         max_length=MOST_ASPECTS * (LONGEST_ASPECT + 10),
         label="Aspects, one a line, the most important one first",
-        help_text="1 to 20 different ones of at most 200 characters. Saving makes the next version; earlier ones stay.",
+        help_text="1 to 20 different ones of at most 200 characters. Saving creates the next version; earlier ones stay.",
         widget=forms.Textarea(attrs={"rows": 7, "dir": "auto"}),
     )
     seen = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
@@ -37,10 +37,10 @@ class DistilForm(NarrowingForm):
         max_value=MOST_PAIRS,
         initial=PAIRS,
         label="Pairs",
-        help_text="Drawn from all pairs of the study; each of their texts is looked at once.",
+        help_text="Drawn from all pairs of the study.",
     )
-    seed = SeedField(initial=0, help_text="Draws the pairs.")
+    seed = SeedField(initial=0, help_text="Of the draw of pairs.")
     params = ParametersField(
-        help_text="key=value, one a line, sent with each call, as max_tokens=300. null leaves a default out."
+        help_text="key=value, one per line, sent with each call, such as max_tokens=300. null removes a default."
     )
     max_cost = CapField()

@@ -37,7 +37,7 @@ def edit(request: HttpRequest, study: Study) -> HttpResponse:
     if form.is_valid():
         with errors_on(form):
             version, is_new = edit_aspects(study, by=account_of(request).username, **form.cleaned_data)
-            messages.success(request, f"{version} {'holds now' if is_new else 'is this list already'}.")
+            messages.success(request, f"{version} {'is the current version' if is_new else 'is this list already'}.")
             return redirect("judging:aspects", study.slug)
     return _page(request, study, form=form, status=422)
 
@@ -64,7 +64,7 @@ def distil(request: HttpRequest, study: Study) -> HttpResponse:
     if form.is_valid():
         with errors_on(form):
             if not queue_distilling(study, by=account_of(request).username, **form.cleaned_data):
-                messages.info(request, "A worker is working on it already.")
+                messages.info(request, "It is under way already.")
             return redirect("judging:aspects", study.slug)
     return _page(request, study, distil_form=form, status=422)
 

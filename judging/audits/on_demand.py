@@ -40,7 +40,7 @@ def asker(judge: Judge) -> Judge:
     """
     method = find_method(judge.method)
     if not isinstance(method, AskingMethod | Baseline):
-        raise BadSettings(f"judge {judge} can't be asked: verdicts of method {method.name} are made elsewhere")
+        raise BadSettings(f"judge {judge} can't be asked: its verdicts are imported")
     settings = {name: getattr(judge, name) for name in (*SHARED, "prompt_file", "params")}
     return Judge(name=f"{judge.name[:LONGEST]}-rank", order=Judge.OrderPolicy.BOTH, **settings)
 
@@ -80,7 +80,7 @@ def start_on_demand(
     """
     check_in_flight(in_flight)
     if judge.is_jury:
-        raise BadSettings(f"{judge.name} is a jury, which asks nothing: rank with one of its members")
+        raise BadSettings(f"{judge.name} is a jury, which makes no calls: rank with one of its members")
     like = asker(judge)
     fields = (*SHARED, "name", "order", "prompt_file", "params")
     copied, _ = add_judge(**{name: getattr(like, name) for name in fields})
@@ -121,9 +121,7 @@ def check_free(run: JudgeRun) -> None:
     if holder is None or is_gone(holder.executor):
         return
     if not lease_expired(holder.renewed_at) or has_live_worker(run):
-        raise RunBusy(
-            f"judge {run.judge} is being asked for another ranking of {run.study}; wait for its end, or stop that one"
-        )
+        raise RunBusy(f"judge {run.judge} is being asked for another ranking of {run.study}; wait for it, or stop it")
 
 
 @transaction.atomic

@@ -72,12 +72,14 @@ def pairs_audited(audit: Audit) -> PairFilter:
     ids = list(counted.values_list("matchup__instance__instance_id", flat=True))
     if not ids:
         raise BadSettings(
-            f"no instance of {audit.dataset or audit.study} has texts of three systems that are compared with each other, "
-            f"so there is nothing to be consistent about; {settings.COMMAND} copy_study --each-text makes a study in which each "
-            "text is a system of its own"
+
+                f"no instance of {audit.dataset or audit.study} has texts of three compared systems, so consistency "
+                f"can't be tested; {settings.COMMAND} copy_study --each-text creates a study in which each text is "
+                "a system of its own"
+
         )
     if audit.instances is not None and audit.instances < 1:
-        raise BadSettings(f"an audit is about 1 instance or more, got {audit.instances}")
+        raise BadSettings(f"an audit needs 1 instance or more, got {audit.instances}")
     if audit.instances is None or audit.instances >= len(ids):
         return every
     return replace(
@@ -98,9 +100,7 @@ def auditor(audit: Audit) -> Judge:
     judge = audit.judge
     method = find_method(judge.method)
     if not isinstance(method, AskingMethod | Baseline):
-        raise BadSettings(
-            f"judge {judge} can't be audited in a run: verdicts of method {method.name} are made elsewhere"
-        )
+        raise BadSettings(f"judge {judge} can't be audited: its verdicts are imported")
     asks_all = judge.order == Judge.OrderPolicy.BOTH and judge.negated == audit.negated
     if asks_all and audit.wording is None and audit.repeats in (None, judge.repeats):
         return judge

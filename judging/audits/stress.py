@@ -61,11 +61,11 @@ class StressTest:
         Raises: BadSettings for a change that does not exist, none at all, or a judge that can't be asked
         """
         if unknown := [name for name in self.changes if name not in CHANGES]:
-            raise BadSettings(f"there is no change {', '.join(unknown)}; there are: {', '.join(CHANGES)}")
+            raise BadSettings(f"unknown change {', '.join(unknown)}; allowed: {', '.join(CHANGES)}")
         if not self.changes:
-            raise BadSettings(f"a stress test makes at least one change; there are: {', '.join(CHANGES)}")
+            raise BadSettings(f"a stress test needs at least one change; allowed: {', '.join(CHANGES)}")
         if self.pairs is not None and not 1 <= self.pairs <= MOST_SEED:
-            raise BadSettings(f"a stress test is about 1 to {MOST_SEED:,} pairs, got {self.pairs}")
+            raise BadSettings(f"a stress test needs 1 to {MOST_SEED:,} pairs, got {self.pairs}")
         check_seed(self.seed)
         endpoint = endpoint_of(self.judge)
         check(self.study, self.judge, stored_questions(self.study, [self.question]))
@@ -93,13 +93,13 @@ def endpoint_of(judge: Judge) -> Endpoint:
     """
     if judge.table_variant:
         raise BadSettings(
-            f"judge {judge} can't be audited: it is shown stored tables, and a text that was changed has none; audit a "
-            "judge that makes its tables"
+
+                f"judge {judge} can't be tested: it uses stored tables, and changed texts have none; test a judge "
+                "that creates its own tables"
+
         )
     if not isinstance(find_method(judge.method), AskingMethod) or judge.endpoint is None:
-        raise BadSettings(
-            f"judge {judge} can't be audited: method {judge.method} asks no model, so there is nothing to show changed texts to"
-        )
+        raise BadSettings(f"judge {judge} can't be tested: method {judge.method} calls no model")
     return judge.endpoint
 
 

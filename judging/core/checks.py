@@ -38,7 +38,7 @@ def require_same(subject: str, existing: Model, fields: Mapping[str, object]) ->
 def differences(existing: Model, fields: Mapping[str, object], *, hidden: Collection[str] = ()) -> list[str]:
     """Describe the fields in which a stored row differs, without the values of the `hidden` ones."""
     return [
-        f"{field} are others" if field in hidden else f"{field} is {getattr(existing, field)!s}, not {value!s}"
+        f"{field} differ" if field in hidden else f"{field} is {getattr(existing, field)!s}, not {value!s}"
         for field, value in fields.items()
         if getattr(existing, field) != value
     ]

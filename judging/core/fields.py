@@ -38,11 +38,9 @@ class ParametersField(forms.CharField):
         for line in filter(str.strip, super().clean(value).splitlines()):
             key, equals, text = (part.strip() for part in line.partition("="))
             if not key or not equals:
-                raise forms.ValidationError(
-                    "Write key=value on each line; this is none: %(line)s", params={"line": line}
-                )
+                raise forms.ValidationError("Write key=value on each line, not: %(line)s", params={"line": line})
             if key in options:
-                raise forms.ValidationError("%(key)s is there twice.", params={"key": key})
+                raise forms.ValidationError("%(key)s is given twice.", params={"key": key})
             options[key] = _value(text)
         return options
 
@@ -70,8 +68,8 @@ class CapField(forms.DecimalField):
             decimal_places=6,
             label="Cost cap",
             help_text=(
-                "In the endpoint’s currency; work stops before it would spend more. Calls already sent may exceed it "
-                f"unless max_tokens is set. Default: {default}."
+                "In the endpoint’s currency. Work stops before it exceeds this; calls in flight can exceed it "
+                f"if max_tokens is not set. Default: {default}."
             ),
             **kwargs,
         )
@@ -99,8 +97,8 @@ class StartLimitField(forms.IntegerField):
         settings = {
             "min_value": 1,
             "max_value": MOST_SEED,
-            "label": "Most presentations in this start",
-            "help_text": "For a first try; start it again to continue. Default: all.",
+            "label": "Most presentations this time",
+            "help_text": "For a first try. Start again to continue. Default: all.",
         }
         super().__init__(required=False, **{**settings, **kwargs})
 

@@ -85,7 +85,7 @@ def cost_line(cost: Decimal | None, currency: str, *, total: Decimal | None, cap
     """
     if cost is None:
         return f"cost: {money(None, currency)}; the endpoint has no prices"
-    warning = f"; that is above the cap of {money(cap, currency)}: it would stop before it is done"
+    warning = f"; this exceeds the cap of {money(cap, currency)}, so it would stop early"
     return f"cost: about {money(cost, currency)}{warning if is_above(total, cap) else ''}"
 
 

@@ -42,8 +42,11 @@ def check_key_env(key_env: str) -> None:
     """
     if key_env and not VARIABLE.fullmatch(key_env):
         raise BadSettings(
-            "name an environment variable that was made for this key, in capitals and with KEY or TOKEN in it, such as "
-            "MY_API_KEY; none of the server's own (DATABASE_…, DJANGO_…, AWS_…, …SECRET…); never give the key itself"
+
+                "give the name of an environment variable for this key, in capitals with KEY or TOKEN, such as "
+                "MY_API_KEY, and never the key itself; the server's own variables (DATABASE_…, DJANGO_…, AWS_…, "
+                "…SECRET…) are not allowed"
+
         )
 
 
@@ -55,7 +58,7 @@ def check_headers(headers: object) -> None:
     if not isinstance(headers, dict) or len(headers) > MAX_HEADERS:
         raise BadSettings(f"headers must be an object of at most {MAX_HEADERS} names with their values")
     if len({str(name).lower() for name in headers}) < len(headers):
-        raise BadSettings("a header is named twice")
+        raise BadSettings("a header is given twice")
     for name, value in headers.items():
         check_header(name, value)
 
@@ -78,8 +81,10 @@ def check_header(name: str, value: object) -> None:
         check_key_env(variable)
     elif SECRET_NAME.search(name) or SECRET_VALUE.match(value):
         raise BadSettings(
-            f"the header {name} looks like it holds a secret, which is never stored: put its value into an environment "
-            f"variable and write {FROM_VARIABLE}MY_API_KEY as the header's value"
+
+                f"the header {name} seems to hold a secret, and secrets are never stored: put it into an "
+                f"environment variable, and write {FROM_VARIABLE}MY_API_KEY as the value"
+
         )
 
 

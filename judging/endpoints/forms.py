@@ -39,7 +39,7 @@ class HeadersField(forms.CharField):
                     "Line %(number)d is not of the form Name: value.", params={"number": number}
                 )
             if name in result:
-                raise forms.ValidationError("The header %(name)s is there twice.", params={"name": name})
+                raise forms.ValidationError("The header %(name)s is given twice.", params={"name": name})
             result[name] = text
         return result
 
@@ -72,7 +72,7 @@ class LimitsForm(forms.Form):
         min_value=0,
         max_value=1,
         initial=0.5,
-        label="Share of the price paid through the Batch API",
+        label="Batch API: share of the price",
         help_text="0.5: half of it.",
     )
     cached_discount = forms.FloatField(
@@ -80,7 +80,7 @@ class LimitsForm(forms.Form):
         min_value=0,
         max_value=1,
         initial=1,
-        label="Share of the price paid for cached prompt tokens",
+        label="Cached prompt tokens: share of the price",
         help_text="Default: all of it.",
     )
     requests_per_minute = RateField(label="Calls a minute")
@@ -92,8 +92,8 @@ class LimitsForm(forms.Form):
         required=False,
         label="Headers",
         help_text=(
-            "Name: value, one a line, sent with each call. Secrets are never stored: for one, write env:MY_API_KEY as the "
-            "value, which reads the environment variable MY_API_KEY."
+            "Name: value, one per line, sent with each call. Secrets are never stored: write env:MY_API_KEY as "
+            "the value to read the environment variable MY_API_KEY."
         ),
     )
 
@@ -120,12 +120,12 @@ class EndpointForm(LimitsForm):
     """A new endpoint."""
 
     field_order = ["name", "base_url", "model", "key_env"]
-    name = ShortNameField(max_length=80, label="Name", help_text="Under which researchers choose it.")
+    name = ShortNameField(max_length=80, label="Name", help_text="Shown to researchers.")
     base_url = forms.CharField(max_length=500, label="Base URL", help_text="https://api.example.com/v1")
-    model = forms.CharField(max_length=200, label="Model", help_text="As that service names it.")
+    model = forms.CharField(max_length=200, label="Model", help_text="Its name at the service.")
     key_env = forms.CharField(
         max_length=100,
         required=False,
         label="Environment variable with the key",
-        help_text="Its name, as MY_API_KEY; the key itself is never stored.",
+        help_text="Its name, such as MY_API_KEY. The key itself is never stored.",
     )

@@ -97,7 +97,7 @@ def probe_endpoint(endpoint: Endpoint) -> Endpoint:
 
 def no_features(reason: str) -> dict[str, Any]:
     """Return what is stored if the endpoint gives no answer."""
-    not_tried = "not tried: it answers no question"
+    not_tried = "not tried, since it answers no question"
     return dict.fromkeys(FEATURES) | {
         "chat": False,
         "why": dict.fromkeys(FEATURES, not_tried) | {"chat": reason},

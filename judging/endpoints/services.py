@@ -89,7 +89,7 @@ def update_endpoint(
     named = {"base_url": base_url.rstrip("/") if base_url else None, "model": model, "key_env": key_env}
     require_same(f"endpoint {name}", endpoint, {field: value for field, value in named.items() if value is not None})
     if not changes:
-        raise BadSettings("name what is to be changed: a price, a limit, the time-out or a header")
+        raise BadSettings("give a price, a limit, the time-out or a header to change")
     return edit_endpoint(endpoint=endpoint, **changes)
 
 
@@ -99,7 +99,7 @@ def check_settings(changes: Mapping[str, Any]) -> None:
     Raises: BadSettings
     """
     if unknown := set(changes) - set(CHANGEABLE):
-        raise BadSettings(f"no setting of an endpoint that may change: {', '.join(sorted(unknown))}")
+        raise BadSettings(f"settings that can't be changed: {', '.join(sorted(unknown))}")
     check_headers(changes.get("headers", {}))
 
 

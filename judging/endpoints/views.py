@@ -47,7 +47,7 @@ def new_endpoint(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         with errors_on(form):
             endpoint, is_new = add_endpoint(**form.cleaned_data)
-            outcome = "added. Test it now" if is_new else "is there already"
+            outcome = "added. Test it now" if is_new else "exists already"
             messages.success(request, f"Endpoint {endpoint.name} {outcome}.")
             return redirect("judging:endpoint", endpoint.name)
     status = 422 if form.is_bound else 200

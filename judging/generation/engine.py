@@ -47,7 +47,7 @@ def sample(
     totals = totals or SamplingTotals()
     with held(run, stop) as hold:
         if (run.endpoint.base_url, run.endpoint.model) != (run.base_url, run.model):
-            raise BadSettings(f"endpoint {run.endpoint} leads elsewhere than when this system's texts were begun")
+            raise BadSettings(f"endpoint {run.endpoint} has another address than when this system's texts were begun")
         selection = InstanceSelection(**run.selection)
         instances = open_instances(run.study, run.name, selection)
         session = SamplingSession(run, instances, totals, stop=hold.stop, on_progress=noted_by(hold, on_progress))

@@ -58,7 +58,7 @@ class GenerateForm(NarrowingForm):
     max_tokens = forms.IntegerField(
         required=False, min_value=1, label="Longest text, in tokens", help_text="Default: the endpoint’s own."
     )
-    seed = SeedField(initial=0, help_text="Draws a seed for each call.")
+    seed = SeedField(initial=0, help_text="Of the seeds sent with each call.")
     template = forms.ChoiceField(required=False, label="Template", help_text="What is asked. Their texts are below.")
     wording = forms.CharField(
         required=False,
@@ -75,7 +75,9 @@ class GenerateForm(NarrowingForm):
         label="System prompt",
         help_text="Sent before the prompt. Default: none.",
     )
-    params = ParametersField(help_text="key=value, one a line, sent with each call; null leaves one out, as seed=null.")
+    params = ParametersField(
+        help_text="key=value, one per line, sent with each call. null removes one, such as seed=null."
+    )
     keep_refusals = forms.BooleanField(
         required=False,
         label="Keep refusals",
@@ -84,7 +86,7 @@ class GenerateForm(NarrowingForm):
     max_cost = CapField()
     dataset = forms.ChoiceField(required=False, label="Data set")
     instances = TextsField(required=False, label="Ids of the instances", help_text="One per line. Default: all.")
-    limit = StartLimitField(label="Most instances in this start")
+    limit = StartLimitField(label="Most instances this time")
     in_flight = InFlightField()
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:

@@ -204,7 +204,7 @@ def queue_generating(study: Study, name: str, sampling: Sampling, *, selection: 
     """
     run = start_generating(study, name, sampling, selection=selection, **more)
     if count_instances(study, name, selection).open == 0:
-        raise BadSettings(f"there is nothing to ask: every chosen instance has texts of {name}, or no source")
+        raise BadSettings(f"nothing to sample: every chosen instance has texts of {name}, or no source")
     return queue_job(run)
 
 
@@ -237,7 +237,7 @@ def _made(study: Study, name: str, sampling: Sampling, by: str) -> GenerationRun
 def _name_taken(existing: GenerationRun | None, run: GenerationRun) -> str:
     """Say why a system's name can't be used."""
     if existing is None:
-        return f"system {run.name} has texts that were not sampled here: choose another system name"
+        return f"system {run.name} has imported texts: choose another system name"
     short = {"template": "template_version"}
     differences = []
     for part, called in SETTING_FIELDS.items():
@@ -254,7 +254,7 @@ def _name_taken(existing: GenerationRun | None, run: GenerationRun) -> str:
             differences.append(f"{called} {getattr(existing, label)}, not {getattr(run, label)}")
     return (
         f"system {run.name} has texts that were sampled with other settings ({'; '.join(differences)}): "
-        "choose another system name, one for each model and setting"
+        "choose another system name"
     )
 
 

@@ -17,7 +17,7 @@ def summary(run: GenerationRun, counts: InstanceCounts, totals: SamplingTotals) 
     if totals.left_out:
         parts.append(f"{len(totals.left_out):,} left out")
     if counts.without_source:
-        parts.append(f"{counts.without_source:,} have no source to ask about")
+        parts.append(f"{counts.without_source:,} have no source")
     if totals.cut:
         parts.append(f"{totals.cut:,} texts ended at the length limit")
     cost = f", cost {money(totals.usage.cost, run.currency)}" if totals.calls else ""
@@ -35,7 +35,7 @@ def estimate_lines(estimate: GenerationEstimate, cap: Decimal | None) -> list[st
     counts = estimate.instances
     lines = [
         f"instances: {counts.chosen:,} chosen, {counts.there:,} have such texts, {counts.without_source:,} have no "
-        f"source; {counts.open:,} to ask about",
+        f"source; {counts.open:,} to sample",
         f"calls: {estimate.calls:,}; answers already there: {estimate.cached:,}",
     ]
     if not estimate.calls:

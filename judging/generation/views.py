@@ -68,7 +68,7 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
         settings = {name: form.cleaned_data[name] for name in ("selection", "in_flight", "max_cost")}
         with errors_on(form, (AnnotationError,)):
             if not queue_generating(study, system, sampling, by=account_of(request).username, **settings):
-                messages.info(request, "A worker is working on it already.")
+                messages.info(request, "It is under way already.")
             return redirect("judging:generate", study.slug)
     return _page(request, study, form, status=422)
 

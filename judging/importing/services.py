@@ -98,7 +98,7 @@ def import_upload(
     study, stored = import_judgments(data=data, name=name, slug=slug, mapping=mapping)
     if not stored.added:
         return study, f"{name}: nothing new; everything in it is in study {study.slug} already"
-    unread = f"; nothing was made of the columns {', '.join(stored.unread)}" if stored.unread else ""
+    unread = f"; ignored columns: {', '.join(stored.unread)}" if stored.unread else ""
     return study, f"{name}: {number_of(stored.added, 'judgment')} by {', '.join(stored.judges)} added{unread}"
 
 

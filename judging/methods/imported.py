@@ -25,7 +25,4 @@ class Imported(Method):
 
         Raises: BadSettings
         """
-        raise BadSettings(
-            "a judge of method imported holds verdicts that were made elsewhere: it can't be run; "
-            "read further verdicts in with import_judgments"
-        )
+        raise BadSettings("a judge of method imported can't be run; import more verdicts with import_judgments")

@@ -99,7 +99,7 @@ def check_options(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> No
     """
     for name, value in options.items():
         if name not in defaults:
-            raise BadSettings(f"there is no option {name}; there are {', '.join(defaults) or 'none'}")
+            raise BadSettings(f"unknown option {name}; allowed: {', '.join(defaults) or 'none'}")
         fits, expectation = RULES[name]
         if not fits(value):
             raise BadSettings(f"{name} is {expectation}, got {value!r}")

@@ -15,25 +15,25 @@ class Endpoint(models.Model):
     headers = models.JSONField(
         default=dict, blank=True, help_text="Sent with each call; `env:NAME` as a value reads a variable. No secrets."
     )
-    requests_per_minute = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: no limit.")
-    tokens_per_minute = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: no limit.")
+    requests_per_minute = models.PositiveIntegerField(null=True, blank=True, help_text="Default: no limit.")
+    tokens_per_minute = models.PositiveIntegerField(null=True, blank=True, help_text="Default: no limit.")
     price_prompt = models.DecimalField(
-        max_digits=12, decimal_places=6, null=True, blank=True, help_text="Per million prompt tokens; empty: unknown."
+        max_digits=12, decimal_places=6, null=True, blank=True, help_text="Per million prompt tokens. Default: unknown."
     )
     price_completion = models.DecimalField(
         max_digits=12,
         decimal_places=6,
         null=True,
         blank=True,
-        help_text="Per million completion tokens; empty: unknown.",
+        help_text="Per million completion tokens. Default: unknown.",
     )
     batch_discount = models.FloatField(
-        default=0.5, help_text="Share of the price that is paid for calls through the provider's Batch API."
+        default=0.5, help_text="Share of the price for calls through the provider's Batch API."
     )
     cached_discount = models.FloatField(
         default=1.0,
         db_default=1.0,
-        help_text="Share of the price that is paid for prompt tokens which the endpoint took from its cache of prefixes.",
+        help_text="Share of the price for prompt tokens from the endpoint's cache.",
     )
     currency = models.CharField(max_length=3, default="USD")
     supports = models.JSONField(default=dict, blank=True, help_text="Features found by the last test.")

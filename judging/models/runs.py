@@ -49,13 +49,13 @@ class Judge(models.Model):
         blank=True,
         on_delete=models.PROTECT,
         related_name="table_judges",
-        help_text="SC²: asked for aspects, tables and their comparison, in place of the judge's own, which gives the verdict.",
+        help_text="SC²: endpoint for aspects, tables and their comparison. The judge's own gives the verdict.",
     )
     order = models.CharField(max_length=10, choices=OrderPolicy.choices, default=OrderPolicy.RANDOM)
     combine = models.CharField(max_length=12, choices=Combine.choices, default=Combine.TIE)
     repeats = models.PositiveSmallIntegerField(default=1, help_text="How often each presentation is asked.")
     negated = models.BooleanField(default=False, help_text="Ask the negated question as well.")
-    task = models.CharField(max_length=30, blank=True, help_text="Which task's wording; empty: the study's own kind.")
+    task = models.CharField(max_length=30, blank=True, help_text="Task whose wording is used. Default: the study's.")
     prompt_file = models.ForeignKey(PromptFile, null=True, blank=True, on_delete=models.PROTECT, related_name="judges")
     family = models.CharField(max_length=100, blank=True)
     params = models.JSONField(default=dict, blank=True, help_text="Temperature and the like, sent with each call.")
@@ -67,7 +67,7 @@ class Judge(models.Model):
         blank=True,
         default="",
         db_default="",
-        help_text="SC²: variant of the study's stored tables that it is shown; empty: it makes its own.",
+        help_text="SC²: variant of the study's stored tables that it uses. Default: it creates its own.",
     )
     texts_first = models.BooleanField(
         default=True,
@@ -79,7 +79,7 @@ class Judge(models.Model):
         default=dict,
         db_default=Value({}, models.JSONField()),
         blank=True,
-        help_text="How it was made from votes, and the instances used; empty: it was not.",
+        help_text="How it was tuned on votes, with the instances used. Default: not tuned.",
     )
     created_at = models.DateTimeField(default=timezone.now)
 
@@ -138,7 +138,7 @@ class JudgeRun(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judge_runs")
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
     batch = models.ForeignKey(Batch, null=True, blank=True, on_delete=models.PROTECT, related_name="judge_runs")
-    pair_filter = models.JSONField(default=dict, blank=True, help_text="Only these of the pairs; empty: all.")
+    pair_filter = models.JSONField(default=dict, blank=True, help_text="Only these pairs. Default: all.")
     filter_key = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the filter; empty without one.")
     questions = models.JSONField(
         default=main_question_only,
@@ -151,7 +151,7 @@ class JudgeRun(models.Model):
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
     way = models.CharField(max_length=10, choices=Way.choices, default=Way.CALLS)
     batch_size = models.PositiveIntegerField(
-        null=True, blank=True, help_text="Most requests in a provider's batch; empty: as many as it takes."
+        null=True, blank=True, help_text="Most requests in a provider's batch. Default: as many as it takes."
     )
     in_flight = models.PositiveIntegerField(default=8)
     max_cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True, help_text="Hard cap.")

@@ -59,7 +59,7 @@ class PromptField(forms.ModelChoiceField[PromptFile]):
 class JudgeSettings(forms.Form):
     """A new judge."""
 
-    name = judge_name_field(help_text="Under which findings list it.")
+    name = judge_name_field(help_text="Shown in findings.")
     method = forms.ChoiceField(
         choices=lambda: [(name, name) for name in method_names()],
         label="Method",
@@ -73,7 +73,7 @@ class JudgeSettings(forms.Form):
         choices=Judge.Combine.choices,
         initial=Judge.Combine.TIE,
         label="When both orders are asked",
-        help_text="Averaging needs a method and an endpoint that give probabilities; a pair without them has no verdict.",
+        help_text="Averaging needs a method and an endpoint with probabilities. A pair without them has no verdict.",
     )
     repeats = forms.IntegerField(
         label="Repeats",
@@ -88,7 +88,7 @@ class JudgeSettings(forms.Form):
     negated = forms.BooleanField(
         required=False,
         label="Ask the negated question too",
-        help_text="Which text is worse? Shows negation invariance; findings count the plain question.",
+        help_text="“Which text is worse?” measures negation invariance. Findings count the plain question only.",
     )
     task = forms.ChoiceField(
         choices=[("", "the study’s own"), *TaskKind.choices],
@@ -116,21 +116,21 @@ class JudgeSettings(forms.Form):
         required=False,
         label="Endpoint of the tables",
         empty_label="none: the judge’s own",
-        help_text="SC²: makes aspects and tables and compares these; the judge’s own endpoint gives the verdict.",
+        help_text="SC²: for aspects, tables and their comparison. The judge’s own endpoint gives the verdict.",
     )
     table_variant = forms.CharField(
         max_length=40,
         required=False,
         label="Tables of a variant",
-        help_text="SC²: this study's stored tables are shown, as another model has made them, and none are made.",
+        help_text="SC²: use stored tables of this study, and create none.",
     )
     params = ParametersField(
         help_text=(
-            "key=value, one a line, as temperature=0.7: options of the method, and all else is sent with each call. "
-            "null leaves a default out."
+            "key=value, one per line, such as temperature=0.7. Options of the method; all others are sent with "
+            "each call. null removes a default."
         ),
     )
-    seed = SeedField(required=False, help_text="Draws the orders and the samples. Default: any, recorded.")
+    seed = SeedField(required=False, help_text="Of orders and samples. Default: drawn, and recorded.")
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class JudgeForm(JudgeSettings):
         fields: dict[str, Any] = self.fields
         fields["method"].choices, fields["method"].initial = method_choices, RECOMMENDED
         where = format_html('<a href="{}">{}</a>', reverse("judging:endpoints"), "Endpoints")
-        fields["endpoint"].help_text = format_html("Set up by site admins under {}; a baseline needs none.", where)
+        fields["endpoint"].help_text = format_html("Site admins set them up under {}. A baseline needs none.", where)
 
     @property
     def first(self) -> list[forms.BoundField]:
@@ -190,7 +190,7 @@ class JudgeForm(JudgeSettings):
 class JuryForm(forms.Form):
     """A new jury of judges that have run on a study."""
 
-    name = judge_name_field(help_text="Under which findings list it.")
+    name = judge_name_field(help_text="Shown in findings.")
     members = forms.MultipleChoiceField(
         choices=[],
         label="Members",
@@ -204,7 +204,7 @@ class JuryForm(forms.Form):
             (DAWID_SKENE, "Dawid and Skene’s model (three members or more)"),
         ],
         label="Rule",
-        help_text="An even split is a tie; a member without a verdict abstains.",
+        help_text="An equal split is a tie. A member without a verdict abstains.",
     )
 
     def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
@@ -244,17 +244,17 @@ class PairsForm(NarrowingForm):
     )
     off_hits = forms.BooleanField(
         required=False,
-        label="Pairs that are on no HIT too",
-        help_text="Verdicts on pairs that people do not rate make their win rates more precise.",
+        label="Include pairs on no HIT",
+        help_text="Verdicts on pairs that people don’t rate make people’s win rates more precise.",
     )
     in_flight = InFlightField()
-    max_cost = CapField(default="the run’s cap, at first none")
+    max_cost = CapField(default="the run’s cap, or none")
     limit = StartLimitField()
 
     dataset = forms.ChoiceField(required=False, label="Data set")
     systems = forms.ChoiceField(required=False, label="Systems")
     tags = forms.CharField(
-        required=False, label="Tags", help_text="Instances that have one of these; separated by commas."
+        required=False, label="Tags", help_text="Only instances with one of these tags, separated by commas."
     )
     instances = TextsField(required=False, label="Ids of the instances", help_text="One a line.")
 
@@ -277,7 +277,7 @@ class PairsForm(NarrowingForm):
         data = super().clean() or {}
         off_hits = data.pop("off_hits", False)
         if off_hits and data.get("batch"):
-            self.add_error("off_hits", "The pairs of a batch are all on its HITs: choose either.")
+            self.add_error("off_hits", "All pairs of a batch are on its HITs: choose one of the two.")
         narrowing = {name: data.pop(name, "") for name in self.NARROWING}
         data["only"] = PairFilter(
             dataset=narrowing["dataset"],
@@ -298,14 +298,14 @@ class RunForm(PairsForm):
         initial=JudgeRun.Way.CALLS,
         required=False,
         label="Way of asking",
-        help_text="A Batch API answers within a day, at a lower price; only where the endpoint offers one.",
+        help_text="A Batch API, if the endpoint has one, answers within a day at a lower price.",
     )
     batch_size = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=MOST_REQUESTS,
         label="Most requests in a provider's batch",
-        help_text="For accounts with a small queue. Default: the run’s number, at first as many as the provider takes.",
+        help_text="For accounts with a small queue. Default: the run’s number, or as many as the provider takes.",
     )
     field_order = ("judge", "batch", "off_hits", "way", "batch_size")
 
@@ -319,7 +319,7 @@ class RunForm(PairsForm):
                 initial=[self.asked[MAIN].key],
                 widget=forms.CheckboxSelectMultiple,
                 label="Questions",
-                help_text="Each is asked in a call of its own; all in one by a judge with the option together.",
+                help_text="Each in a call of its own. Judges with the option together ask all in one call.",
             )
             self.order_fields(("judge", "questions", "batch", "way", "batch_size"))
 
@@ -342,7 +342,7 @@ class JudgmentFilterForm(forms.Form):
         required=False,
         label="Outcome",
         choices=[
-            ("", "all that were asked"),
+            ("", "all asked"),
             ("a", "A preferred"),
             ("tie", "tie"),
             ("b", "B preferred"),
@@ -371,7 +371,7 @@ class JudgmentFilterForm(forms.Form):
         self.numbers = {question.key: number for number, question in named_questions(study).items()}
         if self.numbers:
             fields["question"].choices = or_all(self.numbers)
-            fields["asked"].label = "How it is asked"
+            fields["asked"].label = "Presentation"
         else:
             del fields["question"]
 

@@ -184,7 +184,10 @@ def check_judge(judge: Judge) -> None:
     of_others = of_methods - set(method.options) - {"logprobs"}  # that is a parameter of endpoints too
     if foreign := of_others & set(judge.params):
         raise BadSettings(
-            f"method {judge.method} has no option {', '.join(sorted(foreign))}: it would be sent as it is"
+
+                f"method {judge.method} has no option {', '.join(sorted(foreign))}: as a parameter it would be sent "
+                "unchanged"
+
         )
     method.check(
         judge.task or "free", setting_of(judge)
@@ -209,11 +212,11 @@ def check_tables(judge: Judge, method: Method) -> None:
     if tables is None:
         return
     if judge.table_variant:
-        raise BadSettings(f"the tables of variant {judge.table_variant} are made already: leave out the table endpoint")
+        raise BadSettings(f"the tables of variant {judge.table_variant} exist already: leave out the table endpoint")
     if judge.endpoint is None:
         return
     if tables == judge.endpoint:
-        raise BadSettings(f"tables are made at {tables} anyway: a table endpoint is another one")
+        raise BadSettings(f"{tables} is the judge's own endpoint: choose another one for the tables, or none")
     if tables.currency != judge.endpoint.currency:
         raise BadSettings(
             f"{judge.endpoint} has prices in {judge.endpoint.currency}, {tables} in {tables.currency}: "
@@ -225,14 +228,15 @@ def check_jury(judge: Judge) -> None:
     """Refuse settings that juries lack, and members that are unknown or juries themselves."""
     if judge.endpoint or judge.prompt_file or judge.task or judge.negated or judge.repeats > 1:
         raise BadSettings(
-            "a jury asks nothing: it takes no endpoint, prompt file, task, repeats or negated question, only members and a rule"
+
+                "a jury makes no calls, so it takes only members and a rule: leave out endpoint, prompt file, task, "
+                "repeats and negated question"
+
         )
     if judge.order != Judge.OrderPolicy.RANDOM:
-        raise BadSettings(
-            f"a jury's verdict is on the pair, in whatever order its members saw it: leave out order {judge.order}"
-        )
+        raise BadSettings(f"a jury's verdict is on the pair, in no order: leave out order {judge.order}")
     if foreign := set(judge.params) - set(find_method(judge.method).options):
-        raise BadSettings(f"a jury asks nothing: it takes no parameters, got {', '.join(sorted(foreign))}")
+        raise BadSettings(f"a jury makes no calls: it takes no parameters, got {', '.join(sorted(foreign))}")
     find_method(judge.method).check("free", setting_of(judge))
     methods = dict(Judge.objects.filter(name__in=judge.members).values_list("name", "method"))
     if strangers := [name for name in judge.members if name not in methods]:
@@ -241,7 +245,10 @@ def check_jury(judge: Judge) -> None:
         )
     if juries := [name for name, method in methods.items() if method == Judge.JURY]:
         raise BadSettings(
-            f"jury {judge.name}: {', '.join(juries)} is a jury itself, whose votes would count twice; name its members instead"
+
+                f"jury {judge.name}: {', '.join(juries)} is a jury itself, whose votes would count twice; name its "
+                "members instead"
+
         )
 
 

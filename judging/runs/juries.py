@@ -73,8 +73,7 @@ def check_members(study: Study, jury: Judge, questions: Sequence[int]) -> None:
             )
         if not any(pairs[item] & pairs[second] for item, second in combinations(pairs, 2)):
             raise BadSettings(
-                f"jury {jury.name}: its members were asked about different pairs of study {study.slug}, no two of them about "
-                "the same one: run them on the same pairs first"
+                f"jury {jury.name}: its members share no pairs in study {study.slug}: run them on the same pairs first"
             )
 
 

@@ -114,7 +114,7 @@ def _refuse_many(count: int) -> None:
     if count > MOST_INSTANCES:
         raise BadSettings(
             f"{count:,} instances are too many to be chosen one by one; at most {MOST_INSTANCES:,}: "
-            "make a batch of them and run the judge on that"
+            "create a batch of them, and run the judge on that"
         )
 
 

@@ -50,7 +50,7 @@ def retry_run(*, run: JudgeRun, unparsed: bool = False, errors: bool = False, by
     """
     method = find_method(run.judge.method)
     if not isinstance(method, AskingMethod):
-        raise BadSettings(f"method {method.name} asks no endpoint: there is nothing to ask again")
+        raise BadSettings(f"method {method.name} makes no calls, so nothing can be asked again")
     _check(run)
     lost = _unanswered_cells(run, method) if unparsed else []
     with transaction.atomic():

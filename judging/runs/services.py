@@ -203,9 +203,7 @@ def check(study: Study, judge: Judge, questions: Iterable[int] = ONLY_MAIN) -> N
     """
     method, setting, variant = find_method(judge.method), setting_of(judge), judge.table_variant
     if variant and not study.tables.filter(variant=variant).exists():
-        raise BadSettings(
-            f"{study} has no tables of variant {variant} to show to judge {judge}: make_tables makes them"
-        )
+        raise BadSettings(f"{study} has no tables of variant {variant} for judge {judge}: create them with make_tables")
     for number in questions:
         method.check(task_for(judge, study.task_kind, number), setting)
 

@@ -67,7 +67,7 @@ def new_judge(request: HttpRequest, study: Study) -> HttpResponse:
     if not form.is_valid():
         return _judges_page(request, study, judge_form=form, status=422)
     judge, is_new = add_judge(**form.cleaned_data)
-    messages.success(request, f"Judge {judge} {'added' if is_new else 'is there already, with these settings'}.")
+    messages.success(request, f"Judge {judge} {'added' if is_new else 'exists already with these settings'}.")
     query = urlencode({"judge": judge.name})
     return redirect(f"{reverse('judging:judges', args=[study.slug])}?{query}#start")
 
@@ -215,11 +215,11 @@ def steer(request: HttpRequest, study: Study, run_id: int) -> HttpResponse:
     by = {"by": request.user} if action == "retry" else {}
     ACTIONS[action](run=judge_run, **by)
     notices = {
-        "pause": "The run is paused: calls under way end, no new one begins.",
-        "resume": "The run continues as soon as a worker takes it.",
-        "again": "The run starts again as soon as a worker takes it up.",
-        "retry": "A worker asks again what got no answer.",
-        "cancel": "The run is cancelled; what was answered is kept.",
+        "pause": "The run is paused. Calls in flight end; no new one begins.",
+        "resume": "The run continues as soon as a worker is free.",
+        "again": "The run starts again as soon as a worker is free.",
+        "retry": "Presentations without an answer are asked again.",
+        "cancel": "The run is cancelled. Its answers are kept.",
     }
     messages.success(request, notices[action])
     return redirect("judging:run", study.slug, judge_run.pk)

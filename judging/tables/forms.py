@@ -60,37 +60,37 @@ class MakeTablesForm(PairsForm):
         min_value=1,
         max_value=MOST_SAMPLES,
         initial=8,
-        label="Tables drawn for each pair",
+        label="Tables per pair",
     )
     budget = forms.IntegerField(
         required=False,
         min_value=2,
         max_value=MOST_BUDGET,
-        label="Or: calls for each pair",
-        help_text="As many tables as fit; leave the number of tables empty then.",
+        label="Or: calls per pair",
+        help_text="As many tables as fit. Leave “Tables per pair” empty.",
     )
     scheme = forms.ChoiceField(
         initial=TOURNAMENT,
-        label="How the most consistent one is found",
+        label="Choice of the most consistent table",
         choices=[
-            (TOURNAMENT, "Tournament: one comparison less than tables"),
-            (EXACT, "Every two, both ways: many comparisons"),
-            (RANDOM, "Drawn: no comparison"),
+            (TOURNAMENT, "Tournament: one comparison fewer than tables"),
+            (EXACT, "All pairs of tables in both orders: many comparisons"),
+            (RANDOM, "At random: no comparison"),
         ],
     )
     aspects = forms.ChoiceField(
         initial=OFFLINE,
         label="Aspects",
-        choices=[(OFFLINE, "The same for all pairs"), (ONLINE, "Drawn up for each pair")],
+        choices=[(OFFLINE, "The same for all pairs"), (ONLINE, "New for each pair")],
     )
     variant = forms.CharField(
         required=False,
         max_length=40,
         label="Variant",
-        help_text="The name of these tables in the arms of a two-stage study. Default: c8, or as the settings say.",
+        help_text="The name of these tables in the arms of a two-stage study. Default: by the settings, such as c8.",
     )
     params = ParametersField(
-        help_text="key=value, one a line: further options of the judge, and all else is sent with each call."
+        help_text="key=value, one per line. Options of the judge; all others are sent with each call."
     )
     field_order = ("endpoint", "samples", "budget", "scheme", "aspects", "variant", "params", "batch")
 
@@ -107,7 +107,7 @@ class MakeTablesForm(PairsForm):
         if budget and samples:
             self.add_error("budget", "Give either the tables or the calls for each pair.")
         elif not budget and not samples and not self.errors:
-            self.add_error("samples", "How many tables are to be drawn for each pair?")
+            self.add_error("samples", "Give the number of tables per pair.")
         aspects = data.pop("aspects", OFFLINE)
         current, name = current_aspects(self.study)
         offline = tuple(current) if aspects == OFFLINE else ONLINE

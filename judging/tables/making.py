@@ -133,7 +133,7 @@ def start_tables(
     judge = tables_judge(endpoint=endpoint, settings=settings, seed=seed, name=name)
     same = JudgeRun.objects.filter(study=study, judge=judge, batch=batch, filter_key=only.key, questions=[MAIN])
     if before := same.exclude(tables_as__in=["", variant]).values_list("tables_as", flat=True).first():
-        raise BadSettings(f"these very tables are there as variant {before} already; another seed makes others")
+        raise BadSettings(f"the same tables exist as variant {before}; use another seed")
     run_settings: dict[str, Any] = {"batch": batch, "only": only, "in_flight": in_flight, "max_cost": max_cost}
     if queued:
         run = queue_run(study=study, judge=judge, tables_as=variant, limit=limit, **run_settings)

@@ -79,7 +79,7 @@ def judged_pairs(run: JudgeRun) -> str:
     if only.off_hits:
         on = "all pairs of the study, on HITs or not"
     if only.on_demand:
-        on = "the pairs that rankings needed"
+        on = "the pairs needed for rankings"
     narrowed = ", ".join(filter(None, parts))
     return f"{on}; of these only {narrowed}" if narrowed else on
 

@@ -50,10 +50,10 @@ def candidates_of(
             ]
     unique = [item for index, item in enumerate(results) if item not in results[:index]]
     if len(unique) < 2:
-        raise BadSettings("there is nothing to choose from: name further methods or prompts")
+        raise BadSettings("there is only one candidate: give more methods or prompts")
     if len(unique) > MOST:
         raise BadSettings(
-            f"{len(unique)} candidates are too many; at most {MOST}: name fewer methods, prompts or shots"
+            f"{len(unique)} candidates are too many; at most {MOST}: give fewer methods, prompts or shots"
         )
     return unique
 

@@ -29,7 +29,7 @@ class TuningForm(NarrowingForm):
         max_value=1_000_000,
         initial=300,
         label="Most presentations",
-        help_text="Of all candidates, and of the comparison on the held-out instances.",
+        help_text="For all candidates and the comparison on held-out instances.",
     )
     methods = forms.MultipleChoiceField(
         choices=[], initial=METHODS, widget=forms.CheckboxSelectMultiple, label="Methods to try"
@@ -39,7 +39,7 @@ class TuningForm(NarrowingForm):
         required=False,
         widget=forms.CheckboxSelectMultiple,
         label="Prompts of your own to try",
-        help_text="With each method that takes one.",
+        help_text="Combined with each method that takes one.",
     )
     shots = forms.TypedMultipleChoiceField(
         choices=[(number, number) for number in range(1, MOST_SHOTS + 1)],
@@ -54,12 +54,12 @@ class TuningForm(NarrowingForm):
         min_value=0.05,
         max_value=0.95,
         label="Share of the instances held out",
-        help_text="On which nothing is chosen, and the tuned judge is compared.",
+        help_text="Not used for choosing; the tuned judge is compared on them.",
     )
     name = judge_name_field(
         max_length=LONGEST_NAME, required=False, label="Name of the new judge", help_text="Default: NAME-tuned."
     )
-    seed = SeedField(initial=0, help_text="Draws which instances are held out.")
+    seed = SeedField(initial=0, help_text="Of the draw of held-out instances.")
     in_flight = InFlightField()
     max_cost = CapField()
 

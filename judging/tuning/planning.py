@@ -26,7 +26,7 @@ FEWEST_CHOSEN, FEWEST_HELD = 10, 5  # instances; below five there is no interval
 FIRST_ROUND = 5  # instances at least
 HELD_OUT = 0.5
 SAMPLE = 20  # presentations in the dry run of each candidate
-NO_VOTES = "people have voted on no instance of study {study}: a judge is tuned on votes, so let people rate first, or import ratings"
+NO_VOTES = "people have voted on no instance of study {study}: collect or import ratings first"
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,7 @@ def _parts(
             len(instances), settings.held_out, np.random.default_rng(settings.seed)
         )
     except AnalysisError as error:
-        raise BadSettings(
-            f"{error}: a judge tuned on all instances would have none left for findings, and one on none learns nothing"
-        ) from error
+        raise BadSettings(f"{error}: some instances are needed for tuning, and some for the comparison") from error
     choosing = [instances[index] for index in choosing_rows.tolist()]
     examples_drawn = [item for item in choosing if clear[item] is not None][:examples]
     choosing = [item for item in choosing if item not in examples_drawn]

@@ -126,7 +126,7 @@ class Search:
         remaining = self.tuning.max_cost - (cost_of_tuning(self.tuning, but=run) or Decimal(0))
         if remaining <= 0:
             raise TuningStopped(
-                f"the cap of {self.tuning.max_cost} is reached; the same with a higher one continues without repeating a call"
+                f"the cap of {self.tuning.max_cost} is reached; set a higher one to continue; no call is repeated"
             )
         return remaining
 
@@ -186,9 +186,7 @@ def _pairs(instances: Sequence[int], votes: Votes) -> IntArray:
     keys = Pair.objects.filter(matchup__instance__in=list(instances)).order_by("pk").values_list("pk", flat=True)
     voted = [pk for pk in keys if pk in votes]
     if not voted:
-        raise TuningStopped(
-            "none of these instances has a vote that counts any more: people were excluded since it began"
-        )
+        raise TuningStopped("these instances have no votes left: people were excluded since the start")
     return np.array(voted, dtype=np.int64)
 
 

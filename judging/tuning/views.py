@@ -54,7 +54,7 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
 
 def _queued(request: HttpRequest, study: Study, tuning: JudgeTuning) -> HttpResponse:
     text = (
-        "A worker will take it up." if queue_tuning(tuning) else "It has ended, or a worker is working on it already."
+        "It starts as soon as a worker is free." if queue_tuning(tuning) else "It has ended, or is under way already."
     )
     messages.success(request, text)
     return redirect("judging:tunings", study.slug)

@@ -132,9 +132,9 @@ def problems_of(text: str, parser: str, *, form: str = "") -> list[str]:
 def _parser(parser: str) -> list[str]:
     parsers = ", ".join(READERS)
     if not parser:
-        return [f"It names no parser. There are: {parsers}."]
+        return [f"It names no parser. Allowed: {parsers}."]
     if parser not in READERS:
-        return [f"There is no parser {parser[:80]}. There are: {parsers}."]
+        return [f"Unknown parser {parser[:80]}. Allowed: {parsers}."]
     return []
 
 
@@ -145,7 +145,9 @@ def _placeholders(text: str, required: frozenset[str], allowed: frozenset[str], 
     if missing := required - used:
         problems.append(f"These placeholders are missing: {format_placeholders(missing)}.")
     if not any_answer and (unknown := used - allowed):
-        problems.append(f"Nothing fills {format_placeholders(unknown)}. There are: {format_placeholders(allowed)}.")
+        problems.append(
+            f"Unknown placeholders: {format_placeholders(unknown)}. Allowed: {format_placeholders(allowed)}."
+        )
     return problems
 
 

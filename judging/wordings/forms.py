@@ -29,7 +29,7 @@ class PromptForm(forms.Form):
         required=False,
         choices=[],
         label="Parser",
-        help_text="What reads the verdict. Default: the one in the head of the text.",
+        help_text="How the verdict is read. Default: the parser in the head of the text.",
     )
     file = forms.FileField(
         required=False, label="File", widget=forms.ClearableFileInput(attrs={"accept": ".txt,text/plain"})

@@ -43,14 +43,14 @@ def read_published(data: bytes, form: str, entry: str = "") -> PromptText:
     Raises: BadPrompt for an unknown form, a file of another form, and a prompt that can't be used
     """
     if form not in FORMS:
-        raise BadPrompt([f"There is no form {form}. There are: {', '.join(FORMS)}."])
+        raise BadPrompt([f"Unknown form {form}. Allowed: {', '.join(FORMS)}."])
     if len(data) > LONGEST_FILE:
         raise BadPrompt([too_long()])
     text = decode(data)
     try:
         prompts = FORMS[form].read(text)
     except (ValueError, TypeError, LookupError, AttributeError, SyntaxError, RecursionError, yaml.YAMLError) as error:
-        raise BadPrompt([f"The file has not the form {form} ({type(error).__name__})."]) from error
+        raise BadPrompt([f"The file does not have the form {form} ({type(error).__name__})."]) from error
     prompt = _chosen(prompts, entry)
     if problems := [*unstorable(prompt.text), *unstorable(prompt.system)]:
         raise BadPrompt(problems)

@@ -45,7 +45,7 @@ def _added(request: HttpRequest, study: Study, form: PromptForm) -> PromptFile |
     except BadPrompt as error:
         form.add_error("name", error.problems)
         return None
-    messages.success(request, f"Prompt {prompt} {'added' if is_new else 'is there already, with this text'}.")
+    messages.success(request, f"Prompt {prompt} {'added' if is_new else 'exists already with this text'}.")
     return prompt
 
 

@@ -91,7 +91,7 @@ def _overview(accuracy: dict[str, Any]) -> str:
         cells = [_overview_cell(of.get((subset["kind"], subset["subset"])), subset["pairs"]) for subset in subsets]
         rows.append([latex_text(judge["label"]), *cells])
     caption = (
-        "Accuracy (\\%), each pair counted once over the orders that it was asked in. Unparsed and refused answers are "
+        "Accuracy (\\%), each pair counted once over its orders. Unparsed and refused answers are "
         "not right. In brackets: pairs, where a judge answered on fewer than the column has."
     )
     return latex_table(header=header, rows=rows, caption=caption, label="tab:judges")
@@ -109,7 +109,10 @@ def _wordings(accuracy: dict[str, Any]) -> list[str]:
             _spread(of.get(subset), "{:.2f} $\\pm$ {:.2f} {{\\scriptsize [{:.1f}, {:.1f}]}}") for subset in subsets
         ]
         rows.append([latex_text(f"{wording['method']}, {wording['model']} ({len(wording['judges'])})"), *cells])
-    caption = "Accuracy (\\%) over wordings of the same judge (their number in brackets): mean, standard deviation, lowest and highest."
+    caption = (
+        "Accuracy (\\%) over wordings of the same judge (their number in brackets): mean, standard deviation, "
+        "lowest and highest."
+    )
     header = ["Judge", *(latex_text(name) for _kind, name in subsets)]
     return [latex_table(header=header, rows=rows, caption=caption, label="tab:judges-wordings")]
 

@@ -71,7 +71,7 @@ class InScope(BasePermission):
     def has_permission(self, request: Request, view: APIView) -> bool:
         """Refuse a token that lacks the scope, naming it."""
         if lacking := needed_scope(request, view):
-            raise PermissionDenied(f"This token lacks the scope {lacking}; make one that has it on /api/v1/token/.")
+            raise PermissionDenied(f"This token lacks the scope {lacking}; create one that has it on /api/v1/token/.")
         return True
 
 

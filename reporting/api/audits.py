@@ -29,7 +29,7 @@ from reporting.audits.stress import stress_findings
 
 
 class AuditSerializer(serializers.Serializer[Any]):
-    """An audit to be estimated."""
+    """A stress test to be estimated."""
 
     study = serializers.CharField(max_length=80)
     judge = serializers.CharField(max_length=80)
@@ -39,17 +39,22 @@ class AuditSerializer(serializers.Serializer[Any]):
         required=False,
         default=list(CHANGES),
         min_length=1,
-        help_text="All when left out.",
+        help_text="Default: all.",
     )
     dataset = serializers.CharField(required=False, default="", allow_blank=True, max_length=100)
     pairs = serializers.IntegerField(
-        required=False, default=None, allow_null=True, min_value=1, max_value=MOST_SEED, help_text="So many are drawn."
+        required=False,
+        default=None,
+        allow_null=True,
+        min_value=1,
+        max_value=MOST_SEED,
+        help_text="Number of pairs to draw.",
     )
     seed = serializers.IntegerField(required=False, default=0, min_value=0, max_value=MOST_SEED)
 
 
 class NewAuditSerializer(AuditSerializer):
-    """An audit to be started, or resumed."""
+    """A stress test to be started, or resumed."""
 
     in_flight = serializers.IntegerField(required=False, default=8, min_value=1, max_value=MAX_IN_FLIGHT)
     max_cost = serializers.DecimalField(
@@ -78,7 +83,7 @@ class JudgeAuditSerializer(WithMessage, serializers.ModelSerializer[JudgeAudit])
 
 
 class FoundAuditSerializer(JudgeAuditSerializer):
-    """An audit with what it found, as `audit_judge --format json`."""
+    """A stress test with its results, as `audit_judge --format json`."""
 
     found = serializers.SerializerMethodField()
 

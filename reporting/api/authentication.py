@@ -45,7 +45,7 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
         """Return the header."""
-        description = "`Token KEY`; keys are made at /api/v1/token/."
+        description = "`Token KEY`; create keys at /api/v1/token/."
         return {"type": "apiKey", "in": "header", "name": "Authorization", "description": description}
 
 

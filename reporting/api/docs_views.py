@@ -62,7 +62,7 @@ def public_schema() -> Json:
 
 
 class OnceGenerated(SchemaGenerator):
-    """Gives the view of the schema the one that was generated before."""
+    """Cache of the generated schema."""
 
     def get_schema(self, request: Any = None, public: bool = False) -> Json:
         return public_schema()

@@ -34,7 +34,7 @@ class TestSerializer(serializers.Serializer[Any]):
 
 
 class EndpointSetup(GenericViewSet[Any]):
-    """Adding, changing and testing endpoints."""
+    """Add, change and test endpoints."""
 
     @extend_schema(
         request=NewEndpointSerializer,
@@ -54,7 +54,7 @@ class EndpointSetup(GenericViewSet[Any]):
         body = body_of(request)
         changes = read_form(LimitsForm, body).named_in(body)
         if not changes:
-            raise BadSettings("name what is to be changed: a price, a limit, the time-out or headers")
+            raise BadSettings("give a price, a limit, the time-out or headers to change")
         return Response(EndpointSerializer(edit_endpoint(endpoint=endpoint, **changes)).data)
 
     @extend_schema(request=None, responses={202: TestSerializer, **refusals()})

@@ -56,7 +56,7 @@ CHOICES_OF: dict[str, dict[str, Any]] = {
 
 
 class NewFileSerializer(schema_of(PreferencesForm, partial=True)):  # type: ignore[misc]  # fields of preferences
-    """The options of a file by kind: bundle, report, preferences as given or repaired, or ranked texts."""
+    """Options of a file, by kind."""
 
     kind = serializers.ChoiceField(choices=MadeFile.Kind.choices)
     texts = serializers.BooleanField(required=False, help_text="Of a bundle: sources, generations, tables.")
@@ -71,16 +71,16 @@ class NewFileSerializer(schema_of(PreferencesForm, partial=True)):  # type: igno
     held_out = serializers.FloatField(
         min_value=0, max_value=0.99, required=False, help_text="Of refined: share of instances kept apart."
     )
-    judge = serializers.CharField(required=False, help_text="Of a ranking; may be left out where one has answers.")
+    judge = serializers.CharField(required=False, help_text="Of a ranking. Default: the only judge with answers.")
     methods = serializers.ListField(
         child=serializers.ChoiceField(choices=list(METHODS)), required=False, min_length=1, max_length=len(METHODS)
     )
     calibrate = serializers.BooleanField(required=False, help_text="Of a ranking: by the mean of both orders.")
     seeds = serializers.IntegerField(
-        min_value=1, max_value=1000, required=False, help_text="Of a ranking: orders in which the texts come."
+        min_value=1, max_value=1000, required=False, help_text="Of a ranking: number of orders of the texts."
     )
-    sample = serializers.IntegerField(min_value=1, required=False, help_text="Of a ranking: about so many instances.")
-    run = serializers.BooleanField(required=False, help_text="Of a ranking: ask the judge for what is not stored.")
+    sample = serializers.IntegerField(min_value=1, required=False, help_text="Of a ranking: number of instances.")
+    run = serializers.BooleanField(required=False, help_text="Of a ranking: ask the judge for missing answers.")
     limit = serializers.IntegerField(
         min_value=1, max_value=MOST_SEED, required=False, help_text="Of a ranking that asks: most presentations."
     )
@@ -88,7 +88,11 @@ class NewFileSerializer(schema_of(PreferencesForm, partial=True)):  # type: igno
     variant = serializers.CharField(required=False, help_text="Of table-checks: only the tables of this variant.")
     params = serializers.DictField(required=False, help_text="Of table-checks: sent with each call.")
     max_cost = serializers.DecimalField(
-        required=False, max_digits=12, decimal_places=6, min_value=Decimal(0), help_text="Of files that ask: at most."
+        required=False,
+        max_digits=12,
+        decimal_places=6,
+        min_value=Decimal(0),
+        help_text="Of files that need calls: cost cap.",
     )
     in_flight = serializers.IntegerField(required=False, min_value=1, max_value=MAX_IN_FLIGHT)
 
@@ -102,7 +106,7 @@ def options_of(data: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     if kind == MadeFile.Kind.PREFERENCES:
         return kind, read_form(PreferencesForm, data).cleaned_data
     if foreign := [name for name in data if name not in CHOICES_OF[kind]]:
-        raise BadFields({name: [f"There is no such choice for kind {kind}."] for name in foreign})
+        raise BadFields({name: [f"This is no option of kind {kind}."] for name in foreign})
     usual = CHOICES_OF[kind] | (ASKING if data.get("run") else {})
     if kind == MadeFile.Kind.RANKING and not data.get("run") and (limits := set(RANKING_LIMITS) & set(data)):
         raise BadFields({name: ["Only of a ranking with run, which asks the judge."] for name in limits})

@@ -27,12 +27,12 @@ from reporting.exports.views import CONTENT_TYPES, rows_response
 from reporting.models import MadeFile
 
 PACKED = "application/zip"
-FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="csv when left out.")
+FORMAT = OpenApiParameter("format", str, enum=FORMATS, description="Default: csv.")
 ROWS: Any = {(200, kind.partition(";")[0]): OpenApiTypes.BINARY for kind in CONTENT_TYPES.values()}
 
 
 class MadeFileSerializer(WithMessage, serializers.ModelSerializer[MadeFile]):
-    """A file that the worker makes, and how far it is."""
+    """A file that a worker creates, with its progress."""
 
     study = serializers.CharField(source="study.slug", read_only=True)
     options = serializers.JSONField(read_only=True)
@@ -55,7 +55,7 @@ class MadeFileSerializer(WithMessage, serializers.ModelSerializer[MadeFile]):
 
 
 class StudyFiles(GenericViewSet[Any]):
-    """Exports of rows, and files that the worker makes, for readers of the study."""
+    """Exports of rows, and files that a worker creates; for readers of the study."""
 
     @extend_schema(parameters=[FORMAT], responses={**ROWS, **refusals(409)}, filters=False)
     @action(

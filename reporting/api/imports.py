@@ -30,41 +30,38 @@ SHARED: dict[str, Any] = {"detail": True, "pagination_class": None, "filter_back
 
 
 class UploadSerializer(serializers.Serializer[Any]):
-    """Files to be read into a study: several of one data set, or a folder as a ZIP archive."""
+    """Files to import into a study: several of one data set, or a folder as a ZIP archive."""
 
     kind = serializers.ChoiceField(
         choices=[name for name, _label in (*UploadForm.KINDS, *UploadForm.WHOLE)],
         required=False,
-        help_text="By default auto: the form of the file is seen by its fields. A bundle is read into an empty study, or verified alone (bundle-check), for site admins.",
+        help_text=(
+            "Default: auto, recognised by the fields. Site admins import a bundle into an empty study, or verify it "
+            "(bundle-check)."
+        ),
     )
-    file = serializers.FileField(help_text="May be there several times.")
+    file = serializers.FileField(help_text="Can be given several times.")
     dataset = serializers.CharField(required=False)
     system_1 = serializers.CharField(required=False)
     system_2 = serializers.CharField(required=False)
-    mapping = serializers.CharField(
-        required=False, help_text=f"For {', '.join(MAPPED)}, lines of a text: {MAPPING_HELP}."
-    )
+    mapping = serializers.CharField(required=False, help_text=f"For {', '.join(MAPPED)}, one per line: {MAPPING_HELP}.")
 
 
 PROGRESS = ("stage", "done", "total", "rate", "seconds_left")
 
 
 class ImportSerializer(serializers.ModelSerializer[Upload]):
-    """Files that were sent, and how far they are read."""
+    """Uploaded files, and the progress of their import."""
 
     study = serializers.CharField(source="study.slug", read_only=True)
     names: Any = serializers.ListField(child=serializers.CharField(), read_only=True)
     status = serializers.CharField(read_only=True, help_text="queued, running, done or failed.")
     detail = serializers.CharField(
-        source="message", read_only=True, help_text="What was added, and a line for each notice; or why nothing was."
+        source="message", read_only=True, help_text="What was added, with a line for each notice, or why nothing was."
     )
     bad_lines = serializers.SerializerMethodField(help_text="How many; the first ones are in `imports/KEY/`.")
-    stage = serializers.CharField(
-        allow_null=True, default=None, help_text="reading or storing; null while it is not being read."
-    )
-    done = serializers.IntegerField(
-        allow_null=True, default=None, help_text="Bytes that are read, or rows that are stored."
-    )
+    stage = serializers.CharField(allow_null=True, default=None, help_text="reading, storing, or null.")
+    done = serializers.IntegerField(allow_null=True, default=None, help_text="Bytes read, or rows stored.")
     total = serializers.IntegerField(allow_null=True, default=None)
     rate = serializers.FloatField(allow_null=True, default=None, help_text="A second.")
     seconds_left = serializers.FloatField(allow_null=True, default=None, help_text="Of the stage.")
@@ -87,7 +84,7 @@ class ImportSerializer(serializers.ModelSerializer[Upload]):
 
 
 class BadLineSerializer(serializers.Serializer[Any]):
-    """A line that can't be taken."""
+    """A bad line."""
 
     number = serializers.IntegerField()
     code = serializers.CharField(help_text="Of the reason.")
@@ -128,8 +125,8 @@ class LookSerializer(serializers.Serializer[Any]):
     records = serializers.IntegerField(help_text="How many there are, or with `more` at least.")
     more = serializers.BooleanField()
     fields_of_first = serializers.SerializerMethodField(help_text="Of the first record: path → example.")
-    mapping = serializers.DictField(child=serializers.CharField(), help_text="Of an earlier file, or a guess.")
-    problems = serializers.SerializerMethodField(help_text="Why the first records can't be imported so.")
+    mapping = serializers.DictField(child=serializers.CharField(), help_text="From an earlier file, or a guess.")
+    problems = serializers.SerializerMethodField(help_text="Why the first records can't be imported like this.")
     pairs = PreviewedPairSerializer(many=True)
     rows = serializers.ListField(child=serializers.DictField())
 
@@ -151,7 +148,7 @@ def _form_of(request: Request) -> UploadForm:
 
 
 class StudyImports(GenericViewSet[Any]):
-    """Reading files into a study, for researchers too."""
+    """Import files into a study; for researchers too."""
 
     @extend_schema(
         request={"multipart/form-data": UploadSerializer},

@@ -22,7 +22,7 @@ JOB = r"jobs/(?P<kind>[a-z-]+)/(?P<pk>\d+)"
 
 
 class JobSerializer(WithMessage):
-    """Long work, and how far it is."""
+    """A long task, with its progress."""
 
     kind = serializers.CharField(source="job_kind", read_only=True)
     id = serializers.IntegerField(read_only=True)
@@ -30,14 +30,14 @@ class JobSerializer(WithMessage):
     status = serializers.ChoiceField(choices=Job.Status.choices, read_only=True)
     done = serializers.IntegerField(read_only=True)
     total = serializers.IntegerField(read_only=True)
-    rate = serializers.FloatField(read_only=True, allow_null=True, help_text="Done a second, while it is at work.")
+    rate = serializers.FloatField(read_only=True, allow_null=True, help_text="Done per second, while it runs.")
     seconds_left = serializers.FloatField(read_only=True, allow_null=True)
     created_at = serializers.DateTimeField(read_only=True)
     ended_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="When it was done.")
 
 
 class ResumeSerializer(serializers.Serializer[Any]):
-    """The cap from now on. Null or left out: none."""
+    """The cap from now on. Default: none."""
 
     max_cost = serializers.DecimalField(
         required=False, default=None, allow_null=True, max_digits=12, decimal_places=6, min_value=Decimal(0)
@@ -45,7 +45,7 @@ class ResumeSerializer(serializers.Serializer[Any]):
 
 
 class StudyJobs(GenericViewSet[Any]):
-    """Long work on a study, of every kind."""
+    """Long tasks on a study, of all kinds."""
 
     @extend_schema(responses={200: JobSerializer(many=True), **refusals()}, filters=False)
     @action(**WORK)

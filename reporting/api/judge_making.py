@@ -38,16 +38,16 @@ JurySerializer = schema_of(JuryForm, "Jury", "A jury of judges that have run on 
 NewPromptSerializer = schema_of(
     PromptForm,
     "NewPrompt",
-    "A wording of the group's own; a name that is there gets its next version.",
+    "A prompt of the group's own. An existing name gets its next version.",
     exclude=["file"],
 )
 CheckPromptSerializer = type(
     "CheckPromptSerializer",
     (NewPromptSerializer, schema_of(PairForm, "PairOf", "A pair.")),
-    {"__doc__": "A wording to be checked, and the pair of the preview: the first one when left out."},
+    {"__doc__": "A prompt to check, and the pair of the preview. Default: the first pair."},
 )
 NewTuningSerializer = schema_of(
-    TuningForm, "NewTuning", "A judge to be tuned, what is tried, and within which budget.", exclude=["methods"],
+    TuningForm, "NewTuning", "A judge to tune, candidates and budget.", exclude=["methods"],
     methods=serializers.ListField(child=serializers.CharField(), required=False),
     prompts=serializers.ListField(child=serializers.CharField(), required=False, help_text="NAME.vVERSION"),
     question=serializers.CharField(required=False, default="", max_length=80, help_text="Its key; the main one."),
@@ -55,7 +55,7 @@ NewTuningSerializer = schema_of(
 
 
 class TuningSerializer(WithMessage, serializers.ModelSerializer[JudgeTuning]):
-    """A tuning: what was asked for, what was tried and how the tuned judge compares on the held-out instances (`found`)."""
+    """A tuning: settings, candidates, and the comparison on held-out instances (`found`)."""
 
     study = serializers.CharField(source="study.slug", read_only=True)
     judge = serializers.CharField(source="judge.name", read_only=True)
@@ -85,7 +85,7 @@ class TuningSerializer(WithMessage, serializers.ModelSerializer[JudgeTuning]):
 
 
 class PromptSerializer(serializers.ModelSerializer[PromptFile]):
-    """One version of a wording. `group` is null for those of all groups."""
+    """One version of a prompt. `group` is null for prompts of all groups."""
 
     group = serializers.CharField(source="group.slug", read_only=True, default=None, allow_null=True)
 
@@ -95,7 +95,7 @@ class PromptSerializer(serializers.ModelSerializer[PromptFile]):
 
 
 class PromptRows(Rows):
-    """Wordings of the user's groups, and those of all groups."""
+    """Prompts of the user's groups and of all groups."""
 
     queryset = PromptFile.objects.select_related("group")
     serializer_class = PromptSerializer
@@ -106,7 +106,7 @@ class PromptRows(Rows):
 
 
 class StudyJudges(GenericViewSet[Any]):
-    """Juries, tunings and wordings of a study, for researchers too."""
+    """Juries, tunings and prompts of a study; for researchers too."""
 
     @extend_schema(request=JurySerializer, responses={201: JudgeRunSerializer, **refusals(409, 413, 422)})
     @action(**WORK, methods=["post"])

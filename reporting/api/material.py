@@ -51,15 +51,15 @@ class NewAspectsSerializer(serializers.Serializer[Any]):
     aspects: Any = serializers.ListField(child=serializers.CharField(), help_text="The most important one first.")
     seen = serializers.IntegerField(
         required=False, allow_null=True, default=None, min_value=0, max_value=MOST_SEED,
-        help_text="The version that was edited, 0 for the task's own: refused if another came since.",
+        help_text="The version that was edited; 0 for the task's own. Refused if there is a newer one.",
     )  # fmt: skip
 
 
 class MakeTablesSerializer(PairsSerializer, AskingSerializer):
-    """Comparison tables to be made: how, and of which pairs."""
+    """Comparison tables to create."""
 
     endpoint = serializers.CharField(max_length=80)
-    samples = serializers.IntegerField(required=False, min_value=1, max_value=MOST_SAMPLES, help_text="8, or a budget.")
+    samples = serializers.IntegerField(required=False, min_value=1, max_value=MOST_SAMPLES, help_text="Default: 8.")
     budget = serializers.IntegerField(
         required=False, min_value=2, max_value=MOST_BUDGET, help_text="Calls for each pair, in place of samples."
     )
@@ -72,7 +72,7 @@ class MakeTablesSerializer(PairsSerializer, AskingSerializer):
 
 
 class StudyMaterial(GenericViewSet[Any]):
-    """Aspects, tables and texts of a study, for researchers too."""
+    """Aspects, tables and texts of a study; for researchers too."""
 
     @extend_schema(responses=COMPUTED, filters=False)
     @action(**WORK)

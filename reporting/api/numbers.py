@@ -39,19 +39,19 @@ from reporting.logic.contradictions import opened
 from reporting.logic.forms import LogicAuditForm
 
 MOST_ON_PAGE = 100
-QUESTION = OpenApiParameter("question", str, description="Key of one of several questions; the main one when left out.")
-SEED = OpenApiParameter("seed", int, description="Of intervals; 0 when left out.")
+QUESTION = OpenApiParameter("question", str, description="Key of a question. Default: the main one.")
+SEED = OpenApiParameter("seed", int, description="Of intervals. Default: 0.")
 PAGED = [
     OpenApiParameter("page", int, description="From 1."),
-    OpenApiParameter("page_size", int, description=f"At most {MOST_ON_PAGE}; 20 when left out."),
+    OpenApiParameter("page_size", int, description=f"At most {MOST_ON_PAGE}. Default: 20."),
 ]
 CONTRADICTIONS = [
-    OpenApiParameter("rater", str, description=f"{PEOPLE}, or judge:NAME; people when left out."),
-    OpenApiParameter("kind", str, enum=KINDS, description=f"{KINDS[0]} when left out."),
+    OpenApiParameter("rater", str, description=f"{PEOPLE}, or judge:NAME. Default: people."),
+    OpenApiParameter("kind", str, enum=KINDS, description=f"Default: {KINDS[0]}."),
     *(QUESTION, *PAGED),
 ]
 DISAGREEMENTS = [
-    OpenApiParameter("kind", str, enum=APART, description="Who disagrees; all when left out."),
+    OpenApiParameter("kind", str, enum=APART, description="Who disagrees. Default: all."),
     OpenApiParameter("dataset", str, many=True, description="Only these data sets."),
     OpenApiParameter("system", str, many=True, description="Only pairs of this system, or of these two."),
     OpenApiParameter("bin", int, description="Only this separability bin, from 1."),
@@ -59,27 +59,27 @@ DISAGREEMENTS = [
     OpenApiParameter("arm", str, many=True, description="Only people's HITs of these arms."),
     OpenApiParameter("judge", str, many=True, description="Only these judges."),
     OpenApiParameter("batch", str, many=True, description="Only these batches."),
-    OpenApiParameter("similarity", str, description="Whose separability; computed last when left out."),
+    OpenApiParameter("similarity", str, description="Whose separability. Default: computed last."),
     *(QUESTION, *PAGED),
 ]
 COMPARE = [
     OpenApiParameter("first", str, required=True, description="Name of a judge."),
     OpenApiParameter(
-        "second", str, description=f"Name of another one, or {GOLD} for the gold labels; people when left out."
+        "second", str, description=f"Name of another one, or {GOLD} for the gold labels. Default: people."
     ),
     OpenApiParameter("dataset", str, description="Only this data set."),
     *(QUESTION, *PAGED),
 ]
 ESTIMATED: dict[Any, Any] = {200: EstimateSerializer, **refusals(409, 413, 422)}
 LogicSerializer = schema_of(
-    LogicAuditForm, "Logic", "A judge to be asked for what an audit of its logic needs.",
+    LogicAuditForm, "Logic", "A judge to ask for an audit of its consistency.",
     question=serializers.CharField(required=False, default="", max_length=80, help_text="Its key; the main one."),
-    wording=serializers.CharField(required=False, max_length=100, help_text="NAME.vVERSION; the judge's own."),
+    wording=serializers.CharField(required=False, max_length=100, help_text="NAME.vVERSION. Default: the judge's own."),
 )  # fmt: skip
 
 
 class StudyNumbers(GenericViewSet[Any]):
-    """Numbers about a study's judges and raters, for researchers too."""
+    """Numbers about a study's judges and raters; for researchers too."""
 
     @extend_schema(parameters=[SEED], responses=COMPUTED, filters=False)
     @action(**WORK, parameters=[SEED])

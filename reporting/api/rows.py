@@ -33,7 +33,7 @@ def documented(view: View) -> View:
 
 
 class Rows(ReadOnlyModelViewSet[Any]):
-    """Rows as JSON. Refuses parameters that an address does not take."""
+    """Rows as JSON. Unknown parameters are refused."""
 
     permission_classes: list[Any] = [IsReader, InScope]
     filterset_class: Any = None

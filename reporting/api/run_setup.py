@@ -39,7 +39,7 @@ NewJudgeSerializer = schema_of(JudgeSettings, "NewJudge", "A judge to be added."
 
 
 class JudgeSetup(GenericViewSet[Any]):
-    """Adding judges, for researchers too."""
+    """Add judges; for researchers too."""
 
     @extend_schema(
         request=NewJudgeSerializer,
@@ -88,14 +88,14 @@ class PairsSerializer(serializers.Serializer[Any]):
     )
     tags: Any = serializers.ListField(child=serializers.CharField(max_length=200), required=False)
     instances: Any = serializers.ListField(child=serializers.CharField(max_length=200), required=False)
-    off_hits = serializers.BooleanField(required=False, default=False, help_text="Pairs that are on no HIT too.")
+    off_hits = serializers.BooleanField(required=False, default=False, help_text="Include pairs on no HIT.")
     limit = serializers.IntegerField(
-        required=False, min_value=1, max_value=MOST_SEED, help_text="Most presentations in this start."
+        required=False, min_value=1, max_value=MOST_SEED, help_text="Most presentations this time."
     )
 
 
 class AskingSerializer(serializers.Serializer[Any]):
-    """Settings of calls, and the cap on their costs."""
+    """Settings of calls, and their cost cap."""
 
     in_flight = serializers.IntegerField(required=False, min_value=1, max_value=MAX_IN_FLIGHT)
     max_cost = serializers.DecimalField(
@@ -154,7 +154,7 @@ _STEERED = {200: JudgeRunSerializer, **refusals(409)}
 
 
 class RunSetup(GenericViewSet[Any]):
-    """Estimating, starting and steering runs, for researchers too."""
+    """Estimate, start and control runs; for researchers too."""
 
     @extend_schema(request=NewRunSerializer, responses={202: JudgeRunSerializer, **refusals(409, 413, 422)})
     def create(self, request: Request) -> Response:
@@ -241,5 +241,5 @@ def pairs_of(study: Study, data: dict[str, Any]) -> dict[str, Any]:
     narrowing: dict[str, Any] = {name: tuple(data.pop(name, ())) for name in ("systems", "tags", "instances")}
     only = PairFilter(dataset=data.pop("dataset"), off_hits=data.pop("off_hits"), **narrowing)
     if only.off_hits and batch:
-        raise BadFields({"off_hits": ["The pairs of a batch are all on its HITs: choose either."]})
+        raise BadFields({"off_hits": ["All pairs of a batch are on its HITs: choose one of the two."]})
     return {**data, "batch": find_batch(study, batch) if batch else None, "only": only}

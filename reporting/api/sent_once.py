@@ -30,7 +30,8 @@ class Schema(AutoSchema):
     def get_override_parameters(self) -> list[Any]:
         """Return the parameters that no serializer and no filter has."""
         description = (
-            f"Of the client's choice, up to {LONGEST} characters: sent again within a day, the request is done once."
+            f"A key of the client's choice, up to {LONGEST} characters. A request repeated with it within a day is "
+            "done only once."
         )
         header = OpenApiParameter(HEADER, str, OpenApiParameter.HEADER, description=description)
         return [*super().get_override_parameters(), *([header] if self.method == "POST" else [])]

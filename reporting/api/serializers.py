@@ -185,13 +185,13 @@ class RatingSerializer(AnswerSerializer):
 
 
 class HistorySerializer(AnswerSerializer):
-    """A choice as it came in, in study order. The last one of a pair, stage and question is the rating."""
+    """A choice in study order, as it was received. The last one of a pair, stage and question is the rating."""
 
     a_shown_first = serializers.BooleanField(source="display.a_is_left", allow_null=True, read_only=True)
     shown_table = serializers.CharField(source="display.table.table_id", read_only=True, default=None, allow_null=True)
     table_of = serializers.CharField(
         read_only=True,
-        help_text="What that table was made of: this pair, other texts of its source, or another source.",
+        help_text="Texts of that table: this pair, other texts of its source, or another source.",
     )
 
     class Meta:
@@ -229,7 +229,7 @@ class AnnotatorSerializer(InStudySerializer):
 
 
 class ComparisonTableSerializer(InStudySerializer):
-    """The statements of only A, both, and only B about each aspect of one pair."""
+    """What only A, both, and only B say about each aspect of one pair."""
 
     pair = serializers.CharField(source="pair.key", read_only=True)
     aspects = serializers.JSONField(read_only=True)
@@ -242,7 +242,7 @@ class ComparisonTableSerializer(InStudySerializer):
 
 
 class TableDetailSerializer(ComparisonTableSerializer):
-    """A comparison table with what was found in checking it, and how it was made where a judge made it."""
+    """A comparison table with its checks, and how a judge created it."""
 
     checks = serializers.SerializerMethodField(
         help_text="By words, of each cell and in sum; by model, of scores, under `vectors`."
@@ -269,7 +269,7 @@ class TableDetailSerializer(ComparisonTableSerializer):
 
 
 class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
-    """A service that judges ask. The variable's name, never the key in it, and headers by their names alone."""
+    """A model service that judges call. The key is given by the name of its variable, headers by their names."""
 
     headers = serializers.SerializerMethodField()
     supports = serializers.JSONField(read_only=True)
@@ -292,7 +292,7 @@ class JudgeSerializer(serializers.ModelSerializer[Judge]):
 
     endpoint = serializers.CharField(source="endpoint.name", read_only=True, default=None, allow_null=True)
     table_endpoint = serializers.CharField(
-        source="table_endpoint.name", read_only=True, default=None, allow_null=True, help_text="That makes its tables."
+        source="table_endpoint.name", read_only=True, default=None, allow_null=True, help_text="Of its tables."
     )
     prompt_file = serializers.CharField(read_only=True, allow_null=True, help_text="NAME.vVERSION of an own wording.")
     params = serializers.JSONField(read_only=True)
@@ -306,7 +306,7 @@ class JudgeSerializer(serializers.ModelSerializer[Judge]):
 
 
 class RunWorkerSerializer(serializers.ModelSerializer[RunWorker]):
-    """A process at work on a run. Alive while its heartbeat is fresh. Its machine is left out."""
+    """A process working on a run. It is alive while its heartbeat is recent."""
 
     class Meta:
         model = RunWorker
@@ -314,10 +314,7 @@ class RunWorkerSerializer(serializers.ModelSerializer[RunWorker]):
 
 
 class JudgeRunSerializer(WithMessage, InStudySerializer):
-    """One judge on the pairs of one study or batch, or those that `filter` lets through, and the processes that work on it.
-
-    `questions`, the keys of those that it answers, is there where the study asks several.
-    """
+    """One judge on the pairs of one study or batch, as far as `filter` allows. If the study asks several questions, `questions` has the keys of those that the run answers."""
 
     judge = serializers.CharField(source="judge.name", read_only=True)
     batch = serializers.CharField(source="batch.name", read_only=True, default=None, allow_null=True)
@@ -346,11 +343,7 @@ class JudgeRunSerializer(WithMessage, InStudySerializer):
 
 
 class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
-    """One presentation of one pair to a judge. Verdict, probability and scores in study order.
-
-    Tokens and cost are of the calls made for it, without what came from the cache; null is unknown. `question` is there
-    where the study asks several.
-    """
+    """One presentation of one pair to a judge. Verdict, probability and scores are in study order. Tokens and cost are of its calls, without cached answers; null is unknown."""
 
     study = serializers.CharField(source="run.study.slug", read_only=True)
     judge = serializers.CharField(source="run.judge.name", read_only=True)

@@ -40,9 +40,9 @@ from reporting.separability.views import filters_of as separability_filters
 from reporting.table_effect.reading import table_effect
 from reporting.table_effect.views import filters_of as table_effect_filters
 
-UNCHANGED = OpenApiResponse(description="As at the `ETag` that was sent.")
+UNCHANGED = OpenApiResponse(description="Not changed since the `ETag` that was sent.")
 FINDINGS_PARAMETERS = [
-    OpenApiParameter("similarity", str, description="Whose separability to bin by; computed last when left out."),
+    OpenApiParameter("similarity", str, description="Whose separability to bin by. Default: computed last."),
     OpenApiParameter("batch", str, many=True, description="Only these batches."),
     OpenApiParameter("dataset", str, many=True, description="Only these data sets."),
     OpenApiParameter("system", str, many=True, description="Only pairs of this system, or of these two."),
@@ -50,11 +50,11 @@ FINDINGS_PARAMETERS = [
     OpenApiParameter("rater", str, many=True, description="Only these people, by their codes."),
     OpenApiParameter("stage", str, enum=Rating.Stage.values, description="People's votes of this stage."),
     OpenApiParameter("arm", str, many=True, description="Only people's HITs of these arms."),
-    OpenApiParameter("with_excluded", bool, description="Count people's ratings that were excluded manually too."),
-    OpenApiParameter("with_incomplete", bool, description="Count rating sets that lack a rating too."),
-    OpenApiParameter("question", str, description="Key of one of several questions; the main one when left out."),
+    OpenApiParameter("with_excluded", bool, description="Include ratings that were excluded by hand."),
+    OpenApiParameter("with_incomplete", bool, description="Include incomplete rating sets."),
+    OpenApiParameter("question", str, description="Key of a question. Default: the main one."),
     OpenApiParameter(
-        "two_way", bool, description="Intervals over instances and raters, where a number has several raters."
+        "two_way", bool, description="Intervals over instances and raters, for numbers of several raters."
     ),
 ]
 EFFECT_PARAMETERS = [
@@ -66,9 +66,9 @@ EFFECT_PARAMETERS = [
 SEPARABILITY_PARAMETERS = [
     OpenApiParameter("dataset", str, description="Only this data set."),
     OpenApiParameter("system", str, many=True, description="Only pairs of this system, or of these two."),
-    OpenApiParameter("similarity", str, description="Whose separability; computed last when left out."),
-    OpenApiParameter("threshold", str, enum=THRESHOLDS, description="From where on an alignment is high."),
-    OpenApiParameter("question", str, description="Key of one of several questions; the main one when left out."),
+    OpenApiParameter("similarity", str, description="Whose separability. Default: computed last."),
+    OpenApiParameter("threshold", str, enum=THRESHOLDS, description="From where an alignment counts as high."),
+    OpenApiParameter("question", str, description="Key of a question. Default: the main one."),
 ]
 STABILITY_PARAMETERS = [
     parameter for parameter in SEPARABILITY_PARAMETERS if parameter.name not in ("threshold", "question")

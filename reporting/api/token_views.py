@@ -23,7 +23,7 @@ SESSION_KEY = "api_token_made"  # holds a new key until it is shown, once
 
 
 class TokenForm(forms.Form):
-    """A token to be made."""
+    """A token to create."""
 
     name = forms.CharField(max_length=100, label="Name", help_text="What it is for; you see it in the list.")
     scopes = forms.MultipleChoiceField(
@@ -33,7 +33,7 @@ class TokenForm(forms.Form):
         Study.objects.none(),
         required=False,
         label="Only in these studies",
-        help_text="None chosen: in all of yours, later ones too.",
+        help_text="Default: all of yours, later ones too.",
     )
     days = forms.TypedChoiceField(
         choices=[(30, "30 days"), (90, "90 days"), (365, "a year"), ("", "no end")],

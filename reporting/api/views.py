@@ -195,7 +195,7 @@ class ChannelViewSet(ChannelSetup, StudyRows):
 
 @extend_schema_view(retrieve=extend_schema(responses={200: serializers.TableDetailSerializer, **REFUSALS}))
 class ComparisonTableViewSet(StudyRows):
-    """Comparison tables of pairs. One by itself comes with its checks and its making."""
+    """Comparison tables of pairs. A single one has its checks and how it was created."""
 
     queryset = ComparisonTable.objects.select_related("study", "pair")
     serializer_class = serializers.ComparisonTableSerializer
@@ -235,7 +235,7 @@ class EndpointViewSet(EndpointSetup, Rows):
 
 
 class JudgeRunViewSet(RunSetup, StudyRows):
-    """Runs of judges, with the processes at work on them."""
+    """Runs of judges, with their processes."""
 
     queryset = JudgeRun.objects.select_related("study", "judge", "batch").prefetch_related("workers")
     serializer_class = serializers.JudgeRunSerializer
@@ -260,7 +260,7 @@ class CompletionViewSet(StudyRows):
 
 
 class SchemaView(SpectacularAPIView):
-    """The description of this API. It holds nothing of any study."""
+    """The description of this API, without data of studies."""
 
     permission_classes: list[Any] = []
     authentication_classes: list[Any] = []

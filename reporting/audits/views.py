@@ -76,9 +76,9 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
         with errors_on(form):
             audit = start_stress(cleaned["test"], in_flight=cleaned["in_flight"], max_cost=cleaned["max_cost"])
             if queue_job(audit):
-                messages.success(request, f"Judge {audit.judge} is asked as soon as a worker takes it up.")
+                messages.success(request, f"Judge {audit.judge} is asked as soon as a worker is free.")
             else:
-                messages.success(request, f"A worker asks judge {audit.judge} already.")
+                messages.success(request, f"Judge {audit.judge} is being asked already.")
             return redirect("reporting:audits", study.slug)
     return _page(request, study, form, status=422)
 

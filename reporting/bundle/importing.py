@@ -53,13 +53,13 @@ def import_upload(path: Path, *, name: str, study: Study) -> str:
         with transaction.atomic():
             study = Study.objects.select_for_update().get(pk=study.pk)
             if full := [table.model._meta.verbose_name_plural for table in TABLES if _is_there(table, study)]:
-                raise AnnotationError(f"a bundle is read into an empty study; {study.slug} has {full[0]}")
+                raise AnnotationError(f"a bundle can be imported only into an empty study; {study.slug} has {full[0]}")
             for setting, value in settings_of(bundle).items():
                 setattr(study, setting, value)
             validate(study)
             study.save()
             _store(bundle, study, partial(report, STORING))
-    return f"{name}: all of the study has been made here; its findings are those of the bundle"
+    return f"{name}: the study was created; its findings are those of the bundle"
 
 
 def verify_upload(path: Path, *, name: str, study: Study) -> str:
@@ -79,7 +79,7 @@ def _is_there(table: DatabaseTable, study: Study) -> bool:
 
 def _verified(folder: Path, progress: Progress = silent) -> Bundle:
     if not open_bundle(folder).contents.texts:
-        raise BadBundle("the bundle holds no texts: it can be verified, but no study made of it")
+        raise BadBundle("the bundle holds no texts: it can be verified, but not imported")
     return verify_bundle(folder, progress)
 
 

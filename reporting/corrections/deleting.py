@@ -124,7 +124,7 @@ def _refuse_active(study: Study) -> None:
     if run := study.judge_runs.filter(status__in=active).select_related("judge").first():
         raise AnnotationError(f"A run of judge {run.judge.name} is active. Pause or cancel it first.")
     if channel := study.channels.filter(is_open=True, kind__in=PLATFORMS).first():
-        raise AnnotationError(f"Recruitment by {channel.name} is open. Close it first.")
+        raise AnnotationError(f"Channel {channel.name} is open. Close it first.")
 
 
 def _contents(study: Study) -> Iterator[Effect]:

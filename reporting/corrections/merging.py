@@ -23,8 +23,7 @@ class MergeRaters(Correction):
     action = "merge-raters"
     title = "Merge two raters"
     explanation = (
-        "All that the first rater did is the second one’s from then on, and the first one’s code ends. "
-        "This can’t be undone."
+        "All work of the first rater moves to the second, and the first one’s code ends. This can’t be undone."
     )
 
     rater = forms.CharField(max_length=200, label="Rater", help_text="The code that ends.")
@@ -101,7 +100,7 @@ def refuse_merge(rater: Annotator, into: Annotator) -> None:
     if rater.pk == into.pk:
         raise Unacceptable("Name two different raters.")
     if Annotator.Kind.SCRIPTED in (rater.kind, into.kind) and rater.kind != into.kind:
-        raise Unacceptable("One of them is a program, and no person.")
+        raise Unacceptable("One of them is a program, not a person.")
     if rater.excluded != into.excluded:
         raise AnnotationError("One of them is excluded from results. Exclude or include both first.")
     if both := _pairs_of_both(rater, into):

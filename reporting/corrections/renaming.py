@@ -38,13 +38,13 @@ class Rename(Correction):
         required=False,
         max_length=LONGEST_SYSTEM,
         label="System",
-        help_text="Its present name, if a system is renamed.",
+        help_text="To rename a system: its present name.",
     )
     judge = forms.CharField(
-        required=False, max_length=80, label="Judge", help_text="Its present name, if a judge is renamed."
+        required=False, max_length=80, label="Judge", help_text="To rename a judge: its present name."
     )
     to = forms.CharField(
-        max_length=LONGEST_SYSTEM, label="New name", help_text="Of the study, if no system or judge is named."
+        max_length=LONGEST_SYSTEM, label="New name", help_text="Of the study, unless a system or judge is given."
     )
     field_order = ("system", "judge", "to", "reason")
 

@@ -72,8 +72,8 @@ class TakeBack(Correction):
     title = "Take this import back"
     by_link = True
     explanation = (
-        "All that the file added is deleted, and what was computed from it. "
-        "It is refused once ratings, judgments, batches or further texts were built on it."
+        "Deletes all that the file added and all that was computed from it. Not possible once ratings, judgments, "
+        "batches or more texts depend on it."
     )
 
     record = forms.CharField(

@@ -78,7 +78,7 @@ def make_report(request: HttpRequest, study: Study) -> HttpResponse:
 def _queue(request: HttpRequest, study: Study, kind: str, options: dict[str, Any]) -> HttpResponse:
     _file, is_new = queue_file(study, kind, options, account_of(request))
     if not is_new:
-        messages.info(request, "A worker is working on it already.")
+        messages.info(request, "It is under way already.")
     return redirect("reporting:downloads", study.slug)
 
 

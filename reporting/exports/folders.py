@@ -102,7 +102,7 @@ def new_folder(path: Path) -> Iterator[Folder]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_symlink() or path.is_file() or (path.is_dir() and any(path.iterdir())):
-            raise AnnotationError(f"{path} is there already; name a folder that isn't")
+            raise AnnotationError(f"{path} exists already; name a new folder")
         part_folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.partial-"))
         try:
             yield Folder(part_folder)

@@ -39,8 +39,8 @@ OF_STUDY = {
         "answer",
         rankings.preferences,
         (
-            "Points with intervals, one for people and one for each judge: how often the better of two systems is preferred, or "
-            "the scores of more systems. The numbers are under Rankings."
+            "Points with intervals, one for people and one for each judge: how often the better system is "
+            "preferred, or the scores of systems. The numbers are under Rankings."
         ),
         "Which system raters prefer, people first.",
     ),
@@ -78,7 +78,7 @@ OF_STUDY = {
             "Two points with intervals for each configuration, by rater: the win rate as it is, and at equal lengths of the "
             "texts. The numbers are in the CSV."
         ),
-        "Win rates as they are, and with what the length of the texts explains taken out.",
+        "Win rates as they are, and without the effect of length.",
     ),
     "non-inferiority": PictureKind(
         "judges",
@@ -87,7 +87,7 @@ OF_STUDY = {
             "Points with intervals for each judge: its agreement with people less that of people with one another, over all "
             "instances and by separability, beside the margin. The numbers are in the table below."
         ),
-        "Agreement of each judge with people, less that of people with one another.",
+        "Agreement of each judge with people, minus that of people with one another.",
     ),
     "winning-rates": PictureKind(
         "judges",

@@ -28,7 +28,7 @@ OF_ONE_GENERATION = Reason("one_generation", "{lacking} instances without separa
 NO_CONFIGURATION = Reason("no_configuration", "the study has no configuration yet")
 NO_SHARED_MEASURE = Reason(
     "no_shared_measure",
-    "not every configuration has its separability computed with one and the same similarity, model and draws",
+    "separability is not computed for every configuration with the same similarity, model and draws",
 )
 NO_SCALE = Reason("no_scale", "{error}")
 NONE_DEFINED = Reason("none_defined", "no selected instance has a separability")
@@ -37,10 +37,10 @@ IN_NO_BIN = Reason("in_no_bin", "{matchups} matchups have no separability and ar
 
 # Agreement
 NO_COMMON_VOTES = Reason("no_common_votes", "no pair has ratings of two people")
-NO_VARIATION = Reason("no_variation", "undefined: no pair has ratings of two people, or all those ratings are alike")
+NO_VARIATION = Reason("no_variation", "undefined: no pair has ratings of two people, or all of these are the same")
 NO_RATED_VERDICTS = Reason("no_rated_verdicts", "no pair has both a verdict and a rating")
 NO_MAJORITY = Reason("no_majority", "no pair has both a verdict and a majority of the people")
-NO_VERDICT_BESIDE_MAJORITY = Reason("no_verdict_beside_majority", "no verdict stands beside a majority of ratings")
+NO_VERDICT_BESIDE_MAJORITY = Reason("no_verdict_beside_majority", "no pair has a verdict and a majority of ratings")
 NO_TWO_JUDGES = Reason("no_two_judges", "no pair has verdicts of two judges")
 NOT_BOTH_JUDGES = Reason("not_both_judges", "no pair has verdicts of both judges")
 
@@ -55,7 +55,9 @@ CHANCES_UNKNOWN = Reason(
 )
 FEW_MEMBERS = Reason("few_members", "fewer than two members have verdicts here")
 NO_ERRORS_TOGETHER = Reason("no_errors_together", "no two members both err on some pairs and not on others")
-NO_NUMBER_OF_VOTES = Reason("no_number_of_votes", "errors so opposed have no number of independent votes")
+NO_NUMBER_OF_VOTES = Reason(
+    "no_number_of_votes", "errors are too negatively correlated for a number of independent votes"
+)
 NO_VOTES_OF_BOTH_JURIES = Reason(
     "no_votes_of_both_juries", "no pair has a rating and verdicts of the jury with and without the member"
 )
@@ -65,7 +67,7 @@ NO_PAIR_OF_FAMILY = Reason("no_pair_of_family", "no configuration has exactly on
 NO_COMMON_PAIR = Reason(
     "no_common_pair", "no pair with exactly one system of the judge's family has a verdict and a rating"
 )
-ONE_DIFFERENCE = Reason("one_difference", "all pairs have one and the same difference in length, which is not nought")
+ONE_DIFFERENCE = Reason("one_difference", "all pairs have the same difference in length, which is not 0")
 NO_OVERLAP = Reason("no_overlap", "lengths hardly overlap: no adjustment")
 
 # Raters one by one
@@ -75,7 +77,7 @@ NO_SECONDS = Reason("no_seconds", "no time on a pair is recorded")
 NO_CHECKS = Reason("no_checks", "no hidden check was answered")
 NOBODY_ELSE = Reason("nobody_else", "no other person compared these systems")
 NOT_CONNECTED = Reason("not_connected", "without this person's ratings other systems are connected by comparisons")
-FEW_PEOPLE = Reason("few_people", "with fewer than three people on some pair it cannot be told which of them errs")
+FEW_PEOPLE = Reason("few_people", "with fewer than three people on some pair it is unknown which of them errs")
 
 # Rankings
 NO_SEPARABILITY = Reason("no_separability", "no compared instance has a separability on the study's scale")
@@ -86,12 +88,10 @@ EVERY_TIE = Reason("every_tie", "infinite: every comparison is a tie")
 ALL_SETTLED = Reason("all_settled", "every place is settled")
 TOO_ALIKE = Reason("too_alike", "a thousand times as many comparisons would not tell them apart")
 NEVER_COMPARED = Reason("never_compared", "never compared with another system")
-TESTS_PENDING = Reason("tests_pending", "whether by more than chance is being computed")
+TESTS_PENDING = Reason("tests_pending", "the test is being computed")
 NOTHING_COMPARED = Reason("nothing_compared", "no system has been compared")
-SEVERAL_GROUPS = Reason(
-    "several_groups", "the groups were never compared, so that none of their first systems is first of all"
-)
-UNEQUAL = Reason("unequal", "not all systems met the same opponents equally often, on which these scores depend")
+SEVERAL_GROUPS = Reason("several_groups", "the groups were never compared, so no system is first of all")
+UNEQUAL = Reason("unequal", "systems met different opponents, on which these scores depend")
 SHARED_FIRST = Reason("shared_first", "several systems share the first place")
 NOT_TESTED = Reason(
     "not_tested",

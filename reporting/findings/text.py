@@ -138,7 +138,10 @@ def _rater(rater: dict[str, Any], system_b: str, *, consistent: bool) -> list[st
     for bin_ in rater["bins"] * consistent:
         mean = estimate_text(bin_["mean_consistency"])
         lines.append(
-            f"  separability {fixed(bin_['low'])} to {fixed(bin_['high'])}: {count(bin_['instances'], 'instances')}, {mean}"
+
+                f"  separability {fixed(bin_['low'])} to {fixed(bin_['high'])}: "
+                f"{count(bin_['instances'], 'instances')}, {mean}"
+
         )
     return lines
 
@@ -187,7 +190,10 @@ def _ranking(ranking: dict[str, Any]) -> list[str]:
         adjusted = ", adjusted by Holm's method" if ranking["tests"]["of"] > 1 else ""
         lines.append(
             printable(
-                f"    first: {first['system']}, {more} (p {p_text(first['p_value'], '= ')}{adjusted}, against {first['against']})"
+
+                    f"    first: {first['system']}, {more} (p {p_text(first['p_value'], '= ')}{adjusted}, against "
+                    f"{first['against']})"
+
             )
         )
     if ranking["settled"] is not None and len(ranking["systems"]) > 2:
@@ -310,10 +316,10 @@ def _provenance(provenance: dict[str, Any]) -> list[str]:
 
 
 def _self_preference(judge_row: dict[str, Any]) -> list[str]:
-    """Return how often the systems of a judge's family win with it and with people, or why that cannot be told."""
+    """Return how often the systems of a judge's family win with it and with people, or why that unknown."""
     judge = printable(f"  {judge_row['judge']}")
     if "why" in judge_row:
-        return [f"{judge}: cannot be told ({judge_row['why']})"]
+        return [f"{judge}: unknown ({judge_row['why']})"]
     return [
         f"{judge}: wins of systems of the family {printable(judge_row['family'])}",
         f"    with the judge  {estimate_text(judge_row['with_judge'])}",

@@ -31,9 +31,9 @@ def _failing_checks(_at: datetime) -> Iterator[str]:
 def _silent_worker(at: datetime) -> Iterator[str]:
     sign = Sign.objects.filter(name=WORKER).first()
     if sign is None:
-        yield "No worker has ever given a sign of life."
+        yield "No worker has ever run."
     elif is_worker_silent(at=at):
-        yield f"No worker has given a sign of life since {sign.at:%Y-%m-%d %H:%M} (UTC)."
+        yield f"No worker has responded since {sign.at:%Y-%m-%d %H:%M} (UTC)."
 
 
 def _long_queue(_at: datetime) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _finished_batches(_at: datetime) -> Iterator[str]:
 def _stuck_batches(at: datetime) -> Iterator[str]:
     lately = Exists(Assignment.objects.filter(slot__batch=OuterRef("pk"), submitted_at__gt=at - STUCK_AFTER))
     for batch in _rated_here().filter(_unfilled(), ~lately, launched_at__lt=at - STUCK_AFTER):
-        yield f"Batch {batch.name} of {batch.study.slug} is open, and no HIT of it was submitted for a day."
+        yield f"Batch {batch.name} of {batch.study.slug} is open, but no HIT was submitted for a day."
 
 
 def _failed_backup(_at: datetime) -> Iterator[str]:

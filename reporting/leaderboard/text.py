@@ -69,11 +69,11 @@ def next_text(of_rater: Leaderboard) -> str:
     if next_place["place"] is None:
         return "Every place is settled." if next_place["more"] == 0 else f"No place is settled: {next_place['why']}."
     open_ = (
-        f"Place {next_place['place']} is the next to be settled: {next_place['system']} is not surely better than "
+        f"Place {next_place['place']} is the next to be settled: {next_place['system']} is not shown to be better than "
         f"{_names(next_place['others'])}."
     )
     if next_place["more"] is None:
-        return f"{open_} How many more comparisons that takes cannot be told: {next_place['why']}."
+        return f"{open_} How many more comparisons this takes is unknown: {next_place['why']}."
     return (
         f"{open_} About {next_place['more']} further comparison{pluralize(next_place['more'])}, spread over systems and further "
         f"instances as the {next_place['comparisons']} so far, would settle it with a chance of {next_place['chance']:.0%}, if the "

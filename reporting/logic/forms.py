@@ -34,14 +34,16 @@ class LogicAuditForm(AskedJudgeForm):
         required=False,
         initial=True,
         label="Ask the negated question too",
-        help_text="Which text is worse? A wording of your own can ask it if it has $criterion.",
+        help_text="“Which text is worse?” A prompt of your own needs $criterion for it.",
     )
     max_cost = CapField()
     instances = forms.IntegerField(
         required=False, min_value=1, label="Number of instances", help_text="Drawn at random. Default: all."
     )
     seed = SeedField(
-        required=False, initial=0, help_text="Draws the instances; more with the same seed include the fewer."
+        required=False,
+        initial=0,
+        help_text="Of the draw. With the same seed, a larger number includes the instances of a smaller one.",
     )
     limit = StartLimitField()
 

@@ -45,8 +45,8 @@ METHODS: dict[str, Callable[[int], Rounds]] = {
     "all-pairs": all_pairs_rounds,
 }
 TIE_RULE = "a tie is a probability of one half"
-NOT_ASKED = Reason("not_asked", "the judge did not compare all the texts that the method asks about")
-NO_REFERENCE = Reason("no_reference", "no instance has a ranking by gold or people that is not all ties")
+NOT_ASKED = Reason("not_asked", "the judge did not compare all texts that the method needs")
+NO_REFERENCE = Reason("no_reference", "no instance has a ranking by gold or people other than ties")
 OrderedPair = tuple[int, int]  # the texts shown first and second
 Known = dict[OrderedPair, float]  # probability that the first is better
 
@@ -290,7 +290,10 @@ def as_text(ranking: dict[str, Any]) -> str:
         share = f" ({method['comparisons'] / method['of_all']:.0%} of all)" if method["of_all"] else ""
         left_out = f"; {method['left_out']} left out: {method['why']}" if method["left_out"] else ""
         lines += [
-            f"{method['method']}: {count(method['instances'], 'instances')}, {method['comparisons']:.1f} comparisons{share}{left_out}",
+            (
+                f"{method['method']}: {count(method['instances'], 'instances')}, {method['comparisons']:.1f} "
+                f"comparisons{share}{left_out}"
+            ),
             "  beside gold, or people's majority where a pair has none:",
             f"  Spearman's rho  {estimate_text(method['spearman'])}{_orders_text(method['spearman_by_order'])}",
             f"  Kendall's tau   {estimate_text(method['kendall'])}{_orders_text(method['kendall_by_order'])}",

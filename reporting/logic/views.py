@@ -54,8 +54,13 @@ MEASURES = {
     "preferred_first": "First text preferred",
 }
 ALTS = {
-    "transitivity": "Curves with intervals, one for each rater: transitivity by the number of texts in a set. The numbers are in the table.",
-    "self-agreement": "Points with intervals, one for each judge: transitivity against self-agreement. The numbers are in the table.",
+    "transitivity": (
+        "Curves with intervals, one for each rater: transitivity by the number of texts in a set. The numbers are "
+        "in the table."
+    ),
+    "self-agreement": (
+        "Points with intervals, one for each judge: transitivity against self-agreement. The numbers are in the table."
+    ),
     "commutativity": (
         "Points with intervals, one for each judge and wording: agreement with people against commutativity. The numbers "
         "are in the table."
@@ -92,7 +97,7 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
         settings = {name: form.cleaned_data[name] for name in ("audit", "in_flight", "max_cost", "limit")}
         with errors_on(form):
             run = start_audit(**settings, queued=True)
-            messages.success(request, f"Judge {run.judge} is asked as soon as a worker takes it up.")
+            messages.success(request, f"Judge {run.judge} is asked as soon as a worker is free.")
             return redirect("judging:run", study.slug, run.pk)
     return _page(request, study, form, status=422)
 

@@ -41,9 +41,7 @@ def write_refined(study: Study, out: Path, repair: Repair, options: Options) -> 
     repaired = repair_study(repair.given(study), method=repair.method, seed=repair.seed)
     raters = list(repair.wanted.raters)
     if not len(repaired.pairs):
-        raise AnnotationError(
-            f"{study.slug} has no preference by {', '.join(raters)} that a ranking could be made of; name other raters"
-        )
+        raise AnnotationError(f"{study.slug} has no preferences by {', '.join(raters)} to rank by; choose other raters")
     question = find_question(study, repair.wanted.question).text
     written = write_training_data(repaired, out, title=study.title, question=question, options=options)
     return {"study": study.slug, "raters": raters, "seed": repair.seed, **report(repaired), "written": written}

@@ -85,7 +85,7 @@ def _of_answers(provenance: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 def _of_people(findings: Mapping[str, Any], ratings_by_rater: Mapping[str, int]) -> Iterator[str]:
     total = sum(ratings_by_rater.values())
     if not total:
-        yield "No ratings of people count: nothing here is about what people prefer."
+        yield "No ratings of people are counted, so nothing here is about what people prefer."
         return
     code, highest = Counter(ratings_by_rater).most_common(1)[0]
     if highest / total > MUCH_BY_ONE:
@@ -95,4 +95,4 @@ def _of_people(findings: Mapping[str, Any], ratings_by_rater: Mapping[str, int])
         left_out.update(configuration["raters"][0]["exclusions"])
     listed = ", ".join(f"{EXCLUSIONS[reason]}: {count}" for reason, count in left_out.items() if count)
     if listed:
-        yield f"Ratings of people that count nowhere here: {listed}."
+        yield f"Ratings of people that are not counted: {listed}."

@@ -105,7 +105,7 @@ def _people(study: Study) -> Iterator[str]:
         yield f"{number} {'person' if number == 1 else 'people'} took part ({listed})."
     if programs := raters.count() - number:
         whom = "a person" if programs == 1 else "people"
-        yield f"{programs} program{pluralize(programs)} rated in the place of {whom}."
+        yield f"{programs} program{pluralize(programs)} rated in place of {whom}."
     if not number + programs:
         return
     channels = sorted(
@@ -171,8 +171,7 @@ def _numbers(study: Study, findings: Mapping[str, Any]) -> Iterator[str]:
         yield f"Separability is by {similarity}; similarities are put on a scale from 0 to 1, {_scale(group)}."
     over = "instances and raters" if filters["two_way"] else "instances"
     yield (
-        f"Intervals are {level_text(filters['level'])} intervals over {over}: of shares by Clopper and Pearson, of means, "
-        "differences, α, κ and strengths by Student’s t on the jackknife, of Elo ratings by the percentile bootstrap. There "
+        f"{level_text(filters['level'])} intervals are over {over}. For shares, they are by Clopper and Pearson; for means, differences, α, κ and strengths, by Student’s t on the jackknife; for Elo ratings, by the percentile bootstrap. There "
         f"is none below {MIN_CLUSTERS} instances, of α, κ, strengths and win rates at equal lengths below "
         f"{MIN_FOR_STATISTIC}, of Elo ratings below {MIN_FOR_BOOTSTRAP}."
     )
@@ -182,7 +181,10 @@ def _numbers(study: Study, findings: Mapping[str, Any]) -> Iterator[str]:
             "sequence: they hold at every look and are wider. Elo ratings have none until the batch is closed."
         )
     davidson = ", and in Bradley–Terry strengths as an outcome of its own (Davidson)" * (filters["ties"] != "half")
-    yield f"A tie counts as half a win{davidson}. Draws have the seed {filters['seed']}; the study’s seed is {study.seed}."
+    yield (
+        f"A tie counts as half a win{davidson}. Draws have the seed {filters['seed']}; the study’s seed is "
+        f"{study.seed}."
+    )
     yield f"Computed by Tandem {findings['version']}."
 
 

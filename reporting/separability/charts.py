@@ -129,7 +129,7 @@ def consistency_curve(advice: dict[str, Any] | None, title: str, theme: str) -> 
     """Curves with bands: fitted mean consistency by separability, with the means of bins as points, by rater."""
     raters = [rater for rater in (advice or {}).get("raters", []) if rater.get("curve")]
     if not raters:
-        return empty_chart(title, "no rating set yet with a consistency and a separability", theme)
+        return empty_chart(title, "no rating set has both consistency and separability yet", theme)
     names = [shorten(rater["rater"]) for rater in raters]
     curves = [{"rater": name, **point} for name, rater in zip(names, raters, strict=True) for point in rater["curve"]]
     points = [

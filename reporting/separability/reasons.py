@@ -7,15 +7,17 @@ NO_VALUE = Reason("no_value", "no instance has a separability")
 NONE_OF_TWO = Reason("none_of_two", "no instance has a separability: it needs two generations or more of each system")
 NO_RANKS = Reason("no_ranks", "undefined: fewer than two instances have both, or one is the same for all")
 NOT_SO_MANY = Reason("not_so_many", "no instance has so many generations")
-NO_RATINGS = Reason("no_ratings", "no rating set yet with a consistency and a separability")
+NO_RATINGS = Reason("no_ratings", "no rating set has both consistency and separability yet")
 NO_SET = Reason("no_set", "no rating set")
 NO_SET_ON_SIDE = Reason("no_set_on_side", "no rating set on that side")
 NO_SHARED_SIMILARITY = Reason(
-    "no_shared_similarity", "not every configuration has its separability computed with one and the same similarity"
+    "no_shared_similarity", "separability is not computed for every configuration with the same similarity"
 )
 ALL_ALIKE = Reason("all_alike", "every alignment of the study is the same, or missing")
 NO_SLOPE = Reason("no_slope", "no finite slope")
-SEPARATED = Reason("separated", "no finite slope: one separability parts all that is consistent from all that is not")
+SEPARATED = Reason(
+    "separated", "no finite slope: one value of separability divides consistent from inconsistent rating sets"
+)
 NO_CROSSING = {
     NoCrossing.ONE_VALUE: Reason("one_value", "all rated instances have the same separability"),
     NoCrossing.ALL_INCONSISTENT: Reason(
@@ -32,14 +34,9 @@ NO_CROSSING = {
         "above_support", "the mean consistency is below a half at every separability that was rated"
     ),
 }
-NEEDS_MODEL = Reason(
-    "needs_model", "this similarity needs a model or a package that pages don't load; a command works it out"
-)
+NEEDS_MODEL = Reason("needs_model", "this similarity needs a model or a package that pages don't load; use the command")
 TOO_LONG = Reason(
     "too_long",
-    "the texts are too long to be compared while a page waits; compute separability with fewer samples "
-    "or cross pairs beside it, and compare",
+    "the texts are too long for a page; compute separability with fewer samples or cross pairs, and compare",
 )
-FEW_TEXTS = Reason(
-    "few_texts", "no instance has three generations or more of both systems: with two there is nothing to leave out"
-)
+FEW_TEXTS = Reason("few_texts", "no instance has three generations or more of both systems")

@@ -76,8 +76,7 @@ def _measure_of(used: Measure, model: str) -> AlignmentMeasure:
     if measure.model_fingerprint != used.model_fingerprint:
         raise AnnotationError(
             f"{used.label} was computed with another model than {measure.model} here (fingerprint "
-            f"{used.model_fingerprint or 'none'}, here {measure.model_fingerprint}): name its own model, or another "
-            "run by its label as the similarity"
+            f"{used.model_fingerprint or 'none'}, here {measure.model_fingerprint}): give its model, or the label of another run as the similarity"
         )
     return measure
 

@@ -9,21 +9,23 @@ from reporting.core.text import counted as count
 from reporting.core.text import estimate_text, printable
 
 READINGS = {
-    "nothing": "no rating set yet with a consistency and a separability",
-    "too few": "too few rating sets, or too few instances, to read anything out of them",
-    "one value": "all rated instances have the same separability: nothing shows",
+    "nothing": "no rating set has both consistency and separability yet",
+    "too few": "too few rating sets or instances for a conclusion",
+    "one value": "all rated instances have the same separability, so nothing can be learned",
     "all inconsistent": "every rating set is inconsistent, whatever its separability",
     "all consistent": "every rating set is fully consistent: nothing is gained by leaving instances out",
     "falling": "consistency falls with separability here: don't choose by it",
-    "unsure": "these ratings leave open whether consistency rises with separability: don't choose by it yet",
-    "below support": "consistent more often than not at every separability that was rated, and more so the higher it is",
-    "above support": "inconsistent more often than not at every separability that was rated, though less so the higher "
-    "it is: look at the task and its guidelines first",
-    "threshold": "below this separability ratings are inconsistent more often than not",
+    "unsure": "whether consistency rises with separability is open: don't choose by it yet",
+    "below support": "mostly consistent at every separability that was rated, and more so where it is higher",
+    "above support": (
+        "mostly inconsistent at every separability that was rated, though less so where it is higher: check the "
+        "task and its guidelines first"
+    ),
+    "threshold": "below this separability, ratings are mostly inconsistent",
 }
 WARNING = (
-    "Choosing by separability hides instances: real disagreement, and rare failures among alike texts. Numbers over a "
-    "filtered set are about that set, unless they are weighted back (importance, stratified)."
+    "Choosing by separability hides instances: real disagreement, and rare failures among alike texts. Results on "
+    "chosen instances are about these, unless weighted back (importance, stratified)."
 )
 
 
@@ -44,7 +46,10 @@ def as_text(numbers: dict[str, Any]) -> str:
 
 def _configuration(configuration: dict[str, Any]) -> Iterable[str]:
     yield printable(
-        f"{configuration['dataset']}: A = {configuration['system_a']}, B = {configuration['system_b']} ({count(configuration['matchups'], 'instances')})"
+
+            f"{configuration['dataset']}: A = {configuration['system_a']}, B = {configuration['system_b']} "
+            f"({count(configuration['matchups'], 'instances')})"
+
     )
     if "why" in configuration:
         yield f"  {configuration['why']}"

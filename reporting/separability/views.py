@@ -157,7 +157,7 @@ def _spec(study: Study, name: str, query: QueryDict, theme: str) -> Spec:
         )
         return charts.consistency_curve(advice, _about_ratings("All configurations on one scale", filters), theme)
     if len(selected) != 1:
-        raise Http404(f"the picture {name} is of one configuration, {len(selected)} are looked at")
+        raise Http404(f"the picture {name} is of one configuration; {len(selected)} are selected")
     named = selected[0]
     title = f"{shorten(named.dataset)}: A = {shorten(named.system_a.name)}, B = {shorten(named.system_b.name)}"
     if name == "consistency":
@@ -266,7 +266,7 @@ def _picture(study: Study, name: str, filters: SeparabilityFilters, page: Page[A
 
 def _batch_links(study: Study, configuration: Configuration, similarity: str) -> list[tuple[str, str]]:
     """Return the selections by separability, each with the URL of a prefilled batch form."""
-    ways = {"top": "The most separable ones", "stratified": "As many from every bin of separability"}
+    ways = {"top": "The most separable ones", "stratified": "The same number from each bin of separability"}
     ways["importance"] = "At random, more separable ones more often"
     path = reverse("annotation:new-batch", kwargs={"slug": study.slug})
     named = {"dataset": configuration.dataset, "a": configuration.system_a.name, "b": configuration.system_b.name}

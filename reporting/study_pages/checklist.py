@@ -112,9 +112,7 @@ def _texts(study: Study, context: dict[str, Any]) -> Step:
     if count:
         missing = "Nothing can be compared yet: an instance needs texts of two systems."
         return replace(step, figures=figures, missing=missing, actions=(sample, upload, instances))
-    missing = (
-        "Import a file with sources and the texts of two systems or more, or sources whose texts are sampled here."
-    )
+    missing = "Import sources with texts of two systems or more, or sample texts from models."
     return replace(step, figures="No text yet", missing=missing, actions=(upload, sample))
 
 
@@ -129,11 +127,11 @@ def _separability(study: Study, context: dict[str, Any]) -> Step:
     figures = f"{len(runs)} of {len(rows)} configuration{pluralize(len(rows))}" if rows else "Needs texts"
     if runs:
         figures = f"{figures} · {', '.join(dict.fromkeys(run.label for run in runs))}"
-    missing = "How easily two systems' texts can be told apart. It helps to choose instances; you can do without."
+    missing = "How easily two systems' texts can be told apart. It helps to choose instances, and is optional."
     if context["busy"]:
         return replace(step, state=StepState.RUNNING, figures=figures)
     if rows and not is_separability_possible(study):
-        missing = "Each system has one text per instance. Sample more texts, or go on."
+        missing = "Not possible with one text per system and instance. Sample more texts, or skip this step."
         sample = Action("Sample texts", reverse("judging:generate", args=[study.slug]))
         return Step("separability", step.title, StepState.IMPOSSIBLE, "", missing, (sample,))
     if len(runs) < len(rows):
@@ -148,7 +146,7 @@ def _separability(study: Study, context: dict[str, Any]) -> Step:
 def _batch(study: Study, context: dict[str, Any]) -> Step:
     batches = context["batches"]
     drafts = [batch for batch in batches if batch.status == Batch.Status.DRAFT]
-    missing = "Pages of pairs to be rated, one page (a HIT) for each instance."
+    missing = "Pages (HITs) for raters, one for each instance."
     step = Step("batch", "Batch", StepState.OPEN, "No batch yet", missing)
     if not any(row["matchups"] for row in context["rows"]):
         return replace(step, state=StepState.WAITING)
@@ -162,8 +160,8 @@ def _batch(study: Study, context: dict[str, Any]) -> Step:
     figures = f"{figures} · {hits} HIT{pluralize(hits)}"
     if len(drafts) < len(batches):
         return replace(step, state=StepState.DONE, figures=figures, actions=new)
-    missing = "A draft: look at it as a rater would, then launch it."
-    look = Action("Look and launch", reverse("annotation:batch", args=[study.slug, drafts[0].pk]))
+    missing = "A draft. Preview it, then launch it."
+    look = Action("Preview and launch", reverse("annotation:batch", args=[study.slug, drafts[0].pk]))
     return replace(step, figures=figures, missing=missing, actions=(look, *new))
 
 
@@ -225,7 +223,7 @@ def _judges(study: Study) -> Step:
     statuses = {status for _judge, status in runs}
     stopped = statuses - FINISHED - RUNNING
     state = StepState.RUNNING if statuses & RUNNING else StepState.OPEN if stopped else StepState.DONE
-    missing = "A run has stopped before its end." if stopped else ""
+    missing = "A run has stopped early." if stopped else ""
     judges = len({judge for judge, _status in runs})
     cells = Judgment.objects.filter(run__study=study).aggregate(
         total=Count("pk"), done=Count("pk", filter=~Q(status=Judgment.Status.PENDING))

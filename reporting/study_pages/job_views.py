@@ -32,5 +32,7 @@ def resume(request: HttpRequest, study: Study, *, kind: str, pk: int) -> HttpRes
     """Queue a job that stopped, within another cap."""
     job = find_job(study, kind, pk)
     is_queued = resume_job(job, filled(ResumeForm, request.POST).cleaned_data["max_cost"])
-    messages.success(request, "A worker will take it up." if is_queued else "It has ended, or is under way already.")
+    messages.success(
+        request, "It starts as soon as a worker is free." if is_queued else "It has ended, or is under way already."
+    )
     return redirect(job.page, study.slug)

@@ -84,7 +84,7 @@ def example(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     user = account_of(request)
     study = load_example(group=groups_of_new_study(user)[0], by=user)
-    messages.success(request, "The example study is here. Its next step is marked.")
+    messages.success(request, "The example study is loaded. Its next step is marked.")
     return redirect("annotation:study", study.slug)
 
 
@@ -135,7 +135,7 @@ def separability(request: HttpRequest, study: Study) -> HttpResponse:
         problems = [f"{form[name].label}: {' '.join(map(str, errors))}" for name, errors in form.errors.items()]
         raise AnnotationError("; ".join(problems))
     start_separability(study, form.request(), by=account_of(request))
-    messages.info(request, "Separability is being computed; it shows below when it is done.")
+    messages.info(request, "Separability is being computed and will appear below.")
     return redirect("annotation:study", study.slug)
 
 
@@ -231,7 +231,7 @@ def copy(request: HttpRequest, study: Study) -> HttpResponse:
     groups = [first, *(group for group in groups if group.pk != first.pk)]
     form = CopyStudyForm(request.POST if request.method == "POST" else None, study=study, groups=groups)
     if form.is_valid() and (created := attempt(form, lambda: copy_study(study=study, by=user, **form.cleaned_data))):
-        messages.success(request, f"Study {created.slug} is made with the settings of {study.slug}.")
+        messages.success(request, f"Study {created.slug} was created with the settings of {study.slug}.")
         return redirect("annotation:study", created.slug)
     context = {"form": form, "study": study, "choose_group": len(groups) > 1}
     return render(request, "reporting/study_pages/copy_study.html", context, status=422 if form.is_bound else 200)
@@ -253,12 +253,12 @@ def archive(request: HttpRequest, study: Study) -> HttpResponse:
         messages.error(request, " ".join(str(text) for texts in form.errors.values() for text in texts))
     elif form.cleaned_data["restore"]:
         restore_study(study=study, by=account_of(request), reason=form.cleaned_data["reason"])
-        messages.success(request, "The study is out of the archive. HITs of its open batches are given out again.")
+        messages.success(request, "The study was restored. HITs of its open batches are given out again.")
     elif not form.cleaned_data["confirmed"]:
-        messages.error(request, "Nothing was done: please tick the box first.")
+        messages.error(request, "Nothing was changed: please tick the box first.")
     else:
         archive_study(study=study, by=account_of(request), reason=form.cleaned_data["reason"])
-        messages.success(request, "The study is in the archive. Nothing of it is given out any more.")
+        messages.success(request, "The study was archived. It gives out no more HITs.")
     return redirect("annotation:study", study.slug)
 
 

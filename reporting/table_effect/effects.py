@@ -34,18 +34,18 @@ TIE_IN_TABLE = "a tie lies between A and B"
 TIE_IN_TIME = "a tie is a vote"
 NO_GOLD = Reason("no_gold", "none of these pairs has a gold label")
 NO_OTHERS = Reason("no_others", "no other rater voted on these pairs")
-NO_TABLE = Reason("no_table", "without a table on record as shown there is no verdict to come nearer to")
+NO_TABLE = Reason("no_table", "no table is recorded as shown")
 NO_VERDICT = Reason("no_verdict", "no table whose judge's verdict is known")
 NO_CHANGE = Reason("no_change", "no vote changed beside a table whose judge's verdict is known")
 NO_TIME = Reason("no_time", "no time was recorded")
 NO_DECISION = Reason("no_decision", "no second vote")
 ONE_STAGE = Reason(
-    "one_stage", "the study asks for one vote on each pair: comparison tables are shown in two-stage studies only"
+    "one_stage", "the study asks for one vote on each pair; only two-stage studies show comparison tables"
 )
-NO_SECOND_VOTES = Reason("no_second_votes", "no second vote counts yet")
+NO_SECOND_VOTES = Reason("no_second_votes", "no second vote has been submitted yet")
 ONE_ARM = Reason(
     "one_arm",
-    "there are second votes in one arm only: an effect shows in comparison with another arm, as without a table",
+    "there are second votes in one arm only; an effect needs another arm to compare with, such as none",
 )
 AGREEMENTS = ("agreement_before", "agreement_after", "agreement_change")
 SECONDS = ("first_seconds", "second_seconds")

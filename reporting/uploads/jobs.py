@@ -323,7 +323,7 @@ def look_after_uploads() -> None:
             log.info("upload %s goes to the queue: the process that read it has ended", upload.key)
             read_files.enqueue(upload.pk)
         elif queued is not None and queued.status not in TASK_UNDER_WAY:
-            _finish(upload, Status.FAILED, f"{upload.name} was not read: {queued.exception_class_path}")
+            _finish(upload, Status.FAILED, f"{upload.name} was not imported: {queued.exception_class_path}")
     keys = set(Upload.objects.filter(status__in=UNDER_WAY).values_list("key", flat=True))
     old = time() - ABANDONED_AFTER.total_seconds()
     for folder in _uploads().glob("*"):

@@ -33,7 +33,7 @@ def test_sampling_page_is_accessible(open_as: Callable[..., Page]) -> None:
     page.get_by_label("Texts of each instance").fill("2")
     page.get_by_label("Temperature").fill("0.7")
     page.get_by_label("Temperature").press("Tab")
-    expect(page.locator("#start .notice")).to_contain_text("6 calls; already there: 0 answers.")
+    expect(page.locator("#start .notice")).to_contain_text("6 calls; stored already: 0 answers.")
     for summary in page.locator("main summary").all():
         if summary.is_visible():
             summary.click()
@@ -59,5 +59,5 @@ def test_sampling_page_is_accessible(open_as: Callable[..., Page]) -> None:
         expect(seed).to_have_value("7")
         page.unroute("**/generate/estimate/")
         seed.press("Tab")
-        expect(page.locator("#start .notice")).to_contain_text("already there: 0 answers.")
+        expect(page.locator("#start .notice")).to_contain_text("stored already: 0 answers.")
         expect(page.get_by_label("Seed", exact=True)).to_have_value("7")

@@ -22,7 +22,7 @@ WORDS = (("heron", "wren"), ("magpie", "plover"))
 def make_tables(page: Page) -> None:
     """Make four tables of each pair, as a researcher does: see what it takes, then start."""
     page.goto("/studies/study/tables/make/")
-    page.get_by_label("Tables drawn for each pair").fill("4")
+    page.get_by_label("Tables per pair").fill("4")
     page.get_by_role("button", name="Estimate calls and cost").click()
     expect(page.get_by_role("status").filter(has_text="calls")).to_contain_text("16 calls")  # (4 + 3 + 1) for each of 2
     assert not ComparisonTable.objects.exists()

@@ -62,7 +62,7 @@ def test_offer_preview_worker_and_pay(
         page.goto(f"/studies/study/channels/{channel.key}/")
         expect(page.get_by_text("2 free places, on 2 HITs")).to_contain_text("cost 1.20 USD")  # 2 × (0.50 + 0.10)
         page.get_by_role("button", name="Offer HITs for all open places").click()
-        expect(page.get_by_role("heading", name="On the day")).to_be_visible()
+        expect(page.get_by_role("heading", name="While it runs")).to_be_visible()
         made = mturk.hits["3HIT00001"]
         assert [(hit["MaxAssignments"], Decimal(hit["Reward"])) for hit in mturk.hits.values()] == [
             (1, Decimal("0.50"))
@@ -98,17 +98,17 @@ def test_offer_preview_worker_and_pay(
         worker.close()
 
     with step("the researcher sees it, approves it and pays a bonus"):
-        page.get_by_role("button", name="Ask MTurk what is new").click()
+        page.get_by_role("button", name="Update from MTurk").click()
         row = page.get_by_role("row", name=re.compile(assignment))
         expect(row).to_contain_text("Submitted")
         row.get_by_role("checkbox").check()
-        page.get_by_role("button", name="Approve the chosen").click()
+        page.get_by_role("button", name="Approve", exact=True).click()
         expect(row).to_contain_text("Approved")
         assert mturk.assignments[assignment]["AssignmentStatus"] == "Approved"
         row.get_by_role("checkbox").check()
         page.get_by_label("Words for the workers", exact=True).fill("Careful work")
         page.get_by_label("Bonus in dollars", exact=True).fill("0.25")
-        page.get_by_role("button", name="Pay the chosen a bonus").click()
+        page.get_by_role("button", name="Pay a bonus").click()
         expect(page.get_by_role("status")).to_contain_text("1")
         assert [(one["WorkerId"], one["BonusAmount"], one["Reason"]) for one in mturk.bonuses] == [
             (WORKER, "0.25", "Careful work")

@@ -64,7 +64,7 @@ def test_draft_publication_participant_and_pay(
         prolific.submissions[SESSION]["status"] = "AWAITING REVIEW"
 
     with step("the researcher sees and approves"):
-        page.get_by_role("button", name="Ask Prolific what is new").click()
+        page.get_by_role("button", name="Update from Prolific").click()
         row = page.get_by_role("row", name=re.compile(SESSION))
         expect(row).to_contain_text("AWAITING REVIEW")
         row.get_by_role("radio").check()

@@ -44,7 +44,9 @@ FOR_COMMANDS = Bound()
 
 def bound_of_upload(kind: str, limit: int) -> Bound:
     """Return the limits of an uploaded file. The refusal names the command that reads a larger one."""
-    return Bound(limit, f"split it, or read it with {settings.COMMAND} {command_for(kind)}, which takes {MOST_LINES:,}")
+    return Bound(
+        limit, f"split it, or import it with {settings.COMMAND} {command_for(kind)}, which takes {MOST_LINES:,}"
+    )
 
 
 def command_for(kind: str) -> str:

@@ -12,7 +12,7 @@ from annotation.studies.services import find_study
 def add_channel(parser: ArgumentParser, platform: str) -> ArgumentParser:
     """Declare the study and its channel, and return the parser."""
     parser.add_argument("study", metavar="STUDY")
-    help_text = f"needed where the study has several for {platform}"
+    help_text = f"required if the study has several for {platform}"
     parser.add_argument("--channel", default=None, metavar="NAME", help=help_text)
     return parser
 

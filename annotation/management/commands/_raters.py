@@ -11,7 +11,7 @@ from annotation.studies.services import find_study
 TARGET = (
     argument("study", metavar="STUDY"),
     one_of(
-        argument("--rater", metavar="CODE", help="everything of this rater"),
+        argument("--rater", metavar="CODE", help="all HITs of this rater"),
         argument(
             "--assignment",
             metavar="KEY",

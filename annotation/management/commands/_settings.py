@@ -17,8 +17,8 @@ MAP = argument("--map", action="append", default=[], metavar="FIELD=COLUMN", hel
 NEW_STUDY = group(  # an existing study keeps its own settings
     "for a new study",
     argument("--title", help="for researchers; raters never see it"),
-    argument("--task", choices=TaskKind.values, help="what the systems were asked to do"),
-    argument("--question", help="what raters are asked of each pair"),
+    argument("--task", choices=TaskKind.values, help="task of the systems"),
+    argument("--question", help="question that raters answer about each pair"),
 )
 _SETTINGS = ("title", "task", "question")
 

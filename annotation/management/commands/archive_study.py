@@ -9,11 +9,11 @@ from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
-    help = "Put a study into the archive: nothing of it is given out any more, and it can still be read and exported."
+    help = "Archive a study: it gives out no more HITs, and can still be read and exported."
 
     arguments = (
         argument("study", metavar="STUDY"),
-        argument("--restore", action="store_true", help="take it out of the archive"),
+        argument("--restore", action="store_true", help="restore the study"),
         argument("--reason", default="", help="kept in the study's log"),
         FORMAT,
     )

@@ -15,7 +15,10 @@ def _time(text: str) -> datetime:
 
 class Command(TandemCommand):
     is_audited = False  # only reads
-    help = "Print what researchers and admins did on pages and by the API, one JSON object a line, the earliest first."
+    help = (
+        "Print the changes that researchers and admins made on pages and by the API: one JSON object per line, "
+        "earliest first."
+    )
 
     arguments = (argument("--since", type=_time, help="ISO 8601, as 2026-05-01 or 2026-05-01T12:00; UTC"),)
 

@@ -13,7 +13,7 @@ from annotation.monitoring.batch_status import BatchStatus, batch_status
 
 class Command(TandemCommand):
     is_audited = False  # only reads
-    help = "Count a batch's slots, its ratings per pair, and what must not be there: duplicates."
+    help = "Print a batch's slots, ratings per pair, duplicates and HITs that don't count."
 
     arguments = (*BATCH, argument("--format", choices=["text", "json"], default="text"))
 
@@ -26,13 +26,19 @@ def _lines(status: BatchStatus) -> list[str]:
     batch, slots = status.batch, status.slots
     lines = [
         f"batch {batch.name} of study {batch.study.slug}: {batch.status}",
-        f"{number_of(status.hits, 'HIT')} of {number_of(batch.pairs_per_hit, 'pair')}: {number_of(status.pairs, 'pair')}",
+        (
+            f"{number_of(status.hits, 'HIT')} of {number_of(batch.pairs_per_hit, 'pair')}: "
+            f"{number_of(status.pairs, 'pair')}"
+        ),
     ]
     if batch.purpose == Batch.Purpose.RATING:
-        lapsed = f", {slots.lapsed} of them claimed with their time run out" if slots.lapsed else ""
+        lapsed = f", {slots.lapsed} of them expired claims" if slots.lapsed else ""
         histogram = ", ".join(f"{pairs} with {count}" for count, pairs in status.ratings_per_pair.items())
         lines += [
-            f"{number_of(slots.total, 'slot')}: {slots.filled} filled, {slots.claimed} claimed, {slots.open} open{lapsed}",
+            (
+                f"{number_of(slots.total, 'slot')}: {slots.filled} filled, {slots.claimed} claimed, {slots.open} "
+                f"open{lapsed}"
+            ),
             f"pairs by counted ratings: {histogram}",
             f"duplicates: {status.duplicates.total}",
         ]

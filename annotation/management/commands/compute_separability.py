@@ -13,7 +13,7 @@ from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
-    help = "Compute the separability of every matchup of a study, from all pairs of its generations."
+    help = "Compute the separability of every matchup of a study."
 
     arguments = (
         argument("study", metavar="SLUG"),
@@ -22,15 +22,13 @@ class Command(TandemCommand):
             help=f"one of {', '.join(similarity.names())} (default: bertscore-length if a model is installed, "
             "else rouge1-length)",
         ),
-        argument("--model", default="", help="what reads the texts, for a similarity that needs a model"),
+        argument("--model", default="", help="language model, for a similarity that needs one"),
         argument(
             "--group",
             default="configuration",
-            help="what alignments are min-max normalised over: configuration (default), study, or MIN,MAX",
+            help="group for min-max normalisation: configuration (default), study, or MIN,MAX",
         ),
-        argument(
-            "--samples", type=int, metavar="K", help="draw K generations of each system (default: all that there are)"
-        ),
+        argument("--samples", type=int, metavar="K", help="draw K generations of each system (default: all)"),
         argument("--cross", type=int, metavar="C", help="draw C pairs of A and B for each instance (default: all)"),
         argument("--seed", type=int, metavar="S", help="of the draws (default: 0)"),
         argument("--dataset", default="", metavar="D", help="only this data set"),

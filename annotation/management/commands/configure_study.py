@@ -25,13 +25,13 @@ class Command(TandemCommand):
             metavar="NAME=VALUE",
             help=f"NAME is one of: {', '.join(StudySettingsForm.base_fields)}",
         ),
-        argument("--reason", default="", help="why; needed once rating has begun, and shown with the results"),
+        argument("--reason", default="", help="reason; required once rating has begun, and shown with the results"),
         argument(
             "--family",
             action="append",
             default=[],
             metavar="SYSTEM=FAMILY",
-            help="the family of a system's model, as on judges: do judges prefer their own? May be repeated",
+            help="the model family of a system, to test whether judges prefer their own; may be repeated",
         ),
         FORMAT,
     )

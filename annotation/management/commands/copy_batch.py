@@ -9,13 +9,13 @@ from annotation.management.commands._settings import FORMAT
 
 
 class Command(TandemCommand):
-    help = "Make a batch after the pattern of another one, of the same or another data set and systems."
+    help = "Create a batch with the settings of another one, for the same or another data set and systems."
 
     arguments = (
         *BATCH,
         *arguments_of(CopyBatch, exclude=["status"], name={"flag": "--to", "metavar": "NAME"}, systems=TWO),
         argument(
-            "--launch", dest="status", action="store_const", const="open", help="open it at once; else it is a draft"
+            "--launch", dest="status", action="store_const", const="open", help="launch it at once (default: a draft)"
         ),
         FORMAT,
     )
@@ -23,6 +23,6 @@ class Command(TandemCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         batch = batch_of(options)
         copy, created = filled_by(CopyBatch, options).run(batch)
-        outcome = f"made after {batch.name}, {copy.status}" if created else "there already, made the same way"
+        outcome = f"copied from {batch.name}, {copy.status}" if created else "exists already with the same settings"
         line = f"batch {copy.name}: {copy.hits.count()} HITs (seed {copy.seed}), {outcome}"
         self.say_result([line], document(batch.study, copy, made=created), options)

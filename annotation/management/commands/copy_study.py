@@ -11,7 +11,7 @@ from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
-    help = "Make a study with the settings of another one; its ratings, batches and raters are never copied."
+    help = "Create a study with the settings of another one. Ratings, batches and raters are not copied."
 
     arguments = (
         argument("study", metavar="STUDY"),
@@ -40,6 +40,6 @@ class Command(TandemCommand):
             each_text=options["each_text"],
         )
         count = copy.instances.count()
-        line = f"study {copy.slug} made with the settings of {study.slug}, {number_of(count, 'instance')}"
+        line = f"study {copy.slug} created with the settings of {study.slug}, {number_of(count, 'instance')}"
         values = {"study": copy.slug, "of": study.slug, "group": copy.group.slug, "instances": count}
         self.say_result([line], values, options)

@@ -15,7 +15,7 @@ CHECKS = ("gold_rate", "repeat_rate")
 
 
 class Command(TandemCommand):
-    help = "Choose instances of one data set and two systems, and publish them as HITs."
+    help = "Create a batch: choose instances of one data set and two systems, and publish them as HITs."
 
     arguments = (
         argument("study", metavar="STUDY"),
@@ -27,7 +27,7 @@ class Command(TandemCommand):
             select=SELECT,
         ),
         argument(
-            "--draft", dest="status", action="store_const", const="draft", help="give out nothing until it is launched"
+            "--draft", dest="status", action="store_const", const="draft", help="give out no HITs until it is launched"
         ),
         group("hidden checks, of a batch for rating", *arguments_of(CreateBatch, only=CHECKS)),
         FORMAT,
@@ -51,7 +51,10 @@ class Command(TandemCommand):
         hits = batch.hits.count()
         if not created:
             self.say(
-                f"batch {batch.name} is there already, made the same way: {number_of(hits, 'HIT')}; nothing was changed"
+
+                    f"batch {batch.name} exists already with the same settings: {number_of(hits, 'HIT')}; nothing "
+                    "was changed"
+
             )
             return
         if batch.purpose == Batch.Purpose.RATING:
@@ -70,9 +73,10 @@ class Command(TandemCommand):
             self.stderr.write(f"notice: left out: {number_of(count, 'instance')} {reason}")
         if by := batch.selection["separability"]:
             self.stderr.write(
-                f"notice: chosen by {by['measure']}; choosing by separability hides instances on which people disagree "
-                "over texts that are alike, and rare failures; numbers over the chosen ones are about these "
-                "(docs/howto/plan_a_study.md)"
+
+                    f"notice: chosen by {by['measure']}; this hides instances on which people disagree over similar "
+                    "texts, and rare failures; results are about the chosen ones (docs/howto/plan_a_study.md)"
+
             )
         for notice in notices_of(batch):
             self.stderr.write(f"notice: {notice}")

@@ -9,11 +9,11 @@ from annotation.members.groups import create_group
 
 
 class Command(TandemCommand):
-    help = "Make a research group: people who share studies, which no other group sees."
+    help = "Create a research group, whose studies no other group sees."
 
-    arguments = (argument("slug"), argument("--name", default="", help="as pages show it (default: the slug)"))
+    arguments = (argument("slug"), argument("--name", default="", help="name on pages (default: the slug)"))
 
     def handle(self, *args: Any, **options: Any) -> None:
         group = create_group(slug=options["slug"], name=options["name"])
-        self.say(f"group {group} made")
+        self.say(f"group {group} created")
         self.say(f"give a user a role in it: {settings.COMMAND} grant USER --role study-admin --group {group}")

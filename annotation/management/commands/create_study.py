@@ -18,7 +18,7 @@ TITLES = "; ".join(f"{template.name}: {template.title}" for template in TEMPLATE
 
 
 class Command(TandemCommand):
-    help = "Make a study, from a template or from nothing, with its first file or without."
+    help = "Create a study from a template, with or without a first file."
 
     arguments = (
         argument("study", metavar="SLUG"),
@@ -34,7 +34,7 @@ class Command(TandemCommand):
         ),
         argument("--group", metavar="SLUG", help="the group that it belongs to (default: the main one)"),
         argument("--file", help="a study file: instances and generations (JSON Lines or CSV)"),
-        argument("--dataset", default=DEFAULT_DATASET, help="data set of the file's lines that name none"),
+        argument("--dataset", default=DEFAULT_DATASET, help="data set of lines that name none"),
         FORMAT,
     )
 
@@ -63,7 +63,7 @@ class Command(TandemCommand):
             values = {"study": study.slug, "key": study.key, "group": study.group.slug, "template": template}
             self.say_json({**values, "settings": settings_of(study), "batch": batch, "file": summary or None})
             return
-        self.say(f"study {study.slug} made from template {template}, in group {study.group.slug}")
+        self.say(f"study {study.slug} created from template {template}, in group {study.group.slug}")
         if summary:
             self.say(summary)
         else:

@@ -14,16 +14,14 @@ from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
-    help = (
-        "Make an API token of a user and print it; it can't be printed again. Their page of tokens lists and ends it."
-    )
+    help = "Create an API token for a user and print it, once. The user can revoke it on the page of tokens."
 
     arguments = (
         argument("user", metavar="USER", help="the account's name"),
         argument("--scope", action="append", required=True, choices=Scope.values, help="may be repeated"),
-        argument("--study", action="append", default=[], metavar="STUDY", help="only in this one; may be repeated"),
-        argument("--name", default="from the command line", help="by which the user knows it"),
-        argument("--days", type=int, metavar="N", help="how long it is valid (default: without end)"),
+        argument("--study", action="append", default=[], metavar="STUDY", help="only for this study; may be repeated"),
+        argument("--name", default="from the command line", help="name of the token"),
+        argument("--days", type=int, metavar="N", help="days valid (default: no end)"),
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -10,7 +10,7 @@ from annotation.studies.services import find_study
 
 class Command(TandemCommand):
     is_audited = False  # only reads
-    help = "Count the instances, texts and pairs of a study's data sets, and the words of their sources and texts."
+    help = "Count instances, systems, pairs and words in a study's data sets."
 
     arguments = (
         argument("study", metavar="STUDY", help="the study's slug"),
@@ -28,7 +28,10 @@ def _line(data_set: DataSet) -> str:
     instances = f"{number_of(data_set.instances, 'instance')} ({data_set.gold} with gold)"
     counts = f"{instances}, {number_of(data_set.systems, 'system')}, {number_of(data_set.pairs, 'pair')}"
     lengths = [
-        f"{result.n} {name} of {result.mean:.1f} words (median {result.median:g}, {result.shortest} to {result.longest})"
+        (
+            f"{result.n} {name} of {result.mean:.1f} words (median {result.median:g}, {result.shortest} to "
+            f"{result.longest})"
+        )
         if result.mean is not None
         else f"no {name}"
         for name, result in (("sources", data_set.sources), ("texts", data_set.texts))

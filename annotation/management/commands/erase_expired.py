@@ -11,11 +11,11 @@ from annotation.privacy.retention import SIGN_IN_DAYS, Expired, erase_expired, e
 
 class Command(TandemCommand):
     help = (
-        "Delete who raters are in studies whose time for keeping that is over (keep_personal_days), sessions that ran "
-        f"out and failed sign-ins of more than {SIGN_IN_DAYS} days ago. A worker does this every hour."
+        "Delete personal data that are due: of raters by the study's setting keep_personal_days, expired sessions, "
+        f"and failed sign-ins older than {SIGN_IN_DAYS} days. A worker does this every hour."
     )
 
-    arguments = (argument("--dry-run", action="store_true", help="only say what would be deleted"),)
+    arguments = (argument("--dry-run", action="store_true", help="only list what would be deleted"),)
 
     def handle(self, *args: Any, **options: Any) -> None:
         now = timezone.now()
@@ -30,4 +30,7 @@ class Command(TandemCommand):
 
 
 def _describe(expired: Expired) -> str:
-    return f"{expired.study.slug}: personal data of {number_of(expired.raters, 'rater')}, due since {expired.since:%Y-%m-%d}"
+    return (
+        f"{expired.study.slug}: personal data of {number_of(expired.raters, 'rater')}, due since "
+        f"{expired.since:%Y-%m-%d}"
+    )

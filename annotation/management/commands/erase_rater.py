@@ -12,8 +12,8 @@ from annotation.studies.services import find_study
 
 class Command(TandemCommand):
     help = (
-        "Delete what is held about a rater, who is withdrawn: account, platform ids, messages, votes. It can't be taken "
-        "back. Payments and answers to the consent text stay, under the rater's code."
+        "Withdraw a rater and delete their account, platform ids, messages and votes. This can't be undone. "
+        "Payments and consent answers stay under the rater's code."
     )
 
     arguments = (
@@ -23,8 +23,8 @@ class Command(TandemCommand):
             help="the rater's code (one study), or account name or platform id (all their studies)",
         ),
         argument("--study", metavar="STUDY", help="in this study only"),
-        argument("--keep-ratings", action="store_true", help="only who they are; what they rated stays in results"),
-        argument("--dry-run", action="store_true", help="only say who would be deleted where"),
+        argument("--keep-ratings", action="store_true", help="delete only who they are; their ratings stay in results"),
+        argument("--dry-run", action="store_true", help="only list whose data would be deleted, and where"),
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

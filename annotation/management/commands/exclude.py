@@ -11,12 +11,12 @@ from annotation.quality.exclusion import exclude_annotator, reject_assignment
 
 
 class Command(TandemCommand):
-    help = "Leave a rater, or one submitted HIT, out of results; nothing is deleted, and include takes it back."
+    help = "Exclude a rater or one submitted HIT from results. Nothing is deleted; include undoes it."
 
     arguments = (
         *TARGET,
         argument("--reason", required=True, help="shown with the results"),
-        argument("--reopen", action="store_true", help="open the slots again, so that others rate it"),
+        argument("--reopen", action="store_true", help="open the slots again for other raters"),
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

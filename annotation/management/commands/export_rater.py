@@ -10,8 +10,8 @@ from annotation.studies.services import find_study
 
 class Command(TandemCommand):
     help = (
-        "Print everything that is held about a rater as JSON, to be handed to them: it names no system, arm or check. "
-        "The same as the file on their own page."
+        "Print all data of a rater as JSON, to hand to them. It names no system, arm or check, like the file on "
+        "their own page."
     )
 
     arguments = (

@@ -11,7 +11,7 @@ from annotation.models import Batch
 
 
 class Command(TandemCommand):
-    help = "Give every HIT of a batch more raters, add HITs of instances that are not in it yet, or both."
+    help = "Add raters to every HIT of a batch, HITs of more instances, or both."
 
     arguments = (
         *BATCH,
@@ -19,7 +19,7 @@ class Command(TandemCommand):
             ExtendBatch,
             exclude=(*NOT_OPTIONS, "known_raters", "known_hits"),
             more_raters={"flag": "--raters", "metavar": "+N"},
-            select={"help": f"further instances: {SELECT['help']}, but not importance:N or active:N"},
+            select={"help": f"more instances: {SELECT['help']}, but not importance:N or active:N"},
         ),
         FORMAT,
     )

@@ -10,14 +10,14 @@ from annotation.members.accounts import FIRST_ADMIN, first_admin_link, has_site_
 
 
 class Command(TandemCommand):
-    help = "Print a link that signs the first site admin in, or nothing when there is a site admin."
+    help = "Print a sign-in link for the first site admin, or nothing if there is a site admin."
 
     arguments = (
         add_base_url,
         argument(
             "--if-terminal",
             action="store_true",
-            help="print no link where the output is not a terminal's, such as a log",
+            help="print the link only to a terminal, not to a log",
         ),
     )
 

@@ -12,10 +12,7 @@ from annotation.models.members import Role
 
 
 class Command(TandemCommand):
-    help = (
-        "Give a user a role in one study or in all studies of a group; the user is made, without a password, when "
-        "missing."
-    )
+    help = "Give a user a role in one study or in all studies of a group. A new user is created without a password."
 
     arguments = (
         argument("user"),
@@ -51,6 +48,6 @@ class Command(TandemCommand):
 def _of_account(before: User | None) -> str:
     """Say whether the account existed: the name may be another person's than intended."""
     if before is None:
-        return "the account was made now"
+        return "the account was created"
     came = f"last signed in on {before.last_login:%Y-%m-%d}" if before.last_login else "never signed in"
-    return f"the account was there already: made on {before.date_joined:%Y-%m-%d}, {came}"
+    return f"the account existed: created on {before.date_joined:%Y-%m-%d}, {came}"

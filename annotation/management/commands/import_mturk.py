@@ -15,7 +15,7 @@ KNOWN = ", ".join(f"{field}={column.replace('%', '%%')}" for field, column in DE
 
 
 class Command(TandemCommand):
-    help = "Read the results CSV of an MTurk batch: instances, pairs and ratings, turned from screen to study order."
+    help = "Import the results CSV of an MTurk batch: instances, pairs and ratings."
 
     arguments = (
         argument("file"),
@@ -23,13 +23,13 @@ class Command(TandemCommand):
         argument("--system-1", required=True, metavar="NAME", help="the one whose Input.id is 1; becomes A"),
         argument("--system-2", required=True, metavar="NAME", help="the one whose Input.id is 2; becomes B"),
         argument("--dataset", required=True, metavar="NAME"),
-        argument("--batch", metavar="NAME", help="name of the batch that the ratings go to"),
+        argument("--batch", metavar="NAME", help="batch for the ratings"),
         argument(
             "--column",
             action="append",
             default=[],
             metavar="FIELD=COLUMN",
-            help=f"name a column otherwise; {{j}} is the pair's number; defaults: {KNOWN}",
+            help=f"other name of a column; {{j}} is the pair's number; defaults: {KNOWN}",
         ),
         NEW_STUDY,
     )

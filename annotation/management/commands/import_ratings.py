@@ -17,13 +17,13 @@ from annotation.models import Study
 
 
 class Command(TandemCommand):
-    help = "Read long-form ratings of a study's pairs, or (--texts) votes with a winner together with their texts."
+    help = "Import ratings of a study's pairs (long form), or with --texts votes with a winner and their texts."
 
     arguments = (
         argument("file"),
         argument("--study", required=True, metavar="SLUG"),
         argument("--scripted", action="store_true", help="the raters are programs; label them wherever shown"),
-        argument("--texts", metavar="FILE", help="FILE holds votes with a winner; their texts are here"),
+        argument("--texts", metavar="FILE", help="FILE holds votes with a winner; this file holds their texts"),
         argument("--dataset", default=DEFAULT_DATASET, help="data set of the votes (with --texts)"),
         MAP,
         NEW_STUDY,

@@ -11,8 +11,8 @@ from annotation.management.commands._settings import MAP, NEW_STUDY, study_setti
 
 class Command(TandemCommand):
     help = (
-        "Read instances that have a source and no generations yet (JSON Lines, or a CSV with instance_id and source) into "
-        "a study, which is made when it is new. `generate` then samples the texts of systems."
+        "Import sources without generations (JSON Lines, or CSV with instance_id and source) into a new or existing "
+        "study. Then sample texts with `generate`."
     )
 
     arguments = (

@@ -17,8 +17,8 @@ STUDY = "study"
 
 class Command(TandemCommand):
     help = (
-        "Read instances and generations into a study, which is made when it is new: a study file (JSON Lines, or a wide "
-        "CSV), labelled outputs (input, output_1, output_2, label) or preference pairs (prompt, chosen, rejected)."
+        "Import instances and generations into a new or existing study. Files: study file (JSON Lines or wide CSV), "
+        "labelled outputs (input, output_1, output_2, label), preference pairs (prompt, chosen, rejected)."
     )
 
     arguments = (
@@ -27,10 +27,13 @@ class Command(TandemCommand):
         argument("--dataset", default="", help="data set of lines that name none"),
         argument("--form", choices=[STUDY, *FIELDS], help="of the file (default: that of its first record)"),
         argument(
-            "--tag", action="append", default=[], help="of the instances of labelled outputs and preference pairs"
+            "--tag", action="append", default=[], help="tag for instances of labelled outputs and preference pairs"
         ),
         argument(
-            "--side-seed", type=int, default=0, help="of the draw which output a preference pair's chosen text becomes"
+            "--side-seed",
+            type=int,
+            default=0,
+            help="seed of the draw whether a preference pair's chosen text is output 1 or 2",
         ),
         MAP,
         NEW_STUDY,

@@ -8,7 +8,7 @@ from annotation.management.commands._base import TandemCommand, argument, read_f
 
 
 class Command(TandemCommand):
-    help = "Read comparison tables (JSON Lines or CSV) of a study's pairs."
+    help = "Import comparison tables (JSON Lines or CSV) of a study's pairs."
     arguments = (argument("file"), argument("--study", required=True, metavar="SLUG"))
 
     def handle(self, *args: Any, **options: Any) -> None:

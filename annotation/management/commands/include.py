@@ -11,7 +11,7 @@ from annotation.quality.exclusion import accept_assignment, include_annotator
 
 
 class Command(TandemCommand):
-    help = "Take an exclusion or a rejection back; what others have rated meanwhile stays uncounted."
+    help = "Undo an exclusion or a rejection. HITs that others have rated meanwhile stay uncounted."
 
     arguments = (*TARGET, argument("--reason", default="", help="shown with the results"))
 

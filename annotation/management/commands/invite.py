@@ -19,7 +19,7 @@ from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
-    help = "Make nameless raters and print a one-time link for each. The channel's page lists the unused ones."
+    help = "Create raters and print a one-time link for each. The channel's page lists unused links."
 
     arguments = (
         argument("study", metavar="STUDY"),
@@ -40,9 +40,9 @@ class Command(TandemCommand):
         common = {"base_url": options["base_url"], "at": timezone.now()}
         if options["rater"] is not None:
             if options["batch"] is not None:
-                raise CommandError("--batch is for new raters: one who is there stays in the channel they came through")
+                raise CommandError("--batch is for new raters; an existing rater stays in their channel")
             if options["days"] is not None:
-                raise CommandError("--days is for new raters: a link for one who is there is good for one day")
+                raise CommandError("--days is for new raters; a link for an existing rater is valid for one day")
             code = options["rater"]
             links = [reissue(channel=channel_of_rater(study=study, code=code), code=code, **common)]
         else:

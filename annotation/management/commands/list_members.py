@@ -13,7 +13,7 @@ from annotation.models.members import Role
 
 class Command(TandemCommand):
     is_audited = False  # only reads
-    help = "List who holds which role in a study (those of its group included) or in a group, and the site admins."
+    help = "List the roles in a study (with those in its group) or in a group, and the site admins."
 
     arguments = (SCOPE, argument("--format", choices=["text", "json"], default="text"))
 

@@ -12,7 +12,7 @@ from annotation.members.accounts import login_link
 
 
 class Command(TandemCommand):
-    help = "Print a link whose page signs a user in, once and within a day; opening it spends nothing."
+    help = "Print a link that signs a user in, once and within a day. Only the button on its page uses it up."
 
     arguments = (argument("user"), add_base_url)
 
@@ -20,6 +20,6 @@ class Command(TandemCommand):
         user = get_user_model().objects.filter(username=options["user"]).first()
         if user is None:
             raise CommandError(
-                f"there is no user {options['user']}; make one: {settings.COMMAND} grant {options['user']} --role …"
+                f"there is no user {options['user']}; create one: {settings.COMMAND} grant {options['user']} --role …"
             )
         self.say(login_link(user=user, base_url=options["base_url"]))

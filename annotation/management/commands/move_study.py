@@ -9,7 +9,7 @@ from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
-    help = "Move a study to another group: its researchers and study admins are that group's from now on."
+    help = "Move a study to another group, whose researchers and study admins get access in place of the old ones."
 
     arguments = (argument("study"), argument("--group", required=True, metavar="SLUG"))
 

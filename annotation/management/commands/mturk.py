@@ -16,22 +16,21 @@ from annotation.recruitment.mturk.sync import sync
 
 class Command(TandemCommand):
     help = (
-        "Offer a study's HITs on Mechanical Turk (publish), learn what workers submitted (sync), approve or reject it, "
-        "pay a bonus, give raters a qualification (qualify), take HITs down (expire). Prints one JSON document. Every "
-        "one of them may be run again: nothing is offered, decided or paid twice."
+        "Offer a study's HITs on Mechanical Turk, and approve, reject and pay work. Prints one JSON document. "
+        "Actions can be repeated: nothing is offered, decided or paid twice."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         subparsers = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
         for name, text in (
-            ("publish", "make HITs for all slots that are neither filled nor offered"),
-            ("sync", "ask MTurk for HITs and assignments"),
+            ("publish", "offer HITs for all open slots"),
+            ("sync", "update HITs and assignments from MTurk"),
             ("expire", "take down every HIT on offer"),
         ):
             add_channel(subparsers.add_parser(name, help=text), "MTurk")
         for name, text in (
             ("approve", "approve assignments, or all that are in order"),
-            ("reject", "reject assignments, with words for their workers"),
+            ("reject", "reject assignments, with a reason that the worker reads"),
             ("bonus", "pay a bonus for assignments"),
         ):
             action = add_channel(subparsers.add_parser(name, help=text), "MTurk")
@@ -45,10 +44,10 @@ class Command(TandemCommand):
                 action.add_argument("--label", default="1", help="another label pays another bonus for an assignment")
             words = {"bonus": "--reason", "reject": "--feedback", "approve": "--feedback"}[name]
             action.add_argument(
-                words, dest="words", default="", required=name != "approve", help="words that the worker reads"
+                words, dest="words", default="", required=name != "approve", help="text that the worker reads"
             )
         action = add_channel(
-            subparsers.add_parser("qualify", help="give raters a qualification; made if it isn't there"), "MTurk"
+            subparsers.add_parser("qualify", help="give raters a qualification, created if it does not exist"), "MTurk"
         )
         action.add_argument("--name", required=True)
         action.add_argument("--description", required=True)

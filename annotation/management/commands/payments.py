@@ -10,7 +10,7 @@ from annotation.studies.services import find_study
 
 class Command(TandemCommand):
     is_audited = False  # only reads
-    help = "List what is owed to each rater whom the study itself pays; with --platforms also those of platforms."
+    help = "List the pay due to each rater whom the study itself pays."
 
     arguments = (
         argument("study", metavar="STUDY"),

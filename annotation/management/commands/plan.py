@@ -20,7 +20,7 @@ PILOT = {"flag": "--pilot-batch", "action": "extend", "metavar": "NAME"}
 
 class Command(TandemCommand):
     is_audited = False  # only reads
-    help = "Show how many instances, pairs and raters an interval takes, and what they cost."
+    help = "Print how many instances, pairs and raters an interval needs, and their cost."
 
     arguments = (
         argument("study", metavar="STUDY"),

@@ -20,25 +20,24 @@ from annotation.recruitment.prolific.sync import sync
 
 class Command(TandemCommand):
     help = (
-        "Ask Prolific for the states of a study's submissions (sync), approve or reject one, pay a bonus for one, let a "
-        "participant in from another browser (release). Prints one JSON document. Every one of them may be run again: "
-        "nothing is decided or paid twice."
+        "Update a study's submissions from Prolific, and approve, reject or pay them. Prints one JSON document. "
+        "Actions can be repeated: nothing is decided or paid twice."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         subparsers = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        add_channel(subparsers.add_parser("sync", help="ask Prolific for all submissions"), "Prolific")
+        add_channel(subparsers.add_parser("sync", help="update all submissions from Prolific"), "Prolific")
         for name, text in (
             ("approve", "approve a submission: its participant is paid"),
-            ("reject", "reject a submission, with words for its participant"),
+            ("reject", "reject a submission, with a reason that the participant reads"),
             ("bonus", "pay a bonus for a submission"),
-            ("release", "let its participant in from another browser"),
+            ("release", "allow its participant to continue in another browser"),
         ):
             action = add_channel(subparsers.add_parser(name, help=text), "Prolific")
             action.add_argument("submission", metavar="SUBMISSION", help="as Prolific names it (SESSION_ID)")
             if name == "reject":
                 action.add_argument(
-                    "--reason", required=True, help="at least 100 characters, which the participant reads"
+                    "--reason", required=True, help="reason that the participant reads, at least 100 characters"
                 )
                 action.add_argument("--category", required=True, help=f"one of {', '.join(CATEGORIES)}")
             if name == "bonus":

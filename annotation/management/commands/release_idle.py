@@ -14,15 +14,16 @@ from annotation.quality.exclusion import release_idle
 
 
 class Command(TandemCommand):
-    help = "Free the slots of claims without a vote or an opened pair for some minutes; votes stay with their raters."
+    help = (
+        "Release claims without a vote or an opened pair for some minutes, so that others can claim the HITs. Votes "
+        "are kept."
+    )
 
     arguments = (
         *BATCH,
-        argument(
-            "--minutes", type=int, default=LEAST_MINUTES, help=f"idle at least so long (default: {LEAST_MINUTES})"
-        ),
+        argument("--minutes", type=int, default=LEAST_MINUTES, help=f"minimum minutes idle (default: {LEAST_MINUTES})"),
         argument("--reason", default="", help="kept in the study's log"),
-        argument("--dry-run", action="store_true", help="only list who is idle, and for how long"),
+        argument("--dry-run", action="store_true", help="only list idle raters"),
         argument("--format", choices=["text", "json"], default="text"),
     )
 

@@ -10,7 +10,7 @@ from annotation.members.second_factor import remove_second_factor
 
 
 class Command(TandemCommand):
-    help = "Delete the second factor of a user who has lost their app and backup codes; they can set up a new one."
+    help = "Delete the second factor of a user who has lost app and backup codes. They can set up a new one."
 
     arguments = (argument("user"),)
 

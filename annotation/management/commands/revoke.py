@@ -12,7 +12,7 @@ from annotation.models.members import Role
 
 
 class Command(TandemCommand):
-    help = "Take a role that a user holds in one study or in all studies of a group; what they made stays."
+    help = "End a user's role in one study or in all studies of a group."
 
     arguments = (argument("user"), argument("--role", required=True, choices=Role.values), SCOPE)
 

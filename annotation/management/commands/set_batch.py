@@ -11,13 +11,13 @@ from annotation.studies.services import find_study
 
 
 class Command(TandemCommand):
-    help = "Launch a batch, pause it, close it, open it again, or change its stop rule; claims already made may be finished."
+    help = "Launch, pause, close or reopen a batch, or change its stop rule. Raters can finish the HITs that they have."
 
     arguments = (
         argument("study", metavar="STUDY"),
         one_of(
             argument("--batch", metavar="NAME"),
-            argument("--design", metavar="NAME", help="all batches of a design that can take the status"),
+            argument("--design", metavar="NAME", help="all batches of a design"),
             required=True,
         ),
         *arguments_of(SetBatch, only=("status", "stop_rule", "reason")),

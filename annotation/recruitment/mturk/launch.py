@@ -73,7 +73,7 @@ def checks(channel: Channel, offer: PlannedHits) -> list[Check]:
         Check(
             "Places",
             offer.places + offer.on_offer > 0,
-            "No place is free: make a batch, or extend one.",
+            "No place is free: create a batch, or extend one.",
             for_draft=True,
         ),
         Check(

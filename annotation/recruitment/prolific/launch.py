@@ -61,18 +61,18 @@ def checks(channel: Channel) -> list[Check]:
         Check(
             "Places",
             free_places(channel) > 0 or is_published(channel),
-            "No place is free: make a batch, or extend one.",
+            "No place is free: create a batch, or extend one.",
             for_draft=True,
         ),
         Check(
             "Study at Prolific",
             has_draft,
-            "Make the draft below, or enter its id and code in the settings; until then no rater can join.",
+            "Create the draft below, or enter its id and code in the settings. Until then no rater can join.",
         ),
         Check(
             "Messages",
             bool(prolific.webhook_secret),
-            "Without a webhook, press “Ask Prolific what is new” now and then.",
+            "Without a webhook, press “Update from Prolific” now and then.",
             is_advice=True,
         ),
         *opening_checks(channel),
@@ -111,7 +111,7 @@ def make_draft(*, channel: Channel, data: Mapping[str, str], client: ProlificCli
     answer = client.create_study(_draft(channel, data, codes))
     study_id = str(answer.get("id") or "")
     if not ID.fullmatch(study_id):
-        raise Unacceptable("Prolific’s answer names no study: look there for a draft before another one is made.")
+        raise Unacceptable("Prolific’s answer names no study: look there for a draft before you create another.")
     with transaction.atomic():
         locked = Channel.objects.select_for_update(of=("self",)).get(pk=channel.pk)
         locked.options |= {**codes, "study_id": study_id}

@@ -40,7 +40,10 @@ class ProlificOptionsForm(PlatformLimitsForm):
         required=False,
         max_length=64,
         validators=[_ID],
-        help_text="Filled in when you make the draft on the channel’s page. Else its id, as in the address of its page there.",
+        help_text=(
+            "Filled in when you create the draft on the channel’s page. Otherwise its id, from the address of its "
+            "page there."
+        ),
     )
     proof = forms.ChoiceField(
         label="Who comes",

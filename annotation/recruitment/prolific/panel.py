@@ -132,7 +132,7 @@ def run_panel_action(*, channel: Channel, action: str, data: Mapping[str, str], 
     client = ProlificClient(ProlificSettings.of(channel), patient=False)
     if action == "sync":
         result = sync(channel=channel, client=client, at=at, most_pages=PAGES_AT_ONCE)
-        return f"Submissions that Prolific lists: {result.seen}, of which new here: {result.new}, with news: {result.changed}."
+        return f"Submissions at Prolific: {result.seen}; new here: {result.new}; changed: {result.changed}."
     if action == "draft":
         study_id = make_draft(channel=channel, data=data, client=client)
         return f"The draft {study_id} is at Prolific. Look at it there, then publish it."

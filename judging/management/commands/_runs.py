@@ -23,13 +23,13 @@ PAIRS = (  # the study, and which of its pairs
         argument(
             "--off-hits",
             action="store_true",
-            help="pairs that are on no HIT too, which make people's win rates more precise",
+            help="also pairs that are on no HIT, which make people's win rates more precise",
         ),
     ),
     argument("--dataset", default="", metavar="NAME", help="only pairs of this data set"),
     argument("--systems", nargs=2, default=(), metavar=("A", "B"), help="only pairs of these two systems"),
     argument("--tag", action="append", default=[], metavar="TAG", help="only instances with this tag; may be repeated"),
-    argument("--instances", metavar="FILE", help="only the instances that a file names, one id a line"),
+    argument("--instances", metavar="FILE", help="only the instances of this file, one id per line"),
 )
 
 QUESTIONS = one_of(
@@ -43,12 +43,12 @@ QUESTIONS = one_of(
     argument("--all-questions", action="store_true", help="answer every question of the study"),
 )
 
-IN_FLIGHT = argument("--in-flight", type=int, metavar="W", help="calls at the same time (default: 8)")
+IN_FLIGHT = argument("--in-flight", type=int, metavar="W", help="calls in flight (default: 8)")
 
 
 def max_cost(subject: str) -> Argument:
     """Declare the option for a cap on what something costs."""
-    exceeded = "an answer that is longer than all before can exceed it where no max_tokens is set"
+    exceeded = "a long answer can exceed it if max_tokens is not set"
     return argument("--max-cost", metavar="X", help=f"stop before {subject} has cost more than this; {exceeded}")
 
 

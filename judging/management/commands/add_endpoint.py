@@ -24,8 +24,8 @@ def header(text: str) -> tuple[str, str] | None:
 
 class Command(TandemCommand):
     help = (
-        "Add an OpenAI-compatible endpoint. Its key stays in an environment variable; only the name is stored. Prices, "
-        "limits and headers may be changed later, with --update; address, model and key may not: choose another name."
+        "Add an OpenAI-compatible endpoint. Its key stays in an environment variable, of which the name is stored. "
+        "Prices, limits and headers can be changed with --update; address, model and key can't."
     )
 
     arguments = (
@@ -42,8 +42,10 @@ class Command(TandemCommand):
             type=header,
             action="append",
             metavar="NAME:VALUE",
-            help="sent with each call; env:VAR as the value reads a variable, which secrets must come from; with "
-            "--update, these take the place of all headers, and --header '' leaves none",
+            help=(
+                "sent with each call; the value env:VAR reads a variable (required for secrets); with --update "
+                "these replace all headers, and --header '' removes them"
+            ),
         ),
         argument("--update", action="store_true", help="change prices, limits, time-out or headers of an endpoint"),
     )

@@ -29,7 +29,7 @@ def options_of_methods() -> str:
 
 
 class Command(TandemCommand):
-    help = "Add a judge. The same command again changes nothing; other settings need another name."
+    help = "Add a judge. Its settings are fixed; other settings need another name."
 
     arguments = (
         argument("name", metavar="NAME"),
@@ -37,15 +37,17 @@ class Command(TandemCommand):
         argument(
             "--prompt",
             metavar="NAME[:VERSION]",
-            help="a prompt file of your own; the latest version unless one is named",
+            help="a prompt file of your own (default: its latest version)",
         ),
-        argument("--system-prompt", metavar="FILE", help="a text to be sent before each call, as the system's message"),
+        argument("--system-prompt", metavar="FILE", help="system message, sent before each call"),
         param(
-            "an option of the method, or else sent with each call, as temperature=0.7; the value is JSON or text; "
-            f"null leaves a default out. Options: {options_of_methods()}",
+            (
+                "an option of the method, or a parameter sent with each call, such as temperature=0.7; the value "
+                f"is JSON or text; null removes a default. Options: {options_of_methods()}"
+            ),
         ),
-        argument("--members", nargs="+", metavar="JUDGE", help="of a jury: the judges whose verdicts it puts together"),
-        argument("--rule", choices=RULES, help=f"of a jury: how it does (default: {MAJORITY})"),
+        argument("--members", nargs="+", metavar="JUDGE", help="of a jury: the judges whose verdicts it combines"),
+        argument("--rule", choices=RULES, help=f"of a jury: how it combines them (default: {MAJORITY})"),
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -70,7 +72,7 @@ def jury_params(options: Mapping[str, Any]) -> dict[str, Any]:
     if options["method"] == Judge.JURY:
         return {"members": [], "rule": MAJORITY} | values
     if values:
-        raise BadSettings(f"--{' and --'.join(values)} are of juries: choose --method {Judge.JURY}")
+        raise BadSettings(f"--{' and --'.join(values)} are for juries: choose --method {Judge.JURY}")
     return {}
 
 

@@ -14,17 +14,15 @@ from judging.wordings.published_forms import FORMS, read_published
 
 
 class Command(TandemCommand):
-    help = "Add a prompt file for judges. The same again changes nothing; another text becomes the name's next version."
+    help = "Add a prompt file for judges. A new text under an existing name is its next version."
 
     arguments = (
-        argument("file", metavar="FILE", help="the wording, UTF-8; a head may say name and parser"),
-        argument("--name", default="", metavar="NAME", help="default: what the head says, or the file's name"),
+        argument("file", metavar="FILE", help="the prompt in UTF-8; a head may give name and parser"),
+        argument("--name", default="", metavar="NAME", help="default: the name in the head, or of the file"),
         argument("--parser", default="", metavar="P", help=f"what reads the verdict: {', '.join(READERS)}"),
-        argument(
-            "--form", choices=list(FORMS), help="the file is another project's, in the form in which it published it"
-        ),
-        argument("--entry", default="", metavar="E", help="which prompt of such a file, where it holds several"),
-        argument("--group", default="", metavar="G", help="whose it is (default: for all groups)"),
+        argument("--form", choices=list(FORMS), help="form of a prompt file published by another project"),
+        argument("--entry", default="", metavar="E", help="which prompt of such a file, if it holds several"),
+        argument("--group", default="", metavar="G", help="group that it belongs to (default: all groups)"),
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -22,9 +22,8 @@ from judging.tables.stored_checks import require_tables
 
 class Command(TandemCommand):
     help = (
-        "Check a study's comparison tables against the texts, by a model that scores how far each cell follows from the "
-        "texts and how far the table has each of their sentences. Tables that were checked with this model are skipped, "
-        "so the command can be stopped and repeated."
+        "Check a study's comparison tables by a model: does each cell follow from the texts, and does the table "
+        "cover their sentences? Tables checked by this model before are skipped, so the command can be repeated."
     )
 
     arguments = (
@@ -33,8 +32,8 @@ class Command(TandemCommand):
         argument("--variant", default="", metavar="V", help="only the tables of this variant"),
         param("sent with each call, as max_tokens=300; may be repeated"),
         max_cost("asking"),
-        argument("--in-flight", type=int, default=IN_FLIGHT, metavar="W", help=f"calls at the same time ({IN_FLIGHT})"),
-        argument("--estimate", action="store_true", help="print what it would take, and make no call"),
+        argument("--in-flight", type=int, default=IN_FLIGHT, metavar="W", help=f"calls in flight ({IN_FLIGHT})"),
+        argument("--estimate", action="store_true", help="print estimated calls, tokens and cost, and make no call"),
         argument("--format", choices=["text", "json"], default="text"),
     )
 
@@ -71,7 +70,10 @@ class Command(TandemCommand):
 def _score(proportion: Proportion, why: str) -> str:
     if proportion.value is None:
         return f"undefined: {why}"
-    return f"{proportion.value:.3f}, the mean of {number_of(proportion.n, 'table')} ({_interval(proportion)}; {proportion.left_out} left out)"
+    return (
+        f"{proportion.value:.3f}, the mean of {number_of(proportion.n, 'table')} ({_interval(proportion)}; "
+        f"{proportion.left_out} left out)"
+    )
 
 
 def _interval(proportion: Proportion) -> str:

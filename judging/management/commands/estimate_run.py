@@ -19,14 +19,14 @@ from judging.runs.judges import find_judge
 
 class Command(TandemCommand):
     is_audited = False  # only reads
-    help = "Estimate what a run would take, before anything is asked. Answers that are stored already cost nothing."
+    help = "Estimate the calls, tokens and cost of a run. Stored answers cost nothing."
 
     arguments = (
         *PAIRS,
         argument("--judge", required=True, metavar="NAME"),
         QUESTIONS,
-        argument("--limit", type=int, metavar="N", help="at most so many presentations"),
-        argument("--max-cost", metavar="M", help="say whether it would take more than this"),
+        argument("--limit", type=int, metavar="N", help="most presentations"),
+        argument("--max-cost", metavar="M", help="tell whether the cost exceeds this"),
         argument("--batch-api", action="store_true", help="at the price of the provider's Batch API"),
         argument("--format", choices=["text", "json"], default="text"),
     )
@@ -47,7 +47,10 @@ def lines(estimated: RunEstimate, cap: Decimal | None = None) -> list[str]:
     kinds = ", ".join(f"{kind.calls:,} {kind.kind}" for kind in estimated.kinds if kind.calls)
     sentences = [
         f"presentations: {estimated.presentations:,}, of which {estimated.pending:,} are to be asked",
-        f"calls: {prefix}{estimated.calls:,}{f' ({kinds})' if kinds else ''}; answers already there: {prefix}{estimated.cached:,}",
+        (
+            f"calls: {prefix}{estimated.calls:,}{f' ({kinds})' if kinds else ''}; answers already there: "
+            f"{prefix}{estimated.cached:,}"
+        ),
     ]
     if not estimated.calls:
         return sentences

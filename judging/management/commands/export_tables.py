@@ -17,16 +17,16 @@ from judging.tables.figures import makings_of
 class Command(TandemCommand):
     # Among the judges' commands: how a table was made is theirs to know.
     is_audited = False  # only reads
-    help = "Write a study's comparison tables as JSON Lines, one a line, in the order of the pairs; A and B as in the study."
+    help = "Export a study's comparison tables as JSON Lines."
 
     arguments = (
         argument("study", metavar="STUDY", help="the study's slug"),
         argument("--variant", default="", metavar="V", help="only the tables of this variant"),
-        argument("--output", default="-", metavar="FILE", help="where to; - (the default) is the terminal"),
+        argument("--output", default="-", metavar="FILE", help="output file (default: -, the terminal)"),
         argument(
             "--with-makings",
             action="store_true",
-            help="add how each table was made: all that were drawn, the bracket, the winner",
+            help="add how each table was created: samples, bracket, winner",
         ),
     )
 

@@ -36,36 +36,36 @@ FILE_ENDINGS = (".txt", ".md", ".prompt")
 
 class Command(TandemCommand):
     help = (
-        "Have a model write the texts of a system: several of each instance, from its source. The same command again "
-        "resumes, and asks nothing twice; other settings need another system name."
+        "Sample the texts of a system from a model: several of each instance, from its source. Repeat the command "
+        "to resume; no call is repeated. Other settings need another system name."
     )
 
     arguments = (
         argument("study", metavar="STUDY", help="the study's slug"),
-        argument("--system", metavar="NAME", help="the system whose texts they become"),
-        argument("--endpoint", metavar="NAME", help="who writes them"),
+        argument("--system", metavar="NAME", help="name of the system"),
+        argument("--endpoint", metavar="NAME", help="the model's endpoint"),
         argument("--show", action="store_true", help="list the systems that were sampled, with all settings"),
         argument("--samples", type=int, default=SAMPLES, metavar="K", help=f"of each instance ({SAMPLES})"),
         argument("--temperature", type=float, default=TEMPERATURE, metavar="T", help=f"({TEMPERATURE})"),
-        argument("--top-p", type=float, metavar="P", help="nucleus sampling (the endpoint's own)"),
-        argument("--max-tokens", type=int, metavar="N", help="longest text (the endpoint's own)"),
+        argument("--top-p", type=float, metavar="P", help="nucleus sampling (default: the endpoint's own)"),
+        argument("--max-tokens", type=int, metavar="N", help="most tokens of a text (default: the endpoint's own)"),
         argument("--seed", type=int, default=0, metavar="S", help="draws a seed for each call (0)"),
         argument(
             "--template",
             metavar="NAME|FILE",
-            help=f"what is asked: {', '.join(TEMPLATES)}, or a file with $source in it (by the study's kind)",
+            help=f"prompt template: {', '.join(TEMPLATES)}, or a file with $source (default: by the study's task)",
         ),
-        argument("--system-prompt", default="", metavar="FILE|TEXT", help="goes before it (none)"),
-        param("sent with each call, as presence_penalty=0.5; null leaves one out, as seed=null"),
+        argument("--system-prompt", default="", metavar="FILE|TEXT", help="system prompt (default: none)"),
+        param("sent with each call, such as presence_penalty=0.5; null removes one, such as seed=null"),
         argument(
             "--keep-refusals",
             action="store_true",
-            help="take an answer that declines in words for a text like any other",
+            help="store refusals in words like other texts",
         ),
         argument("--dataset", default="", metavar="D", help="only instances of this data set"),
-        argument("--instances", metavar="FILE", help="only the instances that a file names, one id a line"),
-        argument("--limit", type=int, metavar="N", help="at most so many instances this time"),
-        argument("--in-flight", type=int, default=IN_FLIGHT, metavar="W", help=f"calls at the same time ({IN_FLIGHT})"),
+        argument("--instances", metavar="FILE", help="only the instances of this file, one id per line"),
+        argument("--limit", type=int, metavar="N", help="most instances this time"),
+        argument("--in-flight", type=int, default=IN_FLIGHT, metavar="W", help=f"calls in flight ({IN_FLIGHT})"),
         max_cost("the system"),
         argument(
             "--estimate", action="store_true", help="print the estimated calls, tokens and cost, and make no call"

@@ -11,10 +11,7 @@ from judging.importing.elsewhere import import_elsewhere
 
 
 class Command(TandemCommand):
-    help = (
-        "Read AlpacaEval's files into a study, which is made when it is new: outputs of two or more systems (instruction, "
-        "output, generator), or annotations (instruction, output_1, output_2, generators and preference)."
-    )
+    help = "Import AlpacaEval's files into a new or existing study: outputs of two or more systems, or annotations."
 
     arguments = (
         argument("files", nargs="+", metavar="FILE", help="JSON, JSON Lines or Parquet, or a folder of such files"),

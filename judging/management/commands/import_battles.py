@@ -10,7 +10,7 @@ OPTIONS = ("dataset",)
 
 
 class Command(TandemCommand):
-    help = "Read texts and verdicts into a study, which is made when it is new. Arena battles: model_a, model_b, winner, judge and the two conversations."
+    help = "Import Arena battles (model_a, model_b, winner, judge, two conversations) into a new or existing study."
 
     arguments = (
         argument("files", nargs="+", metavar="FILE", help="JSON, JSON Lines or Parquet, or a folder of such files"),

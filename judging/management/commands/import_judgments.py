@@ -11,17 +11,15 @@ from judging.importing.services import import_judgments
 
 class Command(TandemCommand):
     help = (
-        "Read verdicts that judges gave elsewhere on a study's pairs: CSV with instance, pair, judge, order (ab or ba), "
-        "verdict (a, tie, b, or empty: unparsed), votes with a winner (prompt, left, right, winner), or LLMBar's table of "
-        "published verdicts."
+        "Import verdicts that judges gave elsewhere on a study's pairs. Files: CSV with instance, pair, judge, "
+        "order (ab or ba) and verdict (a, tie, b, or empty for unparsed), votes with a winner (prompt, left, right, "
+        "winner), or LLMBar's published verdicts."
     )
 
     arguments = (
         argument("file"),
         argument("--study", required=True, metavar="SLUG"),
-        argument(
-            "--judge", default="", metavar="NAME", help="whose votes with a winner these are; otherwise column judge"
-        ),
+        argument("--judge", default="", metavar="NAME", help="judge of votes with a winner (default: column judge)"),
         MAP,
     )
 
@@ -30,7 +28,7 @@ class Command(TandemCommand):
         more: dict[str, Any] = {"judge": options["judge"], "mapping": parse_mapping(options["map"])}
         study, stored = import_judgments(data=data, name=name, slug=options["study"], **more)
         if stored.unread:
-            self.stderr.write(f"notice: nothing was made of the columns {', '.join(stored.unread)}")
+            self.stderr.write(f"notice: ignored columns: {', '.join(stored.unread)}")
         for judge, label in stored.judges.items():
             if judge != label:
                 self.stderr.write(f"notice: {label} is judge {judge} here")

@@ -10,7 +10,10 @@ OPTIONS = ("dataset", "source", "left", "right")
 
 
 class Command(TandemCommand):
-    help = "Read texts and verdicts into a study, which is made when it is new. Label Studio's pairwise tasks: people's annotations, and models' predictions as judgments."
+    help = (
+        "Import Label Studio's pairwise tasks into a new or existing study: annotations as ratings, predictions as "
+        "judgments."
+    )
 
     arguments = (
         argument("files", nargs="+", metavar="FILE", help="JSON, JSON Lines or Parquet, or a folder of such files"),

@@ -29,21 +29,23 @@ BY = "command line"
 
 class Command(TandemCommand):
     help = (
-        "Have a model distil the aspects that comparison tables go through, from a sample of a study's pairs. The same "
-        "command again asks nothing; with --show it lists the versions, with --set it stores a list of your own."
+        "Distil the aspects of comparison tables from a sample of a study's pairs by a model. --show lists the "
+        "versions, --set stores a list of your own."
     )
 
     arguments = (
         argument("study"),
         one_of(
-            argument("--endpoint", metavar="NAME", help="distil them there"),
+            argument("--endpoint", metavar="NAME", help="model that distils"),
             argument("--show", action="store_true", help="list the versions, the latest first"),
             argument(
-                "--set", metavar="FILE", help="store this list, one aspect a line, as the next version (-: stdin)"
+                "--set", metavar="FILE", help="store this file, one aspect per line, as the next version (-: stdin)"
             ),
             required=True,
         ),
-        argument("--pairs", type=int, default=PAIRS, metavar="N", help=f"to distil from (default: {PAIRS})"),
+        argument(
+            "--pairs", type=int, default=PAIRS, metavar="N", help=f"number of pairs to distil from (default: {PAIRS})"
+        ),
         argument("--seed", type=int, default=0, metavar="S", help="draws the pairs (default: 0)"),
         param("sent with each call, as max_tokens=300; may be repeated"),
         max_cost("it"),
@@ -52,7 +54,7 @@ class Command(TandemCommand):
             type=int,
             default=IN_FLIGHT,
             metavar="W",
-            help=f"calls at the same time (default: {IN_FLIGHT})",
+            help=f"calls in flight (default: {IN_FLIGHT})",
         ),
         argument(
             "--estimate", action="store_true", help="print the estimated calls, tokens and cost, and make no call"

@@ -29,34 +29,37 @@ from judging.tables.making import TableSettings, build_tables_judge, default_var
 
 class Command(RunJudge):
     help = (
-        "Make comparison tables of a study's pairs: several are drawn for each, and the most consistent one is kept, "
-        "with the verdict that the model comes to with it. The same command again resumes, and asks nothing twice."
+        "Create comparison tables of a study's pairs: several samples for each pair, of which the most consistent "
+        "is kept, with the model's verdict. Repeat the command to resume; no call is repeated."
     )
 
     arguments = (
         *PAIRS,
         argument("--endpoint", required=True, metavar="NAME"),
         one_of(
-            argument("--samples", type=int, metavar="N", help="tables drawn for each pair (default: 8)"),
-            argument("--budget", type=int, metavar="B", help="as many as fit into so many calls a pair"),
+            argument("--samples", type=int, metavar="N", help="tables sampled for each pair (default: 8)"),
+            argument("--budget", type=int, metavar="B", help="calls per pair, in place of --samples"),
         ),
         argument("--scheme", choices=list(SCHEMES), default="tournament"),
         argument(
             "--aspects",
             choices=[ONLINE, OFFLINE],
             default=OFFLINE,
-            help="drawn up for each pair, or the same for all: those of make_aspects, else the task's own (default)",
+            help="online: new for each pair; offline (default): the same for all, from make_aspects or the task",
         ),
         param(
-            "a further option of the judge sc2, as aspect_samples=5, or else sent with each call, as max_tokens=900",
+            (
+                "an option of the method sc2, such as aspect_samples=5, or a parameter sent with each call, such as "
+                "max_tokens=900"
+            ),
         ),
-        argument("--variant", metavar="NAME", help="what people's arms call these tables (default: c8, …)"),
-        argument("--judge", default="", metavar="NAME", help="name of the judge that makes them"),
+        argument("--variant", metavar="NAME", help="name of these tables in a study's arms (default: c8, …)"),
+        argument("--judge", default="", metavar="NAME", help="name of the judge that creates them"),
         argument("--seed", type=int, default=1, metavar="S"),
         IN_FLIGHT,
         max_cost("the run"),
-        argument("--limit", type=int, metavar="N", help="make so many tables this time"),
-        argument("--estimate", action="store_true", help="say what it would take, and ask nothing"),
+        argument("--limit", type=int, metavar="N", help="most tables this time"),
+        argument("--estimate", action="store_true", help="print estimated calls, tokens and cost, and make no call"),
         argument("--format", choices=["text", "json"], default="text"),
     )
 
@@ -115,7 +118,10 @@ def in_words(run: JudgeRun, figures: TableFigures, calls: int) -> list[str]:
     """Format the outcome of a run."""
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in figures.calls.items())
     sentences = [
-        f"tables: {figures.tables:,} of {number_of(figures.pairs, 'pair')} as variant {run.tables_as} (judge {run.judge.name})",
+        (
+            f"tables: {figures.tables:,} of {number_of(figures.pairs, 'pair')} as variant {run.tables_as} (judge "
+            f"{run.judge.name})"
+        ),
         f"calls: {calls:,} made now; behind all of them {kinds or 'none yet'}",
     ]
     if figures.lost_samples or figures.coins:

@@ -13,22 +13,20 @@ from judging.runs.reopening import retry_run
 
 class Command(RunJudge):
     help = (
-        "Open presentations of a finished run again that were lost because the endpoint gave no answer, and ask these, "
-        "and no others. The study's log keeps how many and when."
+        "Ask again about the presentations of a finished run to which the endpoint gave no answer. The study's log "
+        "keeps how many and when."
     )
     again = "run_judge with the same judge and pairs"
 
     arguments = (
         argument("run", type=int, metavar="RUN", help="the run's number, as in its page's address"),
-        argument("--unparsed", action="store_true", help="unparsed ones of which a question got no answer"),
-        argument(
-            "--errors", action="store_true", help="those that ended in an error, or were stopped by a content filter"
-        ),
+        argument("--unparsed", action="store_true", help="unparsed presentations with a call without an answer"),
+        argument("--errors", action="store_true", help="presentations with an error, or stopped by a content filter"),
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not (options["unparsed"] or options["errors"]):
-            raise CommandError("say what is to be asked again: --unparsed, --errors or both")
+            raise CommandError("choose --unparsed, --errors or both")
         run = JudgeRun.objects.select_related("judge__endpoint", "study", "batch").filter(pk=options["run"]).first()
         if run is None:
             raise CommandError(f"there is no run {options['run']}; run_status STUDY lists a study's runs")

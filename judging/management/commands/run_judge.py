@@ -30,8 +30,8 @@ from judging.runs.usage import failures_by_cause
 
 class Command(TandemCommand):
     help = (
-        "Let a judge rate a study's pairs. The same command again resumes, and asks nothing twice; on another machine, "
-        "at the same time, it shares the work."
+        "Run a judge on a study's pairs. Repeat the command to resume; no call is repeated. On several machines at "
+        "once, it shares the work."
     )
     again = "the same command"  # which resumes, for messages
 
@@ -39,12 +39,8 @@ class Command(TandemCommand):
         *PAIRS,
         argument("--judge", required=True, metavar="NAME"),
         QUESTIONS,
-        argument(
-            "--in-flight", type=int, metavar="W", help="calls at the same time, of all that share the run (default: 8)"
-        ),
-        argument(
-            "--batch-api", action="store_true", help="through the provider's Batch API: slower, and mostly cheaper"
-        ),
+        argument("--in-flight", type=int, metavar="W", help="calls in flight, of all machines together (default: 8)"),
+        argument("--batch-api", action="store_true", help="use the provider's Batch API: slower, and mostly cheaper"),
         argument(
             "--batch-size",
             type=int,
@@ -52,7 +48,7 @@ class Command(TandemCommand):
             help=f"most requests in a provider's batch (default: {MOST_REQUESTS:,})",
         ),
         max_cost("the run"),
-        argument("--limit", type=int, metavar="N", help="fill so many cells this time"),
+        argument("--limit", type=int, metavar="N", help="most presentations this time"),
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -17,8 +17,8 @@ from judging.runs.status import report_on, reports_by_procedure
 class Command(TandemCommand):
     is_audited = False  # only reads
     help = (
-        "Count the outcomes and usage of a judge's runs on a study. Without --judge: all runs, and sums for each "
-        "procedure. Calls are answers fetched; cached ones cost none. A cost is null as long as a part of it is unknown."
+        "Print outcomes and usage of a judge's runs on a study. Without --judge: all runs, and sums for each "
+        "procedure. A cost is null while a part of it is unknown."
     )
 
     arguments = (

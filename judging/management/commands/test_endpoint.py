@@ -13,7 +13,7 @@ ANSWERS = {True: "yes", False: "no", None: "unknown"}
 
 
 class Command(TandemCommand):
-    help = "Test an endpoint with about ten short calls: what it supports, and why not. They cost what calls cost."
+    help = "Test what an endpoint supports, with about ten short calls."
 
     arguments = (argument("name", metavar="NAME"), argument("--format", choices=["text", "json"], default="text"))
 
@@ -26,7 +26,7 @@ class Command(TandemCommand):
         ]
         if endpoint.supports["latency_ms"] is not None:
             fastest, slowest = endpoint.supports["latency_ms"], endpoint.supports["max_latency_ms"]
-            lines.append(f"latency: {fastest:.0f} ms in the middle, {slowest:.0f} ms at most")
+            lines.append(f"latency: {fastest:.0f} ms median, {slowest:.0f} ms at most")
         self.say_result(lines, {"endpoint": endpoint.name, **endpoint.supports}, options)
         if not endpoint.supports["chat"]:
             raise CommandError(f"endpoint {endpoint.name} can't be asked: {endpoint.supports['why']['chat']}")

@@ -24,23 +24,23 @@ from judging.tuning.text import as_json, lines_of
 
 class Command(TandemCommand):
     help = (
-        "Choose the wording, method, examples and threshold of ties with which a judge agrees best with people, on a part of the "
-        "instances that have votes, and compare it with the untuned judge on the others. The same command again resumes, and "
-        "asks nothing twice; --estimate says what it would take."
+        "Choose the wording, method, examples and tie threshold with which a judge agrees best with people's votes "
+        "on some instances. Compare it with the untuned judge on the others. Repeat the command to resume; no call "
+        "is repeated."
     )
 
     arguments = (
         argument("slug", metavar="STUDY", help="the study"),
-        argument("--judge", required=True, metavar="NAME", help="the judge to be tuned, which stays as it is"),
+        argument("--judge", required=True, metavar="NAME", help="the judge to tune, which stays as it is"),
         argument(
             "--budget",
             required=True,
             type=int,
             metavar="N",
-            help="presentations to be asked at most, all candidates together",
+            help="most presentations, all candidates together",
         ),
-        argument("--estimate", action="store_true", help="say what it would take, and ask nothing"),
-        argument("--name", default="", metavar="NEW", help="of the judge that is made (default: NAME-tuned)"),
+        argument("--estimate", action="store_true", help="print estimated calls, tokens and cost, and make no call"),
+        argument("--name", default="", metavar="NEW", help="name of the tuned judge (default: NAME-tuned)"),
         argument(
             "--method",
             nargs="+",
@@ -58,7 +58,7 @@ class Command(TandemCommand):
             help="numbers of examples from the votes to try with few-shot (default: 1 3 5)",
         ),
         argument("--held-out", type=float, default=HELD_OUT, metavar="S", help=f"share of the instances ({HELD_OUT})"),
-        argument("--question", default="", metavar="KEY", help="of several questions, the one to tune on"),
+        argument("--question", default="", metavar="KEY", help="question to tune on (default: the main one)"),
         argument("--seed", type=int, default=0, metavar="S", help="draws the split (0)"),
         max_cost("all of it together"),
         IN_FLIGHT,

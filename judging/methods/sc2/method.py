@@ -278,16 +278,19 @@ class StructuredComparison(WithExamples):
         super().check(task, setting)
         if setting.table_variant and (odd := [name for name in OF_TABLES if name in setting.options]):
             raise BadSettings(
-                f"the tables of variant {setting.table_variant} are made already: leave out {', '.join(odd)}"
+                f"the tables of variant {setting.table_variant} exist already: leave out {', '.join(odd)}"
             )
         if self.option(setting, "example_tables") and not self.shows_examples(setting):
-            raise BadSettings("example_tables are of the examples before the verdict: say how many by shots")
+            raise BadSettings("example_tables needs examples before the verdict: set shots")
         if self.option(setting, "budget") is not None and "samples" in setting.options:
-            raise BadSettings("give either samples or a budget: the budget says how many samples there are")
+            raise BadSettings("give either samples or a budget")
         plan = self.plan(setting)
         if (comparisons_needed := comparisons(plan.scheme, plan.samples)) > MOST_DUELS:
             raise BadSettings(
-                f"{plan.samples} tables take {comparisons_needed:,} comparisons each with each; at most {MOST_DUELS} are made"
+
+                    f"{plan.samples} tables take {comparisons_needed:,} comparisons each with each; at most "
+                    f"{MOST_DUELS} are made"
+
             )
 
 

@@ -82,7 +82,10 @@ def non_inferiority(findings: Findings, theme: str) -> Spec:
             if item["difference"]["value"] is not None
         ]
     margin = everyone[judges[0]]["epsilon"]
-    dashed = f"dashed: the margin −ε\u00a0=\u00a0−{margin:g}; an interval to its right shows that the judge may replace a person there"
+    dashed = (
+        f"dashed: the margin −ε\u00a0=\u00a0−{margin:g}; where the interval is to its right, the judge may replace "
+        "a person"
+    )
     meaning = "a judge’s agreement with people less that of people, by separability"
     axis = "Difference of agreement"
     body, about_rows = dot_rows(rows, [""], axis, theme, marks=[(0, False), (-margin, True)], panel=True)
@@ -117,7 +120,7 @@ def winning_rates(findings: Findings, theme: str) -> Spec:
         for index, row in enumerate(tests[name]["curve"])
         if row["winning_rate"] is not None
     ]
-    meaning = "share of the people whom the judge can replace, by ε, what the judge may lack"
+    meaning = "share of the people whom the judge can replace, by ε, the acceptable loss"
     tested_people = sorted({tests[name]["tested"] for name in judges})
     notes = [
         f"dashed: ω\u00a0=\u00a00.5, from which it passes; dotted: the ε chosen, {epsilon:g}",

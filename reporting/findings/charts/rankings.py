@@ -226,7 +226,7 @@ def _bounded(rated: list[tuple[str, str, Findings]]) -> tuple[list[Row], list[st
     retained = [rated_pairs for rated_pairs in rated if rated_pairs[2].get("why_code") != BY_PRIOR.code]
     if not retained:
         return [point(*rated_pairs) for rated_pairs in rated], []
-    note = ["left out: ratings of systems that won or lost everything, how far apart cannot be told"]
+    note = ["left out: ratings of systems that won or lost everything, which cannot be estimated"]
     return [point(*item) for item in retained], note if len(retained) < len(rated) else []
 
 

@@ -158,7 +158,7 @@ def fully_consistent(findings: Findings, theme: str) -> Spec:
     if not rows:
         return nothing(title, "no rating set yet", theme)
     if len(rows) == 1:
-        return nothing(title, "one point says no more than the table", theme)
+        return nothing(title, "one point adds nothing to the table", theme)
     body, about_rows = dot_rows(rows, [""], "Share of rating sets", theme, share=True)
     notes = [*interval_notes(findings, rows), *about_rows, *study_notes(findings)]
     return column_spec(body, [title], notes, theme)

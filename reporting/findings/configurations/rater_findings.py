@@ -41,8 +41,8 @@ TIE_IN_POSITIONS = "ties are left out"
 ONE_PAIR = "with one pair an instance a rating set is one rating, and its consistency says only whether that is a tie"
 FEW, FEW_GAVE = 3, 0.5
 FEW_RATERS = (
-    "{few} people gave {share:.0%} of the ratings: intervals over instances alone say nothing of other people, those over "
-    "instances and raters do"
+    "{few} people gave {share:.0%} of the ratings: intervals over instances alone do not cover other people; those "
+    "over instances and raters do"
 )
 TIE_IS_A_SHARE = "a tie is a verdict of its own"
 TIE_IS_HALF = "a tie is half a win"

@@ -69,7 +69,10 @@ def judges_named(study: Study, names: Sequence[str]) -> tuple[str, ...] | None:
     existing = judge_names(study)
     if strangers := [name for name in names if name not in existing]:
         raise UnknownName(
-            f"no judge {', '.join(strangers)} has run on study {study.slug}; those that have: {', '.join(existing) or 'none'}"
+
+                f"no judge {', '.join(strangers)} has run on study {study.slug}; those that have: "
+                f"{', '.join(existing) or 'none'}"
+
         )
     return tuple(dict.fromkeys(names))
 
@@ -241,9 +244,9 @@ def selection_of(filters: Mapping[str, Any]) -> list[str]:
     if filters["stage"] != Rating.Stage.FIRST:
         parts.append("People’s second ratings, after the comparison table")
     if filters["with_excluded"]:
-        parts.append("People’s ratings that were excluded manually count too")
+        parts.append("Ratings that were excluded by hand count too")
     if filters["with_incomplete"]:
-        parts.append("Incomplete rating sets count too: those look more consistent that lack more ratings")
+        parts.append("Incomplete rating sets count too: the more ratings are missing, the more consistent a set looks")
     return parts
 
 

@@ -25,11 +25,14 @@ COMPARED = "it agrees with people %(difference)s than people agree with each oth
 ACCEPTABLE = "at most %(epsilon)s points less would be acceptable"
 RULES = {
     "everywhere": f"Can replace a rater at any separability: {COMPARED}; {ACCEPTABLE}.",
-    "from": "Can replace a rater above separability %(from)s: it agrees with people at most %(epsilon)s points less than people do.",
-    "overall": f"Can replace a rater: {COMPARED}; {ACCEPTABLE}. By separability it is not known.",
+    "from": (
+        "Can replace a rater above separability %(from)s: it agrees with people at most %(epsilon)s points less "
+        "than people do."
+    ),
+    "overall": f"Can replace a rater: {COMPARED}; {ACCEPTABLE}. By separability it is unknown.",
     "overall_only": (
-        f"Can replace a rater over all instances together: {COMPARED}; {ACCEPTABLE}. Not even where texts are easiest to tell "
-        "apart is it shown separately."
+        f"Can replace a rater over all instances together: {COMPARED}; {ACCEPTABLE}. It is not shown for the "
+        "most separable instances alone."
     ),
     "worse": f"Cannot replace a rater: {COMPARED} (%(instances)s); {ACCEPTABLE}.",
     "open": f"Not shown that it can replace a rater: {COMPARED}; {ACCEPTABLE}.",
@@ -41,35 +44,38 @@ RULES = {
         "Cannot be tested: people agree with each other on %(agreement)s%% of pairs, which is too close to chance, "
         "%(by_chance)s%% (%(instances)s)."
     ),
-    "few": "Not known whether it can replace a rater.",
-    "nothing": "Not known: no pair has ratings of two people and a verdict of this judge.",
+    "few": "Unknown whether it can replace a rater.",
+    "nothing": "Unknown: no pair has ratings of two people and a verdict of this judge.",
 }
-UNKNOWN_BIN = "From separability %(low)s to %(high)s it is not known: no ratings of two people."
+UNKNOWN_BIN = "From separability %(low)s to %(high)s it is unknown: no ratings of two people."
 NEXT_BIN = {  # the first bin from the top that does not pass
     "worse": "From separability %(low)s to %(high)s it cannot.",
     "chance": "From separability %(low)s to %(high)s people agree too close to chance for a test.",
-    "needs": "Below %(high)s it is not known: %(instances)s, about %(needed)s would do.",
-    "far": "Below %(high)s it is not known: %(instances)s, and about %(needed)s would be needed, over %(times)s times as many.",
-    "hopeless": "Below %(high)s it is not known: %(instances)s, and more would hardly show it.",
+    "needs": "Below %(high)s it is unknown: %(instances)s, about %(needed)s are needed.",
+    "far": "Below %(high)s it is unknown: %(instances)s, about %(needed)s are needed, over %(times)s times as many.",
+    "hopeless": "Below %(high)s it is unknown: %(instances)s, and more would hardly settle it.",
 }
 TOP_BIN = {  # the same where no bin passes
     rule: NEXT_BIN[rule].replace("Below %(high)s", "From separability %(low)s to %(high)s")
     for rule in ("needs", "far", "hopeless")
 }
 MORE = {  # about all instances together
-    "unknown": "With %(instances)s it is open, and too few to tell how many would do.",
-    "needs": "With %(instances)s it is open; about %(needed)s would do.",
-    "far": "With %(instances)s it is open; about %(needed)s would be needed, over %(times)s times as many.",
-    "hopeless": "With %(instances)s it is open, and more would hardly show it.",
+    "unknown": "With %(instances)s it is open, and there are too few to tell how many are needed.",
+    "needs": "With %(instances)s it is open; about %(needed)s are needed.",
+    "far": "With %(instances)s it is open; about %(needed)s are needed, over %(times)s times as many.",
+    "hopeless": "With %(instances)s it is open, and more would hardly settle it.",
 }
 FAMILY = "Adjusted by Holm’s method over %(judges)s judges tested on the same people."
-BY_CHANCE = "But its own agreement with people may be chance (Cohen's κ %(kappa)s), as for a judge that says the same of every pair."
+BY_CHANCE = (
+    "But its own agreement with people may be chance (Cohen's κ %(kappa)s), as for a judge that says the same of "
+    "every pair."
+)
 ALTERNATIVE = {
     "passes": "The alternative-annotator test passes: the judge holds up against %(won)s of %(tested)s people.",
     "fails": "The alternative-annotator test does not pass: the judge holds up against %(won)s of %(tested)s people.",
     "few": (
-        "The alternative-annotator test gives no verdict: of the %(min_people)s people with %(min_instances)s instances or "
-        "more that it takes, it has %(tested)s."
+        "The alternative-annotator test gives no verdict: it needs %(min_people)s people with %(min_instances)s "
+        "instances or more, and has %(tested)s."
     ),
     "no person": "The alternative-annotator test gives no verdict: no person rated more than %(most)s instances.",
 }

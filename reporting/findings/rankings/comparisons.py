@@ -25,8 +25,7 @@ from reporting.findings.reasons import (
 )
 
 DISCONNECTED_NOTE = (
-    "the groups were never compared, not even through a third system: systems are ranked within their group, and nothing "
-    "is said across groups"
+    "the groups were never compared, not even through a third system, so systems are ranked within their group only"
 )
 
 

@@ -53,10 +53,10 @@ K = 4.0
 WEIGHT = {"threshold": 0.4, "alpha": 2.0, "beta": 6.0}
 TIES = {"half": "a tie is half a win", "davidson": "a tie is an outcome of its own (Davidson)"}
 SEPARATED_NOTE = (
-    "some systems won no point from others: each system of their group was given one tie with a system of strength 0, "
-    "without which no finite strengths are the likeliest; how far apart they are cannot be told"
+    "some systems won nothing from others: one tie with a system of strength 0 was added for each system of their "
+    "group, to keep strengths finite; differences between them are not estimated"
 )
-ELO_CAUTION = "a matchup moves a rating by a few points at most; with few matchups, ratings are near their start"
+ELO_CAUTION = "a matchup changes a rating by a few points at most, so with few matchups ratings stay near their start"
 WEIGHTED = ("sep_bradley_terry", "sep_elo")
 
 

@@ -41,7 +41,7 @@ from reporting.findings.rankings.ranking_models import (
 from reporting.findings.reasons import BY_PRIOR, NEVER_COMPARED, NOT_TESTED
 
 TIE_IN_WIN_LOSS = "a tie is a verdict without a winner"
-OPPONENTS_CAUTION = "a rate depends on the opponents that a system met, and how often; where they differ, the order of rates is no ranking"
+OPPONENTS_CAUTION = "a rate depends on a system's opponents; where these differ, the order of rates is not a ranking"
 Measure = tuple[
     str, str, float, Callable[[WinMatrix], FloatArray], Callable[[Outcomes, int], FloatArray]
 ]  # with its floor

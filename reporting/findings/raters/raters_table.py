@@ -27,10 +27,10 @@ CHARACTERS_PER_WORD = 6.0  # with the blank; so the limit is 9,000 characters a 
 FLAGS: dict[str, str] = {
     "always_left": "All %(preferences)s preferences are for the text on the left, whichever system’s it was.",
     "always_right": "All %(preferences)s preferences are for the text on the right, whichever system’s it was.",
-    "alternating": "%(votes)s ratings go left and right in turn, without an exception.",
+    "alternating": "All %(votes)s ratings alternate between left and right.",
     "all_ties": "All %(votes)s ratings are ties.",
     "quick_pairs": "%(seconds)s s a pair (median of %(timed)s), less than %(limit)s s.",
-    "quick_reading": "%(words)s words a minute, as long as the texts are (%(timed)s pairs); more than %(limit)s take no reading.",
+    "quick_reading": "%(words)s words a minute (%(timed)s pairs); reading is not possible above %(limit)s.",
     "agreement": (
         "Agrees with %(agreement)s of the others’ ratings, where %(chance)s would by chance, and less than people do "
         "among themselves (%(people)s)."

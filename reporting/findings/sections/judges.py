@@ -104,7 +104,10 @@ def _tests(judges: list[Findings]) -> DataTable | None:
         )
         for item in judges
     ]
-    caption = "Tests between judges, paired by rating; the difference is above 0 where the first judge agrees more with people"
+    caption = (
+        "Tests between judges, paired by rating; the difference is above 0 where the first judge agrees more with "
+        "people"
+    )
     headings = [
         *("Judge", "Other judge", "Difference of agreement with people"),
         *["p", adjusted_heading(judges[0]["of"])][: len(keys)],

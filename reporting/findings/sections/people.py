@@ -179,8 +179,7 @@ def _kappa_note(bins: Iterable[Findings]) -> str:
     if chance < ONE_SIDED:
         return ""
     return (
-        f"κ may stay low where raw agreement is high: at a separability of {bin_text(bin_)} most verdicts are the "
-        f"same, so that chance alone would have people agree on {percent(chance, 0)} of ratings, where they agree on "
+        f"κ can be low where raw agreement is high. At a separability of {bin_text(bin_)} most verdicts are the same: by chance alone people would agree on {percent(chance, 0)} of ratings, and they agree on "
         f"{percent(raw, 0)}. κ counts only what is beyond that."
     )
 

@@ -12,9 +12,9 @@ FILTERS = (  # what `filters_of` reads, and the format
     argument("slug", help="the study"),
     argument("--dataset", default="", help="only this data set"),
     argument("--systems", nargs="+", default=[], metavar="SYSTEM", help="only pairs of one or two systems"),
-    argument("--similarity", default="", help="whose separability, or a run's label (default: computed last)"),
+    argument("--similarity", default="", help="similarity, or label of a run (default: computed last)"),
     argument("--format", choices=["text", "json"], default="text"),
-    argument("--seed", type=int, default=0, help="of draws and resamples (default 0)"),
+    argument("--seed", type=int, default=0, help="seed of draws and resamples (default: 0)"),
 )
 
 

@@ -24,14 +24,14 @@ from reporting.audits.stress import stress_findings
 from reporting.audits.stress_text import as_text
 
 ASKING = (
-    argument("--in-flight", type=int, default=IN_FLIGHT, metavar="W", help=f"calls at the same time ({IN_FLIGHT})"),
+    argument("--in-flight", type=int, default=IN_FLIGHT, metavar="W", help=f"calls in flight ({IN_FLIGHT})"),
     max_cost("the whole"),
 )
 PART = (
-    argument("--sample", type=int, metavar="N", help="so many pairs, drawn at random (default: all)"),
-    argument("--seed", type=int, default=0, metavar="S", help="draws them, and what is changed (0)"),
+    argument("--sample", type=int, metavar="N", help="number of pairs, drawn at random (default: all)"),
+    argument("--seed", type=int, default=0, metavar="S", help="seed of the pairs and changes (default: 0)"),
     argument("--dataset", default="", metavar="NAME", help="only pairs of this data set"),
-    argument("--question", default="", metavar="KEY", help="of several questions, the one that is asked"),
+    argument("--question", default="", metavar="KEY", help="question to ask (default: the main one)"),
 )
 
 
@@ -44,24 +44,26 @@ def ask_missing(audit: JudgeAudit, out: Any) -> Asking:
 
 class Command(TandemCommand):
     help = (
-        "Test what a judge's verdicts depend on: one text of each pair is changed (padding, formatting, claims of authority, "
-        "injected instructions and others), and the share of verdicts that turn is counted. --run asks what is missing, "
-        "--estimate says what it would take; without either the stored answers are shown."
+        "Stress-test a judge: change one text of each pair (padding, formatting, claims of authority, injected "
+        "instructions and others) and print the share of verdicts that turn. Without --run or --estimate, only "
+        "stored answers are used."
     )
 
     arguments = (
         argument("slug", metavar="STUDY", help="the study"),
         argument("--judge", required=True, metavar="NAME"),
         argument(
-            "--change", action="append", metavar="NAME", help=f"only this one; may be repeated: {', '.join(CHANGES)}"
+            "--change", action="append", metavar="NAME", help=f"only this change; may be repeated: {', '.join(CHANGES)}"
         ),
         *PART,
         argument("--format", choices=["text", "json"], default="text"),
         group(
             "asking the judge",
             one_of(
-                argument("--run", action="store_true", help="ask; the same command resumes, and asks nothing twice"),
-                argument("--estimate", action="store_true", help="say what that would take, and ask nothing"),
+                argument("--run", action="store_true", help="ask the judge; repeat to resume, no call is repeated"),
+                argument(
+                    "--estimate", action="store_true", help="print estimated calls, tokens and cost, and make no call"
+                ),
             ),
             *ASKING,
         ),

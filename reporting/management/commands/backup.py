@@ -14,11 +14,13 @@ from reporting.health.signs import note_sign
 class Command(TandemCommand):
     is_audited = False  # only reads
     help = (
-        "Write the whole database into a file, as it is at this moment, while the server runs. Either engine restores it. "
-        "It holds personal data; it does not hold SECRET_KEY, nor keys of endpoints and platforms."
+        "Write the whole database to a file, while the server runs. SQLite and PostgreSQL can restore it. The file "
+        "holds personal data, but neither SECRET_KEY nor keys of endpoints and platforms."
     )
 
-    arguments = (argument("file", metavar="FILE", type=Path, help="replaced when the new one is complete"),)
+    arguments = (
+        argument("file", metavar="FILE", type=Path, help="an existing file is replaced when the new one is complete"),
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:

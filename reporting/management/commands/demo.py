@@ -49,12 +49,12 @@ STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
 class Command(BaseCommand):
     """`manage.py demo`: what `make demo` runs when everything is installed."""
 
-    help = "Load the example study if it is not there, print one-time login links, and serve it until Ctrl-C."
+    help = "Load the example study once, print one-time login links, and serve it until Ctrl-C."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument("--port", default=settings.PORT, help="port on LISTEN_HOST (default: PORT, else 8000)")
-        parser.add_argument("--no-serve", action="store_true", help="stop when the links have been printed")
+        parser.add_argument("--no-serve", action="store_true", help="only print the links")
 
     def handle(self, *, port: str, no_serve: bool, verbosity: int, **options: object) -> None:
         """Load the example, print the links, and serve."""

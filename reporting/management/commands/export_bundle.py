@@ -12,20 +12,18 @@ from reporting.bundle.layout import CHOICES, Contents
 
 class Command(TandemCommand):
     is_audited = False  # only reads
-    help = (
-        "Write a study into a new folder, from which its numbers can be computed again and the study be made elsewhere."
-    )
+    help = "Export a study to a new folder, from which its numbers can be recomputed and the study imported elsewhere."
 
     arguments = (
         argument("slug", help="the study"),
-        argument("--out", required=True, type=Path, help="the folder, which must not be there yet"),
+        argument("--out", required=True, type=Path, help="new folder"),
         argument(
             "--without",
             nargs="+",
             default=[],
             choices=CHOICES,
             metavar="WHAT",
-            help="leave these out: texts (and completions, which quote them), completions, reasons (of raters)",
+            help="leave out: texts (with completions, which quote them), completions, reasons (of raters)",
         ),
     )
 
@@ -34,7 +32,10 @@ class Command(TandemCommand):
         manifest = export_bundle(study, out, Contents(**dict.fromkeys(without, False)))
         size = sum(file["bytes"] for file in manifest["files"].values())
         self.say(
-            f"{out}: {number_of(len(manifest['files']), 'file')}, {size / 2**20:,.1f} MB; its numbers follow from its rows"
+
+                f"{out}: {number_of(len(manifest['files']), 'file')}, {size / 2**20:,.1f} MB; its numbers follow "
+                "from its rows"
+
         )
         if count := manifest["withdrawn_raters"]:
             self.say(f"without the work of raters who have withdrawn ({count})")

@@ -15,13 +15,13 @@ from reporting.refinement.preferences_form import PreferencesForm
 class Command(TandemCommand):
     is_audited = False  # only reads
     help = (
-        "Write the verdicts of people or judges, as they were given, into a folder: as training data (trl, instruction, "
-        "hf), or as AlpacaEval's annotations with a leaderboard, Arena battles or Label Studio's tasks."
+        "Export verdicts of people or judges: as training data (trl, instruction, hf), AlpacaEval annotations with "
+        "a leaderboard, Arena battles or Label Studio tasks."
     )
 
     arguments = (
         argument("slug", help="the study"),
-        argument("--out", required=True, type=Path, metavar="DIR", help="the folder; created when missing"),
+        argument("--out", required=True, type=Path, metavar="DIR", help="the folder; created if it does not exist"),
         *arguments_of(
             PreferencesForm,
             form={"flag": "--as", "required": True},

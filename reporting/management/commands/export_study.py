@@ -13,7 +13,7 @@ from reporting.exports.files import FORMATS, KINDS, file_name, write_export
 
 class Command(TandemCommand):
     is_audited = False  # only reads
-    help = "Write a study's rows into a folder, as they are at one moment: a file for each kind."
+    help = "Export a study's rows to a folder, one file for each kind."
 
     arguments = (
         argument("slug", help="the study"),
@@ -24,9 +24,9 @@ class Command(TandemCommand):
             "--format",
             choices=FORMATS,
             default="csv",
-            help="csv-excel is CSV that Excel opens with its umlauts; parquet needs the extra of that name",
+            help="csv-excel: CSV that Excel opens with umlauts; parquet needs the extra `parquet`",
         ),
-        argument("--out", required=True, type=Path, help="folder for the files; made when missing"),
+        argument("--out", required=True, type=Path, help="the folder; created if it does not exist"),
     )
 
     def handle(self, *args: Any, slug: str, out: Path, **options: Any) -> None:

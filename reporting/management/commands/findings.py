@@ -17,36 +17,40 @@ from reporting.findings.text import as_text
 
 class Command(TandemCommand):
     is_audited = False  # only reads
-    help = "Print a study's findings: people and judges, per configuration."
+    help = "Print a study's findings."
 
     arguments = (
         argument("slug", help="the study"),
         argument("--format", choices=["json", "text"], default="text"),
-        argument("--similarity", help="whose separability to bin by, or a run's label (default: computed last)"),
+        argument(
+            "--similarity", help="similarity of the separability to bin by, or label of a run (default: computed last)"
+        ),
         argument("--batch", action="append", default=[], help="only this batch; may be repeated"),
         argument("--dataset", action="append", default=[], help="only this data set; may be repeated"),
         argument("--systems", nargs="+", default=[], metavar="SYSTEM", help="only pairs of one or two systems"),
         argument("--judge", action="append", default=[], help="only this judge; may be repeated"),
         argument("--rater", action="append", default=[], metavar="CODE", help="only this person; may be repeated"),
-        argument("--stage", choices=Rating.Stage.values, default="first", help="people's votes of this stage"),
+        argument("--stage", choices=Rating.Stage.values, default="first", help="people's votes in this stage"),
         argument("--arm", action="append", default=[], help="only people's HITs of this arm; may be repeated"),
-        argument("--with-excluded", action="store_true", help="count people's ratings that were excluded manually too"),
-        argument("--question", default="", metavar="KEY", help="of several questions, the one that they are about"),
-        argument("--with-incomplete", action="store_true", help="count rating sets that lack a rating too"),
+        argument("--with-excluded", action="store_true", help="include ratings that were excluded by hand"),
+        argument("--question", default="", metavar="KEY", help="question (default: the main one)"),
+        argument("--with-incomplete", action="store_true", help="include incomplete rating sets"),
         argument(
             "--epsilon",
             default="",
             metavar="ε",
-            help="how much less than a person a judge may agree with people and still replace one: 0.1 for crowd workers "
-            "(default), 0.15 for skilled raters, 0.2 for experts",
+            help=(
+                "largest acceptable loss of agreement when a judge replaces a rater: 0.1 for crowd workers "
+                "(default), 0.15 for skilled raters, 0.2 for experts"
+            ),
         ),
         argument("--ties", choices=get_args(Ties), default="half", help="how Bradley-Terry strengths treat ties"),
         argument(
             "--two-way",
             action="store_true",
-            help="intervals over instances and raters, where a number has several raters",
+            help="intervals over instances and raters, for numbers of several raters",
         ),
-        argument("--seed", type=int, default=0, help="of the intervals' resamples (default 0)"),
+        argument("--seed", type=int, default=0, help="seed of the intervals' resamples (default: 0)"),
     )
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:

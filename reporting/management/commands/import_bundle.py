@@ -10,10 +10,10 @@ from reporting.bundle.importing import import_bundle
 
 
 class Command(TandemCommand):
-    help = "Make a study of a bundle, with the same findings to the last digit."
+    help = "Create a study from a bundle, with the same findings to the last digit."
 
     arguments = (
-        argument("folder", type=Path, help="the bundle: a folder, or the ZIP archive of the page of files"),
+        argument("folder", type=Path, help="the bundle: a folder, or the ZIP archive of the page Export"),
         argument("--study", required=True, metavar="SLUG", help="the name of the new study"),
         argument("--group", default="", metavar="SLUG", help="the group that it belongs to (default: main)"),
     )
@@ -21,4 +21,4 @@ class Command(TandemCommand):
     def handle(self, *args: Any, folder: Path, study: str, group: str, **options: Any) -> None:
         with unpacked(folder) as opened:
             study_imported = import_bundle(opened, slug=study, group=find_group(group) if group else None)
-        self.say(f"study {study_imported.slug} has been made; its findings are those of {folder}")
+        self.say(f"study {study_imported.slug} was created; its findings are those of {folder}")

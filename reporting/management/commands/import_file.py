@@ -15,7 +15,7 @@ from reporting.uploads.look import LONGEST, Look, look_at
 
 
 class Command(TandemCommand):
-    help = "Import files into a study, which is made when it is new. Their kind, and the public form that they are of, is seen by their fields."
+    help = "Import files into a new or existing study. Their kind is recognised by their fields."
 
     arguments = (
         argument("files", nargs="+", metavar="FILE", help="or a folder of JSON, JSON Lines or Parquet files"),
@@ -25,9 +25,7 @@ class Command(TandemCommand):
         argument("--system-1", default="", metavar="NAME", help="of MTurk results, A; of outputs, the reference"),
         argument("--system-2", default="", metavar="NAME", help="of MTurk results, B"),
         MAP,
-        argument(
-            "--look", action="store_true", help="show its fields and what its first records become; store nothing"
-        ),
+        argument("--look", action="store_true", help="preview fields and first records; store nothing"),
         NEW_STUDY,
     )
 

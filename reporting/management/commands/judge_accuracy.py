@@ -16,12 +16,12 @@ FORMATS = ("text", "json", "csv", "wordings", "latex")
 
 class Command(TandemCommand):
     is_audited = False  # only reads
-    help = "Print how often each judge is right, on every data set and tag of a study with gold labels."
+    help = "Print each judge's accuracy on every data set and tag of a study with gold labels."
 
     arguments = (
         argument("slug", help="the study"),
         argument("--format", choices=FORMATS, default="text", help="wordings: the table over wordings as CSV"),
-        argument("--seed", type=int, default=0, help="of the intervals' resamples (default 0)"),
+        argument("--seed", type=int, default=0, help="seed of the intervals' resamples (default: 0)"),
     )
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:

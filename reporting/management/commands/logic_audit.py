@@ -42,16 +42,16 @@ MOST_LISTED = 20  # of each kind, in JSON
 
 class Command(RunJudge):
     help = (
-        "Measure how consistent judges are with themselves among the texts of each instance: transitivity, commutativity, "
-        "negation invariance, self-agreement and position. --run asks a judge first whatever that needs (the same command "
-        "resumes, and asks nothing twice); --estimate says what it would take."
+        "Print how consistent judges are with themselves: transitivity, commutativity, negation invariance, "
+        "self-agreement and position. --run first asks a judge what is missing; repeat to resume, no call is "
+        "repeated."
     )
 
     arguments = (
         argument("slug", help="the study"),
         argument("--judge", action="append", default=[], metavar="NAME", help="may be repeated (default: every judge)"),
         argument("--people", action="store_true", help="people's first votes as well"),
-        argument("--question", default="", metavar="KEY", help="of several questions, the one that they are about"),
+        argument("--question", default="", metavar="KEY", help="question (default: the main one)"),
         argument(
             "--list",
             dest="most",
@@ -71,20 +71,22 @@ class Command(RunJudge):
                 argument(
                     "--run", action="store_true", help="ask all pairs in both orders, plain and negated, repeatedly"
                 ),
-                argument("--estimate", action="store_true", help="say what that would take, and ask nothing"),
+                argument(
+                    "--estimate", action="store_true", help="print estimated calls, tokens and cost, and make no call"
+                ),
             ),
-            argument("--sample", type=int, metavar="N", help="about N instances, drawn at random (default: all)"),
-            argument("--seed", type=int, metavar="S", help="draws them (default 0)"),
+            argument("--sample", type=int, metavar="N", help="number of instances, drawn at random (default: all)"),
+            argument("--seed", type=int, metavar="S", help="seed of the draw (default: 0)"),
             argument("--dataset", default="", metavar="NAME", help="only instances of this data set"),
             argument(
                 "--repeats", type=int, metavar="R", help=f"of each question (default: the judge's, else {REPEATS})"
             ),
             argument("--plain", action="store_true", help="leave out the negated question"),
-            argument("--prompt", metavar="NAME[:VERSION]", help="in this wording, a prompt file of your own"),
+            argument("--prompt", metavar="NAME[:VERSION]", help="a prompt file of your own"),
             IN_FLIGHT,
             max_cost("the run"),
-            argument("--limit", type=int, metavar="N", help="fill so many cells this time"),
-            argument("--batch-api", action="store_true", help="through the provider's Batch API"),
+            argument("--limit", type=int, metavar="N", help="most presentations this time"),
+            argument("--batch-api", action="store_true", help="use the provider's Batch API"),
         ),
     )
 
@@ -97,7 +99,7 @@ class Command(RunJudge):
         question = find_question(study, options["question"]).number
         if not (options["run"] or options["estimate"]):
             if unused := [f"--{name.replace('_', '-')}" for name in ONLY_WHEN_ASKING if options[name] not in UNSET]:
-                raise CommandError(f"{', '.join(unused)}: add --run or --estimate, which these are about")
+                raise CommandError(f"{', '.join(unused)}: these need --run or --estimate")
             judges = _judges(study, options["judge"], question, people=options["people"])
             self.show(study, judges, question, options)
             return

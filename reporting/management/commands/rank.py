@@ -31,14 +31,14 @@ ONLY_WHEN_ASKING = ("in_flight", "max_cost", "limit")
 
 class Command(RunJudge):
     help = (
-        "Rank the texts of each instance by a judge's answers: PairS, PairS with a beam, Swiss pairing, all pairs; with the "
-        "comparisons each takes, and rank correlations with gold or people. By stored answers alone, or with --run asking "
-        "the judge for those that are missing (the same command resumes, and asks nothing twice)."
+        "Rank the texts of each instance by a judge's answers (PairS, PairS with a beam, Swiss pairing, all pairs). "
+        "Print the comparisons used and rank correlations with gold or people. --run asks the judge for missing "
+        "answers; repeat to resume, no call is repeated."
     )
 
     arguments = (
         argument("slug", help="the study"),
-        argument("--judge", metavar="NAME", help="may be left out where one judge alone has answers"),
+        argument("--judge", metavar="NAME", help="default: the only judge with answers"),
         argument(
             "--method",
             action="append",
@@ -50,9 +50,9 @@ class Command(RunJudge):
         argument(
             "--seeds", type=int, metavar="N", help=f"orders in which the texts come (default {SEEDS}; with --run 1)"
         ),
-        argument("--question", default="", metavar="KEY", help="of several questions, the one that is used"),
+        argument("--question", default="", metavar="KEY", help="question (default: the main one)"),
         argument("--dataset", default="", metavar="NAME", help="only instances of this data set"),
-        argument("--sample", type=int, metavar="N", help="about N instances, drawn at random (default: all)"),
+        argument("--sample", type=int, metavar="N", help="number of instances, drawn at random (default: all)"),
         argument(
             "--picture", type=Path, metavar="FILE", help="draw correlations and comparisons into this .svg or .png"
         ),
@@ -60,12 +60,14 @@ class Command(RunJudge):
         group(
             "asking the judge",
             one_of(
-                argument("--run", action="store_true", help="ask for the comparisons that the rankings lack"),
-                argument("--estimate", action="store_true", help="say what that would take at most, and ask nothing"),
+                argument("--run", action="store_true", help="ask for missing comparisons"),
+                argument(
+                    "--estimate", action="store_true", help="print the most calls, tokens and cost, and make no call"
+                ),
             ),
             IN_FLIGHT,
             max_cost("the run"),
-            argument("--limit", type=int, metavar="N", help="ask for so many presentations this time"),
+            argument("--limit", type=int, metavar="N", help="most presentations this time"),
         ),
     )
 
@@ -122,7 +124,7 @@ def _check(options: dict[str, Any], *, live: bool) -> None:
     if not live and (
         unused := [f"--{name.replace('_', '-')}" for name in ONLY_WHEN_ASKING if options[name] is not None]
     ):
-        raise CommandError(f"{', '.join(unused)}: add --run or --estimate, which these are about")
+        raise CommandError(f"{', '.join(unused)}: these need --run or --estimate")
     picture = options["picture"]
     if picture and options["estimate"]:
         raise CommandError("--picture: an estimate has no rankings to draw")

@@ -18,7 +18,7 @@ from reporting.refinement.training_files import FORMS, Options
 
 class Command(TandemCommand):
     is_audited = False  # only reads
-    help = "Rank each instance's texts by a study's ratings, and write every preference that this implies as training data."
+    help = "Rank each instance's texts by a study's ratings, and export all implied preferences as training data."
 
     arguments = (
         argument("slug", help="the study"),
@@ -28,20 +28,20 @@ class Command(TandemCommand):
         ),
         argument("--rater", action="append", default=[], help="people (default) or judge:NAME; may be repeated"),
         argument("--dataset", default="", help="only this data set"),
-        argument("--question", default="", metavar="KEY", help="of several questions, the one that is used"),
-        argument("--stage", choices=Rating.Stage.values, default="first", help="people's votes of this stage"),
-        argument("--method", choices=list(EQUAL_RATINGS), default="win_loss", help="scores that the ranking is by"),
+        argument("--question", default="", metavar="KEY", help="question (default: the main one)"),
+        argument("--stage", choices=Rating.Stage.values, default="first", help="people's votes in this stage"),
+        argument("--method", choices=list(EQUAL_RATINGS), default="win_loss", help="scores to rank by"),
         argument(
             "--negated",
             action="store_true",
-            help="each row also with the negated question, whose answer is the other text",
+            help="also a row with the negated question and the other text as answer",
         ),
-        argument("--down-sample", action="store_true", help="draw only as many rows as preferences were given"),
+        argument("--down-sample", action="store_true", help="as many rows as given preferences"),
         argument(
-            "--held-out", type=float, default=0.0, metavar="SHARE", help="share of instances kept apart for testing"
+            "--held-out", type=float, default=0.0, metavar="SHARE", help="share of instances held out for testing"
         ),
-        argument("--seed", type=int, default=0, help="of drawn pairs, instances and orders (default 0)"),
-        argument("--format", choices=["json", "text"], default="text", help="of the report on standard output"),
+        argument("--seed", type=int, default=0, help="seed of drawn pairs, instances and orders (default: 0)"),
+        argument("--format", choices=["json", "text"], default="text", help="format of the printed report"),
     )
 
     def handle(self, *args: Any, slug: str, out: Path, **options: Any) -> None:

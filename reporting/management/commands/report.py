@@ -10,11 +10,11 @@ from reporting.report.building import write_report
 
 class Command(TandemCommand):
     is_audited = False  # only reads
-    help = "Write a study's report into a new folder: a page that stands alone, numbers and references."
+    help = "Export a study's report to a new folder: one page, numbers and references."
 
     arguments = (
         argument("slug", help="the study"),
-        argument("--out", required=True, type=Path, help="the folder, which must not be there yet"),
+        argument("--out", required=True, type=Path, help="new folder"),
     )
 
     def handle(self, *args: Any, slug: str, out: Path, **options: Any) -> None:

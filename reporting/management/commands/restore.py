@@ -18,19 +18,19 @@ from reporting.core.text import counted
 class Command(TandemCommand):
     is_audited = False  # it writes the log itself, as it was
     help = (
-        "Fill a migrated database with a backup, from either engine, and compare every row; all of it or nothing. Stop the "
-        "server first. Raters who were erased after the backup are erased again."
+        "Restore a backup into a migrated database, as a whole or not at all. Stop the server first. Raters erased "
+        "after the backup are erased again."
     )
 
     arguments = (
         argument("file", metavar="FILE", type=Path),
-        argument("--replace", action="store_true", help="delete what the database has"),
+        argument("--replace", action="store_true", help="delete the database's content first"),
         argument(
             "--erasures",
             metavar="LOG",
             type=Path,
             nargs="*",
-            help="logs of erasures, from each machine that ran the server (default: ERASURE_LOG, if it is there)",
+            help="logs of erasures, of each machine of the server (default: ERASURE_LOG, if it exists)",
         ),
     )
 

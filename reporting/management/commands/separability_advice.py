@@ -21,9 +21,11 @@ class Command(TandemCommand):
             "--threshold",
             choices=THRESHOLDS,
             default="half",
-            help="from where on an alignment is high, for the scenarios: half of the normalised scale, or the median",
+            help=(
+                "from where an alignment counts as high, for the scenarios: half of the normalised scale, or the median"
+            ),
         ),
-        argument("--question", default="", metavar="KEY", help="of several questions, the one whose ratings count"),
+        argument("--question", default="", metavar="KEY", help="question (default: the main one)"),
     )
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:

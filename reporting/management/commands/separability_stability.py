@@ -12,18 +12,18 @@ from reporting.separability.stability_text import as_text
 
 class Command(TandemCommand):
     is_audited = False  # only reads
-    help = "Print how far separability moves with fewer generations or cross pairs, and by temperature."
+    help = "Print how much separability changes with fewer generations or cross pairs, and by temperature."
 
     arguments = (
         *FILTERS,
-        argument("--model", default="", help="what reads the texts (default: found by the name that was recorded)"),
+        argument("--model", default="", help="language model (default: the recorded one)"),
         argument(
             "--samples",
             nargs="+",
             type=int,
             default=[],
             metavar="K",
-            help="only so many generations of each system (default: from 2 on)",
+            help="numbers of generations of each system (default: from 2 on)",
         ),
     )
 

@@ -28,7 +28,7 @@ WAITING = 256  # connections that wait until the web server has started
 class Command(BaseCommand):
     """`manage.py serve`: the web server and the worker, on LISTEN_HOST (this machine only)."""
 
-    help = "Bring the database up to date, then run the web server and the worker until Ctrl-C."
+    help = "Migrate the database, then run web server and worker until Ctrl-C."
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from reporting.table_effect.text import as_text
 
 class Command(TandemCommand):
     is_audited = False  # only reads
-    help = "Print what comparison tables change: scores before and after, flips, the arms side by side."
+    help = "Print the effect of comparison tables: scores before and after, changed votes, differences between arms."
 
     arguments = (
         argument("slug", help="the study"),
@@ -26,11 +26,11 @@ class Command(TandemCommand):
         argument(
             "--complete-only",
             action="store_true",
-            help="only pairs of which every rater that they were for has decided, in every arm: the same pairs in all arms",
+            help="only pairs on which all raters in all arms have decided",
         ),
-        argument("--reasons", action="store_true", help="also list the reasons that people gave"),
+        argument("--reasons", action="store_true", help="also list people's reasons"),
         argument("--format", choices=["text", "json"], default="text"),
-        argument("--seed", type=int, default=0, help="of the intervals' resamples (default 0)"),
+        argument("--seed", type=int, default=0, help="seed of the intervals' resamples (default: 0)"),
     )
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:

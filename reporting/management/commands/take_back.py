@@ -5,5 +5,5 @@ from reporting.management.commands._corrections import CorrectionCommand
 
 
 class Command(CorrectionCommand):
-    help = "Take back an import, while nothing was built on it: delete all that the file added."
+    help = "Take back an import: delete all that the file added, if nothing was built on it."
     form = TakeBack

@@ -15,10 +15,10 @@ from reporting.bundle.verifying import compare_here, verify_bundle
 
 class Command(TandemCommand):
     is_audited = False  # only reads
-    help = "Check a bundle's files, and compute its numbers again from its rows, without the database."
+    help = "Check a bundle's files and recompute its numbers from its rows, without the database."
 
     arguments = (
-        argument("folder", type=Path, help="the bundle: a folder, or the ZIP archive of the page of files"),
+        argument("folder", type=Path, help="the bundle: a folder, or the ZIP archive of the page Export"),
         argument("--here", action="store_true", help=argparse.SUPPRESS),  # of the process that `verify_bundle` starts
     )
     requires_migrations_checks = False  # it may stand anywhere, without a database

@@ -21,11 +21,11 @@ def worker_class() -> type[TandemWorker]:
 
 class Command(TandemCommand):
     is_audited = False
-    help = "Do queued work: judge runs and other long tasks. Several workers may run, on several machines."
+    help = "Work on queued tasks, such as judge runs. Several workers can run, on several machines."
 
     arguments = (
         argument("--interval", type=float, default=1.0, help="seconds between checks of an empty queue"),
-        argument("--batch", action="store_true", help="end when the queue is empty"),
+        argument("--batch", action="store_true", help="stop when the queue is empty"),
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -107,11 +107,11 @@ def test_nothing_of_a_study_in_the_archive_is_made_launched_or_extended() -> Non
     set_batch_status(batch=batch, status="paused")
     Study.objects.update(archived_at=NOON)
 
-    with pytest.raises(InvalidSelection, match="is in the archive; take it out first"):
+    with pytest.raises(InvalidSelection, match="is archived"):
         make_batch(study, name="new")
-    with pytest.raises(InvalidSelection, match="is in the archive"):
+    with pytest.raises(InvalidSelection, match="is archived"):
         set_batch_status(batch=batch, status="open")
-    with pytest.raises(InvalidSelection, match="is in the archive"):
+    with pytest.raises(InvalidSelection, match="is archived"):
         extend_batch(batch=batch, more_raters=1, reason="x")
     assert set_batch_status(batch=batch, status="closed").status == "closed"
 
@@ -164,7 +164,7 @@ def test_the_request_that_made_a_batch_still_changes_nothing_after_an_extension(
     again, made = create_batch(spec=replace(spec, seed=2), name="b", drawn=True)
 
     assert (again.pk, made, again.raters_per_hit, again.hits.count()) == (batch.pk, False, 4, 4)
-    with pytest.raises(InvalidSelection, match="made otherwise"):
+    with pytest.raises(InvalidSelection, match="with other settings"):
         create_batch(spec=replace(spec, raters=4), name="b", drawn=True)
 
 
@@ -172,7 +172,7 @@ def test_the_request_that_made_a_batch_still_changes_nothing_after_an_extension(
 def test_raters_beyond_the_limits_are_refused(more: int) -> None:
     batch = make_batch(make_study(), raters=2)
 
-    with pytest.raises(InvalidSelection, match=f"{more} more raters a HIT; it must be from 1 to 998"):
+    with pytest.raises(InvalidSelection, match=f"{more} more raters per HIT; allowed are 1 to 998"):
         extend_batch(batch=batch, more_raters=more, reason="x")
 
 
@@ -218,9 +218,7 @@ def test_an_importance_sample_grows_by_raters_only() -> None:
     drawn = make_batch(study, select="importance:3")
     plain = make_batch(study, name="plain", select="random:2")
 
-    with pytest.raises(
-        InvalidSelection, match="was drawn by importance, and with other instances its chances would no longer"
-    ):
+    with pytest.raises(InvalidSelection, match="was drawn by importance"):
         extend_batch(batch=drawn, selection=SelectionSpec("random:1"), reason="x")
     with pytest.raises(InvalidSelection, match="a batch can't be extended by importance"):
         extend_batch(batch=plain, selection=SelectionSpec("importance:2"), reason="x")
@@ -252,7 +250,7 @@ def test_checks_and_qualifications_grow_as_they_can() -> None:
 
     with pytest.raises(InvalidSelection, match=r"goes to every rater \(gold\)"):
         extend_batch(batch=gold, more_raters=1, reason="x")
-    with pytest.raises(InvalidSelection, match="is a qualification: every rater is to be asked the same"):
+    with pytest.raises(InvalidSelection, match="is a qualification"):
         extend_batch(batch=first, selection=SelectionSpec("all"), reason="x")
     extend_batch(batch=gold, selection=SelectionSpec("random:2"), reason="x")
     assert (gold.hits.count(), Slot.objects.count()) == (3, 0)

@@ -204,11 +204,11 @@ def test_an_extension_is_shown_then_made(study: Study, manager: Client) -> None:
     page = manager.get(address)
     assert 'name="known_hits" value="2"' in page.text
     shown = part(manager, address, {**asked, **known})
-    assert "More raters on the HITs that are there HITs 2 Pairs 4 Ratings 4 Raters, at least 1" in shown
-    assert "Further HITs HITs 3 Pairs 6 Ratings 18 Raters, at least 3" in shown
+    assert "More raters on existing HITs HITs 2 Pairs 4 Ratings 4 Raters, at least 1" in shown
+    assert "More HITs HITs 3 Pairs 6 Ratings 18 Raters, at least 3" in shown
     assert "3 instances chosen of 4; 1 left. 2 instances in the batch already were left out." in shown
     plain_page = manager.post(address, {**asked, **known, "show": "1"})
-    assert "Further HITs HITs 3" in plain(plain_page.text)
+    assert "More HITs HITs 3" in plain(plain_page.text)
     assert (Hit.objects.count(), Event.objects.filter(kind="extended").count()) == (2, 0)
 
     made = manager.post(address, {**asked, **known, "reason": "Too wide."}, follow=True)

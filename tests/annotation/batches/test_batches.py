@@ -251,7 +251,7 @@ def test_the_same_name_with_other_settings_is_refused(change: dict[str, Any]) ->
     study = make_study()
     make_batch(study, select="random:2", seed=3)
 
-    with pytest.raises(InvalidSelection, match="has a batch batch already, made otherwise; choose another name"):
+    with pytest.raises(InvalidSelection, match="with other settings"):
         make_batch(study, **{"select": "random:2", "seed": 3, **change})
 
     assert Batch.objects.count() == 1

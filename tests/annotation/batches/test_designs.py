@@ -96,9 +96,9 @@ def test_the_same_again_changes_nothing_and_another_is_refused(study: Study) -> 
     drawn, _ = create_design(spec=spec_of(study, seed=7), design="balanced:1", name="d", drawn=True)
     assert (again, drawn, new) == (made, made, False)
     for other in ({"seed": 7}, {"raters": 3}, {"select": "random:2"}):
-        with pytest.raises(InvalidSelection, match="made otherwise"):
+        with pytest.raises(InvalidSelection, match="with other settings"):
             design(study, "balanced:1", **other)
-    with pytest.raises(InvalidSelection, match="made otherwise"):
+    with pytest.raises(InvalidSelection, match="with other settings"):
         design(study, "all")
     assert Batch.objects.count() == len(made)
 
@@ -171,7 +171,7 @@ def test_page_forecasts_and_makes_a_design(study: Study, client: Client) -> None
 
     assert forecast.count('<th scope="row">') == 6
     assert "alpha / beta" in forecast
-    assert "Batches of design d made: 6." in made.content.decode()
+    assert "Design d was created; batches: 6." in made.content.decode()
     assert set(met(list(Batch.objects.all())).values()) == {2}
     refused = client.post("/studies/study/batches/new/", {**data, "name": "e", "how": "top", "number": "2"})
     assert refused.status_code == 422
@@ -255,7 +255,7 @@ def test_page_launches_a_design_with_links_for_all_its_raters_and_closes_it(stud
     assert statuses() == {"open": 5, "paused": 1}
     closed = client.post(f"{page}status/", {"status": "closed", "design": "1"}, follow=True)
     assert statuses() == {"closed": 6}
-    assert "Changed together: batches of design d, 6 in all." in closed.content.decode()
+    assert "All 6 batches of design d" in closed.content.decode()
     alone = make_batch(study, name="alone")
     assert "of design" not in client.get(f"/studies/study/batches/{alone.pk}/").content.decode()
     assert (

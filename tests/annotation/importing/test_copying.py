@@ -178,7 +178,7 @@ def test_a_copy_from_a_shell(study: Study, capsys: pytest.CaptureFixture[str]) -
     Study.objects.filter(pk=study.pk).update(group=own)
 
     call_command("copy_study", "study", "--to", "copy", "--with-instances")
-    assert capsys.readouterr().out == "study copy made with the settings of study, 3 instances\n"
+    assert capsys.readouterr().out == "study copy created with the settings of study, 3 instances\n"
     call_command("copy_study", "study", "--to", "bare", "--group", "main", "--title", "Bare", "--format", "json")
     assert json.loads(capsys.readouterr().out) == {"study": "bare", "of": "study", "group": "main", "instances": 0}
     assert Study.objects.get(slug="copy").group == own

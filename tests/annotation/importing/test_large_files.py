@@ -177,7 +177,7 @@ def test_an_upload_of_too_much_says_the_bound_and_the_command(
     settings.UPLOAD_MAX_ROWS = 5
     with pytest.raises(BadFile) as caught:
         import_file(kind=kind, data=data, name=name, slug="study", dataset="d", system_1="p", system_2="q")
-    assert f"more than 5 {what}: split it, or read it with manage.py {command}," in str(caught.value)
+    assert f"more than 5 {what}: split it, or import it with manage.py {command}," in str(caught.value)
     assert not Study.objects.get().instances.exists()
 
 
@@ -199,7 +199,7 @@ def test_an_upload_holds_no_more_metadata_than_a_web_process_can_build(
     kind: str, line: dict[str, Any], command: str, settings: Any
 ) -> None:
     settings.UPLOAD_MAX_ROWS = 5
-    told = f"more than 100 values of metadata: split it, or read it with manage.py {command},"
+    told = f"more than 100 values of metadata: split it, or import it with manage.py {command},"
     with pytest.raises(BadFile, match=told):
         import_file(
             kind=kind, data=json_lines([line]), name="f.jsonl", slug="study", dataset="d", system_1="p", system_2="q"

@@ -172,7 +172,7 @@ BAD_ROWS: list[tuple[dict[str, Any], str]] = [
     ({"rater": "x" * 201}, "rater is 201 characters long; at most 200 are taken"),
     ({"hit": "x" * 201}, "hit is 201 characters long; at most 200 are taken"),
     ({"arm": "x" * 51}, "arm is 51 characters long; at most 50 are taken"),
-    ({"rater_kind": "judge"}, "rater_kind is 'judge'; only people's ratings come in here"),
+    ({"rater_kind": "judge"}, "rater_kind is 'judge'"),
     ({"stage": "third"}, "stage is 'third'; it must be first or revised"),
     ({"active_seconds": -1}, "active_seconds is '-1', not a number of seconds"),
     ({"wall_seconds": "inf"}, "wall_seconds is 'inf', not a number of seconds"),

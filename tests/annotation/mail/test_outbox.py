@@ -68,7 +68,7 @@ def test_invitations_are_sent_once_with_working_links_and_the_addresses_are_forg
 def test_what_is_no_address_is_said_and_makes_no_link(post: Postbox, channel: Channel, addresses: str) -> None:
     refused = invited(channel, addresses)
     assert refused.status_code == 422
-    assert "is no e-mail address" in refused.text
+    assert "is not an e-mail address" in refused.text
     assert not Invitation.objects.exists()
 
 

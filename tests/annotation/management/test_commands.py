@@ -178,7 +178,7 @@ def test_login_link_prints_a_link_for_the_server(capsys: pytest.CaptureFixture[s
 
     assert run(capsys, "login_link", "ann").startswith("http://localhost:8000/login/link/?sesame=")
     assert run(capsys, "login_link", "ann", "--base-url", "https://x.org/").startswith("https://x.org/login/link/?")
-    with pytest.raises(CommandError, match=r"there is no user bob; make one: manage\.py grant bob"):
+    with pytest.raises(CommandError, match=r"there is no user bob; create one: manage\.py grant bob"):
         call_command("login_link", "bob")
 
 

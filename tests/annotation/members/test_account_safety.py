@@ -109,7 +109,7 @@ def test_a_new_link_for_a_rater_is_good_for_a_day(channel: Channel) -> None:
     code = Annotator.objects.get().code
     new = reissue(channel=channel, code=code, base_url="", at=timezone.now() - timedelta(hours=25))
     assert "It has expired" in Client().get(new.link).text
-    with pytest.raises(CommandError, match="good for one day"):
+    with pytest.raises(CommandError, match="valid for one day"):
         call_command("invite", "talks", "--rater", code, "--days", "14")
 
 
@@ -167,7 +167,7 @@ def test_a_self_registered_name_gets_no_role(channel: Channel, study: Study) -> 
 
     said = output_of("grant", "prof.weber", "--role", "admin")
 
-    assert said.splitlines()[:2] == ["prof.weber is now admin in all studies", "the account was made now"]
+    assert said.splitlines()[:2] == ["prof.weber is now admin in all studies", "the account was created"]
     assert squatter.get("/admin/").status_code == 302
     account = User.objects.get(pk=who(squatter) or 0)
     assert (account.username, account.first_name) == (f"prof.weber@@{channel.key}", "prof.weber")
@@ -200,7 +200,7 @@ def test_an_account_that_came_through_a_channel_gets_a_role_only_when_that_is_me
         assert not account.role_grants.filter(role=Role.RESEARCHER).exists()
     said = output_of("grant", rater.username, "--role", "researcher", "--any-account")
     today = f"{timezone.now():%Y-%m-%d}"
-    assert f"the account was there already: made on {today}, last signed in on {today}" in said
+    assert f"the account existed: created on {today}, last signed in on {today}" in said
     assert rater.role_grants.filter(role=Role.RESEARCHER).exists()
     with pytest.raises(AnnotationError, match="by themselves"):
         grant_role(username="made@@up", role=Role.ANNOTATOR)

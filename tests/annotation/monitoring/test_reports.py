@@ -131,16 +131,16 @@ def test_study_and_batch_pages_count_reports(study: Study) -> None:
     client = reader(study)
 
     page = client.get("/studies/study/").text
-    assert "2 flags · 1 HIT given back · 0 raters blocked" in " ".join(page.split())
+    assert "2 flags · 1 HIT returned · 0 raters blocked" in " ".join(page.split())
     assert page.count('href="/studies/study/reports/"') == 1
     other = make_batch(study, name="other", repeat_rate=0.1, gold_rate=0.2)
     shown = " ".join(client.get(f"/studies/study/batches/{flagged.hit.batch_id}/").text.split())
     assert "2 flags" in shown
-    assert "1 HIT given back" in shown
+    assert "1 HIT returned" in shown
     empty = " ".join(client.get(f"/studies/study/batches/{other.pk}/").text.split())
     assert "0 flags" in empty
     assert "hidden checks: gold 0.2, repeats 0.1" in empty
-    assert "No open gold batch" not in shown
+    assert "No gold batch is open" not in shown
 
 
 def test_reports_take_the_same_queries_whatever_was_reported(study: Study) -> None:

@@ -183,7 +183,7 @@ def test_a_study_admin_deletes_on_the_raters_page(ada: Annotator, study: Study, 
     assert User.objects.filter(username="ada").exists()
     told = boss.post(at, {"action": "erase", "erase-ratings": ratings, "erase-sure": "on"}, follow=True)
     assert told.status_code == 200
-    assert "has been deleted" in told.text
+    assert "have been deleted" in told.text
     assert not User.objects.filter(username="ada").exists()
     assert Rating.objects.count() == left
 

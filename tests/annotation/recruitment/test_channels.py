@@ -91,7 +91,7 @@ def test_a_researcher_looks_and_changes_nothing(study: Study) -> None:
     client = signed_in(make_user("reader", "researcher", study=study))
     page = client.get(page_of(channel)).content.decode()
     assert 'name="door"' not in page
-    assert "Make links" not in page
+    assert "Create links" not in page
     for data in ({"door": "shut"}, {"name": "Mine"}, {"act": "invite"}):
         assert client.post(page_of(channel), data).status_code == 403
     assert client.post(f"{page_of(channel)}links/", {"count": "1", "days": "1"}).status_code == 404
@@ -234,7 +234,7 @@ def test_a_study_in_the_archive_opens_no_door(study: Study, manager: Client) -> 
     study.refresh_from_db()
     refused = manager.post(page_of(channel), {"door": "open"})
     assert refused.status_code == 409
-    assert "in the archive" in refused.content.decode()
+    assert "is archived" in refused.content.decode()
     with pytest.raises(ClaimRefused, match="archive"):
         make_channel(study=study, kind="accounts", name="x", options={})
     assert "channels/new" not in manager.get(f"/studies/{study.slug}/channels/").content.decode()
@@ -341,7 +341,7 @@ def test_a_shut_channel_makes_no_links(study: Study, manager: Client) -> None:
     set_open(channel=channel, is_open=False)
     response = manager.post(f"{page_of(channel)}links/", {"count": "1", "days": "3"})
     assert response.status_code == 422
-    assert "is shut" in response.content.decode()
+    assert "is closed" in response.content.decode()
 
 
 def test_only_accounts_have_links(study: Study, manager: Client) -> None:

@@ -144,7 +144,7 @@ def test_all_are_taken_where_there_are_fewer_and_that_is_counted(capsys: pytest.
         ({"similarity": "vibes"}, "unknown similarity 'vibes'; known: .*rouge1"),
         ({"part": StudyPart(dataset="talk")}, "study study has no talk; it has news: alpha / beta"),
         ({"part": StudyPart(systems=("alpha", "omega"))}, "study study has no alpha / omega"),
-        ({"part": StudyPart(dataset="news"), "group": "study"}, "name no data set and no systems"),
+        ({"part": StudyPart(dataset="news"), "group": "study"}, "leave out data set and systems"),
     ],
     ids=str,
 )

@@ -119,7 +119,7 @@ def test_before_rating_nothing_needs_a_reason_or_is_logged() -> None:
 
 def test_a_reason_opens_nothing_that_votes_have_fixed(study: Study) -> None:
     rate(study.annotators.get().assignments.get(), submit=False)
-    with pytest.raises(SettingFixed, match="ties allowed: votes have been given"):
+    with pytest.raises(SettingFixed, match="ties allowed: there are votes"):
         save_settings(study=study, ties_allowed=False, reason="We want choices.")
     assert amendments() == []
 

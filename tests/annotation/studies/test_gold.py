@@ -130,7 +130,7 @@ def test_the_same_batch_again_looks_at_purpose_and_rates() -> None:
     create_batch(spec=spec, name="b")
     assert create_batch(spec=spec, name="b")[1] is False
     for other in ({"gold_rate": 0.1}, {"repeat_rate": 0.0}, {"purpose": "gold", "gold_rate": 0.0, "repeat_rate": 0.0}):
-        with pytest.raises(InvalidSelection, match="made otherwise"):
+        with pytest.raises(InvalidSelection, match="with other settings"):
             create_batch(spec=replace(spec, **other), name="b")
 
     spec = batch_spec(with_gold(BETTER_ALPHA, slug="other"), pairs=2, raters=3, purpose="qualification")

@@ -100,8 +100,8 @@ def test_every_setting_is_stored(study: Study) -> None:
 @pytest.mark.parametrize(
     ("changes", "field", "problem"),
     [
-        ({"arms": "table"}, "arms", "is no arm; write none, table:VARIANT or placebo:VARIANT"),
-        ({"arms": "none\nnone"}, "arms", "Each arm may be there once."),
+        ({"arms": "table"}, "arms", "is not an arm"),
+        ({"arms": "none\nnone"}, "arms", "Give each arm once."),
         ({"protocol": "two-stage", "arms": ""}, "arms", "needs one arm or more"),
         ({"pay_per_hit": "1"}, "currency", "in which currency"),
         ({"pay_per_hit": "1", "currency": "€"}, "currency", "Three capital letters"),
@@ -122,7 +122,7 @@ def test_nothing_is_stored_beside_a_wrong_setting(study: Study) -> None:
     response = admin().post("/studies/stored/settings/", form_data(study, title="Other", arms="table"))
 
     assert response.status_code == 422
-    assert "is no arm" in " ".join(map(str, response.context["form"].errors["arms"]))
+    assert "is not an arm" in " ".join(map(str, response.context["form"].errors["arms"]))
     study.refresh_from_db()
     assert study.title == "stored"
 
@@ -145,7 +145,7 @@ def test_what_votes_were_given_under_is_fixed() -> None:
     study = with_votes(make_study(arms=["table:c1"]))
 
     for name, value in FIXED.items():
-        with pytest.raises(SettingFixed, match="votes have been given") as refused:
+        with pytest.raises(SettingFixed, match="there are votes") as refused:
             save_settings(study=study, question="Which is clearer?", **{name: value})
         assert list(refused.value.fields) == [name]
 
@@ -173,7 +173,7 @@ def test_other_settings_and_the_same_ones_may_be_saved_after_votes() -> None:
     )
 
     assert saved.question == "Which is clearer?"
-    with pytest.raises(SettingFixed, match="arms, pair order: votes have been given"):
+    with pytest.raises(SettingFixed, match="arms, pair order: there are votes"):
         save_settings(study=study, arms=["none"], pair_order="fixed")
 
 
@@ -183,7 +183,7 @@ def test_drawn_arms_stay_as_they_are_before_any_vote() -> None:
     make_batch(study)
     claim(make_annotator(study))
 
-    with pytest.raises(SettingFixed, match="arms have been drawn"):
+    with pytest.raises(SettingFixed, match="arms are drawn"):
         save_settings(study=study, arms=["none"])
     assert save_settings(study=study, pair_order="fixed", reason="Easier to follow.").pair_order == "fixed"
 

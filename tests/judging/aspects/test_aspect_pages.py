@@ -62,7 +62,7 @@ def finish(client: ScriptedClient) -> Distillation:
 
 def test_tasks_own_aspects_are_shown_first_and_the_judges_page_leads_there(researcher: Client) -> None:
     shown = page(researcher)
-    assert "These hold: summarization (built in)" in shown
+    assert "Current version: summarization (built in)" in shown
     assert shown.count(BUILT_IN) == 2  # in the list, and in the form
     assert PAGE in researcher.get("/studies/tea/judges/").content.decode()
 
@@ -72,7 +72,7 @@ def test_list_is_saved_as_the_next_version(researcher: Client) -> None:
     answered = researcher.post(f"{PAGE}edit/", sent, follow=True)
     shown = answered.content.decode()
     assert answered.redirect_chain == [(PAGE, 302)]
-    assert "summarization.v1 holds now." in shown
+    assert "summarization.v1 is the current version." in shown
     assert "Edited from summarization (built in) by" in shown
     version = AspectSet.objects.get()
     assert (version.aspects, version.made_by["by"]) == (["tone", "order"], "rea")
@@ -127,16 +127,16 @@ def test_worker_distils_and_the_page_says_how_far_it_is(researcher: Client, endp
     part = researcher.get(PAGE, headers=HTMX).content.decode()
     assert part.lstrip().startswith("<section")
     assert "hx-trigger" not in part
-    assert "The last attempt made summarization.v1." in part
+    assert "Result: summarization.v1." in part
     shown = page(researcher)
-    assert "These hold: summarization.v1" in shown
+    assert "Current version: summarization.v1" in shown
     assert all(f'<li dir="auto">{aspect}</li>' in shown for aspect in FIVE)
-    assert "Texts looked at: 8, of which without anything readable: 0;" in shown
+    assert "Texts: 8; without a readable answer: 0;" in shown
     assert AspectSet.objects.get().made_by["by"] == "rea"
     assert "max_tokens=300" in shown
     researcher.post(f"{PAGE}distil/", sent)
     assert finish(ScriptedClient()).found == {"version": "summarization.v1", "new": False, "calls": 0, "cached": 9}
-    assert "The last time it was summarization.v1 again." in page(researcher)
+    assert "Result: summarization.v1, unchanged." in page(researcher)
 
 
 def test_what_a_model_or_a_researcher_wrote_is_escaped(researcher: Client, study: Study, endpoint: Endpoint) -> None:

@@ -272,7 +272,7 @@ def test_edit_of_an_old_version_is_refused(study: Study) -> None:
         pytest.param([" ", "\n"], "these are 0", id="blank"),
         pytest.param([f"aspect {number}" for number in range(21)], "these are 21", id="too many"),
         pytest.param(["x" * 201], "at most 200 characters; this one has 201", id="too long"),
-        pytest.param(["Tone", "tone "], "there twice: tone", id="twice"),
+        pytest.param(["Tone", "tone "], "given twice: tone", id="twice"),
     ],
 )
 @pytest.mark.any_engine

@@ -137,7 +137,7 @@ def test_run_again_keeps_pairs_that_are_on_no_hit(study: Study) -> None:
         pytest.param("coin", {"instances": -3}, BadSettings, "1 instance or more", id="negative"),
         pytest.param("coin", {"repeats": 101}, BadSettings, "between 1 and 100", id="repeats"),
         pytest.param("coin", {"dataset": "mail"}, UnknownName, "no data set mail", id="data set"),
-        pytest.param("imported", {}, BadSettings, "made elsewhere", id="imported"),
+        pytest.param("imported", {}, BadSettings, "are imported", id="imported"),
     ],
 )
 @pytest.mark.any_engine
@@ -153,7 +153,7 @@ def test_what_cannot_be_asked_is_refused_and_stores_nothing(
 @pytest.mark.any_engine
 def test_two_systems_are_too_few_and_the_reason_names_a_way_out(db: None) -> None:
     study = make_study("two", instances=2, k=4)
-    with pytest.raises(BadSettings, match=r"three systems.*copy_study --each-text"):
+    with pytest.raises(BadSettings, match=r"three compared systems.*copy_study --each-text"):
         start_audit(Audit(study, make_judge("coin")))
 
 

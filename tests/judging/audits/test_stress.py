@@ -209,7 +209,7 @@ def test_a_process_that_was_taken_for_dead_asks_and_bills_no_more(
             return await super().complete(body)
 
     reader = Suspended()
-    with pytest.raises(StatusChanged, match="another process has taken this over"):
+    with pytest.raises(StatusChanged, match="another process has taken over"):
         asked(StressTest(study, judge, ("bold",)), reader, in_flight=1)
 
     audit = JudgeAudit.objects.get()
@@ -245,7 +245,7 @@ def test_unread_answers_are_stored_as_such(study: Study, judge: Judge) -> None:
 def test_a_judge_that_asks_no_model_is_refused(method: str, study: Study) -> None:
     judge = make_judge(method)
     for refused in (start_stress, estimate_stress):
-        with pytest.raises(BadSettings, match=f"judge judy can't be audited: method {method} asks no model"):
+        with pytest.raises(BadSettings, match=f"judge judy can't be tested: method {method} calls no model"):
             refused(StressTest(study, judge))
     assert not JudgeAudit.objects.exists()
 
@@ -253,7 +253,7 @@ def test_a_judge_that_asks_no_model_is_refused(method: str, study: Study) -> Non
 def test_a_judge_that_is_shown_stored_tables_is_refused(study: Study) -> None:
     judge = make_judge("sc2", endpoint=make_endpoint(), table_variant="c8")
     for refused in (start_stress, estimate_stress):
-        with pytest.raises(BadSettings, match="judge judy can't be audited: it is shown stored tables"):
+        with pytest.raises(BadSettings, match="judge judy can't be tested: it uses stored tables"):
             refused(StressTest(study, judge))
     assert not JudgeAudit.objects.exists()
 
@@ -261,7 +261,7 @@ def test_a_judge_that_is_shown_stored_tables_is_refused(study: Study) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        pytest.param({"changes": ("bold", "loud")}, "no change loud; there are: position, again", id="unknown"),
+        pytest.param({"changes": ("bold", "loud")}, "unknown change loud; allowed: position, again", id="unknown"),
         pytest.param({"changes": ()}, "at least one change", id="none"),
         pytest.param({"pairs": 0}, "1 to 2,147,483,647 pairs, got 0", id="no pairs"),
         pytest.param({"pairs": 2**31}, "pairs, got 2147483648", id="more pairs than can be stored"),

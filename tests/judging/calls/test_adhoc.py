@@ -157,7 +157,7 @@ def test_failure_that_may_pass_is_tried_again(endpoint: Endpoint) -> None:
     ("failure", "told"),
     [
         pytest.param(AccessDenied("HTTP 401"), "refuses access: HTTP 401", id="wrong key"),
-        pytest.param(TransientFailure("busy"), r"got no answer: busy \(tried 2 times\); the same again", id="busy"),
+        pytest.param(TransientFailure("busy"), r"got no answer: busy \(tried 2 times\); starting again", id="busy"),
         pytest.param(RejectedCall("HTTP 400"), "got no answer: HTTP 400", id="rejected"),
     ],
 )
@@ -220,7 +220,7 @@ def test_host_is_checked_before_anything_is_sent(settings: Any) -> None:
     client = ScriptedClient()
     with pytest.raises(RunStopped, match="host is not public"):
         held(procedure(asked("a")), make_endpoint("http://10.0.0.7/v1"), client)
-    with pytest.raises(BadSettings, match="name an environment variable"):
+    with pytest.raises(BadSettings, match="give the name of an environment variable"):
         held(procedure(asked("a")), make_endpoint(name="other", key_env="DATABASE_URL"), client)
     assert not client.bodies
 

@@ -100,7 +100,7 @@ def test_versions_name_the_files_that_are_shown() -> None:
     assert method.prompt_version("summarization", few) == (
         "sc2-table.v2+example-comparator.v1+sc2-comparator-few-shot.v1+example-table.v1+sc2.v2+summarization.v1"
     )
-    with pytest.raises(BadSettings, match="say how many by shots"):
+    with pytest.raises(BadSettings, match="set shots"):
         method.check("free", Setting(options={"example_tables": True}))
     with pytest.raises(BadSettings, match="leave out comparator_shots"):
         method.check("free", Setting(options={"comparator_shots": 2}, table_variant="big"))

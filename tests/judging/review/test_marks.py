@@ -86,8 +86,8 @@ def test_the_page_of_a_judgment_asks_for_a_mark_and_shows_those_of_others(judgme
     assert f'hx-post="{address(judgment)}"' in told
     assert "Not sound" in told
     assert "&lt;b&gt;no&lt;/b&gt;" in told
-    assert "Take my word back" not in told  # ann has said nothing
-    assert "said where the study comes from" in told
+    assert "Remove my mark" not in told  # ann has said nothing
+    assert "server that the study comes from" in told
 
 
 def test_a_mark_is_made_by_a_plain_form(judgment: Judgment) -> None:
@@ -102,10 +102,10 @@ def test_a_mark_is_made_and_taken_back_by_htmx(judgment: Judgment) -> None:
     card = client.post(address(judgment), {"sound": "sound"}, headers=HTMX).content.decode()
     assert card.count("<section") == 1
     assert "<html" not in card
-    assert "Take my word back" in card
+    assert "Remove my mark" in card
     assert card.count("checked") == 1
     card = client.post(address(judgment), {"take_back": "1"}, headers=HTMX).content.decode()
-    assert "Take my word back" not in card
+    assert "Remove my mark" not in card
     assert said() == []
 
 

@@ -42,4 +42,4 @@ def test_the_page_asks_for_little_and_says_when_to_choose_which() -> None:
     assert {field.name for field in [*form.first, *form.further]} == set(form.fields)
     assert form["method"].value() == "direct"
     assert '<optgroup label="Baselines: no model, no cost">' in page
-    assert "What preferring length alone comes to." in page
+    assert "The result of preferring length alone." in page

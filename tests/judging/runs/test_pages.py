@@ -56,7 +56,7 @@ def test_progress_tells_pace_workers_and_what_is_left(researcher: Client, study:
     assert "0.1 a second" in page  # three in the last minute: 0.05, written with one decimal
     assert "1 min left at this pace" in page  # three more at three a minute
     RunWorker.objects.update(heartbeat_at=now - timedelta(minutes=5))
-    assert "has gone silent" in text_of(researcher, reverse("judging:run", args=["tea", run.pk]))
+    assert "has stopped responding" in text_of(researcher, reverse("judging:run", args=["tea", run.pk]))
 
 
 def test_errors_are_counted_by_kind(researcher: Client, study: Study) -> None:
@@ -85,7 +85,7 @@ def test_money_is_known_partly_known_or_unknown(researcher: Client, study: Study
     Judgment.objects.filter(pk=run.judgments.earliest("pk").pk).update(cost=None)
     page = text_of(researcher, address)
     assert "0.0075 USD" in page
-    assert "and what 1 presentation cost, which is unknown" in page
+    assert "and 1 presentation of unknown cost" in page
     assert "a verdict" not in page[page.index('data-count="cost"') :][:600]
 
 
@@ -225,7 +225,7 @@ def test_bad_judge_form_is_shown_again_with_what_is_wrong(
     ("written", "told"),
     [
         pytest.param("top_p=NaN", "not a value that can be sent", id="no JSON"),
-        pytest.param("top_p=1\ntop_p=0", "is there twice", id="twice"),
+        pytest.param("top_p=1\ntop_p=0", "is given twice", id="twice"),
     ],
 )
 def test_bad_parameters_are_refused(written: str, told: str) -> None:
@@ -301,7 +301,7 @@ def test_estimate_above_the_cap_says_so_with_what_the_run_has_spent(researcher: 
         page = " ".join(
             researcher.post(address, {"judge": "judy", "in_flight": 4, "max_cost": cap}).content.decode().split()
         )
-        return "That is above the cap of" in page
+        return "This exceeds the cap of" in page
 
     enough = found.cost.quantize(Decimal("0.000001"), ROUND_UP)
     assert [told(cap) for cap in (enough, enough - Decimal("0.000002"))] == [False, True]

@@ -121,7 +121,7 @@ def test_what_is_not_there_is_refused_and_makes_no_run(study: Study, only: dict[
 def test_more_instances_than_can_be_named_are_refused(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair_filters, "MOST_INSTANCES", 2)
     for only in (PairFilter(tags=("hard", "long")), PairFilter(instances=("mail-1", "mail-2", "news-1"))):
-        with pytest.raises(BadSettings, match="make a batch of them"):
+        with pytest.raises(BadSettings, match="create a batch of them"):
             start_run(study=study, judge=make_judge("coin", name=f"coin-{only.key[:8]}"), only=only)
 
 
@@ -194,7 +194,7 @@ def test_pairs_off_hits_are_judged_where_asked(
     client.force_login(make_user("rosa", "researcher", study=study))
     sent = {"judge": "coin", "in_flight": 4, "off_hits": "on"}
     refused = client.post(reverse("judging:start", args=["tea"]), {**sent, "batch": batch.pk})
-    assert "The pairs of a batch are all on its HITs" in refused.content.decode()
+    assert "All pairs of a batch are on its HITs" in refused.content.decode()
     assert JudgeRun.objects.count() == 2
     with django_capture_on_commit_callbacks(execute=True):
         started = client.post(reverse("judging:start", args=["tea"]), sent)

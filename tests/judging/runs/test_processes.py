@@ -204,7 +204,7 @@ def test_run_survives_every_end_of_its_process(installation: Installation, stand
     stand_in.reset(hold_after=0)
     out, err = process.communicate(timeout=TIMEOUT)
     answered, ends = answered + IN_FLIGHT, 0
-    assert (process.returncode, "stopped from elsewhere" in err) == (3, True), err
+    assert (process.returncode, "stopped by another process" in err) == (3, True), err
     assert f"pending {PAIRS - answered}" in out
     assert status() == "paused"
     assert completions() == answered  # each slot was free again only after its answer was in the database

@@ -368,7 +368,7 @@ def test_endpoint_without_batches_says_so(standin: StandInProcess) -> None:
     ended = work(batch_run(standin, instances=1))
     assert ended.status == "failed"
     assert "HTTP 404" in ended.message
-    assert "run by calls" in ended.message
+    assert "by calls instead" in ended.message
     assert not ProviderBatch.objects.exists()
 
 

@@ -172,7 +172,7 @@ def test_judgment_page_keeps_answers_that_the_method_would_not_ask_for_today(
 ) -> None:
     Judge.objects.update(params={"temperature": 1})
     page = text_of(researcher, pages(run)[2])
-    assert page.count("Not asked by the method as it is now.") == 3
+    assert page.count("Not asked by the current version of the method.") == 3
     assert "&lt;b&gt;Hm&lt;/b&gt;" in page
 
 

@@ -115,8 +115,8 @@ def test_limits_are_those_of_the_tighter_endpoint(study: Study) -> None:
     ("settings", "reason"),
     [
         pytest.param({"method": "direct", "params": {}}, "method direct shows no comparison table", id="no tables"),
-        pytest.param({"table_variant": "big", "params": {}}, "are made already: leave out the table", id="stored"),
-        pytest.param({"tables": "own"}, "tables are made at stand-in anyway", id="the same endpoint"),
+        pytest.param({"table_variant": "big", "params": {}}, "leave out the table", id="stored"),
+        pytest.param({"tables": "own"}, "stand-in is the judge's own endpoint", id="the same endpoint"),
         pytest.param({"tables": "EUR"}, "in USD, maker in EUR", id="another currency"),
     ],
 )

@@ -89,7 +89,7 @@ def test_wrong_input_is_said_at_the_form_and_starts_nothing(reader: Client, name
 def test_variant_of_other_tables_and_a_bad_name_are_refused(reader: Client, study: Study) -> None:
     pair = study.instances.get(instance_id="i0").matchups.get().pairs.get()
     ComparisonTable.objects.create(study=study, table_id="t", pair=pair, variant="c3", rows=[], aspects=[])
-    for changes, told in (({}, "name another variant"), ({"variant": "two words"}, "without spaces")):
+    for changes, told in (({}, "choose another variant"), ({"variant": "two words"}, "without spaces")):
         answer = send(reader, "start-tables", **changes)
         assert (answer.status_code, told in answer.content.decode()) == (422, True)
     assert not JudgeRun.objects.exists()

@@ -221,13 +221,13 @@ def test_a_cap_that_ends_it_in_the_middle_loses_nothing(study: Study, judge: Jud
 @pytest.mark.parametrize(
     ("settings", "error"),
     [
-        pytest.param({"held_out": 0.0}, "a judge tuned on all instances would have none left for findings", id="all"),
-        pytest.param({"held_out": 1.0}, "one on none learns nothing", id="none"),
+        pytest.param({"held_out": 0.0}, "some instances are needed for tuning", id="all"),
+        pytest.param({"held_out": 1.0}, "some instances are needed for tuning", id="none"),
         pytest.param({"held_out": 0.1}, "too few instances with votes: 36 to choose on, 0 for examples, 4 held out", id="held"),
         pytest.param({"held_out": 0.8}, "too few instances with votes: 8 to choose on", id="chosen"),
         pytest.param({"budget": 49}, "and 50 in all is the least", id="budget"),
         pytest.param({"methods": ("coin",)}, "method coin asks no model: it can't be tried", id="baseline"),
-        pytest.param({"methods": ("direct",)}, "there is nothing to choose from", id="itself"),
+        pytest.param({"methods": ("direct",)}, "only one candidate", id="itself"),
         pytest.param({"shots": (9,)}, "examples shown are 1 to 5, got 9", id="shots"),
         pytest.param({"seed": -1}, "the seed must be from 0", id="seed"),
     ],
@@ -241,7 +241,7 @@ def test_what_cannot_be_tuned_is_refused(study: Study, judge: Judge, settings: d
 
 def test_without_votes_or_a_model_there_is_nothing_to_learn(judge: Judge) -> None:
     empty = make_study("empty", instances=20)
-    with pytest.raises(BadSettings, match=r"people have voted on no instance of study empty: .* let people rate first"):
+    with pytest.raises(BadSettings, match=r"people have voted on no instance of study empty"):
         start_tuning(asked_for(empty, judge))
     with pytest.raises(BadSettings, match="judge toss can't be tuned: method coin asks no model"):
         candidates_of(make_judge("coin", name="toss"))
@@ -271,7 +271,7 @@ def test_an_estimate_makes_no_call_and_stores_nothing(study: Study, judge: Judge
 def test_a_tuning_whose_votes_are_gone_says_so(study: Study, judge: Judge) -> None:
     tuning = start_tuning(asked_for(study, judge))
     Annotator.objects.update(excluded=True)
-    with pytest.raises(TuningStopped, match="none of these instances has a vote that counts any more"):
+    with pytest.raises(TuningStopped, match="these instances have no votes left"):
         search(tuning).work()
     tuning.refresh_from_db()
     assert (tuning.status, tuning.heartbeat_at, Completion.objects.count()) == ("stopped", None, 0)

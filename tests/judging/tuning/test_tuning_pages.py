@@ -79,11 +79,11 @@ def test_a_tuning_is_started_shown_and_its_judge_offered(researcher: Client, jud
     for text in (
         "On the held-out instances alone (15 instances; 15 pairs)",
         "100.0%",
-        "never changes again",
+        "stays as it is",
         "?judge=judy-tuned",
     ):
         assert text in done, text
-    assert done.index("On the held-out") < done.index("These numbers are too good")
+    assert done.index("On the held-out") < done.index("These numbers are too high")
     judges = researcher.get(reverse("judging:judges", args=["tea"])).content.decode()
     assert "judy-tuned-try0" not in judges
     assert 'value="judy-tuned"' in judges

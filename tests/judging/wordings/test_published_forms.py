@@ -130,15 +130,15 @@ def test_fields_are_filled_and_all_else_stays_as_it_is(text: str, form: str, ent
         pytest.param(PYTHON, "prometheus", "", "show two texts: WITH_KEY, WITHOUT_KEY", id="named in Python"),
         pytest.param("{instruction}", "alpaca-eval", "", "show two texts: –", id="no second text"),
         pytest.param(2 * "{instruction} {output_1} {output_2}", "alpaca-eval", "", "show two texts: –", id="a batch"),
-        pytest.param("a: [", "arena-hard", "", r"not the form arena-hard \(ParserError\)", id="no YAML"),
-        pytest.param("x: 1", "arena-hard", "", r"not the form arena-hard \(KeyError\)", id="other YAML"),
-        pytest.param("{", "mt-bench", "", r"not the form mt-bench \(JSONDecodeError\)", id="no JSON"),
-        pytest.param("def", "prometheus", "", r"not the form prometheus \(SyntaxError\)", id="no Python"),
+        pytest.param("a: [", "arena-hard", "", r"not have the form arena-hard \(ParserError\)", id="no YAML"),
+        pytest.param("x: 1", "arena-hard", "", r"not have the form arena-hard \(KeyError\)", id="other YAML"),
+        pytest.param("{", "mt-bench", "", r"not have the form mt-bench \(JSONDecodeError\)", id="no JSON"),
+        pytest.param("def", "prometheus", "", r"not have the form prometheus \(SyntaxError\)", id="no Python"),
         pytest.param("<|im_start|>user\na<|im_end|>" * 2, "alpaca-eval", "", r"\(ValueError\)", id="two turns"),
         pytest.param(
             "!!python/object/apply:os.getcwd []", "arena-hard", "", r"\(ConstructorError\)", id="YAML that runs"
         ),
-        pytest.param("x", "other", "", "no form other. There are: alpaca-eval, mt-bench", id="unknown form"),
+        pytest.param("x", "other", "", "Unknown form other. Allowed: alpaca-eval, mt-bench", id="unknown form"),
         pytest.param("x" * 300_000, "alpaca-eval", "", "longer than 50,000 characters", id="long"),
     ],
 )

@@ -77,7 +77,7 @@ def test_judges_are_made_of_judges_votes_and_wordings(whole: Whole, researcher: 
 
     tuning = {"judge": whole.judge.name, "budget": 200, "methods": ["direct"], "shots": [], "max_cost": "1"}
     too_few = researcher.post(f"{AT}tunings/estimate/", **tuning)
-    assert (too_few.status_code, "nothing to choose from" in too_few.json()["detail"]) == (409, True)
+    assert (too_few.status_code, "only one candidate" in too_few.json()["detail"]) == (409, True)
     assert researcher.post(f"{AT}tunings/", **tuning).status_code == 409
     stopped = JudgeTuning.objects.create(
         study=whole.study, judge=whole.judge, name="tuned", status="stopped", plan={"presentations": 8}
@@ -107,7 +107,7 @@ def test_judges_are_made_of_judges_votes_and_wordings(whole: Whole, researcher: 
 
 def test_audits_of_logic_are_estimated_and_queued(whole: Whole, researcher: Client) -> None:
     logic = {"judge": whole.judge.name, "wording": "mine-prompt.v1", "repeats": 2, "negated": False}
-    assert "three systems" in researcher.post(f"{AT}logic/estimate/", **logic).json()["detail"]
+    assert "three compared systems" in researcher.post(f"{AT}logic/estimate/", **logic).json()["detail"]
     assert researcher.post(f"{AT}logic/", **logic, question="none").status_code == 404
     assert researcher.post(f"{AT}logic/", **{**logic, "wording": "none.v9"}).status_code == 422
 

@@ -182,7 +182,7 @@ def test_preferences_are_made_as_the_command_writes_them(
         assert 400 <= refused.status_code < 500, wrong
         assert refused.json()["detail"], wrong
     assert researcher.post(files, kind="report", form="trl").json()["fields"] == {
-        "form": ["There is no such choice for kind report."]
+        "form": ["This is no option of kind report."]
     }
     assert not MadeFile.objects.exists()
 

@@ -78,7 +78,7 @@ def test_the_form_prices_and_starts(study: Study, judge: Judge, reader: Client) 
     assert 'value="longer"' not in text_of(reader)
     response: Any = reader.post(f"{ADDRESS}estimate/", filled(), headers={"HX-Request": "true"})
     text = " ".join(response.content.decode().split())
-    assert "calls</strong> for 20 presentations; already there: 0 answers." in text
+    assert "calls</strong> for 20 presentations; stored already: 0 answers." in text
     assert text.startswith("<article")
     assert not JudgeAudit.objects.exists()
     assert reader.post(f"{ADDRESS}start/", filled(max_cost="1")).status_code == 302
@@ -93,7 +93,7 @@ def test_the_form_prices_and_starts(study: Study, judge: Judge, reader: Client) 
 @pytest.mark.parametrize(
     "more",
     [
-        pytest.param({"changes": []}, id="no change"),
+        pytest.param({"changes": []}, id="unknown change"),
         pytest.param({"changes": ["loud"]}, id="unknown change"),
         pytest.param({"pairs": 0}, id="no pairs"),
         pytest.param({"judge": "longer"}, id="baseline"),

@@ -141,7 +141,7 @@ def test_the_command_prices_asks_resumes_and_shows(run: Callable[..., str]) -> N
     assert found["calls"] == AuditAnswer.objects.count() == 18
     with pytest.raises(CommandError, match="the seed must be from 0"):
         run("--seed", "-1")
-    with pytest.raises(CommandError, match="there is no change loud"):
+    with pytest.raises(CommandError, match="unknown change loud"):
         run("--change", "loud", "--run")
     with pytest.raises(CommandError, match="the cost can't be capped"):
         run(*part, "--run", "--max-cost", "1")

@@ -97,11 +97,11 @@ def test_a_bundle_tells_of_every_file_and_is_never_written_over(tmp_path: Path) 
     assert (manifest["files"]["ratings.jsonl.gz"]["rows"], manifest["seeds"]["study"]) == (4, study.seed)
     before = (folder / "manifest.json").read_bytes()
     assert json.loads(before) == manifest
-    with pytest.raises(CommandError, match="is there already"):
+    with pytest.raises(CommandError, match="exists already"):
         call_command("export_bundle", study.slug, "--out", str(tmp_path / "bundle"))
     assert (folder / "manifest.json").read_bytes() == before
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(CommandError, match="is there already"):
+    with pytest.raises(CommandError, match="exists already"):
         call_command("export_bundle", study.slug, "--out", str(tmp_path / "link"))
 
 

@@ -104,7 +104,7 @@ def test_the_study_is_the_same_beside_itself(
         group=small.group, task=task, version=1, aspects=["Clarity"]
     )  # since the bundle was written
     call_command("import_bundle", str(bundle), "--study", "copy")
-    assert "study copy has been made" in capsys.readouterr().out
+    assert "study copy was created" in capsys.readouterr().out
     copy = Study.objects.get(slug="copy")
 
     assert shown(copy) == shown(small)

@@ -82,7 +82,7 @@ def test_a_bundle_that_is_sent_makes_the_same_study(bundle: Path, admin: Any) ->
     again = Upload.objects.get(status="queued")
     assert not read_files.call(again.pk)
     again.refresh_from_db()
-    assert again.message.startswith("a bundle is read into an empty study; study has ")
+    assert again.message.startswith("a bundle can be imported only into an empty study; study has ")
 
 
 @pytest.mark.parametrize(

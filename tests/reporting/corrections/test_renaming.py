@@ -65,7 +65,7 @@ def test_a_system_gets_another_name_wherever_it_is_named(study: Study, door: str
         ({"system": "alpha", "to": "alpha"}, "already"),
         ({"to": "other"}, "Another study"),
         ({"to": "Other"}, "by case only"),
-        ({"to": "new"}, "used by the program"),
+        ({"to": "new"}, "is reserved"),
         ({"to": "a b"}, "Letters, digits"),
         ({"to": "study"}, "already"),
     ],

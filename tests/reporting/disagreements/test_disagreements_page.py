@@ -124,7 +124,7 @@ def test_filters_of_findings_outlast_the_form_and_are_said(built: Built) -> None
         ("batch", "news-batch"),
         ("with_excluded", "1"),
     ]
-    assert "Batches: news-batch · People’s ratings that were excluded manually count too" in page
+    assert "Batches: news-batch · Ratings that were excluded by hand count too" in page
 
 
 def test_unknown_names_and_numbers_are_said_to_be_unknown(built: Built) -> None:

@@ -316,13 +316,13 @@ def test_rates_of_more_than_two_systems_say_whom_each_met() -> None:
     )
     found = findings(study, rounds=1)
     ranking = found["rankings"][0]
-    assert "is no ranking" in ranking["caution"]
+    assert "is not a ranking" in ranking["caution"]
     assert {row["system"]: row["opponents"] for row in ranking["systems"]} == {
         "first-system": {"second-system": 1, "third": 2},
         "second-system": {"first-system": 1},
         "third": {"first-system": 2},
     }
-    assert "is no ranking" in as_text(found)
+    assert "is not a ranking" in as_text(found)
 
 
 def test_rates_of_two_systems_need_no_caution(built: Built) -> None:

@@ -41,7 +41,7 @@ def test_epsilon_is_a_number_from_0_to_1(slug: str, capsys: pytest.CaptureFixtur
     call_command("findings", slug, "--format", "json", "--epsilon", "0.2")
     assert json.loads(capsys.readouterr().out)["replacement"][0]["epsilon"] == 0.2
     call_command("findings", slug)
-    assert "may a judge replace people?\n  direct: Not known" in capsys.readouterr().out
+    assert "may a judge replace people?\n  direct: Unknown" in capsys.readouterr().out
     for wrong in ("much", "-0.1", "1.5", "nan"):
         with pytest.raises(CommandError, match="epsilon is a number from 0 to 1"):
             call_command("findings", slug, f"--epsilon={wrong}")

@@ -176,7 +176,7 @@ def test_estimates_are_shown_until_their_intervals_are_computed(
     page = body(reader.get(PAGE))
     for text in ("Estimates only", "is being computed", 'id="rankings"', "As of <time"):
         assert text in page, text
-    for text in ('id="raters"', 'id="judges"', "more than chance cannot be told"):
+    for text in ('id="raters"', 'id="judges"', "by more than chance"):
         assert text not in page, text
     assert "hx-get" not in body(reader.get(PAGE, {"shown": ""}, HTTP_HX_REQUEST="true"))
     for name in ("charts/preferences.svg", "charts/judges-against-people.svg", "charts/win-matrix.csv"):

@@ -206,7 +206,7 @@ def test_a_call_that_failed_is_made_again_by_the_next_command() -> None:
     found, _, run = ask(study, judge, client)
     assert (counts(found), found.asked) == ((0, 1, 0), 2)
     assert set(run.judgments.values_list("status", flat=True)) == {Judgment.Status.ERROR}
-    assert judged_pairs(run) == "the pairs that rankings needed"
+    assert judged_pairs(run) == "the pairs needed for rankings"
     client.otherwise = {}
     assert run_again(run=run) == run  # from its page: no other pairs are added
     assert len(presentations(run)) == 2
@@ -321,13 +321,13 @@ def test_a_file_for_which_a_judge_is_asked_is_continued_or_fails(
     ("options", "message"),
     [
         pytest.param({"judge": "nobody", "run": True}, "nobody", id="unknown judge"),
-        pytest.param({"judge": "elsewhere", "run": True}, "made elsewhere", id="imported"),
-        pytest.param({"judge": "elsewhere", "estimate": True}, "made elsewhere", id="estimate of imported"),
+        pytest.param({"judge": "elsewhere", "run": True}, "are imported", id="imported"),
+        pytest.param({"judge": "elsewhere", "estimate": True}, "are imported", id="estimate of imported"),
         pytest.param({"judge": "guess", "run": True, "in_flight": 0}, "calls in flight", id="in flight"),
         pytest.param({"judge": "guess", "run": True, "limit": 0}, "--limit must be 1 or more", id="limit"),
         pytest.param({"judge": "guess", "run": True, "sample": 0}, "--sample must be 1 or more", id="sample"),
         pytest.param({"judge": "guess", "run": True, "max_cost": "lots"}, "lots", id="cost"),
-        pytest.param({"judge": "guess", "limit": 5}, "--limit: add --run or --estimate", id="without asking"),
+        pytest.param({"judge": "guess", "limit": 5}, "--limit: these need --run", id="without asking"),
         pytest.param(
             {"judge": "guess", "run": True, "dataset": "mail"}, "no pairs of texts of data set", id="data set"
         ),

@@ -133,13 +133,13 @@ def test_what_it_quotes_is_escaped(folder: Path) -> None:
         "Asked was: “Which &lt;i&gt;is&lt;/i&gt; better?”.",
         "the 6 instances of highest separability (top:6, seed ",
         "It has 6 HITs, each with N = 2 pairs of one instance, for R = 3 raters; submissions: 8.",
-        "1 person took part (Account here: 1). 1 program rated in the place of a person. They came through: Anonymous link. A HIT",
+        "1 person took part (Account here: 1). 1 program rated in place of a person. They came through: Anonymous link. A HIT",
         "Excluded by hand: 0; withdrawn: 0.",
         "A HIT was paid with 2.00 EUR.",
         "Judge &lt;u&gt;judge: method direct, model small-model, with tables by large-model, parameters {&quot;t&quot;: 0}",
         f"prompt pairwise-cot.v1+summarization.v1 (SHA-256 {HASH})",
         "Separability is by rouge1; similarities are put on a scale from 0 to 1, from the smallest to the largest of each configuration.",
-        "Intervals are 95% intervals over instances: of shares by Clopper and Pearson",
+        "95% intervals are over instances. For shares, they are by Clopper and Pearson",
         "There is none below 5 instances, of α, κ, strengths and win rates at equal lengths below 20, of Elo ratings below 30. A tie counts",
         "people rated only 6 instances; intervals are wide",
         "separability bins hold fewer than 5 instances",
@@ -277,5 +277,5 @@ def test_the_command_refuses_a_folder_that_is_there(
     assert capsys.readouterr().out.split() == [
         str(tmp_path / "out" / name) for name in ("report.html", "references.bib", "numbers.json")
     ]
-    with pytest.raises(CommandError, match="is there already"):
+    with pytest.raises(CommandError, match="exists already"):
         call_command("report", study.slug, "--out", str(tmp_path / "out"))

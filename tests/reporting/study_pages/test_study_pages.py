@@ -203,7 +203,7 @@ def test_a_file_too_large_for_a_request_is_sent_to_the_command_line(
     response = researcher.post("/studies/study/upload/", upload("f", b"x" * (2**20 + 1), "study"))
 
     assert response.status_code == 422
-    assert "Larger than 1 MB; split it, or read it with manage.py import_study" in response.text
+    assert "Larger than 1 MB; split it, or import it with manage.py import_study" in response.text
 
 
 # Settings

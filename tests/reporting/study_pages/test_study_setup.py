@@ -277,7 +277,7 @@ def test_a_bad_file_from_a_shell_leaves_no_study_behind(tmp_path: Any) -> None:
 
 
 def test_settings_that_are_none_are_named() -> None:
-    with pytest.raises(BadFields, match="colour: No such setting"):
+    with pytest.raises(BadFields, match="colour: Unknown setting"):
         checked_settings(Study(), {"colour": "blue"})
 
 
@@ -293,9 +293,9 @@ def test_the_commands_of_the_page_on_it_do_what_it_says(
             call_command(*arguments)
 
     said = capsys.readouterr().out
-    assert "study harbour made from template paper-004, in group main" in said
+    assert "study harbour created from template paper-004, in group main" in said
     assert "batch main: 10 HITs of 5 pairs for 3 raters each = 150 ratings" in said
-    assert "study harbour-2 made with the settings of harbour, 12 instances" in said
+    assert "study harbour-2 created with the settings of harbour, 12 instances" in said
     assert Study.objects.get(slug="harbour").archived_at is None
     for template in TEMPLATES:
         assert f"| `{template}` |" in page

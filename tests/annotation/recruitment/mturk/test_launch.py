@@ -58,5 +58,5 @@ def test_after_the_offer_the_day_is_watched(channel: Channel, manager: Client, m
     assert "HITs offered: 3." in page
     assert "0 free places, on 0 HITs of MTurk." in page
     assert "No place is free" not in page
-    assert "On the day" in page
+    assert "While it runs" in page
     assert "First raters have come" in page

@@ -118,7 +118,7 @@ def test_published_once_when_nothing_is_missing_then_places_grow(
     prolific.fail(LOST, on="/transition/")
     assert "try the same again later" in press(manager, channel, act="publish")
     assert prolific.studies[DRAFT]["status"] == "ACTIVE"
-    assert "On the day" not in manager.get(f"/studies/study/channels/{channel.key}/").text
+    assert "While it runs" not in manager.get(f"/studies/study/channels/{channel.key}/").text
     assert "participants see it now" in press(manager, channel, act="publish")
     assert "done before" in press(manager, channel, act="publish")
     assert len(prolific.asked("/transition/")) == 1

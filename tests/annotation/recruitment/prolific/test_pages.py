@@ -316,7 +316,7 @@ def test_buttons_do_what_they_say(manager: Client, channel: Channel, prolific: P
         come(channel, session=session, pid=pid)
         prolific.add(session, pid, "AWAITING REVIEW")
 
-    assert "Submissions that Prolific lists: 2" in press(manager, channel, "sync")[1]
+    assert "Submissions at Prolific: 2" in press(manager, channel, "sync")[1]
     assert "on its way" in press(manager, channel, "bonus", amount="0.75")[1]
     assert "done before" in press(manager, channel, "bonus", amount="0.75")[1]
     assert "Approved." in press(manager, channel, "approve")[1]

@@ -159,7 +159,7 @@ def test_the_command_takes_the_same_filters(study: Study, capsys: pytest.Capture
     call_command("findings", study.slug, *options)
     said = capsys.readouterr().out
     assert "about a part of the study: Data sets: talk; Systems: alpha, gamma; Raters: ann, eve; " in said
-    assert "excluded manually count too" in said
+    assert "excluded by hand count too" in said
 
 
 def test_the_page_says_what_it_is_about_and_its_links_carry_it(study: Study) -> None:
@@ -168,7 +168,7 @@ def test_the_page_says_what_it_is_about_and_its_links_carry_it(study: Study) -> 
     page = client.get(f"/studies/parts/findings/?{query}").content.decode()
     answer = page.index("These findings are about a part of the study:")
     said = page[answer : answer + 300]
-    for part in ("Data sets: news", "Raters: ann", "second ratings", "excluded manually count too"):
+    for part in ("Data sets: news", "Raters: ann", "second ratings", "excluded by hand count too"):
         assert part in said
     carried = query.replace("&", "&amp;")
     assert f"findings.json?{carried}" in page

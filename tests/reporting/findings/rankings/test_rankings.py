@@ -133,7 +133,7 @@ def test_opponents_confound_the_rate_and_no_model_from_the_database() -> None:
     assert column(rankings["bradley_terry"], "rank")["weak"] == 4
     assert column(rankings["bradley_terry"], "rank_low")["weak"] == 4
     assert "depends" not in rankings["bradley_terry"].get("caution", "")
-    assert "is no ranking" in rankings["win_rate"]["caution"]
+    assert "is not a ranking" in rankings["win_rate"]["caution"]
     said = as_text(numbers)
     assert "4 (4-4)  weak: 462 [" in said
     json.dumps(numbers, allow_nan=False)
@@ -321,7 +321,7 @@ def test_separation_is_finite_by_a_prior_that_is_said() -> None:
     data = [counted("a", "b", 40, 0, 0, per=1), counted("b", "c", 20, 0, 20, per=1)]
     result = found(data)
     ranking = by_measure(result)["bradley_terry"]
-    assert "won no point" in ranking["note"]
+    assert "won nothing" in ranking["note"]
     assert ranking["settings"]["prior"] == 1.0
     for row in ranking["systems"]:
         assert math.isfinite(row["value"])

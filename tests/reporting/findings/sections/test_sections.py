@@ -341,7 +341,7 @@ def test_low_kappa_beside_high_agreement_is_explained(raw: float | None, kappa: 
     rater = {"rater": "people", "agreement": {"value": raw}, "kappa": {"value": kappa}}
     note = _kappa_note([{"low": 0.64, "high": 0.82, "raters": [rater]}])
     # (0.64 - 0.05) / (1 - 0.05) = 0.62
-    assert ("at a separability of 0.64 to 0.82" in note and "agree on 62% of ratings" in note) == said
+    assert ("At a separability of 0.64 to 0.82" in note and "agree on 62% of ratings" in note) == said
     assert bool(note) == said
 
 

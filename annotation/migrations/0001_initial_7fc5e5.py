@@ -63,7 +63,7 @@ class Migration(migrations.Migration):
                     "seed",
                     models.PositiveIntegerField(
                         default=annotation.core.keys.new_seed,
-                        help_text="Determines the draw, and is recorded. Clear it for another draw.",
+                        help_text="Of the draw; it is recorded. Clear it for another draw.",
                         verbose_name="Seed",
                     ),
                 ),
@@ -97,7 +97,7 @@ class Migration(migrations.Migration):
                             ("gold", "Hidden checks with a known answer"),
                         ],
                         default="rating",
-                        help_text="A qualification and hidden checks take instances whose gold prefers one of the two systems, and go to every rater.",
+                        help_text="Qualifications and hidden checks use instances whose gold prefers one of the two systems. Every rater gets them.",
                         max_length=15,
                         verbose_name="What the answers are for",
                     ),
@@ -106,7 +106,7 @@ class Migration(migrations.Migration):
                     "gold_rate",
                     models.FloatField(
                         default=0.0,
-                        help_text="Share of a rater’s HITs, as 0.1; of a batch for ratings. They come from the study’s gold batches.",
+                        help_text="Share of a rater’s HITs, such as 0.1. They come from the study’s gold batches.",
                         verbose_name="Hidden gold HITs",
                     ),
                 ),
@@ -114,7 +114,7 @@ class Migration(migrations.Migration):
                     "repeat_rate",
                     models.FloatField(
                         default=0.0,
-                        help_text="Share of a rater’s HITs that are an earlier one once more, sides swapped. Both together: 0.5 at most.",
+                        help_text="Share of a rater’s HITs that repeat an earlier one with sides swapped. Gold and repeats together: at most 0.5.",
                         verbose_name="Hidden repeats",
                     ),
                 ),
@@ -130,7 +130,7 @@ class Migration(migrations.Migration):
                     "most_hits_per_rater",
                     models.PositiveIntegerField(
                         blank=True,
-                        help_text="Of this batch. Empty: no limit but the study’s.",
+                        help_text="Of this batch. Default: the study’s limit.",
                         null=True,
                         verbose_name="HITs for one rater at most",
                     ),
@@ -140,7 +140,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         default="",
-                        help_text="The batch closes itself when the preference is decided, the interval of the win rate is narrower than W, a judge may or may not replace raters, or the pay reaches an amount: decided, width:0.1, judge:NAME, budget:100. Begun HITs count. Default: all HITs are rated.",
+                        help_text="The batch closes itself when the preference is clear (decided), the interval of the win rate is narrow (width:0.1), it is known whether a judge can replace raters (judge:NAME), or the pay reaches an amount (budget:100). Claimed HITs still count. Default: all HITs are rated.",
                         max_length=200,
                         verbose_name="Stop when",
                     ),
@@ -359,7 +359,7 @@ class Migration(migrations.Migration):
                     "batch",
                     models.ForeignKey(
                         blank=True,
-                        help_text="Empty: any batch.",
+                        help_text="Default: all open batches.",
                         null=True,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="channels",
@@ -1007,7 +1007,7 @@ class Migration(migrations.Migration):
                 (
                     "arm",
                     models.CharField(
-                        blank=True, help_text="Reserved for raters of this arm; empty: for any.", max_length=50
+                        blank=True, help_text="Reserved for raters of this arm. Default: any arm.", max_length=50
                     ),
                 ),
                 (
@@ -1844,7 +1844,7 @@ class Migration(migrations.Migration):
             name="ArmDraw",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("number", models.PositiveIntegerField(help_text="Order of arrival, from 0.")),
+                ("number", models.PositiveIntegerField(help_text="Order of arrival, counted from 0.")),
                 ("arm", models.CharField(max_length=50)),
                 (
                     "annotator",
@@ -1891,7 +1891,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("expires_at", models.DateTimeField(blank=True, help_text="Empty: never.", null=True)),
+                ("expires_at", models.DateTimeField(blank=True, help_text="Default: never.", null=True)),
                 ("last_used_at", models.DateTimeField(blank=True, help_text="To the minute.", null=True)),
                 (
                     "user",

@@ -113,7 +113,7 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 (
                     "pair_filter",
-                    models.JSONField(blank=True, default=dict, help_text="Only these of the pairs; empty: all."),
+                    models.JSONField(blank=True, default=dict, help_text="Only these pairs. Default: all."),
                 ),
                 (
                     "filter_key",
@@ -162,7 +162,7 @@ class Migration(migrations.Migration):
                     "batch_size",
                     models.PositiveIntegerField(
                         blank=True,
-                        help_text="Most requests in a provider's batch; empty: as many as it takes.",
+                        help_text="Most requests in a provider's batch. Default: as many as it takes.",
                         null=True,
                     ),
                 ),
@@ -215,15 +215,18 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "requests_per_minute",
-                    models.PositiveIntegerField(blank=True, help_text="Empty: no limit.", null=True),
+                    models.PositiveIntegerField(blank=True, help_text="Default: no limit.", null=True),
                 ),
-                ("tokens_per_minute", models.PositiveIntegerField(blank=True, help_text="Empty: no limit.", null=True)),
+                (
+                    "tokens_per_minute",
+                    models.PositiveIntegerField(blank=True, help_text="Default: no limit.", null=True),
+                ),
                 (
                     "price_prompt",
                     models.DecimalField(
                         blank=True,
                         decimal_places=6,
-                        help_text="Per million prompt tokens; empty: unknown.",
+                        help_text="Per million prompt tokens. Default: unknown.",
                         max_digits=12,
                         null=True,
                     ),
@@ -233,7 +236,7 @@ class Migration(migrations.Migration):
                     models.DecimalField(
                         blank=True,
                         decimal_places=6,
-                        help_text="Per million completion tokens; empty: unknown.",
+                        help_text="Per million completion tokens. Default: unknown.",
                         max_digits=12,
                         null=True,
                     ),
@@ -242,7 +245,7 @@ class Migration(migrations.Migration):
                     "batch_discount",
                     models.FloatField(
                         default=0.5,
-                        help_text="Share of the price that is paid for calls through the provider's Batch API.",
+                        help_text="Share of the price for calls through the provider's Batch API.",
                     ),
                 ),
                 (
@@ -250,7 +253,7 @@ class Migration(migrations.Migration):
                     models.FloatField(
                         db_default=1.0,
                         default=1.0,
-                        help_text="Share of the price that is paid for prompt tokens which the endpoint took from its cache of prefixes.",
+                        help_text="Share of the price for prompt tokens from the endpoint's cache.",
                     ),
                 ),
                 ("currency", models.CharField(default="USD", max_length=3)),
@@ -330,7 +333,7 @@ class Migration(migrations.Migration):
                 (
                     "task",
                     models.CharField(
-                        blank=True, help_text="Which task's wording; empty: the study's own kind.", max_length=30
+                        blank=True, help_text="Task whose wording is used. Default: the study's.", max_length=30
                     ),
                 ),
                 ("family", models.CharField(blank=True, max_length=100)),
@@ -355,7 +358,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         db_default="",
                         default="",
-                        help_text="SC²: variant of the study's stored tables that it is shown; empty: it makes its own.",
+                        help_text="SC²: variant of the study's stored tables that it uses. Default: it creates its own.",
                         max_length=40,
                     ),
                 ),
@@ -374,7 +377,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         db_default=models.Value({}, models.JSONField()),
                         default=dict,
-                        help_text="How it was made from votes, and the instances used; empty: it was not.",
+                        help_text="How it was tuned on votes, with the instances used. Default: not tuned.",
                     ),
                 ),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
@@ -392,7 +395,7 @@ class Migration(migrations.Migration):
                     "table_endpoint",
                     models.ForeignKey(
                         blank=True,
-                        help_text="SC²: asked for aspects, tables and their comparison, in place of the judge's own, which gives the verdict.",
+                        help_text="SC²: endpoint for aspects, tables and their comparison. The judge's own gives the verdict.",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="table_judges",
@@ -440,11 +443,13 @@ class Migration(migrations.Migration):
                 ("question", models.PositiveSmallIntegerField(default=0, help_text="Of the study; 0 is the main one.")),
                 (
                     "dataset",
-                    models.CharField(blank=True, help_text="Only pairs of this data set; empty: all.", max_length=200),
+                    models.CharField(
+                        blank=True, help_text="Only pairs of this data set. Default: all.", max_length=200
+                    ),
                 ),
                 (
                     "pairs",
-                    models.PositiveIntegerField(blank=True, help_text="How many were drawn; empty: all.", null=True),
+                    models.PositiveIntegerField(blank=True, help_text="How many were drawn. Default: all.", null=True),
                 ),
                 ("seed", models.PositiveIntegerField(default=0)),
                 ("changes", models.JSONField(default=list, help_text="What is done to the texts, by name.")),
@@ -1122,8 +1127,8 @@ class Migration(migrations.Migration):
                 ("template_version", models.CharField(max_length=120)),
                 ("system_prompt", models.TextField(blank=True)),
                 ("samples", models.PositiveSmallIntegerField(help_text="Generations of each instance.")),
-                ("temperature", models.FloatField(blank=True, help_text="Empty: the endpoint's own.", null=True)),
-                ("top_p", models.FloatField(blank=True, help_text="Empty: the endpoint's own.", null=True)),
+                ("temperature", models.FloatField(blank=True, help_text="Default: the endpoint's own.", null=True)),
+                ("top_p", models.FloatField(blank=True, help_text="Default: the endpoint's own.", null=True)),
                 ("params", models.JSONField(blank=True, default=dict, help_text="Parameters sent with each call.")),
                 ("seed", models.PositiveIntegerField()),
                 ("keep_refusals", models.BooleanField(default=False)),
