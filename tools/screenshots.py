@@ -26,7 +26,6 @@ ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
 DESKTOP = {"width": 1280, "height": 800}
-PHONE = {"width": 360, "height": 740}
 TALL = {"width": 1280, "height": 1240}
 EXAMPLES = ROOT / "examples"
 # A second study, for the second stage, made as in docs/howto/comparison_tables.md.
@@ -156,20 +155,11 @@ def take(page: Page, name: str, *, at: str | None = None) -> None:
     page.screenshot(path=IMAGES / f"{name}.png")
 
 
-def first_stage(browser: Browser, address: str, link: str) -> None:
-    """Take the rating page at the start, half done, in dark mode, and on a phone."""
+def first_stage(browser: Browser, link: str) -> None:
+    """Take the rating page."""
     page = open_page(browser, link, viewport=DESKTOP)
     begin(page)
     take(page, "rating")
-    rate(page, "left", "none")
-    take(page, "rating-half", at="[data-card] >> nth=1")
-    state = page.context.storage_state()
-    dark = open_page(browser, f"{address}/rate/", storage_state=state, viewport=DESKTOP, color_scheme="dark")
-    wait_for_scripts(dark)
-    take(dark, "rating-dark")
-    phone = open_page(browser, f"{address}/rate/", storage_state=state, viewport=PHONE)
-    wait_for_scripts(phone)
-    take(phone, "rating-phone", at="[data-card]")
 
 
 def second_stage(browser: Browser, link: str) -> None:
@@ -243,7 +233,7 @@ def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     with demo() as (address, links, env), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM)
-        first_stage(browser, address, links["annotator"])
+        first_stage(browser, links["annotator"])
         second_stage(browser, links["second"])
         several_questions(browser, address, env)
         reader = open_page(browser, links["researcher"], viewport={"width": 1280, "height": 1300})
