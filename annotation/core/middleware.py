@@ -50,7 +50,7 @@ class CharsetMiddleware(MiddlewareMixin):
         """Look at the charset before the view reads the body."""
         charset = (request.content_params or {}).get("charset", "")
         if charset.strip().lower() not in ("", "utf-8", "utf8"):
-            message = "Please send this in UTF-8; other character sets are not taken."
+            message = "Please send this in UTF-8; other character sets are not supported."
             return HttpResponse(message, status=415, content_type="text/plain; charset=utf-8")
         return None
 

@@ -38,7 +38,7 @@ class UnavailableDatabaseMiddleware(MiddlewareMixin):
 def message_for(method: str | None) -> str:
     """Return the message for a failed request of this method."""
     if method in ("GET", "HEAD"):
-        return _("The server can't read its database at this moment. Please try again in a few seconds.")
+        return _("The server can't read its database at the moment. Please try again in a few seconds.")
     return _("Not saved yet: the server's database is busy or restarting. Please try again in a few seconds.")
 
 

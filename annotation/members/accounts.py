@@ -61,10 +61,8 @@ def grant_role(
     elif not _holds(user, role, study, group):
         if not any_account and is_self_registered(user):
             raise AnnotationError(
-
-                    f"{username} joined through a channel, so its owner is unknown; the command grant can give a "
-                    "role to any account"
-
+                f"{username} joined through a channel, so its owner is unknown; the command grant can give a "
+                "role to any account"
             )
         _revoke_links(user, role)
     if role == Role.ADMIN:

@@ -160,10 +160,8 @@ def new_member_link(
     _require_manager(by, study, group)
     if not has_never_signed_in(user) or not (by.is_superuser or has_no_roles_outside(user, study=study, group=group)):
         raise Unacceptable(
-
-                f"{user.get_username()} has signed in before, or has roles elsewhere: a site admin can create a "
-                "link for them."
-
+            f"{user.get_username()} has signed in before, or has roles elsewhere: a site admin can create a "
+            "link for them."
         )
     return login_link(user=user, base_url=base_url)
 

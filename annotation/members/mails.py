@@ -50,7 +50,7 @@ def confirm_address(*, user: User, token: str) -> str:
         account, before, address = None, "", ""
     if account != user.pk or before != user.email:
         raise Unacceptable(
-            _("This link is not for your account, or it was used or is too old. Please ask for another one.")
+            _("This link is not for your account, or it was used or has expired. Please ask for another one.")
         )
     user.email = address
     user.save(update_fields=["email"])

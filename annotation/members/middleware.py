@@ -40,10 +40,10 @@ class BodySizeMiddleware(MiddlewareMixin):
         size = int(request.META.get("CONTENT_LENGTH") or 0)
         if size > 4 * settings.UPLOAD_MAX_BYTES:
             limit = settings.UPLOAD_MAX_BYTES // 2**20
-            return _refusal(request, f"This is too large: up to {limit} MB are taken.")
+            return _refusal(request, f"This is too large: up to {limit} MB are allowed.")
         if size > STRANGERS_MOST and not is_from_account(request):
             limit = STRANGERS_MOST // 2**10
-            return _refusal(request, f"More than {limit} KB are taken from signed-in users only.")
+            return _refusal(request, f"Only signed-in users may send more than {limit} KB.")
         return None
 
 

@@ -61,7 +61,7 @@ class Assignment(models.Model):
         REPEAT = "repeat", "Hidden repeat of an earlier HIT, sides swapped"
 
     class ReturnReason(models.TextChoices):
-        """Why a HIT was given back."""
+        """Why a HIT was returned."""
 
         UNCLEAR = "unclear", _("I don't understand the texts or the question")
         UPSETTING = "upsetting", _("I don't want to read this")

@@ -63,7 +63,7 @@ def return_hit(request: HttpRequest, assignment_key: str) -> HttpResponse:
     form = ReturnForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         claims.return_hit(assignment=assignment, **form.cleaned_data, at=timezone.now())
-        messages.success(request, _("The HIT is given back. Thank you for telling us why."))
+        messages.success(request, _("The HIT is returned. Thank you for telling us why."))
         return redirect("annotation:rate")
     context = {"assignment": assignment, "study": assignment.hit.batch.study, "form": form}
     return render(request, "annotation/rating/return.html", context, status=422 if request.method == "POST" else 200)

@@ -112,7 +112,7 @@ class ReturnForm(forms.Form):
     """Why a HIT is returned."""
 
     reason = forms.ChoiceField(
-        choices=Assignment.ReturnReason.choices, widget=forms.RadioSelect, label=_("Why do you give it back?")
+        choices=Assignment.ReturnReason.choices, widget=forms.RadioSelect, label=_("Why do you return it?")
     )
     comment = forms.CharField(
         required=False,

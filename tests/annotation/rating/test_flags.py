@@ -157,7 +157,7 @@ def test_a_hit_is_given_back_with_a_reason(study: Study) -> None:
     response = client.post(address, {"reason": "upsetting", "comment": f"Too sad. {ATTACK}"}, follow=True)
 
     assert response.redirect_chain[0][0] == "/rate/"
-    assert "The HIT is given back." in response.text
+    assert "The HIT is returned." in response.text
     assignment.refresh_from_db()
     assert (assignment.state, assignment.return_reason) == ("returned", "upsetting")
     assert not Slot.objects.filter(assignment=assignment).exists()
@@ -188,6 +188,6 @@ def test_the_qualification_is_not_given_back_and_says_so(study: Study) -> None:
 
     page = client.get(f"/rate/hit/{assignment.key}/return/")
 
-    assert "The first HITs can't be given back." in page.text
+    assert "The first HITs can't be returned." in page.text
     assert 'type="radio"' not in page.text
     assert client.post(f"/rate/hit/{assignment.key}/return/", {"reason": "other"}).status_code == 409
