@@ -128,7 +128,8 @@ def _refuse_hits(batch: Batch, selection: SelectionSpec) -> None:
         )
     if (kind := batch.selection.get("asked", {}).get("spec", "").partition(":")[0]) in ONE_DRAW:
         raise InvalidSelection(
-            f"a batch can't be extended by {kind}, since its chances hold for one draw only; create another batch"
+            f"batch {batch.name} was drawn by {kind}, and with more instances its chances would no longer hold; "
+            "create another batch"
         )
 
 

@@ -124,10 +124,8 @@ def _instances(ids: Sequence[str], selection: SelectionSpec, dataset: str, rng: 
         return sorted(places_of(selection.instance_ids, ids, dataset))
     if match["kind"] != "random":
         raise InvalidSelection(
-
-                f"a design takes all instances, random:N or ids, got {selection.spec}: each pair of systems has its "
-                "own separability"
-
+            f"a design takes all instances, random:N or ids, got {selection.spec}: each pair of systems has its "
+            "own separability"
         )
     try:
         indexes: list[int] = choose_random(len(ids), int(match["count"]), rng).tolist()

@@ -168,6 +168,10 @@ class PlanForm(forms.Form):
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, study: Study) -> None:
         super().__init__(data)
+        for field in self.fields.values():
+            if isinstance(field, forms.IntegerField):  # or a FloatField
+                allowed = f"Give a number from {field.min_value:g} to {field.max_value:g}."
+                field.error_messages |= dict.fromkeys(("invalid", "min_value", "max_value"), allowed)
         self.known = {self._key(option): option for option in configurations(study)}
         fields: dict[str, Any] = self.fields
         fields["configuration"].choices = [(key, str(option)) for key, option in self.known.items()] or [

@@ -215,10 +215,8 @@ def _refuse_more_than_a_rater(annotator: Annotator) -> None:
         raise Unacceptable(f"Rater {annotator.code} has left the study.")
     if _opens_more(annotator):
         raise Unacceptable(
-
-                f"The account of rater {annotator.code} has other roles as well: a site admin can create a sign-in "
-                "link for it."
-
+            f"The account of rater {annotator.code} has other roles as well: a site admin can create a sign-in "
+            "link for it."
         )
 
 

@@ -234,10 +234,8 @@ def _systems_of(instance: InstanceTexts, rows: Sequence[_Place]) -> list[int]:
         for system in (aligned.configuration.system_a, aligned.configuration.system_b):
             if system.pk not in instance.texts:
                 raise AnnotationError(
-
-                        f"{instance.name} has no text of {system.name}, but other texts to compare. Import the "
-                        "instance's texts again, or compute other data sets alone. Nothing was stored."
-
+                    f"{instance.name} has no text of {system.name}, but other texts to compare. Import the "
+                    "instance's texts again, or compute other data sets alone. Nothing was stored."
                 )
             systems[system.pk] = None
     return list(systems)

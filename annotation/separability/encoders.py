@@ -144,10 +144,8 @@ def _hub_folder(name: str, spec: str) -> Path:
                 f"model {name} can't be fetched from the Hugging Face hub: {' '.join(reason[:1])}"
             ) from error
         raise ModelUnavailable(
-
-                f"{_unknown(spec)}. A model of the Hugging Face hub must be in this machine's cache, since fetching "
-                "is off. Fetch it elsewhere, or set MODEL_DOWNLOADS=on"
-
+            f"{_unknown(spec)}. A model of the Hugging Face hub must be in this machine's cache, since fetching "
+            "is off. Fetch it elsewhere, or set MODEL_DOWNLOADS=on"
         ) from None
     return Path(folder)
 

@@ -72,11 +72,9 @@ def pairs_audited(audit: Audit) -> PairFilter:
     ids = list(counted.values_list("matchup__instance__instance_id", flat=True))
     if not ids:
         raise BadSettings(
-
-                f"no instance of {audit.dataset or audit.study} has texts of three compared systems, so consistency "
-                f"can't be tested; {settings.COMMAND} copy_study --each-text creates a study in which each text is "
-                "a system of its own"
-
+            f"no instance of {audit.dataset or audit.study} has texts of three compared systems, so consistency "
+            f"can't be tested; {settings.COMMAND} copy_study --each-text creates a study in which each text is "
+            "a system of its own"
         )
     if audit.instances is not None and audit.instances < 1:
         raise BadSettings(f"an audit needs 1 instance or more, got {audit.instances}")

@@ -93,10 +93,8 @@ def endpoint_of(judge: Judge) -> Endpoint:
     """
     if judge.table_variant:
         raise BadSettings(
-
-                f"judge {judge} can't be tested: it uses stored tables, and changed texts have none; test a judge "
-                "that creates its own tables"
-
+            f"judge {judge} can't be tested: it uses stored tables, and changed texts have none; test a judge "
+            "that creates its own tables"
         )
     if not isinstance(find_method(judge.method), AskingMethod) or judge.endpoint is None:
         raise BadSettings(f"judge {judge} can't be tested: method {judge.method} calls no model")

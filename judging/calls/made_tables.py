@@ -91,10 +91,8 @@ def refuse_other_makers(publication: TablePublication) -> None:
     )  # None: imported from a file that doesn't name a judge
     if makers - {publication.made_by["judge"]}:
         raise BadSettings(
-
-                f"variant {publication.variant} has tables by another judge than {publication.made_by['judge']}; "
-                "choose another variant"
-
+            f"variant {publication.variant} has tables by another judge than {publication.made_by['judge']}; "
+            "choose another variant"
         )
 
 

@@ -42,11 +42,9 @@ def check_key_env(key_env: str) -> None:
     """
     if key_env and not VARIABLE.fullmatch(key_env):
         raise BadSettings(
-
-                "give the name of an environment variable for this key, in capitals with KEY or TOKEN, such as "
-                "MY_API_KEY, and never the key itself; the server's own variables (DATABASE_…, DJANGO_…, AWS_…, "
-                "…SECRET…) are not allowed"
-
+            "give the name of an environment variable for this key, in capitals with KEY or TOKEN, such as "
+            "MY_API_KEY, and never the key itself; the server's own variables (DATABASE_…, DJANGO_…, AWS_…, "
+            "…SECRET…) are not allowed"
         )
 
 
@@ -81,10 +79,8 @@ def check_header(name: str, value: object) -> None:
         check_key_env(variable)
     elif SECRET_NAME.search(name) or SECRET_VALUE.match(value):
         raise BadSettings(
-
-                f"the header {name} seems to hold a secret, and secrets are never stored: put it into an "
-                f"environment variable, and write {FROM_VARIABLE}MY_API_KEY as the value"
-
+            f"the header {name} seems to hold a secret, and secrets are never stored: put it into an "
+            f"environment variable, and write {FROM_VARIABLE}MY_API_KEY as the value"
         )
 
 

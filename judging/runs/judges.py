@@ -184,10 +184,8 @@ def check_judge(judge: Judge) -> None:
     of_others = of_methods - set(method.options) - {"logprobs"}  # that is a parameter of endpoints too
     if foreign := of_others & set(judge.params):
         raise BadSettings(
-
-                f"method {judge.method} has no option {', '.join(sorted(foreign))}: as a parameter it would be sent "
-                "unchanged"
-
+            f"method {judge.method} has no option {', '.join(sorted(foreign))}: as a parameter it would be sent "
+            "unchanged"
         )
     method.check(
         judge.task or "free", setting_of(judge)
@@ -228,10 +226,8 @@ def check_jury(judge: Judge) -> None:
     """Refuse settings that juries lack, and members that are unknown or juries themselves."""
     if judge.endpoint or judge.prompt_file or judge.task or judge.negated or judge.repeats > 1:
         raise BadSettings(
-
-                "a jury makes no calls, so it takes only members and a rule: leave out endpoint, prompt file, task, "
-                "repeats and negated question"
-
+            "a jury makes no calls, so it takes only members and a rule: leave out endpoint, prompt file, task, "
+            "repeats and negated question"
         )
     if judge.order != Judge.OrderPolicy.RANDOM:
         raise BadSettings(f"a jury's verdict is on the pair, in no order: leave out order {judge.order}")
@@ -245,10 +241,8 @@ def check_jury(judge: Judge) -> None:
         )
     if juries := [name for name, method in methods.items() if method == Judge.JURY]:
         raise BadSettings(
-
-                f"jury {judge.name}: {', '.join(juries)} is a jury itself, whose votes would count twice; name its "
-                "members instead"
-
+            f"jury {judge.name}: {', '.join(juries)} is a jury itself, whose votes would count twice; name its "
+            "members instead"
         )
 
 

@@ -26,11 +26,9 @@ def refuse_other_endpoint(earlier: QuerySet[TableCheck], endpoint: Endpoint) -> 
     other_check = earlier.exclude(endpoint=endpoint).select_related("endpoint").first()
     if other_check is not None:
         raise BadSettings(
-
-                f"tables of this study were checked with {other_check.model} at endpoint "
-                f"{other_check.endpoint.name}; at {endpoint.name} it may be another model. Use that endpoint, or a "
-                "model name that is unique"
-
+            f"tables of this study were checked with {other_check.model} at endpoint "
+            f"{other_check.endpoint.name}; at {endpoint.name} it may be another model. Use that endpoint, or a "
+            "model name that is unique"
         )
 
 

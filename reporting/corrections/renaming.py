@@ -46,7 +46,11 @@ class Rename(Correction):
     to = forms.CharField(
         max_length=LONGEST_SYSTEM, label="New name", help_text="Of the study, unless a system or judge is given."
     )
-    field_order = ("system", "judge", "to", "reason")
+    field_order = ("to", "system", "judge", "reason")
+
+    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
+        super().__init__(*args, study=study, **kwargs)
+        self.fields["to"].initial = self.initial.get("system") or self.initial.get("judge") or study.slug
 
     def clean(self) -> dict[str, Any]:
         """Refuse a system together with a judge, and check the new short name of a study."""

@@ -51,7 +51,8 @@ def _report(file: MadeFile, folder: Path, hold: Hold) -> None:
 
 def _preferences(file: MadeFile, folder: Path, hold: Hold) -> None:
     options = dict(file.options)
-    write_preferences(file.study, folder, options.pop("form"), WantedVerdicts(**options))
+    rows = write_preferences(file.study, folder, options.pop("form"), WantedVerdicts(**options))
+    hold.note(0, sum(rows.values()))
 
 
 def _refined(file: MadeFile, folder: Path, hold: Hold) -> None:

@@ -25,16 +25,21 @@ FORMATS = {"csv": "CSV", EXCEL: "CSV for Excel", "jsonl": "JSON Lines", PARQUET:
 @study_view(*READERS)
 def show(request: HttpRequest, study: Study) -> HttpResponse:
     """List what can be downloaded, and the files that are made or are being made."""
-    return _page(request, study, PreferencesForm(study=study))
+    return _page(request, study)
 
 
-def _page(request: HttpRequest, study: Study, preferences: PreferencesForm, status: int = 200) -> HttpResponse:
+def _page(
+    request: HttpRequest, study: Study, preferences: PreferencesForm | None = None, status: int = 200
+) -> HttpResponse:
     files = files_of(study)
+    latest = {file.kind: file.options for file in reversed(files)}
+    preferences = preferences or PreferencesForm(study=study, initial=latest.get(MadeFile.Kind.PREFERENCES))
     context = {
         "study": study,
         "groups": (list(READ_BACK), [kind for kind in KINDS if kind not in READ_BACK]),
         "formats": {form: name for form, name in FORMATS.items() if form != PARQUET or parquet.is_available()},
         "preferences": preferences,
+        "contents": latest.get(MadeFile.Kind.BUNDLE, dict.fromkeys(CHOICES, True)),
         "files": files,
         "busy": any(file.is_busy for file in files),
     }

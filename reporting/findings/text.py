@@ -138,10 +138,8 @@ def _rater(rater: dict[str, Any], system_b: str, *, consistent: bool) -> list[st
     for bin_ in rater["bins"] * consistent:
         mean = estimate_text(bin_["mean_consistency"])
         lines.append(
-
-                f"  separability {fixed(bin_['low'])} to {fixed(bin_['high'])}: "
-                f"{count(bin_['instances'], 'instances')}, {mean}"
-
+            f"  separability {fixed(bin_['low'])} to {fixed(bin_['high'])}: "
+            f"{count(bin_['instances'], 'instances')}, {mean}"
         )
     return lines
 
@@ -190,10 +188,8 @@ def _ranking(ranking: dict[str, Any]) -> list[str]:
         adjusted = ", adjusted by Holm's method" if ranking["tests"]["of"] > 1 else ""
         lines.append(
             printable(
-
-                    f"    first: {first['system']}, {more} (p {p_text(first['p_value'], '= ')}{adjusted}, against "
-                    f"{first['against']})"
-
+                f"    first: {first['system']}, {more} (p {p_text(first['p_value'], '= ')}{adjusted}, against "
+                f"{first['against']})"
             )
         )
     if ranking["settled"] is not None and len(ranking["systems"]) > 2:

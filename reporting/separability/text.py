@@ -46,10 +46,8 @@ def as_text(numbers: dict[str, Any]) -> str:
 
 def _configuration(configuration: dict[str, Any]) -> Iterable[str]:
     yield printable(
-
-            f"{configuration['dataset']}: A = {configuration['system_a']}, B = {configuration['system_b']} "
-            f"({count(configuration['matchups'], 'instances')})"
-
+        f"{configuration['dataset']}: A = {configuration['system_a']}, B = {configuration['system_b']} "
+        f"({count(configuration['matchups'], 'instances')})"
     )
     if "why" in configuration:
         yield f"  {configuration['why']}"

@@ -16,6 +16,8 @@ from django.views.decorators.http import require_safe
 from annotation.core import markdown
 
 DOCS: Path = settings.BASE_DIR / "docs"
+FOR_DEVELOPERS = ("How to: extend Tandem", "Decisions")  # groups of the contents
+MORE_FOR_DEVELOPERS = ("tutorial/first_change.md", "architecture.md", "benchmarks.md", "explanation/visual_language.md")
 MOST_RESULTS = 30
 MOST_WORDS = 8
 EXCERPT_LENGTH = 200
@@ -31,6 +33,12 @@ class Section:
     anchor: str
     level: int
     text: str
+
+    @property
+    def is_for_developers(self) -> bool:
+        """Tell whether the page is for those who change the code."""
+        pages_of_group = (contents().get(group, {}) for group in FOR_DEVELOPERS)
+        return self.page in MORE_FOR_DEVELOPERS or any(self.page in names for names in pages_of_group)
 
 
 @lru_cache(maxsize=1)
@@ -79,16 +87,19 @@ def contents() -> dict[str, dict[str, str]]:
 
 
 def search(query: str) -> list[tuple[Section, str]]:
-    """Return the sections that hold each word of a query, with an excerpt. Those with the words in a title come first."""
+    """Return the sections that hold each word of a query, with an excerpt.
+
+    Pages for users come before those for developers, sections with the words in their title before others.
+    """
     words = query.lower().split()[:MOST_WORDS]
     matches = [section for section in sections() if words and all(word in _searched(section).lower() for word in words)]
     matches.sort(key=lambda section: _rank(section, words))
     return [(section, _excerpt(section, words)) for section in matches[:MOST_RESULTS]]
 
 
-def _rank(section: Section, words: list[str]) -> tuple[int, int]:
+def _rank(section: Section, words: list[str]) -> tuple[bool, int, int]:
     in_title = sum(word in section.title.lower() for word in words)
-    return -in_title, len(section.title) if in_title else 0
+    return section.is_for_developers, -in_title, len(section.title) if in_title else 0
 
 
 def _searched(section: Section) -> str:

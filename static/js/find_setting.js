@@ -14,6 +14,7 @@ function find() {
     group.hidden = fields.every((field) => field.hidden);
     group.open = text ? !group.hidden : wasOpen;
   }
+  document.querySelector("[data-no-setting]").hidden = groups.some(({ group }) => !group.hidden);
 }
 
 if (input) {

@@ -51,10 +51,8 @@ class Command(TandemCommand):
         hits = batch.hits.count()
         if not created:
             self.say(
-
-                    f"batch {batch.name} exists already with the same settings: {number_of(hits, 'HIT')}; nothing "
-                    "was changed"
-
+                f"batch {batch.name} exists already with the same settings: {number_of(hits, 'HIT')}; nothing "
+                "was changed"
             )
             return
         if batch.purpose == Batch.Purpose.RATING:
@@ -73,10 +71,8 @@ class Command(TandemCommand):
             self.stderr.write(f"notice: left out: {number_of(count, 'instance')} {reason}")
         if by := batch.selection["separability"]:
             self.stderr.write(
-
-                    f"notice: chosen by {by['measure']}; this hides instances on which people disagree over similar "
-                    "texts, and rare failures; results are about the chosen ones (docs/howto/plan_a_study.md)"
-
+                f"notice: chosen by {by['measure']}; this hides instances on which people disagree over similar "
+                "texts, and rare failures; results are about the chosen ones (docs/howto/plan_a_study.md)"
             )
         for notice in notices_of(batch):
             self.stderr.write(f"notice: {notice}")

@@ -287,10 +287,8 @@ class StructuredComparison(WithExamples):
         plan = self.plan(setting)
         if (comparisons_needed := comparisons(plan.scheme, plan.samples)) > MOST_DUELS:
             raise BadSettings(
-
-                    f"{plan.samples} tables take {comparisons_needed:,} comparisons each with each; at most "
-                    f"{MOST_DUELS} are made"
-
+                f"{plan.samples} tables take {comparisons_needed:,} comparisons each with each; at most "
+                f"{MOST_DUELS} are made"
             )
 
 

@@ -69,10 +69,8 @@ def judges_named(study: Study, names: Sequence[str]) -> tuple[str, ...] | None:
     existing = judge_names(study)
     if strangers := [name for name in names if name not in existing]:
         raise UnknownName(
-
-                f"no judge {', '.join(strangers)} has run on study {study.slug}; those that have: "
-                f"{', '.join(existing) or 'none'}"
-
+            f"no judge {', '.join(strangers)} has run on study {study.slug}; those that have: "
+            f"{', '.join(existing) or 'none'}"
         )
     return tuple(dict.fromkeys(names))
 

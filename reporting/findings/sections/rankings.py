@@ -6,6 +6,7 @@ from typing import Any
 
 from annotation.core.counting import number_of
 from annotation.core.database.aggregates import grouped
+from annotation.core.percentages import percent
 from annotation.core.tables import DataTable, Row, fixed
 from reporting.core.raters import PEOPLE
 from reporting.core.text import counted, printable, rater_name, subject
@@ -203,7 +204,7 @@ def _matrix(matrix: Findings, order: list[str]) -> dict[str, Any]:
         for opponent in systems:
             n = matrix["comparisons"][at[system]][at[opponent]]
             share = matrix["wins"][at[system]][at[opponent]] / n if n else None
-            cells.append(None if system == opponent else {"n": n, "share": share, "shade": _shade(share)})
+            cells.append(None if system == opponent else {"n": n, "percent": percent(share, 0), "shade": _shade(share)})
         rows.append((system, cells))
     return {"systems": systems, "rows": rows, "more": len(order) - len(systems)}
 

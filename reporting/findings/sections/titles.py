@@ -38,7 +38,7 @@ TEXTS = {
     "consistency": "Fully consistent rating sets of {people}: {rate}",
     "consistency_by_rater": "Consistency by rater",
     "one_pair": "Consistency cannot be measured: one pair per instance",
-    "position_bias": "The text shown {place} is preferred by {people}: {rate} for the first",
+    "position_bias": "The text shown {place} is preferred by {people}: {rate}",
     "position": "Preference of {people} for the text shown first: {rate}",
     "position_unknown": "Position bias cannot be checked: the shown order is unknown",
     "position_by_rater": "Preference for the text shown first, by rater",

@@ -32,10 +32,8 @@ class Command(TandemCommand):
         manifest = export_bundle(study, out, Contents(**dict.fromkeys(without, False)))
         size = sum(file["bytes"] for file in manifest["files"].values())
         self.say(
-
-                f"{out}: {number_of(len(manifest['files']), 'file')}, {size / 2**20:,.1f} MB; its numbers follow "
-                "from its rows"
-
+            f"{out}: {number_of(len(manifest['files']), 'file')}, {size / 2**20:,.1f} MB; its numbers follow "
+            "from its rows"
         )
         if count := manifest["withdrawn_raters"]:
             self.say(f"without the work of raters who have withdrawn ({count})")
