@@ -173,7 +173,8 @@ def cell(value: Any, digits: int = 3) -> SafeString:
 def _estimate_cell(estimate: dict[str, Any], digits: int) -> str:
     if estimate["value"] is None:
         return f"{UNDEFINED} <small>{escape(estimate['why'])}</small>"
-    text = fixed(estimate["value"], digits)
+    times, unit = (100, "%") if estimate.get("is_percent") else (1, "")
+    text = f"{fixed(times * estimate['value'], digits)}{unit}"
     note = [
         estimate["about"] if "about" in estimate else f"n = {estimate['n']} {unit_of(estimate['n'], estimate['of'])}"
     ]
@@ -186,6 +187,6 @@ def _estimate_cell(estimate: dict[str, Any], digits: int) -> str:
     if estimate["low"] is None:
         note.append(estimate["why"])
     else:
-        low, high = fixed(estimate["low"], digits), fixed(estimate["high"], digits)
+        low, high = fixed(times * estimate["low"], digits), fixed(times * estimate["high"], digits)
         text = f'<span class="nowrap">{text} <small>[{low}, {high}]</small></span>'
     return f"{text} <small>{escape('; '.join(filter(None, note)))}</small>"

@@ -3,8 +3,8 @@
 from typing import Any
 
 from reporting.audits.words import CHANGE_NAMES, TURN_NAMES
-from reporting.core.charts import Spec, empty_chart
-from reporting.findings.charts.common import column_spec, interval_notes
+from reporting.core.charts import Spec, column_spec, empty_chart
+from reporting.findings.charts.common import interval_notes
 from reporting.findings.charts.dots import dot_rows, point
 
 DRAWN = ("towards", "away", "to_tie")

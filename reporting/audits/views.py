@@ -25,7 +25,7 @@ from reporting.audits.charts import turned_verdicts
 from reporting.audits.forms import JudgeAuditForm
 from reporting.audits.stress import stress_findings, stress_tests
 from reporting.audits.stress_tables import stress_context
-from reporting.core.pictures import chart_response, picture, theme_of
+from reporting.core.pictures import chart_response, picture, theme_of, width_of
 
 PAGE, TEST_PAGE = "reporting/audits/audits.html", "reporting/audits/stress_test.html"
 ALT = (
@@ -97,10 +97,7 @@ def stress(request: HttpRequest, study: Study, *, pk: int) -> HttpResponse:
         "study": study,
         "audit": audit,
         **stress_context(findings),
-        "picture": {
-            **picture(ALT, address),
-            "links": {form.upper(): address(form) for form in ("svg", "png", "pdf", "csv")},
-        },
+        "picture": picture(ALT, address, spec=turned_verdicts(findings, "light")),
     }
     return TemplateResponse(request, TEST_PAGE, context)
 
@@ -116,8 +113,8 @@ def stress_file(request: HttpRequest, study: Study, *, pk: int) -> HttpResponse:
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, pk: int, form: str) -> HttpResponse:
     """Return the picture of a stress test. `theme` is light or dark."""
-    theme = theme_of(request)
-    return chart_response(turned_verdicts(stress_findings(_find(study, pk)), theme), form)
+    spec = turned_verdicts(stress_findings(_find(study, pk)), theme_of(request))
+    return chart_response(spec, form, width_of(request))
 
 
 def _find(study: Study, pk: int) -> JudgeAudit:

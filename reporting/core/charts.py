@@ -5,11 +5,13 @@ expression, a link or an image. The renderer may load nothing.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any
 
 from annotation.core.files.spreadsheet import csv_lines
+from reporting.core.raters import PEOPLE
 from reporting.core.renderer import RENDERER
 from reporting.core.themes import SHAPES, THEMES, Look, Theme
 
@@ -23,6 +25,11 @@ COLUMN_WIDTH, COLUMN_INCHES = (
     380,
     3.3,
 )  # pixels of a picture for a paper's column: its letters of 12 pixels have 7.5 points
+WIDTHS = {"column": COLUMN_WIDTH, "phone": 326, "screen": 560, "page": 806}  # pixels; a paper's page has 7 inches
+PANEL = (146, 120)  # two beside each other in a column
+TITLE_WIDTH, LINE_WIDTH = 42, 58  # characters of a line in a column
+LABEL, LETTER = 13, 6.4  # pixels of a label's line, and of a letter in it
+CURVE_HEIGHT, LONGEST_LABEL = 210, 18  # pixels of a plot of curves; characters of a name beside a curve
 MARGIN = 0.04  # of an axis, on either side of what is drawn
 DRAWN = "_"  # begins names of fields that serve drawing alone
 NO_DATA = "Nothing to draw yet"
@@ -149,15 +156,16 @@ def build_spec(body: Spec, title: list[str], captions: list[str], theme: str) ->
 
 def empty_chart(title: str, reason: str, theme: str) -> Spec:
     """Return a chart that holds only the reason why there is nothing to draw."""
-    mark = {"type": "text", "fontSize": 13, "color": THEMES[theme].ink, "limit": 500}
     body = {
         "data": {"values": [{"text": NO_DATA}]},
-        "width": 520,
+        "width": COLUMN_WIDTH - 10,
         "height": 60,
-        "mark": mark,
+        "mark": {"type": "text", "fontSize": 13, "color": THEMES[theme].ink, "limit": 500},
         "encoding": {"text": {"field": "text", "type": "nominal"}},
     }
-    return {**build_spec(body, [title, reason], [], theme), "usermeta": {WHY: reason}}
+    spec = build_spec(body, [title], [], theme)
+    spec["title"] = {"text": wrapped(title, TITLE_WIDTH), "subtitle": wrapped(reason, LINE_WIDTH)}
+    return {**spec, "usermeta": {WHY: reason}}
 
 
 def size_of(spec: Spec) -> tuple[int, int] | None:
@@ -182,3 +190,132 @@ def shorten(name: str, longest: int = MAX_NAME_LENGTH) -> str:
     """Truncate a name to one line, without control characters, which XML does not allow."""
     clean = "".join(character if character.isprintable() else "�" for character in name)
     return clean if len(clean) <= longest else clean[: longest - 1] + "…"
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Split a text into lines between words. A long name stays whole."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def column_spec(body: Spec, title: list[str], notes: list[str], theme: str) -> Spec:
+    """Return a complete specification for a paper's column: lines wrapped, legend below, as wide as a column in all.
+
+    title : what is drawn, then what it means; notes : what else a reader must know
+    """
+    lines = wrapped("; ".join([*title[1:], *notes]), LINE_WIDTH)
+    spec = build_spec(body, [title[0], *lines], [], theme)
+    spec["title"] |= {"text": wrapped(title[0], TITLE_WIDTH), "limit": COLUMN_WIDTH, "offset": 12}
+    spec["config"]["legend"] |= {"orient": "bottom", "labelLimit": 340, "titleLimit": 340}
+    spec["config"]["header"]["labelFontSize"] = 11
+    if "layer" in body:
+        spec |= {"width": COLUMN_WIDTH, "autosize": {"type": "fit-x", "contains": "padding"}}
+    return spec
+
+
+def widened(spec: Spec, width: int) -> Spec:
+    """Return a picture for a paper's column at another width, with more panels in a row where they fit."""
+    times, title = max(1, width // COLUMN_WIDTH), spec["title"]
+    lines = {
+        key: wrapped(" ".join(title[key]), round(letters * width / COLUMN_WIDTH))
+        for key, letters in (("text", TITLE_WIDTH), ("subtitle", LINE_WIDTH))
+    }
+    wide = {**spec, "title": {**title, **lines, "limit": width}}
+    if "concat" in spec:  # of cells, which have their size
+        return {**wide, "columns": spec["columns"] if spec["columns"] > 2 else times * spec["columns"]}
+    if "facet" not in spec:
+        return {**wide, "width": width}
+    columns = spec.get("columns", 1) * (times if "columns" in spec else 1)
+    more = (width - COLUMN_WIDTH * (times if "columns" in spec else 1)) // columns
+    panel = {**spec["spec"], "width": spec["spec"]["width"] + more}
+    return {**wide, **({"columns": columns} if "columns" in spec else {}), "spec": panel}
+
+
+def unique(labels: Sequence[str]) -> list[str]:
+    """Number labels where two are equal, since they are places on an axis."""
+    if len(set(labels)) == len(labels):
+        return list(labels)
+    return [f"{index}: {label}" for index, label in enumerate(labels, start=1)]
+
+
+def short_names(names: Iterable[str], longest: int, displayed_as: Callable[[str], str] = str) -> dict[str, str]:
+    """Return a name of at most so many characters for each name, cut in the middle. Different ones for different names.
+
+    displayed_as : how a name is written
+    """
+    clean = {name: shorten(text, len(text)) for name in names for text in [displayed_as(name)]}
+    tail = longest // 2
+    cut = [
+        name if len(name) <= longest else f"{name[: longest - tail - 1]}…{name[len(name) - tail :]}"
+        for name in clean.values()
+    ]
+    return dict(zip(clean, unique(cut), strict=True))
+
+
+def with_end_labels(
+    rows: Sequence[dict[str, Any]],
+    x: Spec,
+    series: str,
+    value: str,
+    height: int,
+    domain: Sequence[float] = (0.0, 1.0),
+) -> list[dict[str, Any]]:
+    """Return rows of curves, the last one of each with its name and where that stands, none over another.
+
+    x : encoding of the horizontal axis, whose domain gets room for the names; height : pixels of a plot, for the domain of values
+    """
+    low, high = x["scale"]["domain"]
+    label = max(len(row[series]) for row in rows) * LETTER + 4
+    x["scale"] = {**x["scale"], "domain": [low, high + (high - low) * label / (COLUMN_WIDTH - 60 - label)]}
+    bottom, gap = domain[0], LABEL / height * (domain[1] - domain[0])
+    ends: dict[int, dict[str, Any]] = {}
+    for panel in dict.fromkeys(row.get("panel") for row in rows):
+        drawn = [index for index, row in enumerate(rows) if row.get("panel") == panel and row[value] is not None]
+        last = {rows[index][series]: index for index in drawn}
+        names = sorted(last, key=lambda name: -rows[last[name]][value])
+        limit, places = float("inf"), dict[str, float]()
+        for name in names:
+            places[name] = limit = min(rows[last[name]][value], limit - gap)
+        limit = bottom
+        for name in reversed(names):
+            places[name] = max(places[name], limit)
+            limit = places[name] + gap
+        ends |= {index: {"_name": name, "_at": places[name], "_end": high} for name, index in last.items()}
+    return [{**row, **ends.get(index, {})} for index, row in enumerate(rows)]
+
+
+def end_layer(x: Spec, y: Spec) -> Spec:
+    """Return the layer that writes the name `_name` of each curve at the end of the plot, at the height `_at`."""
+    return {
+        "transform": [{"filter": {"field": "_at", "valid": True}}],
+        "mark": {"type": "text", "align": "left", "baseline": "middle", "fontSize": 11},
+        "encoding": {
+            "x": {**x, "field": "_end"},
+            "y": {**y, "field": "_at"},
+            "text": {"field": "_name"},
+            "color": LOOK["color"],
+        },
+    }
+
+
+def first_series(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return as many names as there are colours, and a note that says how many are left out."""
+    return first_of(names, MAX_SERIES)
+
+
+def first_of(names: Sequence[str], limit: int) -> tuple[list[str], list[str]]:
+    """Return the first names, and a note that says how many are left out."""
+    left_out = len(names) - limit
+    cut = f"the first {limit} of {len(names)}; the others are under Details"
+    note = [cut] if left_out > 0 else []
+    return list(names[:limit]), note
+
+
+def looks_of(everyone: Iterable[str], raters: Iterable[str], theme: str) -> list[Look]:
+    """Return the look of each rater, the same in every picture of a study. The mean of judges is not a rater's.
+
+    everyone : names of all raters of the study
+    """
+    judges = sorted({name for name in everyone if name != PEOPLE})
+    index_of = {name: index for index, name in enumerate([PEOPLE, *judges])}
+    mean = (THEMES[theme].ink, SHAPES[-1])
+    return [THEMES[theme].look(index_of[name]) if name in index_of else mean for name in raters]

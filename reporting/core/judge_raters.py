@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Sequence
 
 from analysis.types import IntArray
+from annotation.models import Study
 from annotation.questions.questions import MAIN
 from annotation.studies.outcomes import Selection
 from judging.models import Judge, JudgeRun
 from judging.outcomes.judgments import Judged, judgments
-from reporting.core.raters import JudgeRater, Positions, rater
+from reporting.core.raters import PEOPLE, JudgeRater, Positions, rater
+from reporting.core.text import JUDGE
 from reporting.core.votes import by_position
 
 
@@ -43,3 +45,8 @@ def _judge_rater(judge: Judge, judged: Judged, pairs: IntArray, *, with_incomple
     name = f"judge:{judge.name}"
     judge_rater = rater(name, "judge", judged.rated, positions, {}, with_incomplete=with_incomplete, pairs=pairs)
     return JudgeRater(judge_rater, judged.counts, judge.family)
+
+
+def everyone_of(study: Study) -> list[str]:
+    """Return the names of people and of all judges with a run on the study. Pictures give each name a look by this list."""
+    return [PEOPLE, *sorted({f"{JUDGE}{name}" for name in study.judge_runs.values_list("judge__name", flat=True)})]

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 
-from reporting.core.charts import Spec, to_csv, to_pdf, to_png, to_svg
+from reporting.core.charts import WIDTHS, Spec, size_of, to_csv, to_pdf, to_png, to_svg, widened
 from reporting.core.themes import THEMES
 
-Picture = dict[str, str]
+Picture = dict[str, Any]
 FILES = {"SVG": "svg", "PNG": "png", "PDF": "pdf", "CSV": "csv", "Vega-Lite": "json"}  # of a picture, by their names
 
 DRAWN: dict[str, tuple[str, Callable[[Spec], bytes]]] = {
@@ -27,8 +28,17 @@ def theme_of(request: HttpRequest) -> str:
     return theme
 
 
-def chart_response(spec: Spec, form: str) -> HttpResponse:
+def width_of(request: HttpRequest) -> str:
+    """Return the width in the query, one of WIDTHS: a paper's column by default."""
+    width = request.GET.get("width", "column")
+    if width not in WIDTHS:
+        raise Http404(f"no picture {width} wide")
+    return width
+
+
+def chart_response(spec: Spec, form: str, width: str = "column") -> HttpResponse:
     """Return a chart as svg, png or pdf, its data as csv, or its specification as json."""
+    spec = spec if width == "column" else widened(spec, WIDTHS[width])
     content = json.dumps(spec, ensure_ascii=False, allow_nan=False)
     if form == "csv":
         response = HttpResponse(to_csv(spec), content_type="text/csv; charset=utf-8")
@@ -49,9 +59,23 @@ def _rendered(spec: str, form: str) -> bytes:
     return DRAWN[form][1](json.loads(spec))
 
 
-def picture(alt: str, address: Callable[..., str]) -> Picture:
-    """Return the alternative text and the addresses of a chart: an SVG for each theme, and a PNG.
+def picture(alt: str, address: Callable[..., str], caption: str = "", spec: Spec | None = None) -> Picture:
+    """Return a chart for a page: SVGs for each theme, for phones and for wider screens, and its files.
 
-    address : makes the address of a form, with further parameters in the query
+    address : makes the address of a form, with further parameters in the query; spec : gives the picture its room
     """
-    return {"alt": alt, **{theme: address("svg", theme=theme) for theme in THEMES}, "png": address("png")}
+    narrow, wide = (
+        {theme: address("svg", theme=theme, width=width) for theme in THEMES} for width in ("phone", "screen")
+    )
+    sizes = [size_of(widened(spec, WIDTHS[width])) if spec else None for width in ("phone", "screen")]
+    links = {label: address(form) for label, form in FILES.items()} | {"PDF, 7 in": address("pdf", width="page")}
+    return {
+        "alt": alt,
+        "caption": caption,
+        **narrow,
+        "size": sizes[0],
+        "wide": wide,
+        "wide_size": sizes[1],
+        "is_rigid": bool(spec and "concat" in spec),
+        "links": links,
+    }

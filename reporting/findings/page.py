@@ -19,13 +19,14 @@ from annotation.models import Rating, Study
 from annotation.separability.services import is_separability_possible
 from reporting.core.charts import Spec
 from reporting.core.disputed_pairs import offer_of_disputed
+from reporting.core.judge_raters import everyone_of
 from reporting.core.kept import Kept
 from reporting.core.text import rater_name
 from reporting.findings.charts.common import EVERYONE
 from reporting.findings.data.asked import chart_url, query_of, selection_of
 from reporting.findings.data.inputs import Filters
 from reporting.findings.data.separability_bins import lacks_separability
-from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, by_section, draw, everyone_in, figure
+from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, by_section, draw, figure
 from reporting.findings.sections import amendments_shown, answer_section, page_sections, plan_section
 from reporting.findings.sections.configurations import configuration_section, data_section
 from reporting.findings.sections.people import raters_section
@@ -57,7 +58,6 @@ def picture_spec(
     snapshot: Snapshot,
     name: str,
     theme: str,
-    width: str,
     of: tuple[str, str, str] | None,
 ) -> Spec | None:
     """Return a picture. `of` names the data set and the systems of its configuration, if it is one of a configuration.
@@ -66,14 +66,14 @@ def picture_spec(
     """
 
     def drawn() -> bytes:
-        numbers = snapshot.numbers or {}
+        numbers = {**(snapshot.numbers or {}), EVERYONE: everyone_of(study)}
         configuration = None if of is None else _configuration_named(numbers, of)
         if of is not None and configuration is None:
             return b""
-        spec = draw(name, numbers, theme, configuration=configuration, question=filters.question, width=width)
+        spec = draw(name, numbers, theme, configuration=configuration, question=filters.question)
         return zlib.compress(json.dumps(spec).encode(), 1)
 
-    key = (study.pk, query_of(filters), name, theme, width, of)
+    key = (study.pk, query_of(filters), name, theme, of)
     cached_spec = _specs.get(key, _version(study, snapshot), drawn)
     return json.loads(zlib.decompress(cached_spec)) if cached_spec else None
 
@@ -91,7 +91,7 @@ def _body(
     stages: bool,
 ) -> str:
     numbers = snapshot.numbers or {}
-    numbers = {**numbers, EVERYONE: everyone_in(numbers)}
+    numbers = {**numbers, EVERYONE: everyone_of(study)}
     configurations = numbers["configurations"]
     page = Paginator(configurations, CONFIGURATIONS_PER_PAGE).get_page(positions["page"] or None)
     query = query_of(filters)

@@ -6,13 +6,12 @@ from typing import Any
 
 from annotation.core.database.aggregates import grouped
 from annotation.questions.questions import Question
-from reporting.core.charts import Findings, Spec, size_of, why_empty
-from reporting.core.pictures import FILES, picture
+from reporting.core.charts import Findings, Spec, empty_chart, why_empty
+from reporting.core.pictures import picture
 from reporting.core.raters import PEOPLE
 from reporting.core.text import counted, subject
-from reporting.core.themes import THEMES
 from reporting.findings.charts import agreement, judges, rankings, separability, stacks
-from reporting.findings.charts.common import EVERYONE, SUBJECT, WIDTHS, nothing, widened
+from reporting.findings.charts.common import EVERYONE, SUBJECT
 from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair
 
 Draw = Callable[[Findings, str], Spec]
@@ -40,7 +39,7 @@ OF_STUDY = {
         rankings.preferences,
         (
             "Points with intervals, one for people and one for each judge: how often the better system is "
-            "preferred, or the scores of systems. The numbers are under Rankings."
+            "preferred, or each of several. The numbers are under Rankings."
         ),
         "Which system raters prefer, people first.",
     ),
@@ -248,11 +247,10 @@ def draw(
     *,
     configuration: Findings | None = None,
     question: Question | None = None,
-    width: str = "column",
 ) -> Spec:
     """Return a picture of all findings, or of one of their configurations.
 
-    question : that the findings are about, if the study asks several; width : one of WIDTHS
+    question : that the findings are about, if the study asks several
     """
     shared: dict[str, Any] = {
         key: findings[key] for key in ("filters", "being_computed", "clusters") if key in findings
@@ -261,11 +259,11 @@ def draw(
     drawn = {**(findings if configuration is None else {**configuration, **shared}), EVERYONE: everyone}
     drawn[SUBJECT] = subject(findings["configurations"])
     if KINDS[name].sets and has_one_pair(findings["configurations"] if configuration is None else [configuration]):
-        return nothing(KINDS[name].caption, ONE_PAIR, theme)
+        return empty_chart(KINDS[name].caption, ONE_PAIR, theme)
     spec = KINDS[name].draw(drawn if question is None else {**drawn, "question": question.text}, theme)
     if "being_computed" in findings and why_empty(spec):
-        spec = nothing(KINDS[name].caption, "it is being computed", theme)
-    return spec if width == "column" else widened(spec, WIDTHS[width])
+        spec = empty_chart(KINDS[name].caption, "it is being computed", theme)
+    return spec
 
 
 def figure(
@@ -290,11 +288,4 @@ def figure(
         *([of_people] if ratings else []),
         *([f"Left out: {counted(left_out, 'ratings')}."] if left_out else []),
     ]
-    links = {label: address(form) for label, form in FILES.items()} | {"PDF, 7 in": address("pdf", width="page")}
-    shown = {
-        **picture(kind.alt, address),
-        "size": size_of(spec),
-        "wide": {theme: address("svg", theme=theme, width="screen") for theme in THEMES},
-        "wide_size": size_of(widened(spec, WIDTHS["screen"])),
-    }
-    return {**shown, "caption": " ".join(parts), "links": links}
+    return picture(kind.alt, address, " ".join(parts), spec)

@@ -16,9 +16,8 @@ from annotation.core.http import is_htmx
 from annotation.core.measured import names_of
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
-from reporting.core.pictures import chart_response, theme_of
+from reporting.core.pictures import chart_response, theme_of, width_of
 from reporting.core.questions import question_choice
-from reporting.findings.charts.common import WIDTHS
 from reporting.findings.data.asked import filters_of, offered, query_of, selection_of
 from reporting.findings.data.inputs import Filters
 from reporting.findings.page import body, picture_spec
@@ -112,18 +111,18 @@ def later() -> HttpResponse:
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpResponse:
     """Return one chart. `of` (its data set), `a` and `b` name the configuration, `theme` is light or dark, `width` one of WIDTHS."""
-    theme, width = theme_of(request), request.GET.get("width", "column")
-    if name not in PICTURES or width not in WIDTHS:
-        raise Http404(f"no picture {name}, or none {width} wide")
+    theme, width = theme_of(request), width_of(request)
+    if name not in PICTURES:
+        raise Http404(f"no picture {name}")
     filters = filters_of(study, request.GET)
     snapshot = snapshot_of(study, filters)
     if not snapshot.version:
         return later()
     of = _configuration_of(request.GET) if name in OF_CONFIGURATION else None
-    spec = picture_spec(study, filters, snapshot, name, theme, width, of)
+    spec = picture_spec(study, filters, snapshot, name, theme, of)
     if spec is None:
         raise Http404("there is no such configuration, or these batches have nothing of it")
-    return chart_response(spec, form)
+    return chart_response(spec, form, width)
 
 
 def _configuration_of(query: QueryDict) -> tuple[str, str, str]:

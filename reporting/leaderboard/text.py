@@ -7,26 +7,10 @@ from django.template.defaultfilters import pluralize
 
 from annotation.core.tables import DataTable, Row
 from reporting.core.text import rater_name
-from reporting.findings.sections.rankings import MEASURES, rank_text
-from reporting.leaderboard.leaderboard import MEASURES as LISTED
+from reporting.findings.sections.rankings import rank_text
 
 Leaderboard = Mapping[str, Any]
 MOST_NAMED = 4
-
-
-def ranks_table(at: int, of_rater: Leaderboard) -> DataTable:
-    """Return the table of a rater: each system's ranks by each measure with their ranges, and its rating."""
-    named = [name for name in LISTED if of_rater["systems"] and name in of_rater["systems"][0]]
-    main = of_rater["measure"]
-    columns = ["System", MEASURES[main][0], *(f"Rank by {MEASURES[name][0]}" for name in named)]
-    rows: list[Row] = [((system["system"],), _cells(system, main, named)) for system in of_rater["systems"]]
-    caption = f"Leaderboard with {rater_name(of_rater['rater'])}; ranks with their range"
-    return DataTable(f"ranks-{at}", caption, columns, rows, most=len(rows), css="wide stack lines")
-
-
-def _cells(system: Leaderboard, main: str, named: Sequence[str]) -> list[Any]:
-    score = {**system[main], "digits": MEASURES[main][1], "why": system[main]["why"] or ""}
-    return [score, *(rank_text(system[name]) for name in named)]
 
 
 def by_dataset_table(at: int, of_rater: Leaderboard, datasets: Sequence[Leaderboard]) -> DataTable | None:

@@ -19,9 +19,9 @@ from reporting.findings.sections.rankings import rankings_section
 from reporting.findings.snapshots import snapshot_of
 from reporting.findings.views import later, snapshot_context, snapshot_news
 from reporting.leaderboard.leaderboard import COLUMNS, as_rows, leaderboard
-from reporting.leaderboard.text import by_dataset_table, next_text, ranks_table
+from reporting.leaderboard.text import by_dataset_table, next_text
 
-PICTURES = ("ratings", "win-matrix")
+PICTURES = ("preferences", "win-matrix", "ratings")
 
 
 @study_view(*READERS)
@@ -42,7 +42,6 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "raters": [
             {
                 **sections[item["rater"]],
-                "ranks": ranks_table(at, item),
                 "next": next_text(item),
                 "by_dataset": by_dataset_table(at, item, leaders["datasets"]),
             }

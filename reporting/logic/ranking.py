@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -22,18 +23,23 @@ from analysis.types import FloatArray, IntArray
 from annotation.core.reasons import Reason
 from judging.core.pricing import money
 from reporting.core.charts import (
+    CURVE_HEIGHT,
+    LOOK,
     Spec,
-    build_spec,
+    column_spec,
     empty_chart,
+    end_layer,
     interval_and_point,
+    padded,
     quantity,
-    series_encoding,
+    with_end_labels,
     with_ends,
+    with_look,
 )
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate
 from reporting.core.text import counted as count
 from reporting.core.text import estimate_text, printable
-from reporting.core.themes import THEMES
+from reporting.core.themes import SHAPES, THEMES
 from reporting.logic.presentations import Presentations, Target
 from reporting.logic.text_sets import TextSet
 
@@ -264,12 +270,18 @@ def ranking_chart(ranking: dict[str, Any], theme: str = "light") -> Spec:
     title = "Rank correlation and comparisons used"
     if not rows:
         return empty_chart(title, "no ranking beside gold or people", theme)
-    x = {"x": quantity("used", "Share of all comparisons", scale={"domain": [0, 1]}, axis={"format": ".0%"})}
-    y = quantity("rho", "Spearman’s ρ", scale={"zero": False})
-    series = series_encoding("method", "Method", [row["method"] for row in rows], THEMES[theme])
-    body = {"width": 420, "height": 260, "layer": interval_and_point(x, y, series, size=80, opacity=1)}
-    caption = f"means over instances and {ranking['seeds']} orders, with 95% intervals over instances"
-    return build_spec({"data": {"values": rows}, **body}, [title], [caption], theme)
+    rows = [
+        with_look(row, look)
+        for row, look in zip(rows, cycle(zip(THEMES[theme].series, SHAPES, strict=True)), strict=False)
+    ]
+    x = quantity("used", "Share of all comparisons", scale={"domain": [0, 1.04]}, axis={"format": ".0%"})
+    scale = padded(row[key] for row in rows for key in ("rho", "low", "high"))["scale"]
+    y = quantity("rho", "Spearman’s ρ", scale=scale)
+    rows = with_end_labels(rows, x, "method", "rho", CURVE_HEIGHT, scale["domain"])
+    layers = [*interval_and_point({"x": x}, y, LOOK, size=80, opacity=1), end_layer(x, y)]
+    body = {"data": {"values": rows}, "height": CURVE_HEIGHT, "layer": layers}
+    note = f"means over instances and {ranking['seeds']} orders; bars: 95% intervals over instances"
+    return column_spec(body, [title], [note], theme)
 
 
 def as_text(ranking: dict[str, Any]) -> str:

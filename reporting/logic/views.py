@@ -22,7 +22,8 @@ from judging.audits.services import estimate_audit, start_audit
 from judging.core.fields import errors_on
 from judging.core.visibility import judges_seen_by
 from reporting.core.charts import why_empty
-from reporting.core.pictures import FILES, chart_response, picture, theme_of
+from reporting.core.judge_raters import everyone_of
+from reporting.core.pictures import chart_response, picture, theme_of, width_of
 from reporting.core.questions import question_choice
 from reporting.core.raters import PEOPLE
 from reporting.logic.audit import KINDS, SIZES, found_in
@@ -128,8 +129,7 @@ def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpRe
     """Return a chart. `theme` is light or dark."""
     if name not in CHARTS:
         raise Http404(f"no picture {name}")
-    theme = theme_of(request)
-    return chart_response(CHARTS[name](_audit(request, study), theme), form)
+    return chart_response(CHARTS[name](_audit(request, study), theme_of(request)), form, width_of(request))
 
 
 @study_view(*READERS)
@@ -167,7 +167,7 @@ def _asked(request: HttpRequest, study: Study) -> int:
 
 
 def _audit(request: HttpRequest, study: Study) -> dict[str, Any]:
-    return kept_audit(study, question=_asked(request, study))
+    return {**kept_audit(study, question=_asked(request, study)), "everyone": everyone_of(study)}
 
 
 def _page(
@@ -216,11 +216,10 @@ def _picture(study: Study, audit: dict[str, Any], name: str, query: dict[str, st
     """Return a picture with the addresses of its files, or its title with the reason why it is empty."""
     spec = CHARTS[name](audit, "light")
     if why := why_empty(spec):
-        return {"title": spec["title"]["text"], "why": why}
+        return {"caption": " ".join(spec["title"]["text"]), "why": why}
 
     def address(form: str, **more: str) -> str:
         path = reverse("reporting:logic-chart", kwargs={"slug": study.slug, "name": name, "form": form})
         return f"{path}?{urlencode({**query, **more})}" if query or more else path
 
-    links = {label: address(form) for label, form in FILES.items()}
-    return {**picture(ALTS[name], address), "links": links}
+    return picture(ALTS[name], address, spec=spec)

@@ -13,9 +13,11 @@ from django.utils import timezone
 from annotation.core.database.snapshot import one_snapshot
 from annotation.models import Study
 from annotation.studies.frozen_plans import frozen_plan
-from reporting.core.charts import to_svg
+from reporting.core.charts import size_of, to_svg
+from reporting.core.judge_raters import everyone_of
 from reporting.exports.folders import new_folder
 from reporting.exports.rows import rating_rows
+from reporting.findings.charts.common import EVERYONE
 from reporting.findings.data.inputs import Filters
 from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, by_section, draw, figure
 from reporting.findings.sections import amendments_shown, answer_section, page_sections, plan_section
@@ -57,6 +59,7 @@ def _filters(study: Study) -> Filters:
 
 def report_page(study: Study, findings: dict[str, Any]) -> str:
     """Return the page, which needs nothing else: styles and pictures are inside, and there are no scripts."""
+    findings = {**findings, EVERYONE: everyone_of(study)}
     configurations = findings["configurations"]
     by_rater = Counter(
         row["rater"]
@@ -114,7 +117,14 @@ def _figure(name: str, findings: dict[str, Any], configuration: dict[str, Any] |
         return picture
     drawn = base64.b64encode(to_svg(spec).encode()).decode()
     picture["alt"] = picture["alt"].replace(" The numbers are in the CSV.", "")  # which a report has none of
-    return {**picture, "light": f"data:image/svg+xml;base64,{drawn}", "dark": "", "wide": {}, "links": {}}
+    return {
+        **picture,
+        "light": f"data:image/svg+xml;base64,{drawn}",
+        "dark": "",
+        "wide": {},
+        "size": size_of(spec),
+        "links": {},
+    }
 
 
 def report_style() -> str:

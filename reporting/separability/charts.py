@@ -5,19 +5,32 @@ from typing import Any
 import numpy as np
 
 from reporting.core.charts import (
+    CURVE_HEIGHT,
     JUDGE_SERIES,
+    LONGEST_LABEL,
+    LOOK,
+    MAX_NAME_LENGTH,
     MAX_SERIES,
     OWN_X_AXES,
+    PANEL,
     Spec,
-    build_spec,
+    column_spec,
     empty_chart,
+    end_layer,
     interval_and_point,
+    looks_of,
+    padded,
     panels,
     quantity,
     series_encoding,
+    shares,
+    short_names,
     shorten,
+    with_end_labels,
     with_ends,
+    with_look,
 )
+from reporting.core.text import rater_name
 from reporting.core.themes import THEMES, Theme
 from reporting.separability.arrays import ConfigurationAlignments, SeparabilityFilters
 from reporting.separability.distributions import SCENARIOS
@@ -56,7 +69,13 @@ def similarity_histograms(configuration: dict[str, Any], theme: str) -> Spec:
 
 def _bars(parts: list[tuple[str, dict[str, Any]]], title: list[str], captions: list[str], theme: str) -> Spec:
     rows = [
-        {"panel": shorten(name), "low": low, "high": high, "instances": count, "mean": part["mean"]["value"]}
+        {
+            "panel": shorten(name, 24 if len(parts) > 1 else MAX_NAME_LENGTH),
+            "low": low,
+            "high": high,
+            "instances": count,
+            "mean": part["mean"]["value"],
+        }
         for name, part in parts
         if part["histogram"]
         for low, high, count in zip(
@@ -75,8 +94,15 @@ def _bars(parts: list[tuple[str, dict[str, Any]]], title: list[str], captions: l
         "encoding": {"x": quantity("mean", SEPARABILITY, aggregate="mean")},
     }
     names = list(dict.fromkeys(row["panel"] for row in rows))
-    drawn = panels("panel", names, [bars, mean], (220, 130), resolve={"scale": {"y": "independent"}, **OWN_X_AXES})
-    return build_spec({"data": {"values": rows}, **drawn}, title, ["dashed: the mean", *captions], theme)
+    drawn: Spec = {"height": 180, "layer": [bars, mean]}
+    if len(names) > 1:
+        drawn = panels("panel", names, [bars, mean], PANEL, 2, {"scale": {"y": "independent"}, **OWN_X_AXES})
+    return column_spec(
+        {"data": {"values": rows}, **drawn},
+        title,
+        [*(names if len(names) == 1 else []), "dashed: the mean", *captions],
+        theme,
+    )
 
 
 def self_and_cross(alignments: ConfigurationAlignments, filters: SeparabilityFilters, theme: str) -> Spec:
@@ -100,8 +126,8 @@ def self_and_cross(alignments: ConfigurationAlignments, filters: SeparabilityFil
         for index in indexes
     ]
     layers = _points(THEMES[theme], thresholds.cross, thresholds.own)
-    body = {"data": {"values": rows}, "width": 420, "height": 360, "layer": layers}
-    return build_spec(body, [title, "Self-alignment against cross-alignment"], captions, theme)
+    body = {"data": {"values": rows}, "height": 300, "layer": layers}
+    return column_spec(body, [title, "Self-alignment against cross-alignment"], captions, theme)
 
 
 def _points(theme: Theme, cross: float, own: float) -> list[Spec]:
@@ -125,66 +151,76 @@ def _points(theme: Theme, cross: float, own: float) -> list[Spec]:
     ]
 
 
-def consistency_curve(advice: dict[str, Any] | None, title: str, theme: str) -> Spec:
-    """Curves with bands: fitted mean consistency by separability, with the means of bins as points, by rater."""
+def consistency_curve(advice: dict[str, Any] | None, everyone: list[str], title: str, theme: str) -> Spec:
+    """Curves with bands: fitted mean consistency by separability, with the means of bins as points, by rater.
+
+    everyone : names of all raters of the study
+    """
     raters = [rater for rater in (advice or {}).get("raters", []) if rater.get("curve")]
     if not raters:
         return empty_chart(title, "no rating set has both consistency and separability yet", theme)
-    names = [shorten(rater["rater"]) for rater in raters]
-    curves = [{"rater": name, **point} for name, rater in zip(names, raters, strict=True) for point in rater["curve"]]
+    names = short_names((rater["rater"] for rater in raters), LONGEST_LABEL, rater_name)
+    looks = dict(zip(names, looks_of(everyone, names, theme), strict=True))
+    curves = [(rater["rater"], point) for rater in raters for point in rater["curve"]]
     points = [
-        {
-            "rater": name,
-            "separability": (point["low"] + point["high"]) / 2,
-            "mean_consistency": point["mean_consistency"]["value"],
-            "n": point["mean_consistency"]["n"],
-        }
-        for name, rater in zip(names, raters, strict=True)
+        (
+            rater["rater"],
+            {
+                "separability": (point["low"] + point["high"]) / 2,
+                "mean_consistency": point["mean_consistency"]["value"],
+                "n": point["mean_consistency"]["n"],
+            },
+        )
+        for rater in raters
         for point in rater["points"]
         if point["mean_consistency"]["value"] is not None
     ]
     several = len(names) > MAX_SERIES
-    layers = _curve_layers(THEMES[theme], [JUDGE_SERIES] if several else names)
     rows = [
-        {**row, "panel": row["rater"], **({"rater": JUDGE_SERIES} if several else {})} for row in (*curves, *points)
+        with_look({"rater": JUDGE_SERIES if several else names[name], "panel": names[name], **row}, looks[name])
+        for name, row in (*points, *curves)
     ]
-    body: Spec = {"width": 460, "height": 280, "layer": layers}
+    x = quantity("separability", SEPARABILITY, **padded((row["separability"] for row in rows), ticks=4))
+    notes = ["lines: logistic fit with its interval; points: means of bins, larger for more rating sets"]
+    lines = [title, "Mean consistency by separability"]
     if several:
-        body = panels("panel", names, layers, (220, 170), resolve=OWN_X_AXES)
-    body["data"] = {"values": rows}
-    captions = ["lines: logistic fit with its interval; points: means of bins, larger for more rating sets"]
-    return build_spec(body, [title, "Mean consistency by separability"], captions, theme)
+        drawn = panels("panel", list(names.values()), _curve_layers(THEMES[theme], x), PANEL, 2, OWN_X_AXES)
+        return column_spec({"data": {"values": rows}, **drawn}, lines, notes, theme)
+    rows = with_end_labels([{**row, "panel": ""} for row in rows], x, "rater", "mean_consistency", CURVE_HEIGHT)
+    layers = [*_curve_layers(THEMES[theme], x), end_layer(x, _CONSISTENCY)]
+    return column_spec({"data": {"values": rows}, "height": CURVE_HEIGHT, "layer": layers}, lines, notes, theme)
 
 
-def _curve_layers(theme: Theme, names: list[str]) -> list[Spec]:
+_CONSISTENCY = quantity("mean_consistency", "Mean consistency", **shares())
+
+
+def _curve_layers(theme: Theme, x: Spec) -> list[Spec]:
     """Return the layers. Rows of a curve have a `low`, those of a bin's mean have an `n`."""
-    series = series_encoding("rater", "Rater", names, theme)
-    color = series["color"]
-    curve = [{"filter": "datum.n == null"}]
-    x = quantity("separability", SEPARABILITY, scale={"zero": False})
-    y = quantity("mean_consistency", "Mean consistency", scale={"domain": [0, 1]})
+    y, curve = _CONSISTENCY, [{"filter": "datum.n == null"}]
+    colour = {"color": LOOK["color"], "detail": {"field": "rater"}}
     size = {"field": "n", "type": "quantitative", "legend": None, "scale": {"range": [30, 160], "zero": True}}
-    band = {
-        "transform": curve,
-        "mark": {"type": "area", "opacity": 0.2},
-        "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": color},
-    }
-    line = {
-        "transform": curve,
-        "mark": {"type": "line", "strokeWidth": 2},
-        "encoding": {"x": x, "y": y, "color": color},
-    }
-    means = {
-        "transform": [{"filter": "datum.n != null"}],
-        "mark": {"type": "point", "filled": True, "opacity": 1},
-        "encoding": {"x": x, "y": y, "size": size, **series},
-    }
-    half = {
-        "data": {"values": [{}]},
-        "mark": {"type": "rule", "color": theme.ink, "strokeDash": [5, 4]},
-        "encoding": {"y": {"datum": 0.5}},
-    }
-    return [band, half, line, means]
+    return [
+        {
+            "transform": curve,
+            "mark": {"type": "area", "opacity": 0.2},
+            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **colour},
+        },
+        {
+            "data": {"values": [{}]},
+            "mark": {"type": "rule", "color": theme.ink, "strokeDash": [5, 4]},
+            "encoding": {"y": {"datum": 0.5}},
+        },
+        {
+            "transform": curve,
+            "mark": {"type": "line", "strokeWidth": 2},
+            "encoding": {"x": x, "y": y, **colour},
+        },
+        {
+            "transform": [{"filter": "datum.n != null"}],
+            "mark": {"type": "point", "filled": True, "opacity": 1},
+            "encoding": {"x": x, "y": y, "size": size, **LOOK},
+        },
+    ]
 
 
 def stability_curve(numbers: dict[str, Any], title: str, theme: str) -> Spec:
@@ -208,9 +244,9 @@ def stability_curve(numbers: dict[str, Any], title: str, theme: str) -> Spec:
     line = {"mark": {"type": "line", "color": colour}, "encoding": {"x": x, "y": y}}
     layers = [line, *interval_and_point({"x": x}, y, {}, size=70, color=colour)]
     names = [name for _, name in groups]
-    body = {"data": {"values": rows}, **panels("panel", names, layers, (260, 200), 2, {"scale": {"x": "independent"}})}
+    body = {"data": {"values": rows}, **panels("panel", names, layers, PANEL, 2, {"scale": {"x": "independent"}})}
     captions = [f"{numbers['instances']} of {numbers['of']} instances, {numbers['draws']} draws each"]
-    return build_spec(body, [title, "Separability from fewer samples, beside that from all"], captions, theme)
+    return column_spec(body, [title, "Separability from fewer samples, beside that from all"], captions, theme)
 
 
 def temperatures(numbers: dict[str, Any], theme: str) -> Spec:
@@ -238,8 +274,8 @@ def temperatures(numbers: dict[str, Any], theme: str) -> Spec:
         {"x": x}, quantity("mean", "Mean separability", scale={"zero": False}), {}, size=70, color=colour
     )
     names = list(dict.fromkeys(row["panel"] for row in rows))
-    body = panels("panel", names, layers, (260, 200), 2, {"scale": {"x": "independent", "y": "independent"}})
-    return build_spec({"data": {"values": rows}, **body}, [title], ["each panel has a scale of its own"], theme)
+    body = panels("panel", names, layers, PANEL, 2, {"scale": {"x": "independent", "y": "independent"}})
+    return column_spec({"data": {"values": rows}, **body}, [title], ["each panel has a scale of its own"], theme)
 
 
 def _title(configuration: dict[str, Any]) -> str:

@@ -21,7 +21,8 @@ from annotation.studies.configurations import Configuration, configurations
 from annotation.studies.questions import question_named
 from annotation.studies.separability_runs import runs_by_configuration
 from reporting.core.charts import Spec, shorten
-from reporting.core.pictures import Picture, chart_response, picture, theme_of
+from reporting.core.judge_raters import everyone_of
+from reporting.core.pictures import Picture, chart_response, picture, theme_of, width_of
 from reporting.core.questions import question_choice
 from reporting.findings.data.reading import is_collecting
 from reporting.separability import charts
@@ -105,7 +106,7 @@ def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpRe
     theme = theme_of(request)
     if name not in ALT:
         raise Http404(f"no picture {name}")
-    return chart_response(_spec(study, name, request.GET, theme), form)
+    return chart_response(_spec(study, name, request.GET, theme), form, width_of(request))
 
 
 def filters_of(study: Study, query: QueryDict) -> SeparabilityFilters:
@@ -155,14 +156,16 @@ def _spec(study: Study, name: str, query: QueryDict, theme: str) -> Spec:
             if len(selected) <= PAGE_SIZE
             else None
         )
-        return charts.consistency_curve(advice, _about_ratings("All configurations on one scale", filters), theme)
+        return charts.consistency_curve(
+            advice, everyone_of(study), _about_ratings("All configurations on one scale", filters), theme
+        )
     if len(selected) != 1:
         raise Http404(f"the picture {name} is of one configuration; {len(selected)} are selected")
     named = selected[0]
     title = f"{shorten(named.dataset)}: A = {shorten(named.system_a.name)}, B = {shorten(named.system_b.name)}"
     if name == "consistency":
         advice = distinguishable_on(study, filters, selected)["configurations"][0]["advice"]
-        return charts.consistency_curve(advice, _about_ratings(title, filters), theme)
+        return charts.consistency_curve(advice, everyone_of(study), _about_ratings(title, filters), theme)
     runs = runs_by_configuration(study)
     check_similarity(runs, filters)
     alignments = read_alignments(named, runs, filters.similarity)
@@ -261,7 +264,7 @@ def _picture(study: Study, name: str, filters: SeparabilityFilters, page: Page[A
         path = reverse("reporting:separability-chart", kwargs={"slug": study.slug, "name": name, "form": form})
         return f"{path}?{query_of(filters, **theme, **more)}"
 
-    return {**picture(ALT[name], address), "spec": address("json")}
+    return picture(ALT[name], address)
 
 
 def _batch_links(study: Study, configuration: Configuration, similarity: str) -> list[tuple[str, str]]:

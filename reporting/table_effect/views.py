@@ -13,7 +13,7 @@ from annotation.core.counting import counted
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from annotation.studies.configurations import configurations
-from reporting.core.pictures import FILES, chart_response, picture, theme_of
+from reporting.core.pictures import chart_response, picture, theme_of, width_of
 from reporting.findings.data.reading import is_collecting
 from reporting.table_effect.arrays import TableEffectFilters
 from reporting.table_effect.charts import NO_ARM, before_and_after
@@ -82,8 +82,8 @@ def as_json(request: HttpRequest, study: Study) -> JsonResponse:
 @study_view(*READERS)
 def chart(request: HttpRequest, study: Study, *, form: str) -> HttpResponse:
     """Return the chart, its data or its specification. `theme` is light or dark."""
-    theme = theme_of(request)
-    return chart_response(before_and_after(table_effect(study, filters_of(request.GET)), theme), form)
+    spec = before_and_after(table_effect(study, filters_of(request.GET)), theme_of(request))
+    return chart_response(spec, form, width_of(request))
 
 
 def filters_of(query: QueryDict) -> TableEffectFilters:
@@ -109,7 +109,7 @@ def _picture(study: Study, filters: TableEffectFilters) -> dict[str, Any]:
         path = reverse("reporting:table-effect-chart", kwargs={"slug": study.slug, "form": form})
         return f"{path}?{query_of(filters, **more)}"
 
-    return {**picture(PICTURE_ALT, address), "links": {label: address(form) for label, form in FILES.items()}}
+    return picture(PICTURE_ALT, address)
 
 
 def _changes(arms: list[dict[str, Any]]) -> list[tuple[str, list[tuple[str, Any]]]]:

@@ -4,25 +4,27 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from reporting.core.charts import Findings, Spec, shorten
+from reporting.core.charts import (
+    MAX_NAME_LENGTH,
+    Findings,
+    Spec,
+    column_spec,
+    empty_chart,
+    first_of,
+    short_names,
+    shorten,
+)
 from reporting.core.raters import PEOPLE
 from reporting.core.reasons import ALL_TIES
 from reporting.core.text import rater_name
 from reporting.core.themes import THEMES
 from reporting.findings.charts.cells import ShadedCell, cells_body
 from reporting.findings.charts.common import (
-    LONGEST_LABEL,
     SUBJECT,
-    column_spec,
     configuration_notes,
-    first_of,
-    first_series,
     interval_notes,
-    nothing,
     rater_look,
-    rater_looks,
     rater_names,
-    short_names,
     study_notes,
     title_of,
 )
@@ -30,17 +32,18 @@ from reporting.findings.charts.dots import dot_rows, point
 from reporting.findings.reasons import NO_VERDICT
 
 MAX_RATERS, MAX_PEOPLE = 8, 30
+MAX_NAMED = 8  # configurations; the table has more
 LONGEST_PERSON = 16  # characters; with more, 100 would not fit into a cell
 CLASSES = {"a": "A", "tie": "=", "b": "B"}  # words would not fit into cells
 
 
 def people_agreement(findings: Findings, theme: str) -> Spec:
-    """Points: raw agreement and ordinal alpha of people, over all configurations and in each of the first ones."""
+    """Points: raw agreement and ordinal alpha of people, over all configurations, and in each of a few."""
     title = f"Agreement between {findings[SUBJECT]}"
     series = ["raw agreement", "Krippendorff’s α"]
     named = [(name, item["raters"][0]) for name, item in _names(findings)]
     if len(named) > 1 and (pooled := findings["pooled"]["people_agreement"]):
-        named = [("all together", pooled), *named]
+        named = [("all together", pooled), *(named if len(named) < MAX_NAMED else ())]
     rows = [
         row
         for name, people in named
@@ -51,7 +54,7 @@ def people_agreement(findings: Findings, theme: str) -> Spec:
         if row["value"] is not None
     ]
     if not rows:
-        return nothing(title, "no pair has ratings of two people", theme)
+        return empty_chart(title, "no pair has ratings of two people", theme)
     colour, shape = rater_look(findings, PEOPLE, theme)
     looks = [(colour, shape), (colour, "diamond")]
     axis = "Agreement (α: 0 is chance, 1 full)"
@@ -61,35 +64,23 @@ def people_agreement(findings: Findings, theme: str) -> Spec:
 
 
 def position(findings: Findings, theme: str) -> Spec:
-    """Points: the share of verdicts for the text shown first, by rater and configuration."""
-    everyone = dict.fromkeys(rater["rater"] for each in findings["configurations"] for rater in each["raters"])
-    raters, more = first_series(list(everyone))
-    names = rater_names(findings, raters, LONGEST_LABEL)
+    """Points: the share of verdicts for the text shown first over all configurations, by rater."""
+    by_rater = {row["rater"]: row for row in findings["pooled"]["preferred_first"]}
     rows = [
-        row
-        for name, item in _names(findings)
-        for rater in item["raters"]
-        if rater["rater"] in names
-        for row in [point(name, names[rater["rater"]], rater["preferred_first"])]
-        if row["value"] is not None
+        point(name, "", by_rater[rater], rater_look(findings, rater, theme))
+        for rater, name in rater_names(findings, by_rater, MAX_NAME_LENGTH).items()
+        if by_rater[rater]["value"] is not None
     ]
-    title = "Position"
+    title = "Preference for the text shown first"
     if not rows:
-        codes = [
-            rater["preferred_first"]["why_code"]
-            for configuration in findings["configurations"]
-            for rater in configuration["raters"]
-        ]
-        return nothing(title, (ALL_TIES if ALL_TIES.code in codes else NO_VERDICT).text, theme)
-    series = [name for name in names.values() if name in {row["series"] for row in rows}]
+        codes = {row["why_code"] for row in by_rater.values()}
+        return empty_chart(title, (ALL_TIES if ALL_TIES.code in codes else NO_VERDICT).text, theme)
     axis = "Share for the text shown first"
-    looks = rater_looks(findings, (rater for rater, name in names.items() if name in series), theme)
-    body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, share=True, marks=[(0.5, True)])
+    body, about_rows = dot_rows(rows, [""], axis, theme, share=True, marks=[(0.5, True)])
     notes = [
         *interval_notes(findings, rows),
         "ties left out",
         "dashed: no bias",
-        *more,
         *about_rows,
         *study_notes(findings),
     ]
@@ -114,7 +105,7 @@ def majority_confusion(findings: Findings, theme: str) -> Spec:
     """Coloured cells: each rater's verdicts where the majority of the (other) people says A, tie or B."""
     raters = [rater for rater in findings["raters"] if rater["confusion"]["n"]]
     if not raters:
-        return nothing(title_of(findings), findings["raters"][0]["confusion"]["why"], theme)
+        return empty_chart(title_of(findings), findings["raters"][0]["confusion"]["why"], theme)
     names_drawn, more = first_of([rater["rater"] for rater in raters], MAX_RATERS)
     names = rater_names(findings, names_drawn, 12)
     cells = [
@@ -167,7 +158,7 @@ def people_confusion(findings: Findings, theme: str) -> Spec:
     """Coloured cells: each person's votes where the model of Dawid and Skene says A, tie or B."""
     title, model = "How each person rates, by the model", findings["dawid_skene"]
     if not model["people"]:
-        return nothing(title, model["why"], theme)
+        return empty_chart(title, model["why"], theme)
     classes, colours = list(CLASSES), _scale(findings, PEOPLE, theme)
     by_ratings = sorted(model["people"], key=lambda person: (-person["ratings"], person["rater"]))
     names_drawn, more = first_of([person["rater"] for person in by_ratings], MAX_PEOPLE)

@@ -4,13 +4,25 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from reporting.core.charts import COLUMN_WIDTH, LOOK, Spec, padded, quantity, shares, with_look
+from reporting.core.charts import (
+    COLUMN_WIDTH,
+    LETTER,
+    LOOK,
+    Spec,
+    first_of,
+    padded,
+    quantity,
+    shares,
+    short_names,
+    with_look,
+)
 from reporting.core.themes import SHAPES, THEMES, Look, Theme
-from reporting.findings.charts.common import COUNTED, LETTER, first_of, short_names, span_text
+from reporting.findings.charts.common import COUNTED, span_text
 
 POINT, GAP = 14, 10  # pixels a point, and between rows
-MAX_NAME, BESIDE = 44, 24  # characters of a label, and of one that stands beside its row
-MAX_HEIGHT, MIN_ROWS = 420, 6  # pixels of all rows together, unless they are so few
+MAX_NAME, BESIDE = 44, 26  # characters of a label, and of one that stands beside its row
+MAX_HEIGHT, MIN_ROWS = 480, 6  # pixels of all rows together, unless they are so few
+ALIKE = 1.25  # times as many instances are about as many
 Row = dict[str, Any]
 
 
@@ -36,15 +48,17 @@ def dot_rows(
     series stand beside their first points.
     """
     points = max(Counter((row.get("panel"), row["name"]) for row in rows).values())  # of a row
-    tallest = (POINT * (points + 1) + GAP) * len({row.get("panel") for row in rows})
-    limit = max(MIN_ROWS, MAX_HEIGHT // max(1, tallest))
-    names, more = first_of(list(dict.fromkeys(row["name"] for row in rows)), limit)
-    notes = [COUNTED, *more]
-    drawn = _labelled([row for row in rows if row["name"] in names])
-    labels = list(dict.fromkeys(row["_label"] for row in drawn))
-    longest = max(map(len, labels), default=0)
-    is_above = longest > BESIDE
+    names = list(dict.fromkeys(row["name"] for row in rows))
+    most = MAX_HEIGHT // len({row.get("panel") for row in rows})  # pixels of a panel
+    candidates = names[: max(MIN_ROWS, most // (POINT * points + GAP))]
+    labelled, counted = _labelled([row for row in rows if row["name"] in candidates])
+    is_above = max(len(row["_label"]) for row in labelled) > BESIDE
     step = POINT * points + GAP + (POINT if is_above else 0)
+    names, more = first_of(names, max(MIN_ROWS, most // step))
+    notes = [counted, *more]
+    drawn = [row for row in labelled if row["name"] in names]
+    labels = list(dict.fromkeys(row["_label"] for row in drawn))
+    longest = max(map(len, labels))
     y: Spec = {"field": "_label", "type": "nominal", "sort": labels}
     y |= {"scale": {"padding": 0}, "axis": None if is_above else NAMES_AXIS}
     offset = (
@@ -139,23 +153,24 @@ def _ground(theme: Theme) -> dict[str, Any]:
     return {"color": theme.background, "stroke": theme.background, "strokeWidth": 5, "strokeJoin": "round"}
 
 
-def _labelled(rows: Sequence[Row]) -> list[Row]:
-    """Return rows with a `_label`. `_first` tells whether it is the first row of its name in its panel."""
-    labels, used, labelled = _labels(rows), set(), list[Row]()
-    for row in rows:
-        key = (row.get("panel"), row["name"])
-        labelled.append({**row, "_label": labels[key], "_first": key not in used})
-        used.add(key)
-    return labelled
+def _labelled(rows: Sequence[Row]) -> tuple[list[Row], str]:
+    """Return rows with a `_label`, and what their numbers of instances are. `_first`: the first row of its name in its panel.
 
-
-def _labels(rows: Sequence[Row]) -> dict[tuple[str | None, str], str]:
-    """Return the label of each row by its panel and name: a short name, and the number of instances."""
+    The label has the number where rows differ much by it.
+    """
     short = short_names((row["name"] for row in rows), MAX_NAME)
     instances: dict[tuple[str | None, str], list[int]] = {}
     for row in rows:
         instances.setdefault((row.get("panel"), row["name"]), []).append(row["n_instances"] or 0)
-    return {key: f"{short[key[1]]} (n = {span_text(counts)})" for key, counts in instances.items()}
+    everything = [count for counts in instances.values() for count in counts]
+    is_alike = max(everything) <= ALIKE * min(everything)
+    used, labelled = set(), list[Row]()
+    for row in rows:
+        key = (row.get("panel"), row["name"])
+        label = short[row["name"]] if is_alike else f"{short[row['name']]} (n = {span_text(instances[key])})"
+        labelled.append({**row, "_label": label, "_first": key not in used})
+        used.add(key)
+    return labelled, f"n = {span_text(everything)} instances" if is_alike else COUNTED
 
 
 def _names(y: Spec, theme: Theme) -> list[Spec]:

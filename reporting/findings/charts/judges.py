@@ -1,26 +1,27 @@
 """May a judge be believed: its agreement with people, tests of replacement, what it confuses, and its own family."""
 
-from reporting.core.charts import LOOK, Findings, Spec, padded, quantity, shares, with_look
-from reporting.core.raters import PEOPLE
-from reporting.core.text import JUDGE
-from reporting.core.themes import THEMES, Theme
-from reporting.findings.charts.common import (
+from reporting.core.charts import (
     CURVE_HEIGHT,
     LONGEST_LABEL,
-    SUBJECT,
+    LOOK,
+    Findings,
+    Spec,
     column_spec,
+    empty_chart,
     end_layer,
     first_of,
     first_series,
-    interval_notes,
-    nothing,
-    rater_look,
-    rater_looks,
+    padded,
+    quantity,
+    shares,
     short_names,
-    span_text,
-    study_notes,
     with_end_labels,
+    with_look,
 )
+from reporting.core.raters import PEOPLE
+from reporting.core.text import JUDGE
+from reporting.core.themes import THEMES, Theme
+from reporting.findings.charts.common import SUBJECT, interval_notes, rater_look, rater_looks, span_text, study_notes
 from reporting.findings.charts.dots import Row, dot_rows, point
 
 MAX_PANELS = 8
@@ -44,7 +45,7 @@ def judges_against_people(findings: Findings, theme: str) -> Spec:
     ]
     title = f"Judges against {called}"
     if not rows:
-        return nothing(title, NO_JUDGE, theme)
+        return empty_chart(title, NO_JUDGE, theme)
     body, about_rows = dot_rows(rows, series, "Share of ratings that agree", theme, share=True)
     notes = [
         f"agreement with {called}, on the same pairs",
@@ -68,7 +69,7 @@ def non_inferiority(findings: Findings, theme: str) -> Spec:
         MAX_PANELS,
     )
     if not judges:
-        return nothing(title, NO_JUDGE, theme)
+        return empty_chart(title, NO_JUDGE, theme)
     names, rows = short_names(judges, 40), list[Row]()
     for judge in judges:
         tests = everyone[judge]["non_inferiority"]
@@ -100,7 +101,7 @@ def winning_rates(findings: Findings, theme: str) -> Spec:
     tested = [name for name, test in tests.items() if test["winning_rate"] is not None]
     if not tested:
         why = next((str(test["why"]) for test in tests.values() if "why" in test), NO_JUDGE)
-        return nothing(title, why, theme)
+        return empty_chart(title, why, theme)
     judges, more = first_series(tested)
     names = short_names(judges, LONGEST_LABEL)
     looks = dict(zip(judges, rater_looks(findings, (f"{JUDGE}{name}" for name in judges), theme), strict=True))
@@ -167,7 +168,7 @@ def self_preference(findings: Findings, theme: str) -> Spec:
         if judge[key]["value"] is not None
     ]
     if not rows:
-        return nothing(title, next((str(judge["why"]) for judge in judges if "why" in judge), NO_JUDGE), theme)
+        return empty_chart(title, next((str(judge["why"]) for judge in judges if "why" in judge), NO_JUDGE), theme)
     axis = "Win rate of the family’s system, a tie as half"
     body, about_rows = dot_rows(rows, series, axis, theme, share=True, marks=[(0.5, True)])
     notes = [*interval_notes(findings, rows), "dashed: no preference", *about_rows, *study_notes(findings)]

@@ -2,27 +2,24 @@
 
 from typing import Any
 
-from analysis.intervals.analytic import MIN_FOR_STATISTIC
-from reporting.core.charts import MAX_NAME_LENGTH, Findings, Spec, shorten
+from reporting.core.charts import (
+    LONGEST_LABEL,
+    MAX_NAME_LENGTH,
+    Findings,
+    Spec,
+    column_spec,
+    empty_chart,
+    first_of,
+    first_series,
+    short_names,
+    shorten,
+)
 from reporting.core.raters import PEOPLE
 from reporting.core.themes import SHAPES, THEMES
 from reporting.findings.charts.cells import ShadedCell, cells_body
-from reporting.findings.charts.common import (
-    LONGEST_LABEL,
-    SUBJECT,
-    column_spec,
-    first_of,
-    first_series,
-    interval_notes,
-    nothing,
-    rater_look,
-    rater_looks,
-    rater_names,
-    short_names,
-    study_notes,
-)
+from reporting.findings.charts.common import SUBJECT, interval_notes, rater_look, rater_names, study_notes
 from reporting.findings.charts.dots import Row, dot_rows, point
-from reporting.findings.reasons import BY_PRIOR, NO_OVERLAP
+from reporting.findings.reasons import BY_PRIOR, NO_OVERLAP, UNEQUAL
 
 WAYS = {
     "bradley_terry": "Bradley–Terry",
@@ -30,17 +27,17 @@ WAYS = {
     "elo": "Elo",
     "sep_elo": "SEP-Elo",
 }
-MAX_RATES, MAX_RATERS = 8, 4  # rows of win rates at equal lengths, of all raters together, who are so many
-MAX_PANELS, FEW_SYSTEMS, MAX_SYSTEMS = 8, 4, 14  # few systems leave room for several raters and for names of columns
+MAX_RATES, MAX_RATERS = 8, 4  # rows of win rates at equal lengths, and raters with a panel each
+MAX_PANELS, FEW_SYSTEMS, MAX_SYSTEMS = 8, 4, 10  # few systems leave room for several raters and for names of columns
 
 
 def preferences(findings: Findings, theme: str) -> Spec:
-    """Points: each rater's win rate of the better of two systems, or Bradley-Terry ratings of more systems."""
-    measure = "bradley_terry" if _of(findings, "bradley_terry") else "win_rate"
-    rankings = [item for item in _of(findings, measure) if any(row["value"] is not None for row in item["systems"])]
+    """Points: each rater's win rate of the better of two systems, or of each of more."""
+    rankings = [item for item in _of(findings, "win_rate") if any(row["value"] is not None for row in item["systems"])]
     if not rankings:
-        return nothing("Preference", "no comparison yet", theme)
-    systems = [row["system"] for row in rankings[0]["systems"]]
+        return empty_chart("Preference", "no comparison yet", theme)
+    systems = _ranked(findings)
+    axis = "Share of verdicts won, a tie as half"
     if len(systems) == 2:
         first, second = (shorten(name) for name in systems)
         names = rater_names(findings, (ranking["rater"] for ranking in rankings), MAX_NAME_LENGTH)
@@ -51,25 +48,22 @@ def preferences(findings: Findings, theme: str) -> Spec:
             if row["system"] == systems[0] and row["value"] is not None
         ]
         title = f"How often {first} is preferred to {second}"
-        axis = "Share of verdicts won, a tie as half"
         body, about_rows = dot_rows(rows, [""], axis, theme, share=True, marks=[(0.5, True)])
         notes = [*interval_notes(findings, rows), "dashed: no preference", *about_rows, *study_notes(findings)]
         return column_spec(body, [title], notes, theme)
     raters, more = first_series([ranking["rater"] for ranking in rankings])
     names = rater_names(findings, raters, LONGEST_LABEL)
-    rated = [
-        (system, names[ranking["rater"]], row)
+    rows = [
+        point(system, names[ranking["rater"]], row, rater_look(findings, ranking["rater"], theme))
         for system in systems
         for ranking in rankings
         for row in ranking["systems"]
         if row["system"] == system and row["value"] is not None and ranking["rater"] in raters
     ]
-    rows, separated = _bounded(rated)
-    looks = rater_looks(findings, names, theme)
-    body, about_rows = dot_rows(rows, list(names.values()), "Score on Elo’s scale", theme, looks=looks)
-    notes = [*_rating_notes(findings, rows), *separated, *more, *about_rows, *study_notes(findings)]
-    title = "Scores of systems (Bradley–Terry)"
-    return column_spec(body, [title], notes, theme)
+    body, about_rows = dot_rows(rows, list(names.values()), axis, theme, share=True, marks=[(0.5, True)])
+    opponents = ["systems met different opponents"] if any(map(_is_unequal, rankings)) else []
+    notes = [*interval_notes(findings, rows), *opponents, *more, *about_rows, *study_notes(findings)]
+    return column_spec(body, ["Win rates, best ranked first"], notes, theme)
 
 
 def ratings(findings: Findings, theme: str) -> Spec:
@@ -81,7 +75,7 @@ def ratings(findings: Findings, theme: str) -> Spec:
         if ranking["rater"] == PEOPLE and ranking["measure"] in WAYS
     }
     if not named:
-        return nothing(title, "two systems have no ratings but their win rate", theme)
+        return empty_chart(title, "two systems have no ratings but their win rate", theme)
     ways = {measure: name for measure, name in WAYS.items() if measure in named}  # a first pass has no Elo
     rated = [
         (system["system"], ways[measure], row)
@@ -92,7 +86,7 @@ def ratings(findings: Findings, theme: str) -> Spec:
     ]
     rows, separated = _bounded(rated)
     if not rows:
-        return nothing(title, "no comparison yet", theme)
+        return empty_chart(title, "no comparison yet", theme)
     looks = [(rater_look(findings, PEOPLE, theme)[0], shape) for shape in SHAPES[: len(ways)]]
     body, about_rows = dot_rows(rows, list(ways.values()), "Score on Elo’s scale", theme, looks=looks)
     notes = [
@@ -110,16 +104,12 @@ def win_matrix(findings: Findings, theme: str) -> Spec:
     title = "Who wins against whom"
     matrices = [matrix for matrix in findings["win_matrices"] if any(map(any, matrix["comparisons"]))]
     if not matrices:
-        return nothing(title, "no comparison yet", theme)
-    rankings = _of(findings, "bradley_terry") or _of(findings, "win_rate")
-    main = next(
-        (ranking for ranking in rankings if any(row["value"] is not None for row in ranking["systems"])), rankings[0]
-    )
-    ranked = [row["system"] for row in main["systems"]]
+        return empty_chart(title, "no comparison yet", theme)
+    ranked = _ranked(findings)
     is_small = len(ranked) <= FEW_SYSTEMS
     raters, more = first_of([matrix["rater"] for matrix in matrices], MAX_PANELS if is_small else 1)
     systems, more_systems = first_of(ranked, MAX_SYSTEMS)
-    names = short_names(systems, 30 if is_small else 16)
+    names = short_names(systems, 30 if is_small else 14)
     numbers = {name: names[name] if is_small else str(index) for index, name in enumerate(systems, start=1)}
     rows = {name: names[name] if is_small else f"{numbers[name]}  {names[name]}" for name in systems}
     panels = rater_names(findings, raters, 30)
@@ -148,17 +138,21 @@ def win_matrix(findings: Findings, theme: str) -> Spec:
 def length_adjusted(findings: Findings, theme: str) -> Spec:
     """Points: A's win rate as it is and at equal lengths, by configuration, a panel for each rater."""
     title = "Win rates at equal lengths"
-    raters, more = first_of([rater["rater"] for rater in findings["length_adjusted"]], MAX_RATERS)
-    limit = MAX_RATES // max(1, len(raters))
+    everyone = [rater["rater"] for rater in findings["length_adjusted"]]
+    raters, more = first_of(everyone, MAX_RATERS if len(findings["configurations"]) > 1 else MAX_RATES)
+    limit = max(1, MAX_RATES // max(1, len(raters)))
     names = rater_names(findings, raters, MAX_NAME_LENGTH)
     plain, adjusted = "as it is", "at equal lengths"
+    several = len(findings["configurations"]) > 1
     rows = [
         point(
-            f"{configuration['system_a']} / {configuration['system_b']}, {configuration['dataset']}",
+            f"{configuration['system_a']} / {configuration['system_b']}, {configuration['dataset']}"
+            if several
+            else names[rater["rater"]],
             series,
             configuration[key],
             (rater_look(findings, rater["rater"], theme)[0], shape),
-            panel=names[rater["rater"]],
+            **({"panel": names[rater["rater"]]} if several else {}),
         )
         for rater in findings["length_adjusted"]
         if rater["rater"] in raters
@@ -167,9 +161,10 @@ def length_adjusted(findings: Findings, theme: str) -> Spec:
         if configuration[key]["value"] is not None
     ]
     if not any(row["series"] == adjusted for row in rows):
-        return nothing(title, NO_OVERLAP.text if rows else "no comparison yet", theme)
-    axis = "Win rate of the first system, a tie as half"
-    body, about_rows = dot_rows(rows, [plain, adjusted], axis, theme, share=True, marks=[(0.5, True)], panel=True)
+        return empty_chart(title, NO_OVERLAP.text if rows else "no comparison yet", theme)
+    first = "the first system" if several else shorten(findings["configurations"][0]["system_a"], LONGEST_LABEL)
+    axis = f"Win rate of {first}, a tie as half"
+    body, about_rows = dot_rows(rows, [plain, adjusted], axis, theme, share=True, marks=[(0.5, True)], panel=several)
     count = len(findings["configurations"])
     most = [f"the {limit} with the widest change, of {count}; the others are under Details"] if count > limit else []
     notes = [
@@ -206,21 +201,6 @@ def _meeting(
     )
 
 
-def is_without_intervals(findings: Findings) -> bool:
-    """Tell whether no system has instances enough for the interval of a Bradley-Terry rating."""
-    rows = [row for item in _of(findings, "bradley_terry") for row in item["systems"]]
-    return bool(rows) and all(row["n_instances"] < MIN_FOR_STATISTIC for row in rows)
-
-
-def _rating_notes(findings: Findings, rows: list[Row]) -> list[str]:
-    """Say what bars are, or that none will come: those of ratings take 20 instances of a system."""
-    if is_without_intervals(findings):
-        return [f"no intervals: fewer than {MIN_FOR_STATISTIC} instances of each system"]
-    few = [row for row in rows if (row["n_instances"] or 0) < MIN_FOR_STATISTIC]
-    note = f"systems with fewer than {MIN_FOR_STATISTIC} instances have no interval"
-    return [*interval_notes(findings, rows), *([note] if few else [])]
-
-
 def _bounded(rated: list[tuple[str, str, Findings]]) -> tuple[list[Row], list[str]]:
     """Return the points of (system, series, rating), and a note if ratings are left out that the prior alone makes finite."""
     retained = [rated_pairs for rated_pairs in rated if rated_pairs[2].get("why_code") != BY_PRIOR.code]
@@ -232,3 +212,16 @@ def _bounded(rated: list[tuple[str, str, Findings]]) -> tuple[list[Row], list[st
 
 def _of(findings: Findings, measure: str) -> list[dict[str, Any]]:
     return [ranking for ranking in findings["rankings"] if ranking["measure"] == measure]
+
+
+def _ranked(findings: Findings) -> list[str]:
+    """Return the systems in the order of the first ranking that has a value."""
+    rankings = _of(findings, "bradley_terry") or _of(findings, "win_rate")
+    main = next(
+        (ranking for ranking in rankings if any(row["value"] is not None for row in ranking["systems"])), rankings[0]
+    )
+    return [row["system"] for row in main["systems"]]
+
+
+def _is_unequal(ranking: Findings) -> bool:
+    return bool(ranking["first"].get("why_code") == UNEQUAL.code)

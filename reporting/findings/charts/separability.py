@@ -5,35 +5,37 @@ from collections.abc import Sequence
 from typing import Any
 
 from reporting.core.charts import (
+    CURVE_HEIGHT,
     JUDGE_SERIES,
+    LONGEST_LABEL,
     LOOK,
     MAX_NAME_LENGTH,
     MAX_SERIES,
     OWN_X_AXES,
+    PANEL,
     Findings,
     Spec,
+    column_spec,
+    empty_chart,
+    end_layer,
+    first_of,
     padded,
     panels,
     quantity,
     shares,
     shorten,
+    with_end_labels,
     with_look,
+    wrapped,
 )
 from reporting.core.raters import PEOPLE
 from reporting.core.themes import THEMES
 from reporting.findings.charts.common import (
     COUNTED,
-    CURVE_HEIGHT,
-    LONGEST_LABEL,
-    PANEL,
     SUBJECT,
     bin_labels,
-    column_spec,
     configuration_notes,
-    end_layer,
-    first_of,
     interval_notes,
-    nothing,
     rater_look,
     rater_looks,
     rater_names,
@@ -42,8 +44,6 @@ from reporting.findings.charts.common import (
     span_text,
     study_notes,
     title_of,
-    with_end_labels,
-    wrapped,
 )
 from reporting.findings.charts.dots import dot_rows, point
 from reporting.findings.charts.stacks import with_sets
@@ -60,7 +60,7 @@ def separability_histogram(findings: Findings, theme: str) -> Spec:
     """Bars: how many instances each separability bin holds (paper 004, figure 3)."""
     separability = findings["separability"]
     if not separability or not separability["bins"]:
-        return nothing(title_of(findings), reason(findings), theme)
+        return empty_chart(title_of(findings), reason(findings), theme)
     rows = [
         {"bin": label, "bin_low": bin_["low"], "bin_high": bin_["high"], "instances": bin_["instances"]}
         for label, bin_ in zip(bin_labels(separability["bins"]), separability["bins"], strict=True)
@@ -86,7 +86,7 @@ def mean_consistency(findings: Findings, theme: str) -> Spec:
     ]
     title, notes = [title_of(findings), MEAN_CONSISTENCY], configuration_notes(findings)
     drawn = curves(findings, lines, "Mean consistency", title, notes, theme)
-    return drawn or nothing(title_of(findings), reason(findings), theme)
+    return drawn or empty_chart(title_of(findings), reason(findings), theme)
 
 
 def consistency_of_matchups(findings: Findings, theme: str) -> Spec:
@@ -110,7 +110,7 @@ def consistency_of_matchups(findings: Findings, theme: str) -> Spec:
     ]
     if not rows:
         why = findings["raters"][0]["consistency_by_instance"].get("why")
-        return nothing(title_of(findings), why or reason(findings), theme)
+        return empty_chart(title_of(findings), why or reason(findings), theme)
     counts = Counter(row["rater"] for row in rows)
     colours = {name: rater_look(findings, rater, theme)[0] for rater, name in names.items()}
     rows = [
@@ -156,26 +156,25 @@ def fully_consistent(findings: Findings, theme: str) -> Spec:
     ]
     title = "Fully consistent rating sets"
     if not rows:
-        return nothing(title, "no rating set yet", theme)
+        return empty_chart(title, "no rating set yet", theme)
     if len(rows) == 1:
-        return nothing(title, "one point adds nothing to the table", theme)
+        return empty_chart(title, "one point adds nothing to the table", theme)
     body, about_rows = dot_rows(rows, [""], "Share of rating sets", theme, share=True)
     notes = [*interval_notes(findings, rows), *about_rows, *study_notes(findings)]
     return column_spec(body, [title], notes, theme)
 
 
 def _pooled(findings: Findings, key: str, estimate: str, axis: str, meaning: str, theme: str, *, why: str = "") -> Spec:
-    bins, name = findings["pooled"][key], "All configurations"
+    bins = findings["pooled"][key]
     if bins is None:
-        return nothing(name, findings["pooled"].get("why", ""), theme)
+        return empty_chart(meaning, findings["pooled"].get("why", ""), theme)
     lines: list[Curve] = [
         (rater["rater"], [(bin_, bin_["raters"][index][estimate]) for bin_ in bins])
         for index, rater in enumerate(bins[0]["raters"])
     ]
-    notes = study_notes(findings)
-    return curves(findings, lines, axis, [name, meaning], notes, theme) or nothing(
-        name, why or "no rating set yet", theme
-    )
+    together = ["over all configurations"] if len(findings["configurations"]) > 1 else []
+    drawn = curves(findings, lines, axis, [meaning], [*together, *study_notes(findings)], theme)
+    return drawn or empty_chart(meaning, why or "no rating set yet", theme)
 
 
 def curves(

@@ -3,14 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from reporting.core.charts import OWN_X_AXES, Findings, Spec, panels, quantity
+from reporting.core.charts import OWN_X_AXES, PANEL, Findings, Spec, column_spec, empty_chart, panels, quantity
 from reporting.core.themes import THEMES
 from reporting.findings.charts.common import (
-    PANEL,
     bin_labels,
-    column_spec,
     configuration_notes,
-    nothing,
     rater_names,
     reason,
     separability_axis,
@@ -62,7 +59,7 @@ def _stacks(findings: Findings, measure: str, colour: Spec, meaning: str, theme:
     short = rater_names(findings, (rater["rater"] for rater in drawn), 22)
     rows = [row for rater in drawn for row in _stacked(rater, short[rater["rater"]], measure)]
     if not rows:
-        return nothing(title_of(findings), reason(findings), theme)
+        return empty_chart(title_of(findings), reason(findings), theme)
     x, y = separability_axis(angle=-90), quantity("share", "Share of rating sets", scale={"domain": [0, 1]})
     bars = {
         "mark": {"type": "bar", "stroke": THEMES[theme].background, "strokeWidth": 0.5},

@@ -24,7 +24,7 @@ MEASURES: dict[str, tuple[str, int]] = {  # heading, and decimals of the ranking
     "sep_bradley_terry": ("SEP-Bradley–Terry", 0),
     "elo": ("Elo", 0),
     "sep_elo": ("SEP-Elo", 0),
-    "win_rate": ("Win rate", 3),
+    "win_rate": ("Win rate", 1),
     "win_loss_rate": ("Wins less losses", 3),
 }
 
@@ -44,17 +44,34 @@ def rankings_section(numbers: Findings) -> dict[str, Any]:
     return {
         "raters": raters,
         "people": people,
-        "table": _first_table(raters) if raters else None,
+        "table": _main_table(by_rater, raters, people) if raters else None,
         "title": _title(by_rater.get(PEOPLE, []), people),
     }
 
 
-def _first_table(raters: list[dict[str, Any]]) -> DataTable:
-    """Return the table of people, or else of the first judge, which says where those of other judges are."""
+def _main_table(by_rater: Mapping[str, list[Findings]], raters: list[dict[str, Any]], people: str) -> DataTable:
+    """Return the table of people, or else of the first judge. Of two systems there is one number for each rater."""
     table: DataTable = raters[0]["table"]
+    if len(table.rows) == 2:
+        return _rates_by_rater(by_rater, people)
     if raters[0]["is_people"] or len(raters) == 1:
         return table
     return replace(table, caption=f"{table.caption} (other judges: under Details)")
+
+
+def _rates_by_rater(by_rater: Mapping[str, list[Findings]], people: str) -> DataTable:
+    """Return each rater's win rate of the first of two systems."""
+    rates = {
+        name: ranking for name, rankings in by_rater.items() for ranking in rankings if ranking["measure"] == "win_rate"
+    }
+    first = next(iter(rates.values()))["systems"][0]["system"]
+    rows: list[Row] = []
+    for name, ranking in rates.items():
+        rate = next(row for row in ranking["systems"] if row["system"] == first)
+        cells = [{**_cell(ranking, rate), "about": ""}, rate["n"], rate["n_instances"]]
+        rows.append(((people if name == PEOPLE else rater_name(name),), cells))
+    columns = ["Rater", f"Win rate of {first}", "Verdicts", "Instances"]
+    return DataTable("ranking-0", f"How often {first} wins, a tie counting as half", columns, rows)
 
 
 def _has_comparisons(rankings: list[Findings]) -> bool:
@@ -86,8 +103,8 @@ def _rater(at: int, rankings: list[Findings], matrix: Findings, tests: list[Find
         "rater": main["rater"],
         "is_people": main["kind"] == "person",
         "first": first_text(main),
-        "table": _ranking_table(at, main, people),
-        "notes": _notes(main),
+        "table": _ranking_table(at, main, named["win_rate"], people),
+        "notes": _notes(main, named["win_rate"]),
         "others": _other_rankings(
             at, main, [named[name] for name in MEASURES if name in named and named[name] is not main]
         ),
@@ -126,23 +143,57 @@ def tested_p_text(p_value: float | None, tests: int) -> str:
     return f"p\N{NO-BREAK SPACE}{p}" if tests < 2 else f"p {p}, adjusted by Holm’s method"
 
 
-def _ranking_table(at: int, main: Findings, people: str) -> DataTable:
-    rows: list[Row] = [((row["system"],), [rank_text(row), _cell(main, row)]) for row in main["systems"]]
+def _ranking_table(at: int, main: Findings, rates: Findings, people: str) -> DataTable:
+    """Return the systems with their ranks and win rates, and with the scores that more than two are ranked by."""
+    rate_of = {row["system"]: row for row in rates["systems"]}
+    measures = [rates] if main is rates else [rates, main]
+    rows: list[Row] = [
+        (
+            (row["system"],),
+            [
+                rank_text(row),
+                _without_n(rates, rate_of[row["system"]]),
+                *([] if main is rates else [_without_n(main, row)]),
+                rate_of[row["system"]]["n"],
+                rate_of[row["system"]]["n_instances"],
+            ],
+        )
+        for row in main["systems"]
+    ]
     rater = people if main["rater"] == PEOPLE else f"judge “{printable(rater_name(main['rater']))}”"
     caption = f"Ranking by {rater}; ranks with their range"
-    return DataTable(f"ranking-{at}", caption, ["System", "Rank", _heading(main)], rows, most=MOST_RANKED)
+    columns = ["System", "Rank", *map(_heading, measures), "Verdicts", "Instances"]
+    return DataTable(f"ranking-{at}", caption, columns, rows, most=MOST_RANKED)
 
 
-def _notes(main: Findings) -> list[str]:
+def _without_n(ranking: Findings, row: Findings) -> dict[str, Any]:
+    """Return the cell of a value whose n has a column, without a reason that is that of all rows."""
+    alike = {"why": ""} if _why_no_interval(ranking) and row["value"] is not None else {}
+    return {**_cell(ranking, row), "about": "", **alike}
+
+
+def _why_no_interval(ranking: Findings) -> str:
+    """Return the reason why no system has an interval, if it is the same for all."""
+    reasons = {row["why"] if row["low"] is None else "" for row in ranking["systems"] if row["value"] is not None}
+    return str(reasons.pop()) if len(reasons) == 1 else ""
+
+
+def _notes(main: Findings, rates: Findings) -> list[str]:
     """Return what limits the ranking."""
     groups = "; ".join(", ".join(group) for group in main.get("groups", ()))
     listed = [f"Groups that were never compared, each with ranks of its own: {groups}."] if groups else []
-    return [*listed, *([f"{main['note'].capitalize()}."] if "note" in main else [])]
+    reasons = {MEASURES[item["measure"]][0]: _why_no_interval(item) for item in (rates, main)}
+    without = [f"{name}: {why}." for name, why in reasons.items() if why]
+    return [*listed, *([f"{main['note'].capitalize()}."] if "note" in main else []), *without]
 
 
 def _other_rankings(at: int, main: Findings, others: list[Findings]) -> dict[str, Any]:
     """Return the other rankings as a table, with the reason where one has another order or no value."""
-    columns = [{row["system"]: _cell(ranking, row) for row in ranking["systems"]} for ranking in others]
+    scored = [ranking for ranking in others if ranking["measure"] != "win_rate"]  # which the main table has
+    columns = [
+        {row["system"]: {**_cell(ranking, row), "about": f"rank {rank_text(row)}"} for row in ranking["systems"]}
+        for ranking in scored
+    ]
     rows: list[Row] = [((row["system"],), [column[row["system"]] for column in columns]) for row in main["systems"]]
     order = _order(main)
     notes = []
@@ -164,7 +215,7 @@ def _other_rankings(at: int, main: Findings, others: list[Findings]) -> dict[str
         if "note" in ranking and ranking["note"] != main.get("note"):
             notes.append(f"{name}: {ranking['note']}.")
     table = DataTable(
-        f"other-rankings-{at}", "Other rankings", ["System", *map(_heading, others)], rows, most=MOST_RANKED
+        f"other-rankings-{at}", "Other rankings", ["System", *map(_heading, scored)], rows, most=MOST_RANKED
     )
     return {"table": table, "notes": notes}
 
@@ -174,7 +225,7 @@ def _order(ranking: Findings) -> list[str]:
 
 
 def _cell(ranking: Findings, row: Findings) -> dict[str, Any]:
-    return {**row, "digits": MEASURES[ranking["measure"]][1]}
+    return {**row, "digits": MEASURES[ranking["measure"]][1], "is_percent": ranking["measure"] == "win_rate"}
 
 
 def _heading(ranking: Findings) -> str:

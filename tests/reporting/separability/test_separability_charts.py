@@ -19,5 +19,8 @@ ONE: dict[str, Any] = {
 
 
 def test_every_panel_of_bars_has_its_own_scale_below() -> None:
-    for spec in (histograms({"configurations": [ONE]}, "light"), similarity_histograms(ONE, "light")):
+    for spec in (
+        histograms({"configurations": [ONE, {**ONE, "dataset": "mail"}]}, "light"),
+        similarity_histograms(ONE, "light"),
+    ):
         assert spec["resolve"]["axis"] == {"x": "independent"}

@@ -595,7 +595,7 @@ def test_the_picture_has_a_point_before_and_after_for_each_arm(decided: Built) -
     root, text = drawn(to_svg(before_and_after(table_effect(decided.study), "dark")))
     points = [one for one in root.iter() if one.attrib.get("aria-roledescription") == "point"]
     assert len([one for one in points if "aria-label" in one.attrib]) == 4
-    for expected in ("none (n = 3)", "table:c8 (n = 3)", "Before", "After", "95% intervals"):
+    for expected in ("none", "table:c8", "before", "after", "95% intervals", "n = 3 instances"):
         assert expected in text
 
 
@@ -612,7 +612,7 @@ def test_the_picture_is_served_in_every_form(decided: Built) -> None:
     assert pdf.content.startswith(b"%PDF-")
     rows = data.content.decode().splitlines()
     assert len(rows) == 1 + len(spec.json()["data"]["values"])
-    assert rows[0].startswith("arm,stage,mean")
+    assert rows[0].startswith("name,series,value,low,high,n")
     page = client.get("/studies/tried/table-effect/").content.decode()
     assert all(f"/table-effect/scores.{form}" in page for form in ("svg", "png", "json", "pdf", "csv"))
     assert client.get("/studies/tried/table-effect/scores.svg?theme=pink").status_code == 404
@@ -681,7 +681,7 @@ def test_the_page_takes_the_filters_of_its_address(decided: Built) -> None:
     address = reverse(PAGE, args=["tried"])
     chosen = f"?dataset=news&system=first-system&batch={decided.batch.name}"
     page = client.get(address + chosen).content.decode()
-    assert "scores.svg?theme=light&amp;dataset=news&amp;system=first-system" in page
+    assert "scores.svg?theme=light&amp;width=phone&amp;dataset=news&amp;system=first-system" in page
     sent = client.get(f"/studies/tried/table-effect.json{chosen}").json()
     assert sent["filters"]["systems"] == ["first-system"]
     assert client.get(f"{address}?dataset=nope").status_code == 404

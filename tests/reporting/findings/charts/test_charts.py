@@ -13,10 +13,10 @@ import pytest
 
 from analysis.refusal import Refusal
 from reporting.core import charts
+from reporting.core.charts import WIDTHS, short_names, widened
 from reporting.core.reasons import ALL_TIES
 from reporting.core.text import rater_name
 from reporting.core.themes import THEMES, VIRIDIS, between, ink_on, viridis
-from reporting.findings.charts.common import WIDTHS, short_names, widened
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyAlignments, StudyData
 from reporting.findings.data.separability_bins import SeparabilityMeasure, separability_of
@@ -127,9 +127,7 @@ def in_bins(bins: list[Found], name: str) -> Iterator[Found]:
 
 
 SOURCES: dict[str, Callable[[Found], Iterator[Found]]] = {
-    "preferences": lambda f: (
-        row for one in f["rankings"] if one["measure"] == "bradley_terry" for row in one["systems"]
-    ),
+    "preferences": lambda f: (row for one in f["rankings"] if one["measure"] == "win_rate" for row in one["systems"]),
     "judges-against-people": lambda f: (
         one["overall"][key] for one in f["judges_against_people"] for key in ("agreement", "people_agreement")
     ),
@@ -157,7 +155,7 @@ SOURCES: dict[str, Callable[[Found], Iterator[Found]]] = {
         for one in (f["pooled"]["people_agreement"], *(one["raters"][0] for one in f["configurations"]))
         for estimate in (one["raw_agreement"], one["krippendorff_alpha"]["ordinal"])
     ),
-    "position": lambda f: (rater["preferred_first"] for one in f["configurations"] for rater in one["raters"]),
+    "position": lambda f: iter(f["pooled"]["preferred_first"]),
     "mean-consistency": lambda f: (
         bin_["mean_consistency"] for rater in f["configurations"][0]["raters"] for bin_ in rater["bins"]
     ),
@@ -173,9 +171,7 @@ def test_points_and_intervals_are_those_of_the_findings(found: Found, name: str)
     kinds = [layer["mark"]["type"] for layer in spec.get("spec", spec)["layer"]]
     assert {"rule", "point"} <= set(kinds)
     said = " ".join(spec["title"]["subtitle"])
-    # Of ratings there are none on six instances.
-    bars = "no intervals: fewer than 20 instances" if name == "preferences" else "95% intervals over instances"
-    for expected in (bars, "instances", "scripted"):
+    for expected in ("95% intervals over instances", "instances", "scripted"):
         assert expected in said
 
 
@@ -328,8 +324,7 @@ def test_a_study_without_configurations_has_its_pictures_too() -> None:
 def test_ties_are_the_reason_only_where_there_are_some(empty: Found) -> None:
     assert draw("position", empty)["usermeta"]["why"] == NO_VERDICT.text
     ties = {"value": None, **ALL_TIES.as_json()}
-    rater = {**empty["configurations"][0]["raters"][0], "preferred_first": ties}
-    tied = {**empty, "configurations": [{**empty["configurations"][0], "raters": [rater]}]}
+    tied = {**empty, "pooled": {**empty["pooled"], "preferred_first": [{"rater": "people", **ties}]}}
     assert draw("position", tied)["usermeta"]["why"] == ALL_TIES.text
 
 
@@ -383,7 +378,8 @@ def test_a_page_keeps_the_place_of_a_picture_of_one_panel(name: str, found: Foun
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_wide_picture_shows_the_same(found: Found, name: str) -> None:
-    column, page = spec_of(name, found), spec_of(name, found, width="page")
+    column = spec_of(name, found)
+    page = widened(column, WIDTHS["page"])
     assert rows_of(page) == rows_of(column)
     fixed = "text" in rows_of(column)[0] or name in ("win-matrix", "people-confusion")  # cells don't grow
     assert fixed or {**page, "title": 0} != {**column, "title": 0}
@@ -466,7 +462,7 @@ def test_rates_at_equal_lengths_are_of_the_widest_changes_and_agreement_of_all_f
     names = [row["name"].split(", ")[1] for row in rows_of(spec_of("length-adjusted", wide))[::2]]
     assert names == [f"set-{n}" for n in (4, 9, 3, 8, 2, 7, 1, 6)]
     rows = rows_of(spec_of("agreement", wide))[::2]
-    assert [row["name"] for row in rows] == ["all together", *(f"set-{n}" for n in range(7))]
+    assert [row["name"] for row in rows] == ["all together"]  # ten data sets have a table
     assert rows[0]["value"] == found["pooled"]["people_agreement"]["raw_agreement"]["value"]
 
 
@@ -474,7 +470,7 @@ def test_programs_are_not_called_people_and_clusters_not_instances(found: Found)
     one = found["configurations"][0]
     programs = {**one, "raters": [{**one["raters"][0], "scripted_raters": 3}, *one["raters"][1:]]}
     scripted = {**found, "configurations": [programs, programs], "clusters": {"instances": 6, "clusters": 4}}
-    assert {row["series"] for row in rows_of(spec_of("position", scripted))} == {"scripted raters", "direct", "other"}
+    assert {row["name"] for row in rows_of(spec_of("position", scripted))} == {"scripted raters", "direct", "other"}
     assert {row["series"] for row in rows_of(spec_of("judges-against-people", scripted))} == {
         "judge",
         "scripted raters",
@@ -519,12 +515,16 @@ def test_ratings_that_only_the_prior_makes_finite_do_not_squeeze_the_others() ->
     found = study(
         configuration(("one", "two"), votes, same, values), configuration(("two", "three"), votes, same, values)
     )
-    spec = spec_of("preferences", found)
-    assert {row["series"] for row in rows_of(spec)} == {"people"}
+    assert {row["series"] for row in rows_of(spec_of("ratings", found))} == {
+        "Bradley–Terry",
+        "SEP-Bradley–Terry",
+        "Elo",
+        "SEP-Elo",
+    }
     alone = study(
         configuration(("one", "two"), [[A]] * 24, {}, values), configuration(("two", "three"), [[A]] * 24, {}, values)
     )
-    assert len(rows_of(spec_of("preferences", alone))) == 3
+    assert {row["value"] for row in rows_of(spec_of("preferences", alone))} == {0.0, 0.5, 1.0}
 
 
 @pytest.mark.weekly
@@ -532,11 +532,9 @@ def test_rows_fit_a_screen_however_many_systems_there_are() -> None:
     names = [f"system {n:02}" for n in range(21)]
     votes, judges = [[A]] * 2, {name: [B, A] for name in ("direct", "other")}
     found = study(*(configuration((one, names[0]), votes, judges, [0.1, 0.9]) for one in names[1:]))
-    for name, rows in (("preferences", 6), ("position", 6)):
-        spec = spec_of(name, found)
-        assert len({row["name"] for row in rows_of(spec)}) == rows
-        subtitle = " ".join(spec["title"]["subtitle"])
-        assert f"the first {rows} of {21 if name == 'preferences' else 20}; the others are under Details" in subtitle
+    spec = spec_of("preferences", found)
+    assert len({row["name"] for row in rows_of(spec)}) == 9
+    assert "the first 9 of 21; the others are under Details" in " ".join(spec["title"]["subtitle"])
 
 
 def test_judges_have_the_names_of_the_tables(found: Found) -> None:

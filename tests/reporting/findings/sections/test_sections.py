@@ -54,9 +54,9 @@ def rows_of(page: str, name: str) -> list[list[str]]:
 @pytest.mark.slow
 def test_each_measure_has_its_place_on_the_page(page: str) -> None:
     headings, first, *_ = rows_of(page, "ranking-0")
-    assert headings == ["System", "Rank", "Bradley–Terry"]
+    assert headings == ["System", "Rank", "Win rate (depends on opponents)", "Bradley–Terry", "Verdicts", "Instances"]
     others = rows_of(page, "other-rankings-0")[0]
-    assert others[-2:] == ["Win rate (depends on opponents)", "Wins less losses (depends on opponents)"]
+    assert others[-2:] == ["SEP-Elo (depends on opponents)", "Wins less losses (depends on opponents)"]
     assert first[0] == "mistral-7b"
     assert "<bdi>1\N{NO-BREAK SPACE}(1\N{WORD JOINER}–\N{WORD JOINER}3)</bdi>" in page  # stays in one line
     assert "mistral-7b leads, which may be chance" in page
@@ -281,7 +281,7 @@ def test_other_rankings_give_the_reason_where_their_order_is_another() -> None:
     people = _rater(
         0, rankings, {"systems": list("abc"), "wins": [], "comparisons": [[0] * 3] * 3, "cycles": []}, [], ""
     )
-    assert people["table"].columns == ["System", "Rank", "Bradley–Terry"]
+    assert people["table"].columns == ["System", "Rank", "Win rate", "Bradley–Terry", "Verdicts", "Instances"]
     assert people["settled"].startswith("1 of 3 places is settled")
     assert people["others"]["notes"] == [
         "SEP-Bradley–Terry places 2 of 3 systems differently: it weights instances by separability.",
