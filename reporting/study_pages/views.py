@@ -50,6 +50,7 @@ from reporting.study_pages.checklist import checklist
 
 COUNTED_TEXTS = 500  # of a data set, for one page
 EVENTS_A_PAGE = 50
+MATCHUPS_A_PAGE = 10  # of an instance, with their texts
 
 
 @login_required
@@ -156,13 +157,14 @@ def instance_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     matchups = instance.matchups.select_related("system_a", "system_b").prefetch_related(
         "pairs__generation_a", "pairs__generation_b", "pairs__tables", "alignments__run"
     )
+    page = Paginator(matchups, MATCHUPS_A_PAGE).get_page(request.GET.get("page"))
     context = {
         "study": study,
         "instance": instance,
-        "matchups": matchups,
+        "page": page,
         "systems": study.systems.filter(generations__instance=instance, generations__index=0),
         "texts": (texts := instance.generations.select_related("system").order_by("system__position", "index")),
-        "alone": [] if matchups else texts,
+        "alone": [] if page.paginator.count else texts,
         "may_manage": may_manage(request.user, study),
     }
     return render(request, "reporting/study_pages/instance.html", context)
