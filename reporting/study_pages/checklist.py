@@ -17,6 +17,7 @@ from judging.models import JudgeRun, Judgment
 from reporting.core.disputed_pairs import offer_of_disputed
 
 RUNNING = {JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING}
+MOST_NAMED = 8  # systems
 FINISHED = {JudgeRun.Status.DONE, JudgeRun.Status.CANCELLED}
 
 
@@ -105,8 +106,9 @@ def _texts(study: Study, context: dict[str, Any]) -> Step:
     instances = Action("Instances", reverse("annotation:instances", args=[study.slug]))
     step = Step("texts", "Texts", StepState.OPEN, "", details="reporting/study_pages/_files_read.html")
     figures = f"{count} instance{pluralize(count)}"
-    if names := ", ".join(system.name for system in context["systems"]):
-        figures = f"{figures} · {names}"
+    if names := [system.name for system in context["systems"]]:
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        figures = f"{figures} · {', '.join(names[:MOST_NAMED])}{more}"
     if pairs:
         return replace(step, state=StepState.DONE, figures=figures, actions=(instances, upload, sample))
     if count:

@@ -21,7 +21,7 @@ from reporting.findings.charts.common import COUNTED, span_text
 
 POINT, GAP = 14, 10  # pixels a point, and between rows
 MAX_NAME, BESIDE = 44, 26  # characters of a label, and of one that stands beside its row
-MAX_HEIGHT, MIN_ROWS = 480, 6  # pixels of all rows together, unless they are so few
+MAX_HEIGHT, MIN_ROWS = 420, 6  # pixels of all rows together, unless they are so few
 ALIKE = 1.25  # times as many instances are about as many
 Row = dict[str, Any]
 

@@ -64,7 +64,9 @@ def page_sections(numbers: Mapping[str, Any], figures: dict[str, list[dict[str, 
         drawn = [figure for figure in figures.get(name, ()) if not figure.get("why")]
         section["figure"] = drawn[0] if drawn and name != "rankings" else None
         section["figures"] = [figure for figure in figures.get(name, ()) if figure is not section["figure"]]
-    return {"results": results, **results}
+    # Those that only say why there is no number come last.
+    ordered = sorted(results.items(), key=lambda item: not any(map(item[1].get, ("figure", "table", "main"))))
+    return {"results": dict(ordered), **results}
 
 
 def answer_section(sentences: list[dict[str, Any]]) -> list[dict[str, Any]]:
