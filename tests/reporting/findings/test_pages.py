@@ -214,8 +214,8 @@ def test_data_of_a_picture_comes_as_csv(built: Built) -> None:
     client = signed_in(study=built.study)
     shown = csv.DictReader(body(client.get(chart_path("position.csv"))).splitlines())
     assert [(row["name"], row["series"], row["value"]) for row in shown] == [
-        ("news", "people", "0.3333333333333333"),
-        ("news", "direct", "1.0"),
+        ("people", "", "0.3333333333333333"),
+        ("direct", "", "1.0"),
     ]
     assert body(client.get(chart_path("ratings.csv"))).splitlines() == ["text", "Nothing to draw yet"]  # two systems
 
