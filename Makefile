@@ -92,7 +92,7 @@ bench-coverage: .venv/dev ## simulate 2,000 studies for each of 880 cases and co
 bench-active: .venv/dev ## hide people's votes of LLMFAO=FOLDER, SEPARABILITY=FOLDER, PANDALM=FOLDER and buy some back with judges' help (half an hour)
 	LLMFAO="$(LLMFAO)" SEPARABILITY="$(SEPARABILITY)" PANDALM="$(PANDALM)" $(PY) -m bench active
 
-bench-answers: .venv/dev ## simulate 1,000 studies without any difference for each of 101 cases and count what the answer claims (an hour and a half on busy cores)
+bench-answers: .venv/dev ## simulate 200 to 2,000 studies with nothing to claim for each case and count what sentences claim (half an hour on one idle core)
 	$(PY) -m bench answers
 
 bench-rating: .venv/dev ## time the rating pages with 50 raters at work, on SQLite and PostgreSQL (ten minutes)
