@@ -138,6 +138,11 @@ def test_fewer_votes(standin: StandInProcess) -> None:
     assert rest.selection["active"]["judges"] == ["direct"]
 
 
+def test_freezing_the_plan(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    walk("docs/howto/plan_a_study.md#freeze-the-plan")
+    assert '"claims": [\n      "preference",\n      "replacement"\n    ]' in capsys.readouterr().out
+
+
 @pytest.mark.weekly
 def test_audits(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     study_of("mine", standin, instances=1, texts=1, judges=("careful",))
