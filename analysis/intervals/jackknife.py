@@ -47,6 +47,17 @@ def student_tail(t: float, df: float) -> float:
     return tail if t >= 0 else 1 - tail
 
 
+def f_tail(f: float, above: float, below: float) -> float:
+    """Probability that an F with `above` and `below` degrees of freedom, both above 0, is larger than f, not negative.
+
+    raises : AnalysisError for other numbers
+    source : Abramowitz and Stegun 1964, Handbook of Mathematical Functions, 26.6.2
+    """
+    if not (f >= 0 and above > 0 and below > 0):
+        raise AnalysisError(f"need f of 0 or more and degrees of freedom above 0, got {f}, {above} and {below}")
+    return _incomplete_beta(below / (below + above * f), below / 2, above / 2)
+
+
 @lru_cache(maxsize=4096)  # a page asks for the same few of them hundreds of times
 def student_quantile(share: float, df: float) -> float:
     """Value that Student's t with `df` degrees of freedom exceeds with probability 1 - share.

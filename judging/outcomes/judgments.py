@@ -20,6 +20,7 @@ from judging.outcomes.presented import (
     PENDING,
     STATUSES,
     Presented,
+    one_probability_each,
     one_verdict_each,
     presentations_of,
 )
@@ -34,11 +35,13 @@ class Judged:
     Only the first repeat of the plain question counts: the others measure a judge's stability, and would give a pair
     more weight here.
 
+    p_b    : probability of B on each pair of `rated`, of both orders the mean; NaN where there is none
     counts : asked = parsed + unparsed + refused + errors; and pending
     """
 
     rated: RatedPairs
     shown: RatedPairs
+    p_b: FloatArray
     counts: dict[str, int]
 
 
@@ -133,6 +136,7 @@ def _judged_by(
                 _rated(
                     selection, judge, rows.among(is_asked), of_pairs.verdict[is_asked], of_pairs.first_is_a[is_asked]
                 ),
+                one_probability_each(of_pairs, judge),
                 {
                     "asked": int(is_asked.sum()),
                     **{name: counts[STATUSES.index(status)] for status, name in COUNTED_AS.items()},

@@ -30,6 +30,7 @@ STATUSES = (PENDING, PARSED, *(a for a in COUNTED_AS if a not in (PENDING, PARSE
 OPEN, PARSED_CODE = 0, 1  # places in `STATUSES`
 Places = tuple[IntArray, IntArray, IntArray]
 NO_VERDICT_CODE, ERROR_CODE = STATUSES.index(Judgment.Status.UNPARSED), STATUSES.index(Judgment.Status.ERROR)
+NO_PROBABILITY = -1.0
 NO_VERDICT_SAID = 3  # stands for a missing verdict beside 0, 1, 2 for A, a tie, B
 
 
@@ -150,21 +151,18 @@ def _places(study: Study) -> Places:
 
 
 def _presented(study: Study, stored: QuerySet[Judgment], judges: Collection[Judge]) -> dict[int, Presented]:
-    """Read presentations, by judge, each with its latest outcome. Open cells don't replace earlier outcomes.
-
-    Probabilities are read where they decide a verdict of one of these judges.
-    """
-    p_b = ["p_b"] if any(map(_averages, judges)) else []
+    """Read presentations, by judge, each with its latest outcome. Open cells don't replace earlier outcomes."""
     status = code_of({code: Q(status=value) for code, value in enumerate(STATUSES)})
     side = Coalesce(F("verdict") + 1, NO_VERDICT_SAID, output_field=IntegerField())
     digits = (code_of({1: Q(order=Judgment.Order.AB)}), 2), (side, 4), (status, len(STATUSES))
     runs_of_judges = JudgeRun.objects.filter(study=study, judge__in=judges).order_by("created_at", "pk")
     runs, judge_of_run = np.array(list(runs_of_judges.values_list("pk", "judge_id")), dtype=np.int64).reshape(-1, 2).T
     rows = stored.filter(run__in=runs.tolist()).order_by()  # naming the runs takes less time than joining them
-    run, packed_pair, *columns = number_columns(rows, "run_id", packed("pair_id", *digits), *p_b)
+    p_b = Coalesce("p_b", NO_PROBABILITY)  # columns without NULL take half the time
+    run, packed_pair, probability = number_columns(rows, "run_id", packed("pair_id", *digits), p_b)
     pair, is_a, verdict_code, code = unpacked(packed_pair, *(n for _, n in digits))
     verdict = np.where(verdict_code == NO_VERDICT_SAID, np.nan, verdict_code - 1.0)
-    probability = columns[0] if columns else np.full(len(run), np.nan)
+    probability = np.where(probability == NO_PROBABILITY, np.nan, probability)
     by_key = np.argsort(runs)
     age = by_key[places(runs[by_key], run)]
     judge = judge_of_run[age]
@@ -183,16 +181,25 @@ def _averages(judge: Judge) -> bool:
 
 def one_verdict_each(presented: Presented, judge: Judge) -> FloatArray:
     """Combine each pair's presentations, in one or both orders, into a verdict, or NaN where one is missing."""
+    if _averages(judge):
+        return averaged_verdict(*_of_orders(presented, judge, _probabilities(presented)))
+    first, second = _of_orders(presented, judge, presented.verdict)
+    return np.where(np.isnan(first + second), np.nan, np.where(first == second, first, float(Verdict.TIE)))
+
+
+def one_probability_each(presented: Presented, judge: Judge) -> FloatArray:
+    """Return each pair's probability of B, of both orders their mean, or NaN where one is missing."""
+    first, second = _of_orders(presented, judge, _probabilities(presented))
+    return (first + second) / 2
+
+
+def _probabilities(presented: Presented) -> FloatArray:
+    return np.where(presented.status == PARSED_CODE, presented.p_b, np.nan)
+
+
+def _of_orders(presented: Presented, judge: Judge, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return each pair's value in both orders, the same one twice where only one is asked, or NaN where one is missing."""
     first = np.flatnonzero(presented.begins())
     in_both = np.append(np.diff(first), len(presented.pair) - first[-1:]) == 2
-    second = np.where(in_both, first + 1, first)
-    if _averages(judge):
-        p_b = np.where(presented.status == PARSED_CODE, presented.p_b, np.nan)
-        return averaged_verdict(np.where(in_both, p_b[first], np.nan), np.where(in_both, p_b[second], np.nan))
-    first_verdict, second_verdict = presented.verdict[first], presented.verdict[second]
-    missing = (
-        np.isnan(first_verdict)
-        | np.isnan(second_verdict)
-        | (~in_both if judge.order == Judge.OrderPolicy.BOTH else False)
-    )
-    return np.where(missing, np.nan, np.where(first_verdict == second_verdict, first_verdict, float(Verdict.TIE)))
+    second = values[np.where(in_both, first + 1, first)]
+    return values[first], np.where(in_both | (judge.order != Judge.OrderPolicy.BOTH), second, np.nan)

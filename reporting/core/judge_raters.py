@@ -1,6 +1,9 @@
 """Judges as raters of one configuration, in the same form as people."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from analysis.types import IntArray
 from annotation.models import Study
@@ -44,6 +47,8 @@ def _judge_rater(judge: Judge, judged: Judged, pairs: IntArray, *, with_incomple
     )
     name = f"judge:{judge.name}"
     judge_rater = rater(name, "judge", judged.rated, positions, {}, with_incomplete=with_incomplete, pairs=pairs)
+    if not np.isnan(judged.p_b).all():
+        judge_rater = replace(judge_rater, p_b=judged.p_b)
     return JudgeRater(judge_rater, judged.counts, judge.family)
 
 

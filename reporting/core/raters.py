@@ -38,6 +38,7 @@ class Rater:
     sizes        : numbers of ratings that a set can hold, for the list of possible values
     incomplete   : rating sets that lack a rating, in use or not
     exclusions   : verdicts that were excluded, by reason
+    p_b          : a judge's probability of B beside each verdict; NaN for none. None where it has none at all
     """
 
     name: str
@@ -53,6 +54,7 @@ class Rater:
     sizes: tuple[int, ...]
     incomplete: int
     exclusions: dict[str, int]
+    p_b: FloatArray | None = None
 
     @property
     def left_out(self) -> int:

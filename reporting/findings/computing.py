@@ -27,9 +27,11 @@ from reporting.findings.judges.judges_against_people import (
     judges_against_people,
 )
 from reporting.findings.judges.juries import jury_findings
+from reporting.findings.judges.probabilities import judge_probabilities
 from reporting.findings.judges.replacement import replacement
 from reporting.findings.measures import MeasureInput, compute_measures
 from reporting.findings.measures.agreement import confusion_findings, consistency_of_instances
+from reporting.findings.pooled.generalizability import generalizability_findings
 from reporting.findings.pooled.pooled import (
     StudyScale,
     people_agreement,
@@ -43,6 +45,7 @@ from reporting.findings.pooled.vote_table import VoteTable, cluster_counts, vote
 from reporting.findings.rankings.rankings import ranking_findings
 from reporting.findings.raters.aggregated_verdicts import aggregated_verdicts
 from reporting.findings.raters.raters_table import raters_table
+from reporting.findings.raters.severity import rater_severity
 
 BEING_COMPUTED = "intervals, tests, Elo ratings, verdicts on judges, raters one by one"
 LATER_REASON = Reason("being_computed", BEING_COMPUTED)
@@ -50,9 +53,11 @@ TUNED_NOTE = "tuned on people's ratings on these instances, which are left out o
 # What a first pass leaves out, by its keys.
 LATER: dict[str, Any] = {
     "raters": [],
+    "rater_severity": {"toward": None, "raters": [], "between": {}, **LATER_REASON.as_json()},
     "dawid_skene": {"configurations": None, "people": None, **LATER_REASON.as_json()},
     "replacement": [],
     "judges_against_people": [],
+    "judge_probabilities": [],
     "judge_agreement": None,
     "judge_tests": [],
     "juries": [],
@@ -76,9 +81,11 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
         "agreement_by_bin": agreement_by_bin(votes, judges["judges_against_people"], bins, filters),
         "people_agreement": people_agreement(votes, filters.intervals),
         "rater_pairs": rater_pairs(votes, filters.intervals),
+        "generalizability": generalizability_findings(votes, filters.intervals),
     }
     findings |= {
         "raters": raters_table(data, votes, filters),
+        "rater_severity": rater_severity(votes, filters.intervals),
         "dawid_skene": aggregated_verdicts(data.configurations, votes),
         **judges,
         "judge_agreement": judge_agreement(
@@ -117,6 +124,7 @@ def judge_findings(
         "replacement": replacement(everything, votes, bins, filters, kappas),
         "judges_against_people": against,
         "judge_tests": judge_tests(votes, filters),
+        "judge_probabilities": judge_probabilities(votes, filters.intervals),
         "self_preference": self_preference(everything, votes, filters),
         "length_adjusted": length_adjusted(everything, votes, filters),
     }
@@ -130,7 +138,12 @@ def compute_estimates(data: StudyData, filters: Filters) -> dict[str, Any]:
     findings = _described(
         data, vote_table(data.configurations), study_scale(data), replace(filters, estimates_only=True)
     )
-    findings["pooled"] |= {"agreement_by_bin": None, "people_agreement": None, "rater_pairs": None}
+    findings["pooled"] |= {
+        "agreement_by_bin": None,
+        "people_agreement": None,
+        "rater_pairs": None,
+        "generalizability": None,
+    }
     return {**findings, **LATER, "being_computed": BEING_COMPUTED, "answer": being_computed()}
 
 

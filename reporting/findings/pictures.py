@@ -97,6 +97,15 @@ OF_STUDY = {
         ),
         "Winning rate ω of each judge in the alternative-annotator test, by ε.",
     ),
+    "calibration": PictureKind(
+        "judges",
+        judges.calibration,
+        (
+            "Curve for each judge with probabilities: the share of people's votes for the system that it prefers, by its "
+            "probability, beside a diagonal. The numbers are in the table below."
+        ),
+        "People’s votes for the system that a judge prefers, by its probability.",
+    ),
     "agreement-by-bin": PictureKind(
         "judges",
         separability.agreement_by_bin,

@@ -37,6 +37,7 @@ IN_NO_BIN = Reason("in_no_bin", "{matchups} matchups have no separability and ar
 
 # Agreement
 NO_COMMON_VOTES = Reason("no_common_votes", "no pair has ratings of two people")
+NOT_CROSSED = Reason("not_crossed", "it takes pairs with ratings of two people, and people who rated two instances")
 NO_VARIATION = Reason("no_variation", "undefined: no pair has ratings of two people, or all of these are the same")
 NO_RATED_VERDICTS = Reason("no_rated_verdicts", "no pair has both a verdict and a rating")
 NO_MAJORITY = Reason("no_majority", "no pair has both a verdict and a majority of the people")

@@ -23,6 +23,7 @@ from reporting.core.text import JUDGE
 from reporting.core.themes import THEMES, Theme
 from reporting.findings.charts.common import SUBJECT, interval_notes, rater_look, rater_looks, span_text, study_notes
 from reporting.findings.charts.dots import Row, dot_rows, point
+from reporting.findings.charts.separability import curve_layers
 
 MAX_PANELS = 8
 NO_JUDGE = "no judge has rated pairs that two people rated"
@@ -133,6 +134,35 @@ def winning_rates(findings: Findings, theme: str) -> Spec:
     x = quantity("epsilon", "ε", **padded(row["epsilon"] for row in rows))
     rows = with_end_labels(rows, x, "judge", "winning_rate", CURVE_HEIGHT)
     body = {"data": {"values": rows}, "height": CURVE_HEIGHT, "layer": _steps(x, epsilon, THEMES[theme])}
+    return column_spec(body, [title, meaning], notes, theme)
+
+
+def calibration(findings: Findings, theme: str) -> Spec:
+    """Curves: people's votes for the system that a judge prefers, by its probability."""
+    title, found = "Calibration of probabilities", findings.get("judge_probabilities") or []
+    judges, more = first_series([item["judge"] for item in found])
+    if not judges:
+        return nothing(title, "no judge has probabilities on pairs that people rated", theme)
+    names = short_names(judges, LONGEST_LABEL)
+    looks = dict(zip(judges, rater_looks(findings, (f"{JUDGE}{name}" for name in judges), theme), strict=True))
+    rows = [
+        with_look(
+            {"rater": names[item["judge"]], "probability": bin_["probability"], **point("", "", bin_["votes"])},
+            looks[item["judge"]],
+        )
+        for item in found[: len(judges)]
+        for bin_ in item["bins"]
+    ]
+    x = quantity("probability", "Judge’s probability", **padded((0.5, 1)))
+    y = quantity("value", f"Votes of {findings[SUBJECT]}, a tie as half", **shares())
+    meaning = "votes for the system that the judge prefers"
+    notes = [*interval_notes(findings, rows), "dashed: calibrated", *more, *study_notes(findings)]
+    rows = with_end_labels(rows, x, "rater", "value", CURVE_HEIGHT)
+    ends = [{"probability": end, "value": end} for end in (0.5, 1.0)]
+    dashed = {"type": "line", "color": THEMES[theme].ink, "strokeDash": [4, 4]}
+    diagonal = {"data": {"values": ends}, "mark": dashed, "encoding": {"x": x, "y": y}}
+    layers = [diagonal, *curve_layers(x, y), end_layer(x, y)]
+    body = {"data": {"values": rows}, "height": CURVE_HEIGHT, "layer": layers}
     return column_spec(body, [title, meaning], notes, theme)
 
 

@@ -214,7 +214,7 @@ def curves(
             for row in _points(names[name], line, index, len(lines))
         ]
         rows = with_end_labels(rows, x, "rater", "value", CURVE_HEIGHT)
-        body = {"data": {"values": rows}, "height": CURVE_HEIGHT, "layer": [*_layers(x, y), end_layer(x, y)]}
+        body = {"data": {"values": rows}, "height": CURVE_HEIGHT, "layer": [*curve_layers(x, y), end_layer(x, y)]}
         return column_spec(body, title, notes, theme)
     # A panel for each judge, in which people are drawn too.
     people, judges = ([line for line in lines if (line[0] == PEOPLE) == is_people] for is_people in (True, False))
@@ -225,7 +225,7 @@ def curves(
         for row in _points(findings[SUBJECT] if name == PEOPLE else JUDGE_SERIES, line, index, len(people) + 1)
     ]
     panel_names = [names[name] for name, _line in judges]
-    body = panels("panel", panel_names, _layers(x, y), SMALL_PANEL, columns=2, resolve=OWN_X_AXES)
+    body = panels("panel", panel_names, curve_layers(x, y), SMALL_PANEL, columns=2, resolve=OWN_X_AXES)
     circles = [f"circles: {findings[SUBJECT]}"] if people else []
     return column_spec({"data": {"values": rows}, **body}, title, [*circles, *notes], theme)
 
@@ -245,7 +245,8 @@ def _points(name: str, line: list[tuple[Findings, Findings]], index: int, raters
     ]
 
 
-def _layers(x: Spec, y: Spec) -> list[Spec]:
+def curve_layers(x: Spec, y: Spec) -> list[Spec]:
+    """Return the layers of curves by rater, with intervals and points."""
     interval = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": LOOK["color"]}
     return [
         {"mark": {"type": "line"}, "encoding": {"x": x, "y": y, "color": LOOK["color"], "detail": {"field": "rater"}}},

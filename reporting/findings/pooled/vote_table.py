@@ -32,6 +32,7 @@ class VoteTable:
     bin                : (n_units,) pooled bin of separability, -1 without one
     characters         : (n_units,) length of the two texts together; NaN where not known
     judges             : (n_units,) verdicts of each judge by its name as a rater; NaN for none
+    probabilities      : (n_units,) probability of B by each judge that has any; NaN for none
     person, unit       : (n,) codes of each vote; a person's votes are in the order in which they were shown the pairs
     verdict            : (n,) -1, 0, +1
     on_left            : (n,) -1 where the left text was preferred, +1 the right one, 0 neither; NaN where sides are not known
@@ -52,6 +53,7 @@ class VoteTable:
     bin: IntArray
     characters: FloatArray
     judges: dict[str, FloatArray]
+    probabilities: dict[str, FloatArray]
     person: IntArray
     unit: IntArray
     verdict: FloatArray
@@ -113,6 +115,14 @@ def vote_table(everything: Sequence[ConfigurationData], bins: Bins | None = None
     judges = {name: np.full(len(units), np.nan) for name in raters if name != PEOPLE}
     for name, of_units in judges.items():
         of_units[places(units, keys[name][rows_of_verdicts[name]])] = verdicts[name][rows_of_verdicts[name]]
+    probabilities = {}
+    for name, parts in raters.items():
+        if any(rater.p_b is not None for _, rater in parts):
+            stated = (
+                np.full(len(rater.rated.outcomes), np.nan) if rater.p_b is None else rater.p_b for _, rater in parts
+            )
+            probabilities[name] = np.full(len(units) + 1, np.nan)  # as of `characters`
+            probabilities[name][places(units, keys[name])] = _joined(stated)
     characters = np.full(len(units) + 1, np.nan)  # the last one for pairs without a verdict, whose place is -1
     texts = _joined((at + pair.instance) * width + pair.index for at, pair in zip(starts, pairs, strict=False))
     characters[places(units, texts)] = _joined(pair.length_a + pair.length_b for pair in pairs)
@@ -146,6 +156,7 @@ def vote_table(everything: Sequence[ConfigurationData], bins: Bins | None = None
         bin=np.full(len(units), -1) if bins is None else bins.of_instance[matchup],
         characters=characters[:-1],
         judges=judges,
+        probabilities={name: of_units[:-1] for name, of_units in probabilities.items()},
         person=person[rows],
         unit=places(units, keys[PEOPLE][rows]) if len(rows) else rows,
         verdict=verdict,

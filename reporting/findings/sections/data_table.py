@@ -27,9 +27,9 @@ def by_bin(
     return DataTable(name, caption, ["Separability", counted or "Instances", *map(rater_name, raters)], rows)
 
 
-def bin_text(bin_: Mapping[str, Any]) -> str:
-    """Return the edges of a separability bin."""
-    return f"{fixed(bin_['low'], 2)} to {fixed(bin_['high'], 2)}"
+def bin_text(bin_: Mapping[str, Any], digits: int = 2) -> str:
+    """Return the edges of a bin of separability or of probability."""
+    return f"{fixed(bin_['low'], digits)} to {fixed(bin_['high'], digits)}"
 
 
 def configuration_name(configuration: Mapping[str, Any]) -> str:

@@ -45,6 +45,8 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
         "overall": overall,
         "by_bin": _by_bin(numbers["judges_against_people"]),
         "tests": _tests(numbers["judge_tests"]),
+        "probabilities": _probabilities(numbers.get("judge_probabilities", [])),
+        "calibration": _calibration(numbers.get("judge_probabilities", [])),
         "tuned": [(judge["judge"], judge["instances_left_out"]) for judge in numbers["tuned_judges"]],
         "juries": _juries(numbers["juries"]),
         "jury_members": _jury_members(numbers["juries"]),
@@ -91,6 +93,33 @@ def _by_bin(judges: list[Findings]) -> DataTable | None:
     ]
     caption = "The same by separability"
     return DataTable("judges-by-bin", caption, ["Judge", "Separability", *BESIDE.values()], rows) if rows else None
+
+
+def _probabilities(judges: list[Findings]) -> DataTable | None:
+    """Return the Brier score of each judge that has probabilities, with its parts."""
+    keys = ("brier", "least", "reliability", "resolution", "uncertainty")
+    rows: list[Row] = [((item["judge"],), [item[key] for key in keys]) for item in judges]
+    headings = ["Judge", "Brier score", "Least possible", "Reliability", "Resolution", "Uncertainty"]
+    return (
+        DataTable("judge-probabilities", "Probabilities of judges against raters’ votes", headings, rows)
+        if rows
+        else None
+    )
+
+
+def _calibration(judges: list[Findings]) -> DataTable | None:
+    """Return the votes for the system that a judge prefers, by its probability."""
+    rows: list[Row] = [
+        ((item["judge"], bin_text(bin_, 1)), [bin_["probability"], bin_["votes"]])
+        for item in judges
+        for bin_ in item["bins"]
+    ]
+    headings = ["Judge", "Probability", "Mean probability", "Votes for the system that it prefers"]
+    return (
+        DataTable("calibration", "Votes for the system that a judge prefers, by its probability", headings, rows)
+        if rows
+        else None
+    )
 
 
 def _tests(judges: list[Findings]) -> DataTable | None:

@@ -16,7 +16,7 @@ from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_p
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
 from reporting.findings.raters.raters_table import flag_text
-from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name
+from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name, p_text
 from reporting.findings.sections.titles import Title, rater_subject
 
 Findings = Mapping[str, Any]
@@ -121,6 +121,7 @@ def agreement_section(numbers: Findings) -> dict[str, Any]:
         "note": _kappa_note(bins or ()),
         "table": DataTable("agreement-table", "Agreement between raters by configuration", headings, rows),
         "pairs": _rater_pairs(numbers["pooled"].get("rater_pairs")),
+        "generalizability": _generalizability(numbers["pooled"].get("generalizability")),
         "by_bin": [
             item
             for item in (
@@ -151,6 +152,21 @@ def _rater_pairs(compared: Findings | None) -> DataTable | None:
     mean = f"mean {fixed(compared['mean'], 3)}" if compared["mean"] is not None else "no mean"
     return DataTable(
         "rater-pairs", f"Cohen’s κ of each two of {compared['compared']} raters ({mean})", ["Raters", "κ"], rows
+    )
+
+
+def _generalizability(found: Findings | None) -> DataTable | None:
+    """Return how reliable means over raters are, and the standard error of the win rate, by number of raters."""
+    if not found or not found["curve"]:
+        return None
+    sizes = list(found["curve"][0]["standard_error"])
+    rows: list[Row] = [
+        ((row["raters"],), [row["relative"], row["absolute"], *row["standard_error"].values()])
+        for row in found["curve"]
+    ]
+    headings = ["Raters", "Eρ²", "Φ", *(f"Standard error, {n} instances" for n in sizes)]
+    return DataTable(
+        "generalizability", "Reliability of the mean rating of an instance, by number of raters", headings, rows
     )
 
 
@@ -280,6 +296,7 @@ def raters_section(study: Study, numbers: dict[str, Any], sort_by: str, filters:
             }
             for row in listed
         ],
+        "severity": _severity(numbers.get("rater_severity")),
         "verdicts": _verdicts(numbers["dawid_skene"]),
         "confusions": _confusions(numbers["dawid_skene"]),
         "more": len(ordered) - len(listed),
@@ -301,6 +318,22 @@ def _columns(rows: list[RaterRow], one_pair: bool = False) -> dict[str, tuple[st
     empty = {"consistency": one_pair, "seconds": not any(row["seconds_median"] for row in rows)}
     empty["gold"] = all(row["gold"]["share"] is row["gold"]["repeat_share"] is None for row in rows)
     return {name: column for name, column in SORTS.items() if not empty.get(name)}
+
+
+def _severity(found: RaterRow | None) -> DataTable | None:
+    """Return how far raters differ, and how far each deviates from the others on the same pairs."""
+    if not found or not found["raters"]:
+        return None
+    between = found["between"].values()
+    rows: list[Row] = [
+        (("Standard deviation between raters",), [kind["spread"] for kind in between]),
+        (("p, no rater deviates",), [p_text(kind["p_value"]) for kind in between]),
+        *(((row["rater"],), [row[kind] for kind in found["between"]]) for row in found["raters"]),
+    ]
+    names = {"left": "For the left text", "ties": "For ties", "system": f"For {found['toward']}"}
+    headings = ["Rater", *(names[kind] for kind in found["between"])]
+    caption = "Severity: how far each rater deviates from the others on the same pairs"
+    return DataTable("severity", caption, headings, rows)
 
 
 def _verdicts(found: RaterRow) -> DataTable:
