@@ -41,7 +41,7 @@ def generalizability_study(
 
     Estimates are moments of half squared differences of two values of a configuration: those of two raters on a pair differ by
     rater + interaction + residual, of one rater on two pairs of an instance by pair + residual, of one rater on two instances by
-    all but rater, of two raters on two instances by all. On balanced data they equal the analysis of variance; on any others
+    all but rater, of two raters on two instances by all; two instances are of different clusters. On balanced data they equal the analysis of variance; on any others
     they stay unbiased. Raters are crossed with instances, with missing cells.
 
     values  : (n,) in units of the mean, such as 1, 1/2, 0
@@ -52,12 +52,16 @@ def generalizability_study(
     x = np.asarray(values, dtype=np.float64)
     columns = (code_array("codes", column) for column in (configuration, instance, pair, rater, cluster))
     group, item, unit, person, own_cluster = (groups(column)[1] for column in columns)
-    everything, on_item, on_unit, of_person, of_both = (
+    cell = joint_codes(group, own_cluster)
+    everything, of_person, on_cell, of_person_there, on_item, of_both, on_unit = (
         _differences(x - x.sum() / max(len(x), 1), codes, own_cluster)
-        for codes in (group, item, unit, joint_codes(group, person), joint_codes(item, person))
+        for codes in (
+            *(group, joint_codes(group, person), cell, joint_codes(cell, person)),
+            *(item, joint_codes(item, person), unit),
+        )
     )
-    same_rater = of_person - of_both
-    sums = (on_unit, of_both, on_item - on_unit - of_both, same_rater, everything - on_item - same_rater)
+    same_rater = of_person - of_person_there
+    sums = (on_unit, of_both, on_item - on_unit - of_both, same_rater, everything - on_cell - same_rater)
     raters, pairs, both, instances, all_differ = map(ratio, sums)
     if np.isnan(raters[0] + instances[0] + all_differ[0]):
         raise NotEnough("needs pairs with two raters, and raters with two instances of a configuration")

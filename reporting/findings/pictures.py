@@ -38,10 +38,10 @@ OF_STUDY = {
         "answer",
         rankings.preferences,
         (
-            "Points with intervals, one for people and one for each judge: how often the better system is "
+            "Points with intervals, one for each rater: how often the better system is "
             "preferred, or each of several. The numbers are under Rankings."
         ),
-        "Which system raters prefer, people first.",
+        "Which system raters prefer.",
     ),
     "judges-against-people": PictureKind(
         "judges",
@@ -282,19 +282,24 @@ def figure(
 
     configurations : those that it shows; address : makes the address of a form, with further parameters in the query
     """
-    kind = KINDS[name]
+    kind, called = KINDS[name], subject(configurations)
     if why := why_empty(spec):
-        return {"caption": kind.caption, "why": why}
+        return {"caption": _called(kind.caption, called), "why": why}
     people = [configuration["raters"][0] for configuration in configurations]
     # Over all configurations an instance counts once, whatever the number of systems compared on it.
     pooled = [row for row in findings["pooled"]["fully_consistent"] if row["rater"] == PEOPLE]
     sets = pooled if name in OF_STUDY else [person["mean_consistency"] for person in people]
     ratings = sum(person["ratings"] for person in people)
     instances = counted(sum(rating_set.get("n_instances") or 0 for rating_set in sets), "instances")
-    of_people = f"{subject(configurations).capitalize()}: n = {counted(ratings, 'ratings')} on {instances}."
+    of_people = f"{called.capitalize()}: n = {counted(ratings, 'ratings')} on {instances}."
     left_out = sum(number for person in people for number in person["exclusions"].values())
     parts = [
         *([of_people] if ratings else []),
         *([f"Left out: {counted(left_out, 'ratings')}."] if left_out else []),
     ]
-    return picture(kind.alt, address, " ".join(parts), spec)
+    return picture(_called(kind.alt, called), address, " ".join(parts), spec)
+
+
+def _called(text: str, people: str) -> str:
+    """Return a text about people with what the page calls them: programs are no people."""
+    return text if people == "people" else text.replace("People", people.capitalize()).replace("people", people)

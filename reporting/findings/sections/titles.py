@@ -21,7 +21,7 @@ TEXTS = {
     "first": "{people} rank {first} first of {systems} systems",
     "places": "Ranking by {people}: {settled} of {systems} places settled",
     "ranking": "Ranking of {systems} systems by {people}",
-    "rankings": "Rankings by rater",
+    "rankings": "Rankings by judge",
     "length_changes": "Length changes the win rate in {changed} of {tested} configurations",
     "lengths": "Win rates at equal lengths of texts",
     "lengths_unadjusted": "Win rates are not adjusted for length",

@@ -71,10 +71,13 @@ def _unbalanced(rng: np.random.Generator) -> tuple[FloatArray, list[IntArray]]:
 def test_unbalanced_data_as_pairs_of_values_one_by_one() -> None:
     values, columns = _unbalanced(np.random.default_rng(8))
     group, instance, pair, rater = columns
+    cluster = instance // 2
     halves: dict[tuple[bool, bool, bool], list[float]] = {}
     for first in range(len(values)):
         for second in range(first):
-            if group[first] == group[second]:
+            # Two instances of a cluster are not drawn by chance.
+            is_drawn = instance[first] == instance[second] or cluster[first] != cluster[second]
+            if group[first] == group[second] and is_drawn:
                 key = tuple(bool(column[first] == column[second]) for column in (instance, pair, rater))
                 halves.setdefault(key, []).append((values[first] - values[second]) ** 2 / 2)
     raters, pairs, both = (
@@ -83,7 +86,6 @@ def test_unbalanced_data_as_pairs_of_values_one_by_one() -> None:
     instances, all_differ = (np.mean(halves[key]) for key in ((False, False, True), (False, False, False)))
     of_rater = all_differ - instances
     expected = [all_differ - both, of_rater, both - pairs - of_rater, both - raters, raters + pairs - both]
-    cluster = instance // 2
     study = generalizability_study(values, group, instance, pair, rater, cluster)
     assert study.components == pytest.approx(np.maximum(expected, 0), abs=1e-12)
     assert len(study.truncated) == sum(value < 0 for value in expected)

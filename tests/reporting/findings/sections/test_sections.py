@@ -105,7 +105,7 @@ def test_numbers_say_what_they_favour_and_scales_what_they_are(page: str) -> Non
         assert f"{caption} {sign}" in page
     assert "normalised" not in page
     assert page.count("from −1 to 1") == 1 + 2  # over all configurations, and in each of two
-    assert "All 500 pairs have ratings of three people or more." in page
+    assert "All 500 pairs have ratings of three raters or more." in page
     assert "is uncertain on the others" not in page
 
 
