@@ -142,7 +142,7 @@ def calibration(findings: Findings, theme: str) -> Spec:
     title, found = "Calibration of probabilities", findings.get("judge_probabilities") or []
     judges, more = first_series([item["judge"] for item in found])
     if not judges:
-        return nothing(title, "no judge has probabilities on pairs that people rated", theme)
+        return empty_chart(title, "no judge has probabilities on pairs that people rated", theme)
     names = short_names(judges, LONGEST_LABEL)
     looks = dict(zip(judges, rater_looks(findings, (f"{JUDGE}{name}" for name in judges), theme), strict=True))
     rows = [
