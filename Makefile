@@ -8,7 +8,7 @@ PACKAGES := analysis annotation judging reporting config tandem
 CHECKED := $(PACKAGES) bench examples tests tools manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run install test test-fast test-all test-models test-llm check-published coverage lint format types migrations-check messages messages-check docs lock lock-check bench bench-separability bench-analysis bench-coverage bench-active bench-answers bench-rating bench-serving bench-judging bench-logic bench-load bench-export stress faults hosts fuzz mutants lint-deploy image-check scan ci screenshots clean
+.PHONY: help demo run install test test-fast test-all test-models test-llm check-published coverage lint format types migrations-check messages messages-check docs lock lock-check bench bench-separability bench-analysis bench-coverage bench-active bench-answers bench-rating bench-serving bench-judging bench-logic bench-load bench-export bench-imports stress faults hosts fuzz mutants lint-deploy image-check scan ci screenshots clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -112,6 +112,9 @@ bench-load: .venv/dev ## rate with 500 raters at once on PostgreSQL, beside a ba
 
 bench-export: .venv/dev ## time exports of a million ratings beside the bare rows, and a bundle of 100,000 with its verification (five minutes)
 	$(PY) -m bench export
+
+bench-imports: .venv/dev ## time imports of up to 100,000 ratings, and votes meanwhile, beside reading and executemany (five minutes)
+	$(PY) -m bench imports
 
 stress: .venv/dev ## let 50 raters hammer one batch while servers are killed, on SQLite and PostgreSQL (minutes)
 	$(PY) -m tests.stress

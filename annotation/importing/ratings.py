@@ -236,7 +236,8 @@ class _RatingWriter:
     def _place_pairs(self, rows: Sequence[RatingRow], hits: HitNames) -> None:
         """Add pairs to their HITs, after the existing ones."""
         placed: dict[int, set[int]] = {}
-        for hit_pk, pair_pk in HitPair.objects.filter(hit__in=list(hits.values())).values_list("hit_id", "pair_id"):
+        existing = HitPair.objects.filter(hit__in=list(hits.values())).order_by()
+        for hit_pk, pair_pk in existing.values_list("hit_id", "pair_id"):
             placed.setdefault(hit_pk, set()).add(pair_pk)
         links = []
         for row in rows:

@@ -32,7 +32,8 @@ def import_tables(*, data: bytes, name: str, slug: str) -> tuple[Study, int, int
     else:
         records, bad = lines.read_json(data)
     good = []
-    for number, record in records:
+    absent = lines.AbsentFields("comparison tables")
+    for number, record in absent.watch(records):
         if len(bad) >= MOST_BAD_LINES:
             break
         record = {
@@ -42,7 +43,7 @@ def import_tables(*, data: bytes, name: str, slug: str) -> tuple[Study, int, int
             bad.extend(BadLine(number, problem) for problem in problems)
         else:
             good.append((number, record))
-    return _store(good, bad, data=data, name=name, slug=slug)
+    return _store(good, absent.summarised(bad), data=data, name=name, slug=slug)
 
 
 def _store(

@@ -22,6 +22,7 @@ from annotation.core.tasks.progress import READING, report
 
 MOST_LINES = 2_000_000
 MOST_NAMED = 20  # fields of a record in a message
+MOST_FIELDS = 10_000  # of all records, which are noted
 _BOM = b"\xef\xbb\xbf"
 
 Record = tuple[int, dict[str, Any]]
@@ -220,28 +221,33 @@ def listed(fields: Sequence[str]) -> str:
 class AbsentFields:
     """The needed fields that no record of a file has, so that one sentence can say so instead of a line for each record."""
 
-    def __init__(self, needed: Iterable[str], subject: str) -> None:
-        """Take the needed fields, and what the file should hold."""
-        self._absent, self._what = list(needed), subject
-        self._fields: list[str] = []
+    def __init__(self, subject: str) -> None:
+        """Take what the file should hold."""
+        self._what = subject
+        self._fields: dict[str, None] = {}
+        self._first: list[str] = []
         self._count = 0
 
     def watch(self, records: Iterable[Record]) -> Iterator[Record]:
         """Yield the records, and note their fields."""
         for number, record in records:
             self._count += 1
-            self._fields = self._fields or list(record)
-            self._absent = [field for field in self._absent if field not in record]
+            self._first = self._first or list(record)
+            if len(self._fields) < MOST_FIELDS:
+                self._fields.update(dict.fromkeys(record))
             yield number, record
 
     def summarised(self, bad: list[BadLine]) -> list[BadLine]:
         """Replace the bad lines about fields that none of several records has by one."""
-        if self._count < 2 or not self._absent:
+        missing = [line for line in bad if line.reason.code == "missing"]
+        fields = dict.fromkeys(line.reason.values["field"] for line in missing)
+        absent = [field for field in fields if field not in self._fields and ":" not in field]  # “row 1: …” is a part
+        if self._count < 2 or not absent or len(self._fields) >= MOST_FIELDS:
             return bad
-        reasons = [refusal("missing", field=field) for field in self._absent]
-        values = {"records": self._count, "fields": listed(self._fields) or "no field", "what": self._what}
-        summary = refusal("in_no_record", field=", ".join(self._absent), **values)
-        return [BadLine(1, summary), *(line for line in bad if line.reason not in reasons)]
+        values = {"records": self._count, "fields": listed(self._first) or "no field", "what": self._what}
+        summary = refusal("in_no_record", field=", ".join(absent), **values)
+        said = {line for line in missing if line.reason.values["field"] in absent}
+        return [BadLine(1, summary), *(line for line in bad if line not in said)]
 
 
 def is_csv(name: str) -> bool:

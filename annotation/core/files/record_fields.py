@@ -164,17 +164,16 @@ def iterate_rows(
         records = lines.with_json_cells(cells, (), bad)
     else:
         records, bad = lines.read_json(data)
-    return _good_rows(records, bad, read, required, subject), bad
+    return _good_rows(records, bad, read, subject), bad
 
 
 def _good_rows(
     records: Iterable[lines.Record],
     bad: list[BadLine],
     read: Callable[[int, RecordFields], Row],
-    required: Sequence[str],
     subject: str,
 ) -> Iterator[Row]:
-    absent = lines.AbsentFields(required, subject)
+    absent = lines.AbsentFields(subject)
     is_empty = True
     for number, record in absent.watch(records):
         if len(bad) >= MOST_BAD_LINES:

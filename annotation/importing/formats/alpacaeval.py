@@ -72,7 +72,7 @@ def parse_outputs(
     """
     records, bad = read_mapped(data, mapping)
     rows: dict[str, InstanceRow] = {}
-    absent = lines.AbsentFields(OUTPUT, "outputs of systems")
+    absent = lines.AbsentFields("outputs of systems")
     for count, (number, record) in enumerate(absent.watch(records), start=1):
         if len(bad) >= MOST_BAD_LINES:
             break

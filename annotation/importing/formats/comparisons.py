@@ -119,7 +119,8 @@ def read_comparisons(
     """
     records, bad = read_mapped(data, mapping)
     comparisons: list[Comparison] = []
-    for number, record in records:
+    absent = lines.AbsentFields("comparisons")
+    for number, record in absent.watch(records):
         if len(bad) >= MOST_BAD_LINES:
             break
         fields = Fields(number, record)
@@ -136,7 +137,7 @@ def read_comparisons(
             instances_of(comparisons, name)
         except BadFile as error:  # where a bad record is left out, there may be gaps
             bad += [line for line in error.lines if line.reason.code != "gaps"]
-    lines.refuse(name, bad)
+    lines.refuse(name, absent.summarised(bad))
     return comparisons
 
 

@@ -71,7 +71,7 @@ def parse_labelled(
     rows: list[InstanceRow] = []
     first_seen: dict[str, int] = {}
     values = 0
-    absent = lines.AbsentFields(NEEDED if form == PREFERENCES else FIELDS[form], f"files of kind {form}")
+    absent = lines.AbsentFields(f"files of kind {form}")
     for index, (number, record) in enumerate(absent.watch(records)):
         if len(bad) >= MOST_BAD_LINES:
             break

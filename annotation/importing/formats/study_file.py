@@ -75,7 +75,7 @@ def parse_study_file(
     first_seen: dict[str, int] = {}
     systems: dict[str, int] = {}  # first line of each
     texts = values = matchups = 0
-    absent = lines.AbsentFields((*NEEDED, *(() if sources_only else ("generations",))), "study files")
+    absent = lines.AbsentFields("study files")
     for number, record in absent.watch(records):
         if len(bad) >= MOST_BAD_LINES:
             break

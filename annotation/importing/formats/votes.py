@@ -71,7 +71,7 @@ def _records(data: bytes, name: str) -> tuple[Iterator[Record], list[BadLine]]:
 
 def _votes(records: Iterator[Record], bad: list[BadLine]) -> tuple[list[VoteRow], list[BadLine]]:
     rows = []
-    absent = lines.AbsentFields(_VOTE_FIELDS, "votes")
+    absent = lines.AbsentFields("votes")
     for number, record in absent.watch(records):
         if len(bad) >= MOST_BAD_LINES:
             break

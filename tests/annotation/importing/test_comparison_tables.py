@@ -129,3 +129,11 @@ def test_a_file_without_tables_is_bad() -> None:
     make_study()
 
     assert refused() == ["line 1: the file holds no tables"]
+
+
+def test_a_field_that_no_table_has_is_named_once() -> None:
+    make_study()
+    without = [{key: value for key, value in table(table_id=name).items() if key != "variant"} for name in "ab"]
+    assert [problem.partition(";")[0] for problem in refused(*without)] == [
+        "line 1: variant: none of 2 records has this"
+    ]
