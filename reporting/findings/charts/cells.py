@@ -48,7 +48,7 @@ def cells_body(
     across = len(columns) * (len(panels) if side_by_side else 1)
     counted = across <= MANY
     labelled = 2 if two else 1  # panels in a row that have names of rows
-    letters = 10 if side_by_side and not counted else 12
+    letters = 11 if side_by_side and not counted else 12
     room = (
         COLUMN_WIDTH / labelled
         - (70 if two else 50)
@@ -84,7 +84,7 @@ def _columns_axis(columns: Sequence[str], title: str, counted: bool) -> Spec:
         "axis": {
             "orient": "top",
             "labelAngle": -35 if max(map(len, columns)) > 6 else 0,
-            "labelFontSize": 12 if counted else 10,
+            "labelFontSize": 12 if counted else 11,
             "domain": False,
             "ticks": False,
         },
@@ -113,13 +113,13 @@ def _layers(position: Spec, count: str | None) -> list[Spec]:
     """Return what is drawn in each cell: its colour, the share, and below it the number `count`, if it has room."""
     colour = {"type": "nominal", "scale": None, "legend": None}
     ink = {"field": "_ink", **colour}
-    share = {"mark": {"type": "text", "fontSize": 11 if count else 10, "dy": -6 if count else 0}}
+    share = {"mark": {"type": "text", "fontSize": 11, "dy": -6 if count else 0}}
     layers: list[Spec] = [
         {"mark": {"type": "rect"}, "encoding": {**position, "color": {"field": "_fill", **colour}}},
         {**share, "encoding": {**position, "text": {"field": "_percent", "type": "nominal"}, "color": ink}},
     ]
     if count:
-        number = {"mark": {"type": "text", "fontSize": 10, "dy": 7}}
+        number = {"mark": {"type": "text", "fontSize": 11, "dy": 7}}
         text = {"field": count, "type": "quantitative"}
         layers.append({**number, "encoding": {**position, "text": text, "color": ink}})
     return layers
