@@ -192,11 +192,10 @@ def too_few_hits(study: Study) -> str:
     pairs = HitPair.objects.filter(hit__in=hits).count() / counts["hits"]
     return (
         f"The qualification has {counted(available, 'HITs')} ({counted(round(available * pairs), 'pairs')}) of "
-        f"different instances; for {study.qualification_attempts} attempts with fresh ones it needs "
+        f"different instances; for {study.qualification_attempts} attempts with new ones it needs "
         f"{counted(needed, 'HITs')} ({counted(math.ceil(needed * pairs), 'pairs')}). Until then a further attempt "
-        "repeats HITs, and the expected answers are shown only after the last attempt. In the settings, set how many "
-        "HITs one attempt has or allow fewer attempts; if HITs are still too few, make a further qualification "
-        "batch, of instances with a known answer."
+        "repeats HITs, and the expected answers are shown only after the last attempt. Set fewer HITs per attempt "
+        "or fewer attempts in the settings, or create another qualification batch."
     )
 
 

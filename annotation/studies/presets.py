@@ -24,8 +24,8 @@ _ON_SUMMARIES = """Read the source text first, then each pair of summaries.
 _ON_TABLES = """You are asked twice about each pair.
 
 1. First read the source text and both summaries, and choose the one that you prefer.
-2. When all pairs have an answer, they are shown again one by one; beside some there is a table of what only one of the
-   two says and what both say. Keep your choice or change it. When you change it, say why in a sentence.
+2. When all pairs have an answer, they are shown again one by one. Some have a table of what only one of the two says
+   and what both say. Keep your choice or change it. When you change it, say why in a sentence.
 
 A table can be wrong: look at the texts before you trust it, and report a row that they don't support."""
 

@@ -59,7 +59,6 @@ def next_text(of_rater: Leaderboard) -> str:
     if next_place["more"] is None:
         return f"{open_} How many more comparisons this takes is unknown: {next_place['why']}."
     return (
-        f"{open_} About {next_place['more']} further comparison{pluralize(next_place['more'])}, spread over systems and further "
-        f"instances as the {next_place['comparisons']} so far, would settle it with a chance of {next_place['chance']:.0%}, if the "
-        "differences are as they look now."
+        f"{open_} About {next_place['more']} further comparison{pluralize(next_place['more'])}, spread like the "
+        f"{next_place['comparisons']} so far, would settle it with a chance of {next_place['chance']:.0%}, if differences stay."
     )
