@@ -20,7 +20,7 @@ def test_leaderboard_and_audit_are_accessible(open_as: Callable[..., Page]) -> N
     inspection = Inspection()
     page = open_as("rea", "researcher")
     page.goto(f"/studies/{study.slug}/findings/")
-    page.get_by_role("link", name="Leaderboard").click()
+    page.get_by_role("link", name="Leaderboard").first.click()
     expect(page.get_by_role("heading", name="People", exact=True)).to_be_visible()
     page.evaluate("document.querySelectorAll('main details').forEach((fold) => { fold.open = true })")
     inspection.look(page, "leaderboard")
