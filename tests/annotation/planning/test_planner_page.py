@@ -108,8 +108,8 @@ def test_configuration_and_batches_are_chosen_by_name(reader: Client) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        pytest.param({"width": "2"}, "less than or equal to 1", id="width-above-one"),
-        pytest.param({"width": "0"}, "greater than or equal to 0.001", id="width-zero"),
+        pytest.param({"width": "2"}, "Give a number from 0.001 to 1.", id="width-above-one"),
+        pytest.param({"width": "0"}, "Give a number from 0.001 to 1.", id="width-zero"),
         pytest.param({"pairs": "one"}, "Whole numbers", id="pairs-a-word"),
         pytest.param({"raters": "0"}, "from 1 to", id="no-raters"),
         pytest.param({"pairs": "<script>"}, "Whole numbers", id="hostile"),

@@ -85,7 +85,7 @@ def test_another_name_deletes_nothing(door: str) -> None:
     [
         (lambda study: study.uploads.create(kind="study", names=["f"], size=1, status="queued"), "import"),
         (lambda study: study.made_files.create(kind="bundle", status="queued"), "job"),
-        (lambda study: study.channels.create(kind="prolific", name="P", is_open=True), "Recruitment by P"),
+        (lambda study: study.channels.create(kind="prolific", name="P", is_open=True), "Channel P is open"),
     ],
 )
 def test_work_under_way_is_ended_first(active: Any, part: str) -> None:
