@@ -129,7 +129,7 @@ def secret_key() -> str:
         advice = MAKE_KEY if PRODUCTION else f"Give a longer random one; without it, a key is made in {path}."
         return _strong(key, "SECRET_KEY, from the environment or .env,", advice)
     restore = (
-        "Restore the file from a backup, or delete it for a new key. All users are signed out then; links that were "
+        "Restore the file from a backup, or delete the file for a new key. All users are signed out then; links that were "
         "sent and browsers of anonymous raters are no longer known."
     )
     if not path.exists():
