@@ -177,7 +177,7 @@ class RatingPlaces:
         )
         self.matchups = grouped(
             ((pair.matchup.instance.instance_id, pair.matchup.system_a.name, pair.matchup.system_b.name), pair)
-            for pair in pairs
+            for pair in pairs.order_by("pk")
         )
         variants = {row.table_variant for row in rows if row.table_variant}
         tables = ComparisonTable.objects.filter(

@@ -131,7 +131,7 @@ class RowChecks:
 
 def of_raters(rows: QuerySet[Any], keys: Collection[int], path: str = "") -> Any:
     """Return the rows of some raters. By no index: SQLite would rather read all work of each than look at some rows."""
-    return rows.annotate(rater=F(f"{path}annotator_id") + 0).filter(rater__in=keys)
+    return rows.annotate(rater=F(f"{path}annotator_id") + 0).filter(rater__in=keys).order_by()
 
 
 def _raters(study: Study) -> Any:
@@ -194,7 +194,7 @@ class _StoredRatings:
             for pk, rater, pair, a_is_left, *hit in of_raters(displays, codes, "assignment__").values_list(*columns):
                 keys[pk] = (codes[rater], pair)
                 self._shown[keys[pk]] = (a_is_left, (hit[0], hit[1]))
-        ratings = Rating.objects.filter(display__in=keys) if keys else Rating.objects.none()
+        ratings = Rating.objects.filter(display__in=keys).order_by() if keys else Rating.objects.none()
         self._answers = {
             (*keys[display], stage, question): Answer(*statement)
             for display, stage, question, *statement in ratings.values_list(

@@ -221,7 +221,8 @@ class _RatingWriter:
         return batch
 
     def _hits_of(self, batch: Batch, rows: Sequence[RatingRow]) -> dict[str, Hit]:
-        hits = {hit.external_id: hit for hit in batch.hits.filter(external_id__in={row.hit for row in rows})}
+        names = {row.hit for row in rows}
+        hits = {hit.external_id: hit for hit in batch.hits.filter(external_id__in=names).order_by()}
         same = Hit.objects.filter(batch__study__in=(self.target.study, self.target.staged), batch__name=batch.name)
         last = same.aggregate(last=Max("position"))["last"]
         start = 0 if last is None else last + 1
