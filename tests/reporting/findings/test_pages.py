@@ -63,7 +63,7 @@ def test_findings_page_shows_numbers_pictures_and_downloads(shown: Any) -> None:
         for form in ("svg", "png", "pdf", "csv", "json"):
             assert f"/studies/shown/charts/{name}.{form}?" in page
     assert "People: n = 4 ratings on 2 instances." in page
-    assert 'media="(min-width: 40rem)"' in page
+    assert 'media="(min-width: 36rem)"' in page
     assert "charts/agreement.svg" not in page  # an empty picture is its reason
     assert re.search(r"Not drawn \(no pair has ratings of two people\): How far people agree with one another\.", page)
     assert 'media="screen and (prefers-color-scheme: dark)"' in page
