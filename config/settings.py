@@ -62,7 +62,7 @@ MIDDLEWARE = [
     "annotation.core.middleware.FormAddressMiddleware",
     "annotation.core.middleware.SignedOutMiddleware",
     "annotation.core.middleware.DomainErrorMiddleware",
-    "annotation.core.unavailable.UnavailableDatabaseMiddleware",
+    "annotation.core.middleware.UnavailableDatabaseMiddleware",
     "annotation.core.middleware.PrivatePagesMiddleware",
     "axes.middleware.AxesMiddleware",
 ]

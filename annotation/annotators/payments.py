@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Count, Q, Sum
 
-from annotation.core.money import to_cents
+from annotation.core.counting import to_cents
 from annotation.models import Annotator, Assignment, Rating, Study
 from annotation.questions.questions import MAIN
 

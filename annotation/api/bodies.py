@@ -89,7 +89,7 @@ def needed_text(data: dict[str, Any], name: str) -> str:
 
 
 def schema_of(
-    form: type[forms.BaseForm],
+    form: "type[forms.Form | forms.ModelForm[Any]]",
     name: str = "",
     description: str = "",
     *,
@@ -102,14 +102,14 @@ def schema_of(
     partial : what is left out stays as it is stored
     extra   : fields that the form doesn't have, or has otherwise
     """
-    optional = form.base_fields if partial else getattr(form, "OPTIONAL_IN_PREVIEW", ())  # type: ignore[attr-defined]
+    optional = form.base_fields if partial else getattr(form, "OPTIONAL_IN_PREVIEW", ())
     fields = {
         key: _described(
             field,
             required=field.required and field.initial is None and key not in optional,
             default=None if partial else field.initial,
         )
-        for key, field in form.base_fields.items()  # type: ignore[attr-defined]
+        for key, field in form.base_fields.items()
         if key not in exclude
     }
     attributes = {"__doc__": description or form.__doc__, **fields, **extra}

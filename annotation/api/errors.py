@@ -10,8 +10,8 @@ from rest_framework.views import exception_handler as default_handler
 
 from annotation.core.errors import AmendmentNeeded, AnnotationError, BadFields, BadFile, SettingFixed
 from annotation.core.http import error_text, status_of
+from annotation.core.middleware import HEADERS, UNAVAILABLE, log_unavailable, message_for
 from annotation.core.request_ids import current, server_error
-from annotation.core.unavailable import HEADERS, UNAVAILABLE, log_unavailable, message_for
 
 MOST_LINES = 1000  # listed of a bad file
 ROOT = "/api/"

@@ -1,6 +1,8 @@
-"""Numbers with what they count."""
+"""Numbers in texts: with what they count, as percent, as money."""
 
 import re
+from decimal import Decimal
+from typing import overload
 
 _PLURAL_END = re.compile(r"s(?= (?:of|with|beside|for|on|that)\b|$)")
 
@@ -18,3 +20,20 @@ def counted(number: int, of: str) -> str:
 def unit_of(number: int, of: str) -> str:
     """Return a unit, given in the plural, as it stands beside a number."""
     return _PLURAL_END.sub("", of, count=1).replace("that are no ties", "that is no tie") if number == 1 else of
+
+
+CENT = Decimal("0.01")
+
+
+@overload
+def to_cents(amount: Decimal) -> Decimal: ...
+@overload
+def to_cents(amount: None) -> None: ...
+def to_cents(amount: Decimal | None) -> Decimal | None:
+    """Restore the two decimal places, which SQLite drops, or None stays None."""
+    return None if amount is None else amount.quantize(CENT)
+
+
+def percent(share: float | None, decimals: int = 1) -> str:
+    """Write a share in rounded percent, or a dash for an undefined one."""
+    return "–" if share is None else f"{100 * share:z.{decimals}f}%"

@@ -1,7 +1,11 @@
-"""Names and codes from files and forms: trimmed, and compared regardless of case and blanks."""
+"""Names and codes from files and forms: trimmed, compared regardless of case and blanks, and short names' field."""
 
 import unicodedata
 from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from django import forms
+from django.db.models import Model
 
 from annotation.core.errors import BadLine
 from annotation.core.refusals import refusal
@@ -71,3 +75,16 @@ def _looks_like_address(code: str) -> bool:
     name, dot, top = host.rpartition(".")
     parts = user and at and name and dot and top.isalpha() and len(top) > 1
     return bool(parts) and not any(char.isspace() or char in "@:/" for char in code[: len(user)] + host)
+
+
+class ShortNameField(forms.SlugField):
+    """A slug field whose error says what is allowed and avoids the word "slug"."""
+
+    default_error_messages: ClassVar[dict[str, Any]] = {"invalid": "Letters, digits, dashes and underscores only."}
+
+
+def short_name_problem(model: type[Model], field: str, name: str) -> str | None:
+    """Return why a new row can't have a short name that differs from another's by case only, or None."""
+    rows = model._default_manager.filter(**{f"{field}__iexact": name}).exclude(**{field: name})
+    existing = rows.values_list(field, flat=True).first()
+    return existing and f"{name} differs from the existing {existing} by case only; choose another short name"

@@ -1,11 +1,14 @@
-"""Tables, made once and written as HTML or plain text."""
+"""Tables and numbers, made once and written as HTML or plain text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from annotation.core.counting import unit_of
+
 MOST_ROWS = 50  # all are in the JSON
 UNDEFINED = "—"
+MOST_LISTED = 12  # values in a line
 
 
 class Column(NamedTuple):
@@ -72,3 +75,64 @@ class DataTable:
 def fixed(value: float, digits: int = 3, *, signed: bool = False) -> str:
     """Format a number with a fixed number of decimals and the minus sign that pictures have. 0 has no sign."""
     return f"{value:{'+' if signed else ''}z.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def estimate_text(estimate: dict[str, Any], digits: int = 3, n: str = "") -> str:
+    """Format an estimate as `0.384 [0.310, 0.455], n = 150 rating sets`, or with the reason for a missing one.
+
+    n : what it rests on in words, if not its own
+    """
+    if estimate["value"] is None:
+        return f"{UNDEFINED} ({estimate['why']})"
+    own = f"n = {_counted(estimate['n'], estimate['of'])}"
+    if estimate.get("n_instances") is not None and estimate["of"] != "instances":
+        own += f", {_counted(estimate['n_instances'], 'instances')}"
+    if "n_clusters" in estimate:
+        own += f", {_counted(estimate['n_clusters'], 'clusters')}"
+    if "effective_n" in estimate:
+        own += f", as good as {estimate['effective_n']:.1f} of equal size"
+    n = n or own
+    if estimate.get("coin") is not None:
+        n += f"; a coin has {fixed(estimate['coin'], digits)}"
+    if estimate["low"] is None:
+        why = f" ({estimate['why']})" if estimate.get("why") else ""
+        return f"{fixed(estimate['value'], digits)}, {n}{why}"
+    value, low, high = (fixed(estimate[key], digits) for key in ("value", "low", "high"))
+    return f"{value} [{low}, {high}], {n}"
+
+
+def _counted(number: int, of: str) -> str:
+    return f"{number} {unit_of(number, of)}"
+
+
+def printable(text: str) -> str:
+    """Replace control characters: names come from uploaded files, and these could drive a terminal."""
+    return "".join(character if character.isprintable() else "�" for character in text)
+
+
+def numbers_text(numbers: Mapping[str, Any]) -> str:
+    """Write a JSON document of numbers for a terminal: a line for each value, with what belongs to it indented."""
+    return "\n".join(_lines(numbers, ""))
+
+
+def _lines(numbers: Mapping[str, Any], indent: str) -> Iterator[str]:
+    for name, value in numbers.items():
+        label = printable(f"{indent}{name.replace('_', ' ')}")
+        entries = value if isinstance(value, list) and any(isinstance(entry, dict) for entry in value) else [value]
+        for entry in entries:
+            if not isinstance(entry, dict):
+                yield f"{label}: {_value(entry)}"
+            elif {"value", "low", "n", "of"} <= entry.keys():
+                yield f"{label}: {estimate_text(entry)}"
+            elif entry:
+                yield f"{label}:"
+                yield from _lines(entry, f"{indent}  ")
+
+
+def _value(value: object) -> str:
+    if value is None or value in ([], ""):
+        return UNDEFINED
+    if isinstance(value, list):
+        listed = ", ".join(map(_value, value[:MOST_LISTED]))
+        return f"{listed}, …" if len(value) > MOST_LISTED else listed
+    return f"{value:.4g}" if isinstance(value, float) else printable(str(value))

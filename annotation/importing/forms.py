@@ -14,7 +14,7 @@ from annotation.core.errors import Unacceptable
 from annotation.core.files.file_bounds import command_for
 from annotation.core.files.mapping import HELP as MAPPING_HELP
 from annotation.core.files.mapping import parse_mapping
-from annotation.core.short_names import ShortNameField
+from annotation.core.names import ShortNameField
 from annotation.importing.formats.public_forms import AUTO
 from annotation.models import ResearchGroup, Study
 from annotation.models.studies import RESERVED_SLUGS

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
-from annotation.core.short_names import ShortNameField
+from annotation.core.names import ShortNameField
 from annotation.members.memberships import GRANTABLE
 from annotation.models import ResearchGroup, Study
 from annotation.models.members import Role
@@ -80,5 +80,5 @@ class MoveStudyForm(forms.Form):
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        groups = ResearchGroup.objects.exclude(pk=study.group_id)
-        self.fields["group"].queryset = groups  # type: ignore[attr-defined]
+        fields: dict[str, Any] = self.fields
+        fields["group"].queryset = ResearchGroup.objects.exclude(pk=study.group_id)

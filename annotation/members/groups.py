@@ -11,7 +11,7 @@ from django.db import transaction
 
 from annotation.core.errors import AnnotationError, Unacceptable, UnknownName
 from annotation.core.keys import account_in_log
-from annotation.core.short_names import short_name_problem
+from annotation.core.names import short_name_problem
 from annotation.members.accounts import grant_role, login_link
 from annotation.members.memberships import GRANTABLE, READING, has_never_signed_in, has_no_roles_outside, may_give_roles
 from annotation.members.usernames import is_self_registered

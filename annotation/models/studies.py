@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from annotation.core.arms import Arm, BadArm
 from annotation.core.keys import new_key, new_seed
-from annotation.models.members import ResearchGroup
+from annotation.models.members import ResearchGroup, RoleGrant
 from annotation.questions.labels import translate_default
 from annotation.questions.questions import (
     LONGEST_REASON,
@@ -102,7 +102,7 @@ class StudyQuerySet(models.QuerySet["Study"]):
             return studies
         if not user.is_authenticated:
             return self.none()
-        grants = user.role_grants.filter(role__in=roles).order_by()  # type: ignore[attr-defined]
+        grants = RoleGrant.objects.filter(user=user.pk, role__in=roles).order_by()
         in_group = models.Q(group__in=grants.filter(study=None).values("group_id"))
         return studies.filter(in_group | models.Q(pk__in=grants.filter(group=None).values("study_id")))
 

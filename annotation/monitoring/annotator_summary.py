@@ -6,7 +6,7 @@ from decimal import Decimal
 from django.db.models import Aggregate, Count, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
-from annotation.core.money import to_cents
+from annotation.core.counting import to_cents
 from annotation.models import Annotator, Assignment, Event, Message, Rating
 from annotation.quality.hidden_checks import CheckScores, scores_of
 from annotation.questions.questions import MAIN

@@ -9,8 +9,8 @@ from typing import Any
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum, Window
 from django.db.models.functions import RowNumber
 
+from annotation.core.counting import to_cents
 from annotation.core.database.aggregates import select_from_cte
-from annotation.core.money import to_cents
 from annotation.hits.idle import idle_minutes, last_active, with_activity
 from annotation.models import Annotator, Assignment, Batch, Flag, Rating
 from annotation.monitoring.reports import returned_submissions

@@ -6,9 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from annotation.core.actions import filled
-from annotation.core.counting import counted
+from annotation.core.counting import counted, percent
 from annotation.core.http import attempt
-from annotation.core.percentages import percent
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from annotation.planning.forms import PlanForm

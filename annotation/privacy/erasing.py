@@ -24,8 +24,8 @@ from django.utils.module_loading import import_string
 from annotation.annotators.consent import withdraw
 from annotation.annotators.participants import ERASED, pseudonym
 from annotation.annotators.payments import PAID_BY_PLATFORM
+from annotation.core.counting import to_cents
 from annotation.core.errors import AnnotationError, Unacceptable, UnknownName
-from annotation.core.money import to_cents
 from annotation.members.audit_changes import note
 from annotation.members.second_factor import remove_second_factor
 from annotation.models import (

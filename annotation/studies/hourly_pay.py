@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from django.conf import settings
 
-from annotation.core.money import to_cents
+from annotation.core.counting import to_cents
 from annotation.models import Study
 
 

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
 from annotation.core.errors import AnnotationError, UnknownName, UnknownStudy
-from annotation.core.short_names import short_name_problem
+from annotation.core.names import short_name_problem
 from annotation.hits import slot_arms
 from annotation.models import Batch, Event, ImportRecord, Study
 from annotation.models.members import main_group

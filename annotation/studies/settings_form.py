@@ -149,15 +149,15 @@ class StudySettingsForm(forms.ModelForm[Study]):
         return [self._group(title, summary, names) for title, summary, names in GROUPS]
 
     def _group(self, title: str, summary: str, names: Sequence[str]) -> "SettingsGroup":
-        fields = [self[name] for name in names]
+        fields: list[Any] = [self[name] for name in names]
         for bound in fields:
             if default := default_shown(bound.name):
                 note = f"Default: {default}"
                 stop = "" if default.endswith(("?", "!", ".")) else "."
                 bound.help_text = f"{bound.field.help_text} {note}{stop}".strip()
-            bound.is_changed = is_changed(self.instance, bound.name)  # type: ignore[attr-defined]
+            bound.is_changed = is_changed(self.instance, bound.name)
         preview = next((self.PREVIEWS[name] for name in names if name in self.PREVIEWS), "")
-        changed = [str(bound.label) for bound in fields if bound.is_changed]  # type: ignore[attr-defined]
+        changed = [str(bound.label) for bound in fields if bound.is_changed]
         return SettingsGroup(title, summary, fields, preview, changed)
 
 

@@ -4,7 +4,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from annotation.core.percentages import percent
+from annotation.core.counting import percent
 from annotation.models import Annotator, Assignment
 from annotation.rating.votes import is_counted
 

@@ -1,10 +1,7 @@
-"""Versions of aspects as JSON and as lines of text, and an estimate of distilling them."""
+"""Versions of aspects as JSON and as lines of text."""
 
-from decimal import Decimal
 from typing import Any
 
-from judging.calls.dry_run import CallsEstimate
-from judging.core.pricing import cost_line
 from judging.models import AspectSet
 
 
@@ -33,18 +30,3 @@ def origin_of(version: AspectSet) -> str:
             f"(seed {origin['seed']}; {origin['texts']} texts{lost}{filled})"
         )
     return "of unknown origin"
-
-
-def estimate_lines(estimate: CallsEstimate, cap: Decimal | None = None) -> list[str]:
-    """Format a forecast. One above the cap says so."""
-    kinds = ", ".join(f"{kind.calls:,} {kind.kind}" for kind in estimate.kinds if kind.calls)
-    sentences = [
-        f"calls: about {estimate.calls:,}{f' ({kinds})' if kinds else ''}; answers already there: {estimate.cached:,}"
-    ]
-    if not estimate.calls:
-        return sentences
-    return [
-        *sentences,
-        f"tokens: about {estimate.prompt_tokens:,} sent and {estimate.completion_tokens:,} written (by the number of characters)",
-        cost_line(estimate.cost, estimate.currency, total=estimate.cost, cap=cap),
-    ]

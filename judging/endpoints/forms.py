@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 
-from annotation.core.short_names import ShortNameField
+from annotation.core.names import ShortNameField
 from judging.endpoints.services import CHANGEABLE
 from judging.models import Endpoint
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from annotation.core.short_names import short_name_problem
+from annotation.core.names import short_name_problem
 from annotation.studies.services import validate
 from judging.core.checks import differences, require_same
 from judging.core.errors import BadSettings, UnknownJudge

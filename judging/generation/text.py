@@ -1,9 +1,6 @@
-"""Sampling in lines of text: the result of a session and of all of them, an estimate."""
+"""Sampling in lines of text: the result of a session and of all of them."""
 
-from decimal import Decimal
-
-from judging.core.pricing import cost_line, money
-from judging.generation.estimates import GenerationEstimate
+from judging.core.pricing import money
 from judging.generation.instances import InstanceCounts
 from judging.generation.store import SamplingTotals
 from judging.models import GenerationRun
@@ -28,22 +25,3 @@ def run_summary(run: GenerationRun, instances: int) -> str:
     """Say what a run has come to over all sessions."""
     cost = f", cost {money(run.cost, run.currency)}" if run.calls else ""
     return f"{instances:,} instances have its texts; calls {run.calls:,}{cost}"
-
-
-def estimate_lines(estimate: GenerationEstimate, cap: Decimal | None) -> list[str]:
-    """Format an estimate. One above the cap says so."""
-    counts = estimate.instances
-    lines = [
-        f"instances: {counts.chosen:,} chosen, {counts.there:,} have such texts, {counts.without_source:,} have no "
-        f"source; {counts.open:,} to sample",
-        f"calls: {estimate.calls:,}; answers already there: {estimate.cached:,}",
-    ]
-    if not estimate.calls:
-        return lines
-    how = "as texts so far" if estimate.learned else "a guess"
-    return [
-        *lines,
-        f"tokens: about {estimate.prompt_tokens:,} sent (by the number of characters) and {estimate.completion_tokens:,} "
-        f"written ({estimate.answer_tokens:,} a text, {how})",
-        cost_line(estimate.cost, estimate.currency, total=estimate.cost, cap=cap),
-    ]

@@ -12,10 +12,9 @@ from annotation.core.counting import number_of
 from annotation.core.errors import BadLine
 from annotation.core.files.lines import refuse
 from annotation.core.files.mapping import NOTHING, FieldMapping, recorded
-from annotation.core.names import lookalikes
+from annotation.core.names import lookalikes, short_name_problem
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
-from annotation.core.short_names import short_name_problem
 from annotation.core.version import VERSION
 from annotation.importing.staging import PART, Level, Target, open_import
 from annotation.models import Study

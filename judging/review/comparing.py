@@ -178,7 +178,7 @@ def votes_on(study: Study, pairs: Sequence[int], *, question: int = MAIN) -> dic
 def judged_pairs(study: Study, judges: Sequence[Judge], pairs: Sequence[int], *, question: int = MAIN) -> list[Pair]:
     """Load a few pairs, in the given order, with their texts and these judges' judgments.
 
-    `pair.said` holds all judgments of the question that were asked: every order, repeat, plain or negated.
+    `pair.judgments` holds all judgments of the question that were asked: every order, repeat, plain or negated.
     """
     judgments = (
         Judgment.objects.for_question(question)
@@ -191,7 +191,7 @@ def judged_pairs(study: Study, judges: Sequence[Judge], pairs: Sequence[int], *,
     loaded = (
         Pair.objects.filter(pk__in=pairs)
         .select_related(*related)
-        .prefetch_related(Prefetch("judgments", judgments, to_attr="said"))
+        .prefetch_related(Prefetch("judgments", judgments))
         .in_bulk()
     )
     return [loaded[pk] for pk in pairs]

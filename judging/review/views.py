@@ -74,13 +74,14 @@ def _rows(
         study, [judge for judge in (first, second) if isinstance(judge, Judge)], keys, question=question
     )
     votes = votes_on(study, keys, question=question) if second == PEOPLE else {}
+    beside = second.pk if isinstance(second, Judge) else None
     return [
         {
             "pair": pair,
             "verdicts": (compared.first[index], compared.second[index]),
             "differ": abs(compared.first[index] - compared.second[index]) > 0,
-            "said": [row for row in pair.said if row.run.judge_id == first.pk],  # type: ignore[attr-defined]
-            "beside": [row for row in pair.said if isinstance(second, Judge) and row.run.judge_id == second.pk],  # type: ignore[attr-defined]
+            "said": [row for row in pair.judgments.all() if row.run.judge_id == first.pk],
+            "beside": [row for row in pair.judgments.all() if row.run.judge_id == beside],
             "votes": votes.get(pair.pk, []),
         }
         for pair, index in zip(pairs, indexes, strict=True)

@@ -142,7 +142,8 @@ class JudgeSettings(forms.Form):
         super().__init__(*args, **kwargs)
         self.judges = Judge.objects.all() if judges is None else judges
         if prompts is not None:
-            self.fields["prompt_file"].queryset = prompts  # type: ignore[attr-defined]
+            fields: dict[str, Any] = self.fields
+            fields["prompt_file"].queryset = prompts
 
     def clean_name(self) -> str:
         """Refuse the name of another group's judge."""
@@ -311,7 +312,8 @@ class RunForm(PairsForm):
 
     def __init__(self, *args: Any, judges: QuerySet[Judge], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["judge"].queryset = settled(judges).filter(method__in=[*runnable_methods(), Judge.JURY])  # type: ignore[attr-defined]
+        fields: dict[str, Any] = self.fields
+        fields["judge"].queryset = settled(judges).filter(method__in=[*runnable_methods(), Judge.JURY])
         self.asked = self.study.questions
         if len(self.asked) > 1:
             self.fields["questions"] = forms.MultipleChoiceField(

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from annotation.core.keys import new_seed
-from annotation.core.short_names import short_name_problem
+from annotation.core.names import short_name_problem
 from annotation.studies.services import validate
 from judging.calls.requests import setting_of
 from judging.core.checks import require_same

@@ -8,7 +8,7 @@ from django import template
 from django.template.defaultfilters import pluralize
 from django.utils.formats import number_format
 
-from annotation.core.percentages import percent
+from annotation.core.counting import percent
 from annotation.models import Study
 from annotation.studies.questions import named_questions
 from judging.core.pricing import is_above

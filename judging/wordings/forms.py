@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
-from annotation.core.short_names import ShortNameField
+from annotation.core.names import ShortNameField
 from annotation.models import Pair, Study
 from judging.core.errors import BadPrompt
 from judging.wordings.checks import PARSER_HELP, READERS, problems_of
@@ -45,7 +45,8 @@ class PromptForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         offered = [(name, f"{name}: {PARSER_HELP[name]}" if name in PARSER_HELP else name) for name in READERS]
-        self.fields["parser"].choices = [("", "—"), *offered]  # type: ignore[attr-defined]
+        fields: dict[str, Any] = self.fields
+        fields["parser"].choices = [("", "—"), *offered]
         self.given = PromptText("")
 
     def clean_file(self) -> "UploadedFile[Any] | None":

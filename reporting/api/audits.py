@@ -22,8 +22,7 @@ from judging.audits.stress import CHANGES, StressTest, start_stress
 from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
 from judging.core.visibility import judges_seen_by
 from judging.models import Judge, JudgeAudit
-from reporting.api.filters import AuditFilter
-from reporting.api.rows import StudyRows
+from reporting.api.rows import StudyRows, by
 from reporting.api.run_setup import EstimateSerializer
 from reporting.audits.stress import stress_findings
 
@@ -101,7 +100,7 @@ class AuditViewSet(StudyRows):
 
     queryset = JudgeAudit.objects.select_related("study", "judge")
     serializer_class = JudgeAuditSerializer
-    filterset_class = AuditFilter
+    filterset_class = by(judge="judge__name")
 
     def get_serializer_class(self) -> type[JudgeAuditSerializer]:
         """Include what was found of a single audit only."""

@@ -1,10 +1,11 @@
-"""Juries, tunings, and the group's own prompts in the API."""
+"""Juries, tunings, the group's own prompts, and single judgments with marks on their rationales in the API."""
 
 from typing import Any
 
 from django.db.models import QuerySet
 from django.http import Http404
 from django.urls import reverse
+from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
@@ -13,13 +14,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import body_of, read, read_form, schema_of
+from annotation.api.bodies import body_of, read, read_form, schema_of, user_of
 from annotation.api.reasons import MESSAGE, WithMessage
 from annotation.api.study_serializers import refusals
 from annotation.models import Study
 from judging.core.visibility import judges_seen_by, prompt_files_seen_by
 from judging.jobs.bounds import resume_job
-from judging.models import JudgeTuning, PromptFile
+from judging.models import JudgeTuning, Judgment, PromptFile
+from judging.review.marks import LONGEST_NOTE, mark_rationale, remove_mark
+from judging.review.replaying import replay
 from judging.runs.forms import JuryForm
 from judging.runs.juries import add_jury
 from judging.tuning.forms import TuningForm
@@ -30,7 +33,7 @@ from judging.wordings.forms import PairForm, PromptForm
 from judging.wordings.prompt_files import add_prompt
 from judging.wordings.views import sent_messages
 from reporting.api.jobs import ResumeSerializer
-from reporting.api.rows import KEY, WORK, Rows
+from reporting.api.rows import COMPUTED, KEY, WORK, Rows
 from reporting.api.run_setup import read_judges_form
 from reporting.api.serializers import JudgeRunSerializer
 
@@ -194,3 +197,51 @@ def _tunings(study: Study) -> QuerySet[JudgeTuning]:
 
 def _told(study: Study, name: str) -> Response:
     return Response(TuningSerializer(_tunings(study).get(name=name)).data, status=status.HTTP_202_ACCEPTED)
+
+
+class MarkSerializer(serializers.Serializer[Any]):
+    """True if a rationale is sound, whatever the verdict."""
+
+    sound = serializers.BooleanField()
+    note = serializers.CharField(required=False, default="", allow_blank=True, max_length=LONGEST_NOTE)
+
+
+class JudgmentReview(GenericViewSet[Any]):
+    """A judgment's steps, and researchers' marks of it."""
+
+    @extend_schema(responses=COMPUTED, filters=False)
+    @action(**WORK)
+    def replay(self, request: Request, pk: str) -> Response:
+        """Return each answer behind a judgment, with the messages of its call and its present reading."""
+        judgment: Judgment = self.get_object()
+        steps = [
+            {
+                "completion": step.completion.cache_key,
+                "messages": list(step.messages),
+                "settings": step.settings,
+                "text": step.completion.text,
+                "status": step.status,
+                "value": step.value,
+                "attempt": step.attempt,
+                "before": step.before,
+            }
+            for step in replay(judgment).steps
+        ]
+        return Response({"steps": steps})
+
+    @extend_schema(request=MarkSerializer, responses={204: None, **refusals(409, 413, 422)})
+    @action(**WORK, methods=["post"])
+    def mark(self, request: Request, pk: str) -> Response:
+        """Store the user's mark on a rationale, in place of an earlier one."""
+        judgment: Judgment = self.get_object()
+        body = read(MarkSerializer, request)
+        mark_rationale(judgment=judgment, marker=user_of(request), at=timezone.now(), **body)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(request=None, responses={204: None, **refusals()})
+    @mark.mapping.delete
+    def remove_mark(self, request: Request, pk: str) -> Response:
+        """Take the user's mark back."""
+        judgment: Judgment = self.get_object()
+        remove_mark(judgment=judgment, marker=user_of(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)

@@ -1,9 +1,10 @@
-"""The common part of lists in the API: permissions, parameters and schema."""
+"""The common part of lists in the API: permissions, filters, parameters and schema."""
 
 from collections.abc import Collection
 from typing import Any, TypeVar
 
 from django.db.models import QuerySet
+from django_filters import rest_framework as filters
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework.request import Request
@@ -11,10 +12,88 @@ from rest_framework.viewsets import ReadOnlyModelViewSet
 
 from annotation.api.pages import PAGED, refuse_unknown
 from annotation.api.study_serializers import refusals
+from annotation.members.permissions import READERS
+from annotation.models import Study
 from annotation.models.tokens import Scope
-from reporting.api import filters
-from reporting.api.access import InScope, IsReader, visible_to
+from annotation.studies.questions import find_question
+from judging.models import Judge
+from reporting.api.access import InScope, IsReader, answers_to, in_study, visible_to
 from reporting.api.sent_once import HEADER, done_once
+
+
+class StudyFilter(filters.FilterSet):  # type: ignore[misc]  # without types
+    """By the slug of the study."""
+
+    study = filters.CharFilter(method="of_study", label="Slug of the study")
+
+    def of_study(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        """Keep the rows of this study, or none when there is no such study for the user."""
+        return in_study(self.request.user, queryset, value)
+
+
+class QuestionFilter(StudyFilter):
+    """By study and question, of rows with a `question`."""
+
+    question = filters.CharFilter(method="of_question", label="Key of the question")
+
+    def of_question(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        """Keep the answers to the questions of this key. In the study that is named, or in all.
+
+        Raises: UnknownName if that study asks no such question.
+        """
+        studies = Study.objects.visible_to(self.request.user, *READERS)
+        if slug := self.data.get("study"):
+            studies = studies.filter(slug=slug)
+            for study in studies:
+                find_question(study, value)
+        return answers_to(queryset, studies, value)
+
+
+# Of parameters that are not fields of the rows themselves.
+LABELS = {
+    "annotator": "Code of the annotator",
+    "batch": "Name of the batch",
+    "instance_id": "The id in the file",
+    "judge": "Name of the judge",
+    "pair": "Key of the pair",
+    "rater": "Code of the annotator",
+}
+
+
+def by(*fields: str, base: type[StudyFilter] = StudyFilter, **lookups: str) -> type[StudyFilter]:
+    """Return a filter by study and by equal texts: of fields of the rows, and of others by their lookups."""
+    same = {name: filters.CharFilter(field_name=name) for name in fields}
+    others = {name: filters.CharFilter(field_name=path, label=LABELS[name]) for name, path in lookups.items()}
+    return type("Filter", (base,), {"__doc__": by.__doc__, **same, **others})
+
+
+HIT = "display__assignment__hit__batch__name"
+RATER = "display__assignment__annotator__code"
+RatingFilter = by("stage", base=QuestionFilter, batch=HIT, rater=RATER)
+
+
+class AlignmentFilter(by(instance_id="matchup__instance__instance_id")):  # type: ignore[misc]
+    """By study, run and instance."""
+
+    run = filters.NumberFilter(field_name="run_id", label="Id of the run", min_value=0, max_value=2**63 - 1)
+
+
+class JudgmentFilter(by("status", "order", base=QuestionFilter, judge="run__judge__name", pair="pair__key")):  # type: ignore[misc]
+    """A filter by study, judge, run, outcome and presentation."""
+
+    run = filters.NumberFilter(field_name="run_id", label="Id of the run", min_value=0, max_value=2**63 - 1)
+    verdict = filters.ChoiceFilter(field_name="verdict", choices=[(item, item) for item in (-1, 0, 1)])
+    repeat = filters.NumberFilter(field_name="repeat", min_value=0, max_value=2**31 - 1)
+    negated = filters.BooleanFilter(field_name="negated")
+
+
+class JudgeFilter(filters.FilterSet):  # type: ignore[misc]  # without types
+    """By method and family."""
+
+    class Meta:
+        model = Judge
+        fields = ["method", "family"]
+
 
 View = TypeVar("View", bound=type[ReadOnlyModelViewSet[Any]])
 KEY = r"[A-Za-z0-9_-]+"
@@ -63,7 +142,7 @@ class Rows(ReadOnlyModelViewSet[Any]):
 class StudyRows(Rows):
     """Rows of the studies that the user may read."""
 
-    filterset_class: Any = filters.StudyFilter
+    filterset_class: Any = StudyFilter
 
     def get_queryset(self) -> QuerySet[Any]:
         """Return the rows that this user may see, in a fixed order for pagination."""

@@ -1,4 +1,4 @@
-"""Judges and runs in the API: adding judges, estimating, starting and steering runs, and their progress."""
+"""Endpoints, judges and runs in the API: adding judges, estimating, starting and steering runs, and their progress."""
 
 from decimal import Decimal
 from typing import Any, cast
@@ -22,8 +22,12 @@ from annotation.models import Study
 from annotation.questions.questions import MAIN
 from annotation.studies.questions import find_question
 from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
+from judging.core.errors import BadSettings
 from judging.core.visibility import judges_seen_by, prompt_files_seen_by
-from judging.models import JudgeRun
+from judging.endpoints.forms import EndpointForm, LimitsForm
+from judging.endpoints.services import add_endpoint, edit_endpoint
+from judging.endpoints.tasks import is_being_tested, queue_test
+from judging.models import Endpoint, JudgeRun
 from judging.runs.estimates import estimate
 from judging.runs.forms import JudgeSettings
 from judging.runs.judges import add_judge
@@ -33,7 +37,7 @@ from judging.runs.reopening import queue_retry
 from judging.runs.services import cancel_run, find_batch, pause_run, queue_run, resume_run, run_again
 from judging.runs.status import report_on
 from judging.wordings.prompt_files import VERSIONED
-from reporting.api.serializers import JudgeRunSerializer, JudgeSerializer
+from reporting.api.serializers import EndpointSerializer, JudgeRunSerializer, JudgeSerializer
 
 NewJudgeSerializer = schema_of(JudgeSettings, "NewJudge", "A judge to be added.")
 
@@ -243,3 +247,51 @@ def pairs_of(study: Study, data: dict[str, Any]) -> dict[str, Any]:
     if only.off_hits and batch:
         raise BadFields({"off_hits": ["All pairs of a batch are on its HITs: choose one of the two."]})
     return {**data, "batch": find_batch(study, batch) if batch else None, "only": only}
+
+
+LimitsSerializer = schema_of(
+    LimitsForm,
+    "Limits",
+    "The settings of an endpoint that may change: prices, limits, time-out, headers.",
+    partial=True,
+)
+NewEndpointSerializer = schema_of(EndpointForm, "NewEndpoint", "An endpoint to be added.")
+
+
+class TestSerializer(serializers.Serializer[Any]):
+    """The state of a test: whether one is queued or running. Its results are the endpoint's `supports`."""
+
+    pending = serializers.BooleanField()
+
+
+class EndpointSetup(GenericViewSet[Any]):
+    """Add, change and test endpoints."""
+
+    @extend_schema(
+        request=NewEndpointSerializer,
+        responses={200: EndpointSerializer, 201: EndpointSerializer, **refusals(409, 413, 422)},
+    )
+    def create(self, request: Request) -> Response:
+        """Add an endpoint. Adding the same again changes nothing."""
+        body = body_of(request)
+        endpoint, is_new = add_endpoint(**read_form(EndpointForm, body).named_in(body))
+        code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
+        return Response(EndpointSerializer(endpoint).data, status=code)
+
+    @extend_schema(request=LimitsSerializer, responses={200: EndpointSerializer, **refusals(409, 413, 422)})
+    def partial_update(self, request: Request, name: str) -> Response:
+        """Change an endpoint's prices, limits, time-out or headers. Stored costs keep the old prices."""
+        endpoint: Endpoint = self.get_object()
+        body = body_of(request)
+        changes = read_form(LimitsForm, body).named_in(body)
+        if not changes:
+            raise BadSettings("give a price, a limit, the time-out or headers to change")
+        return Response(EndpointSerializer(edit_endpoint(endpoint=endpoint, **changes)).data)
+
+    @extend_schema(request=None, responses={202: TestSerializer, **refusals()})
+    @action(detail=True, methods=["post"])
+    def test(self, request: Request, name: str) -> Response:
+        """Have a worker test what an endpoint supports. Nothing is queued while a test is under way."""
+        endpoint: Endpoint = self.get_object()
+        queue_test(endpoint=endpoint)
+        return Response({"pending": is_being_tested(endpoint)}, status=status.HTTP_202_ACCEPTED)

@@ -38,13 +38,24 @@ from annotation.models import (
 from annotation.models.tokens import Scope
 from judging.core.visibility import judges_seen_by
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
-from reporting.api import filters, serializers
+from reporting.api import serializers
 from reporting.api.access import InScope, IsReader, IsSiteAdmin, IsUnlimited
 from reporting.api.docs_views import OnceGenerated
-from reporting.api.endpoint_setup import EndpointSetup
-from reporting.api.review import JudgmentReview
-from reporting.api.rows import KEY, REFUSALS, Rows, StudyRows
-from reporting.api.run_setup import JudgeSetup, RunSetup
+from reporting.api.judge_making import JudgmentReview
+from reporting.api.rows import (
+    HIT,
+    KEY,
+    RATER,
+    REFUSALS,
+    AlignmentFilter,
+    JudgeFilter,
+    JudgmentFilter,
+    RatingFilter,
+    Rows,
+    StudyRows,
+    by,
+)
+from reporting.api.run_setup import EndpointSetup, JudgeSetup, RunSetup
 from reporting.exports.rows import TABLE_OF
 
 OF_DISPLAY = ("display__assignment__hit__batch__study", "display__assignment__annotator", "display__pair")
@@ -76,7 +87,7 @@ class InstanceViewSet(StudyRows):
 
     queryset = Instance.objects.select_related("study")
     serializer_class = serializers.InstanceSerializer
-    filterset_class = filters.InstanceFilter
+    filterset_class = by("dataset", "instance_id")
 
 
 class GenerationViewSet(StudyRows):
@@ -98,7 +109,7 @@ class SeparabilityRunViewSet(StudyRows):
 
     queryset = SeparabilityRun.objects.select_related("study", "system_a", "system_b")
     serializer_class = SeparabilityRunSerializer
-    filterset_class = filters.SeparabilityRunFilter
+    filterset_class = by("dataset", "similarity", "model")
 
 
 class AlignmentViewSet(StudyRows):
@@ -106,7 +117,7 @@ class AlignmentViewSet(StudyRows):
 
     queryset = Alignment.objects.select_related("run__study", "matchup__instance")
     serializer_class = AlignmentSerializer
-    filterset_class = filters.AlignmentFilter
+    filterset_class = AlignmentFilter
 
 
 class PairViewSet(StudyRows):
@@ -127,7 +138,7 @@ class BatchViewSet(BatchSetup, BatchProgress, StudyRows):
     write_scope = Scope.MANAGE
     queryset = Batch.objects.select_related("study", "system_a", "system_b")
     serializer_class = BatchSerializer
-    filterset_class = filters.BatchFilter
+    filterset_class = by("name", "purpose")
 
 
 class HitViewSet(StudyRows):
@@ -135,7 +146,7 @@ class HitViewSet(StudyRows):
 
     queryset = Hit.objects.select_related("batch__study").prefetch_related("pairs")
     serializer_class = serializers.HitSerializer
-    filterset_class = filters.HitFilter
+    filterset_class = by(batch="batch__name")
     lookup_field = "key"
     lookup_value_regex = KEY
 
@@ -146,7 +157,7 @@ class AssignmentViewSet(AssignmentDecisions, StudyRows):
     write_scope = Scope.MANAGE
     queryset = Assignment.objects.select_related("hit__batch__study", "annotator", "repeat_of")
     serializer_class = serializers.AssignmentSerializer
-    filterset_class = filters.AssignmentFilter
+    filterset_class = by("state", "purpose", batch="hit__batch__name", annotator="annotator__code")
     lookup_field = "key"
     lookup_value_regex = KEY
 
@@ -156,7 +167,7 @@ class RatingViewSet(StudyRows):
 
     queryset = Rating.objects.select_related(*OF_DISPLAY, "table", "display__table")
     serializer_class = serializers.RatingSerializer
-    filterset_class = filters.RatingFilter
+    filterset_class = RatingFilter
 
 
 class HistoryViewSet(StudyRows):
@@ -164,7 +175,7 @@ class HistoryViewSet(StudyRows):
 
     queryset = VoteChange.objects.select_related(*OF_DISPLAY, "display__table").annotate(table_of=TABLE_OF)
     serializer_class = serializers.HistorySerializer
-    filterset_class = filters.RatingFilter
+    filterset_class = RatingFilter
 
 
 class FlagViewSet(StudyRows):
@@ -172,7 +183,7 @@ class FlagViewSet(StudyRows):
 
     queryset = Flag.objects.select_related(*OF_DISPLAY, "table")
     serializer_class = serializers.FlagSerializer
-    filterset_class = filters.FlagFilter
+    filterset_class = by("kind", batch=HIT, rater=RATER)
 
 
 class AnnotatorViewSet(RaterDecisions, StudyRows):
@@ -199,7 +210,7 @@ class ComparisonTableViewSet(StudyRows):
 
     queryset = ComparisonTable.objects.select_related("study", "pair")
     serializer_class = serializers.ComparisonTableSerializer
-    filterset_class = filters.TableFilter
+    filterset_class = by("variant")
 
     def get_serializer_class(self) -> type[serializers.ComparisonTableSerializer]:
         """Include the checks of a single table only: for a list they take too long."""
@@ -211,7 +222,7 @@ class JudgeViewSet(JudgeSetup, Rows):
 
     queryset = Judge.objects.select_related("endpoint", "table_endpoint", "prompt_file").order_by("name")
     serializer_class = serializers.JudgeSerializer
-    filterset_class = filters.JudgeFilter
+    filterset_class = JudgeFilter
     lookup_field = "name"
     lookup_value_regex = KEY
 
@@ -239,7 +250,7 @@ class JudgeRunViewSet(RunSetup, StudyRows):
 
     queryset = JudgeRun.objects.select_related("study", "judge", "batch").prefetch_related("workers")
     serializer_class = serializers.JudgeRunSerializer
-    filterset_class = filters.RunFilter
+    filterset_class = by("status", judge="judge__name")
 
 
 class JudgmentViewSet(JudgmentReview, StudyRows):
@@ -247,7 +258,7 @@ class JudgmentViewSet(JudgmentReview, StudyRows):
 
     queryset = Judgment.objects.select_related("run__study", "run__judge", "pair").prefetch_related("completions")
     serializer_class = serializers.JudgmentSerializer
-    filterset_class = filters.JudgmentFilter
+    filterset_class = JudgmentFilter
 
 
 class CompletionViewSet(StudyRows):

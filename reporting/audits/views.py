@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from analysis.bias.stress import TURNS
 from annotation.core.http import as_download, is_htmx
 from annotation.jobs.work import queue_job
 from annotation.members.permissions import POST, READERS, study_view
@@ -21,11 +22,57 @@ from judging.core.fields import errors_on
 from judging.core.pricing import check_cap
 from judging.core.visibility import judges_seen_by
 from judging.models import AuditAnswer, JudgeAudit, Judgment
-from reporting.audits.charts import turned_verdicts
 from reporting.audits.forms import JudgeAuditForm
-from reporting.audits.stress import stress_findings, stress_tests
-from reporting.audits.stress_tables import stress_context
+from reporting.audits.stress import PARTS, stress_findings, stress_tests
+from reporting.audits.words import CHANGE_NAMES, PART_NAMES, SOUND_NAMES, TURN_NAMES
+from reporting.core.charts import Spec, column_spec, empty_chart
 from reporting.core.pictures import chart_response, picture, theme_of, width_of
+from reporting.findings.charts.common import interval_notes
+from reporting.findings.charts.dots import dot_rows, point
+
+
+def stress_context(findings: dict[str, Any]) -> dict[str, Any]:
+    """Return the context of `_stress.html`, without its picture."""
+    return {
+        "found": findings,
+        "unread": sum(findings["unread"].values()),
+        "turns": [TURN_NAMES[turn] for turn in TURNS],
+        "tables": [{"part": part, "name": PART_NAMES[part], "rows": _rows(findings, part)} for part in PARTS],
+    }
+
+
+def _rows(findings: dict[str, Any], part: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": CHANGE_NAMES[change["change"]],
+            "sound": SOUND_NAMES[change["sound"]],
+            "not_made": change["not_made"],
+            "cells": [(TURN_NAMES[turn], change[part][turn]) for turn in TURNS],
+        }
+        for change in findings["changes"]
+    ]
+
+
+DRAWN = ("towards", "away", "to_tie")
+NOTHING = "no answers from which it could be drawn"
+
+
+def turned_verdicts(findings: dict[str, Any], theme: str) -> Spec:
+    """Points with intervals: the shares of verdicts that each change turns to the changed text, the other one, or a tie."""
+    series = [str(TURN_NAMES[turn]) for turn in DRAWN]
+    rows = [
+        point(str(CHANGE_NAMES[row["change"]]), name, row["all"][turn])
+        for row in findings["changes"]
+        for turn, name in zip(DRAWN, series, strict=True)
+        if row["all"][turn]["value"] is not None
+    ]
+    title = f"Verdicts that turn, {findings['judge']}"
+    if not rows:
+        return empty_chart(title, NOTHING, theme)
+    context = {"filters": {"level": findings["level"], "two_way": False}}
+    body, about_rows = dot_rows(rows, series, "Share of verdicts", theme, share=True)
+    return column_spec(body, [title], [*interval_notes(context, rows), *about_rows], theme)
+
 
 PAGE, TEST_PAGE = "reporting/audits/audits.html", "reporting/audits/stress_test.html"
 ALT = (

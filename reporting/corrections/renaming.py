@@ -10,8 +10,7 @@ from django.urls import reverse
 
 from annotation.core.errors import AnnotationError, Unacceptable, UnknownName
 from annotation.core.files.lines import text_problem
-from annotation.core.names import lookalikes, trim
-from annotation.core.short_names import ShortNameField, short_name_problem
+from annotation.core.names import ShortNameField, lookalikes, short_name_problem, trim
 from annotation.importing.formats.study_file import LONGEST_SYSTEM
 from annotation.members.permissions import may_manage
 from annotation.models import Batch, ComparisonTable, Event, Instance, Study, System

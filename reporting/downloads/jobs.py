@@ -115,7 +115,7 @@ def _table_checks(file: MadeFile, folder: Path, hold: Hold) -> None:
         **({} if options["in_flight"] is None else {"in_flight": options["in_flight"]}),
     )
     folder.mkdir()
-    _write(folder / "checks.json", checks.document)
+    _write(folder / "checks.json", checks)
 
 
 def _write(path: Path, numbers: dict[str, Any]) -> None:

@@ -5,9 +5,9 @@ from itertools import chain
 from typing import Any
 
 from annotation.core.database.aggregates import grouped
-from annotation.core.tables import fixed
+from annotation.core.tables import estimate_text, fixed, printable
 from reporting.core.text import counted as count
-from reporting.core.text import estimate_text, level_text, printable
+from reporting.core.text import level_text
 from reporting.findings.answer.planned import plan_notes
 from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.data.asked import selection_text

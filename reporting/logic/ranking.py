@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import partial
 from itertools import cycle
 from typing import Any
@@ -21,7 +20,6 @@ from analysis.ranking.pairs_ranking import (
 )
 from analysis.types import FloatArray, IntArray
 from annotation.core.reasons import Reason
-from judging.core.pricing import money
 from reporting.core.charts import (
     CURVE_HEIGHT,
     LOOK,
@@ -37,8 +35,6 @@ from reporting.core.charts import (
     with_look,
 )
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate
-from reporting.core.text import counted as count
-from reporting.core.text import estimate_text, printable
 from reporting.core.themes import SHAPES, THEMES
 from reporting.logic.presentations import Presentations, Target
 from reporting.logic.text_sets import TextSet
@@ -282,37 +278,3 @@ def ranking_chart(ranking: dict[str, Any], theme: str = "light") -> Spec:
     body = {"data": {"values": rows}, "height": CURVE_HEIGHT, "layer": layers}
     note = f"means over instances and {ranking['seeds']} orders; bars: 95% intervals over instances"
     return column_spec(body, [title], [note], theme)
-
-
-def as_text(ranking: dict[str, Any]) -> str:
-    """Return each method's comparisons, correlations and mean ranks."""
-    orders = "1 order" if ranking["seeds"] == 1 else f"{ranking['seeds']} orders"
-    lines = [printable(f"{ranking['study']}, {ranking['rater']}: {orders} of the texts")]
-    if run := ranking.get("run"):
-        cost = run["cost"] and f", cost so far {money(Decimal(run['cost']), run['currency'])}"
-        lines.append(
-            f"asked judge {run['judge']}: {run['finished']} of {run['rankings']} rankings finished, "
-            f"{count(run['asked'], 'presentations')}, {count(run['calls'], 'calls')}{cost or ''}"
-        )
-        if run["without_verdict"]:
-            lines.append(f"{run['without_verdict']} lack a verdict on a comparison")
-        if run["unfinished"]:
-            lines.append(f"{run['unfinished']} are not finished: {printable(run['message'])}")
-    for method in ranking["methods"]:
-        share = f" ({method['comparisons'] / method['of_all']:.0%} of all)" if method["of_all"] else ""
-        left_out = f"; {method['left_out']} left out: {method['why']}" if method["left_out"] else ""
-        lines += [
-            (
-                f"{method['method']}: {count(method['instances'], 'instances')}, {method['comparisons']:.1f} "
-                f"comparisons{share}{left_out}"
-            ),
-            "  beside gold, or people's majority where a pair has none:",
-            f"  Spearman's rho  {estimate_text(method['spearman'])}{_orders_text(method['spearman_by_order'])}",
-            f"  Kendall's tau   {estimate_text(method['kendall'])}{_orders_text(method['kendall_by_order'])}",
-            *(printable(f"  mean rank {rank:.2f}  {system}") for system, rank in method["mean_ranks"].items()),
-        ]
-    return "\n".join(lines)
-
-
-def _orders_text(spread: list[float] | None) -> str:
-    return f"; {spread[0]:.3f} to {spread[1]:.3f} in 95% of the orders" if spread else ""

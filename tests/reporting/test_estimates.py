@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from annotation.core.tables import estimate_text
 from annotation.templatetags.tables import cell
 from reporting.core.estimates import Basis, IntervalSettings, mean_estimate, share_estimate
-from reporting.core.text import estimate_text
 
 BASIS = Basis(90, "verdicts", "a tie is half a win")
 # 13 instances with 90 verdicts, 54 of them on one: 90² / (54² + 12 · 3²) = 2.68 of equal size.

@@ -15,8 +15,7 @@ from django.db.migrations import Migration
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations.base import Operation
 
-from annotation.core.database.old_code import APPS, stop_old_code, stops_old_code
-from annotation.core.system_checks import check_migrations
+from annotation.core.system_checks import APPS, check_migrations, stop_old_code, stops_old_code
 from tests.test_release import releases
 from tests.tools.helpers import ROOT
 from tests.upgrades.releases import RELEASES

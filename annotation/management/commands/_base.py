@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,7 +20,10 @@ from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import FOR_COMMANDS, MOST_BYTES
 from annotation.core.files.sent_files import Joined, join, read_sent
 from annotation.core.system_checks import check_version_of_database, database_problems, refuse_on, unapplied_migrations
+from annotation.core.tables import numbers_text
 from annotation.members.audit import audited_command
+from annotation.models import Study
+from annotation.studies.services import find_study
 
 ENDED_BY_PIPE = 141  # as a shell counts it: 128 and the signal's number
 
@@ -75,10 +79,16 @@ class TandemCommand(BaseCommand):
         """Print a JSON document, with money as text."""
         self.say(json.dumps(document, ensure_ascii=False, indent=2, default=_as_text))
 
-    def say_numbers(self, numbers: dict[str, Any], form: str, as_text: Callable[[dict[str, Any]], str]) -> None:
+    def say_numbers(
+        self, numbers: dict[str, Any], form: str, as_text: Callable[[dict[str, Any]], str] = numbers_text
+    ) -> None:
         """Print numbers as JSON, or as text for people."""
         as_json = form == "json"
         self.say(json.dumps(numbers, ensure_ascii=False, allow_nan=False, indent=1) if as_json else as_text(numbers))
+
+    def say_document(self, document: Mapping[str, Any], options: Mapping[str, Any], *more: str) -> None:
+        """Print a document as text with further lines, or as JSON where `--format json` asks for it."""
+        self.say_result([numbers_text(document), *more], document, options)
 
     def say_result(self, lines: Iterable[str], document: Any, options: Mapping[str, Any]) -> None:
         """Print lines, or the same as JSON where `--format json` asks for it."""
@@ -89,13 +99,28 @@ class TandemCommand(BaseCommand):
             self.say(line)
 
 
+class StudyCommand(TandemCommand):
+    """A command about one study, which its first argument names."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("study", metavar="STUDY", help="the study's short name")
+        super().add_arguments(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.run(find_study(options["study"]), options)
+
+    def run(self, study: Study, options: dict[str, Any]) -> None:
+        """Do what the command is for."""
+        raise NotImplementedError
+
+
 def argument(*names: str, **settings: Any) -> Argument:
     """Declare an argument, with the parameters of `ArgumentParser.add_argument`."""
     return lambda parser: parser.add_argument(*names, **settings)
 
 
 def arguments_of(
-    form: type[forms.BaseForm],
+    form: "type[forms.Form | forms.ModelForm[Any]]",
     /,
     *,
     only: Collection[str] = (),
@@ -106,7 +131,7 @@ def arguments_of(
 
     changes : by a field's name, another `flag`, or parameters of `ArgumentParser.add_argument`
     """
-    fields: Mapping[str, forms.Field] = form.base_fields  # type: ignore[attr-defined]
+    fields = form.base_fields
     names = only or [name for name in fields if name not in exclude]
     return [_option(name, fields[name], **changes.get(name, {})) for name in names]
 
@@ -134,6 +159,21 @@ def filled_by(form: type[F], options: Mapping[str, Any], **context: Any) -> F:
     Raises: BadFields.
     """
     return filled(form, {name: value for name, value in options.items() if value is not None}, **context)
+
+
+def whole(minimum: int) -> Callable[[str], int]:
+    """Return the type of an argument that is a whole number, `minimum` or more."""
+
+    def read(text: str) -> int:
+        if (number := int(text)) < minimum:
+            raise ArgumentTypeError(f"must be {minimum} or more, got {number}")
+        return number
+
+    read.__name__ = "whole number"  # argparse names it
+    return read
+
+
+SEED = argument("--seed", type=whole(0), default=0, help="seed of draws and resamples (default: 0)")
 
 
 def group(title: str, *arguments: Argument) -> Argument:

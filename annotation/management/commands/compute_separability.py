@@ -4,19 +4,18 @@ from typing import Any
 
 from analysis import similarity
 from annotation.core.counting import number_of
-from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._base import StudyCommand, argument
+from annotation.models import Study
 from annotation.separability.jobs import SeparabilityRequest
 from annotation.separability.measure import default_similarity
 from annotation.separability.services import ignored_texts_notice
 from annotation.separability.store import SeparabilityResult
-from annotation.studies.services import find_study
 
 
-class Command(TandemCommand):
+class Command(StudyCommand):
     help = "Compute the separability of every matchup of a study."
 
     arguments = (
-        argument("study", metavar="SLUG"),
         argument(
             "--similarity",
             help=f"one of {', '.join(similarity.names())} (default: bertscore-length if a model is installed, "
@@ -36,8 +35,7 @@ class Command(TandemCommand):
         argument("--format", choices=["text", "json"], default="text"),
     )
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        study = find_study(options["study"])
+    def run(self, study: Study, options: dict[str, Any]) -> None:
         name = options["similarity"]
         if name is None:
             default = default_similarity(options["model"])

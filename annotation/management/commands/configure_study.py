@@ -5,20 +5,19 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._base import StudyCommand, argument
 from annotation.management.commands._settings import FORMAT, named_settings
-from annotation.models import Event
+from annotation.models import Event, Study
 from annotation.quality.qualification import too_few_hits
 from annotation.questions.questions import described
-from annotation.studies.services import find_study, save_settings, set_families
+from annotation.studies.services import save_settings, set_families
 from annotation.studies.settings_form import StudySettingsForm, checked_settings
 
 
-class Command(TandemCommand):
+class Command(StudyCommand):
     help = "Change a study's settings: texts for raters, protocol, pay and checks; an empty value clears a setting."
 
     arguments = (
-        argument("study", metavar="STUDY"),
         argument(
             "values",  # not "settings", which is an option that every command has
             nargs="*",
@@ -36,8 +35,7 @@ class Command(TandemCommand):
         FORMAT,
     )
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        study = find_study(options["study"])
+    def run(self, study: Study, options: dict[str, Any]) -> None:
         if not options["values"] and not options["family"]:
             raise CommandError("nothing to change: give NAME=VALUE, or --family SYSTEM=FAMILY")
         values = named_settings(options["values"])

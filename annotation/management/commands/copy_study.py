@@ -4,17 +4,16 @@ from typing import Any
 
 from annotation.core.counting import number_of
 from annotation.importing.new_studies import copy_study
-from annotation.management.commands._base import TandemCommand, argument, one_of
+from annotation.management.commands._base import StudyCommand, argument, one_of
 from annotation.management.commands._settings import FORMAT
 from annotation.members.groups import find_group
-from annotation.studies.services import find_study
+from annotation.models import Study
 
 
-class Command(TandemCommand):
+class Command(StudyCommand):
     help = "Create a study with the settings of another one. Ratings, batches and raters are not copied."
 
     arguments = (
-        argument("study", metavar="STUDY"),
         argument("--to", required=True, metavar="SLUG", help="short name of the copy"),
         argument("--title", default="", help="of the copy (default: the same one)"),
         argument("--group", metavar="SLUG", help="the group that it belongs to (default: the study's own)"),
@@ -29,8 +28,7 @@ class Command(TandemCommand):
         FORMAT,
     )
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        study = find_study(options["study"])
+    def run(self, study: Study, options: dict[str, Any]) -> None:
         copy = copy_study(
             study=study,
             slug=options["to"],

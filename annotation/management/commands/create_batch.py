@@ -5,20 +5,18 @@ from typing import Any
 from annotation.batches.forms import CreateBatch
 from annotation.batches.services import notices_of
 from annotation.core.counting import number_of
-from annotation.management.commands._base import TandemCommand, argument, arguments_of, filled_by, group, one_of
+from annotation.management.commands._base import StudyCommand, argument, arguments_of, filled_by, group, one_of
 from annotation.management.commands._batches import NOT_OPTIONS, SELECT, TWO, document, with_ids
 from annotation.management.commands._settings import FORMAT
-from annotation.models import Batch
-from annotation.studies.services import find_study
+from annotation.models import Batch, Study
 
 CHECKS = ("gold_rate", "repeat_rate")
 
 
-class Command(TandemCommand):
+class Command(StudyCommand):
     help = "Create a batch: choose instances of one data set and two systems, and publish them as HITs."
 
     arguments = (
-        argument("study", metavar="STUDY"),
         one_of(*arguments_of(CreateBatch, only=("systems", "design"), systems=TWO), required=True),
         *arguments_of(
             CreateBatch,
@@ -33,9 +31,8 @@ class Command(TandemCommand):
         FORMAT,
     )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, study: Study, options: dict[str, Any]) -> None:
         options = with_ids(options)
-        study = find_study(options["study"])
         form = filled_by(CreateBatch, options, study=study)
         batches, created = form.run()
         if options["format"] == "json":

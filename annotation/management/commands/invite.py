@@ -9,20 +9,18 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.core.errors import UnknownName
-from annotation.management.commands._base import TandemCommand, argument, arguments_of, filled_by, one_of
+from annotation.management.commands._base import StudyCommand, argument, arguments_of, filled_by, one_of
 from annotation.management.commands._settings import add_base_url
 from annotation.models import Batch, Study
 from annotation.recruitment.accounts import Invite
 from annotation.recruitment.channels import channel_of_rater, invitation_channel
 from annotation.recruitment.invitations import Link, invite, reissue
-from annotation.studies.services import find_study
 
 
-class Command(TandemCommand):
+class Command(StudyCommand):
     help = "Create raters and print a one-time link for each. The channel's page lists unused links."
 
     arguments = (
-        argument("study", metavar="STUDY"),
         one_of(
             *arguments_of(Invite, only=["count"], count={"metavar": "N", "required": False}),
             argument("--rater", metavar="CODE", help="a new link for this rater, who has lost access"),
@@ -35,8 +33,7 @@ class Command(TandemCommand):
     )
 
     @transaction.atomic  # a refused count leaves no channel behind
-    def handle(self, *args: Any, **options: Any) -> None:
-        study = find_study(options["study"])
+    def run(self, study: Study, options: dict[str, Any]) -> None:
         common = {"base_url": options["base_url"], "at": timezone.now()}
         if options["rater"] is not None:
             if options["batch"] is not None:

@@ -3,18 +3,18 @@
 from typing import Any
 
 from annotation.core.counting import number_of
-from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._base import StudyCommand, argument
 from annotation.members.groups import find_group, move_study
-from annotation.studies.services import find_study
+from annotation.models import Study
 
 
-class Command(TandemCommand):
+class Command(StudyCommand):
     help = "Move a study to another group, whose researchers and study admins get access in place of the old ones."
 
-    arguments = (argument("study"), argument("--group", required=True, metavar="SLUG"))
+    arguments = (argument("--group", required=True, metavar="SLUG"),)
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        study, group = find_study(options["study"]), find_group(options["group"])
+    def run(self, study: Study, options: dict[str, Any]) -> None:
+        group = find_group(options["group"])
         if study.group_id == group.pk:
             self.say(f"study {study} is in group {group} already")
             return

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
-from annotation.management.commands._base import TandemCommand, argument, arguments_of, filled_by, group
+from annotation.management.commands._base import StudyCommand, argument, arguments_of, filled_by, group
 from annotation.management.commands._batches import TWO
+from annotation.models import Study
 from annotation.planning.forms import PlanForm
 from annotation.planning.plans import plan
 from annotation.planning.text import as_text
-from annotation.studies.services import find_study
 
 SHARES = {name: {"flag": f"--assume-icc-{name}"} for name in ("instance", "pair", "rater")}
 ASSUMED = {name: SHARES.get(name, {"flag": f"--assume-{name.replace('_', '-')}"}) for name in PlanForm.ASSUMPTIONS}
@@ -18,12 +18,11 @@ OF_JUDGES = {
 PILOT = {"flag": "--pilot-batch", "action": "extend", "metavar": "NAME"}
 
 
-class Command(TandemCommand):
+class Command(StudyCommand):
     is_audited = False  # only reads
     help = "Print how many instances, pairs and raters an interval needs, and their cost."
 
     arguments = (
-        argument("study", metavar="STUDY"),
         *arguments_of(PlanForm, only=("width", "measure", "level")),
         argument("--dataset", help="needed, with --systems, where the study has several configurations"),
         argument("--systems", **TWO),
@@ -39,8 +38,7 @@ class Command(TandemCommand):
         ),
     )
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        study = find_study(options["study"])
+    def run(self, study: Study, options: dict[str, Any]) -> None:
         is_assumed = any(options[name] is not None for name in PlanForm.ASSUMPTIONS)
         options["source"] = PlanForm.ASSUMED if is_assumed else PlanForm.PILOT
         form = filled_by(PlanForm, options, study=study)

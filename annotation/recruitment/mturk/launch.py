@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotation.core.money import to_cents
+from annotation.core.counting import to_cents
 from annotation.models import Batch, Channel
 from annotation.recruitment.launch_checks import Check, address_check, hourly_checks, opening_checks
 from annotation.recruitment.mturk.hits import hit_sizes, on_offer, slots_to_fill

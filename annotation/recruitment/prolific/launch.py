@@ -9,8 +9,8 @@ from django.conf import settings
 from django.db import transaction
 from django.urls import reverse
 
+from annotation.core.counting import to_cents
 from annotation.core.errors import Unacceptable
-from annotation.core.money import to_cents
 from annotation.models import Channel, PlatformAction
 from annotation.recruitment.launch_checks import (
     Check,

@@ -4,20 +4,22 @@ import json
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from annotation.batches.sampling import ids_of
-from annotation.management.commands._base import Argument, argument, one_of, read_file
+from annotation.management.commands._base import Argument, argument, one_of, read_file, whole
 from annotation.models import Study
 from annotation.questions.questions import MAIN
 from annotation.studies.questions import find_question
+from judging.core.errors import BadSettings
+from judging.core.pricing import check_cap, cost_line
 from judging.runs.pair_filters import PairFilter
 from judging.runs.services import find_batch
 
-PAIRS = (  # the study, and which of its pairs
-    argument("study", metavar="STUDY", help="the study's slug"),
+PAIRS = (  # which of a study's pairs
     one_of(
         argument("--batch", metavar="NAME", help="only the pairs of this batch"),
         argument(
@@ -44,12 +46,34 @@ QUESTIONS = one_of(
 )
 
 IN_FLIGHT = argument("--in-flight", type=int, metavar="W", help="calls in flight (default: 8)")
+CALLS_AT_ONCE = argument("--in-flight", type=int, default=8, metavar="W", help="calls in flight (default: 8)")
+LIMIT = argument("--limit", type=whole(1), metavar="N", help="most presentations this time")
+ESTIMATE = argument("--estimate", action="store_true", help="print estimated calls, tokens and cost, and make no call")
 
 
 def max_cost(subject: str) -> Argument:
     """Declare the option for a cap on what something costs."""
     exceeded = "a long answer can exceed it if max_tokens is not set"
-    return argument("--max-cost", metavar="X", help=f"stop before {subject} has cost more than this; {exceeded}")
+    text = f"stop before {subject} has cost more than this; {exceeded}"
+    return argument("--max-cost", type=as_money, metavar="X", help=text)
+
+
+def as_money(text: str) -> Decimal:
+    """Read a cap on costs."""
+    try:
+        cap = Decimal(text)
+        check_cap(cap)
+    except (InvalidOperation, BadSettings) as error:
+        raise ArgumentTypeError(
+            str(error) if isinstance(error, BadSettings) else f"not a sum of money: {text}"
+        ) from None
+    return cap
+
+
+def cost_of(estimate: Any, cap: Decimal | None) -> str:
+    """Write the expected cost of an estimate. One that exceeds the cap, with what was spent before, says so."""
+    total = getattr(estimate, "total", estimate.cost)
+    return cost_line(estimate.cost, estimate.currency, total=total, cap=cap)
 
 
 def questions_of(study: Study, options: Mapping[str, Any]) -> list[int]:

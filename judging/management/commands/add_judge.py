@@ -1,7 +1,4 @@
-"""add_judge NAME --method METHOD [--endpoint NAME] [--order random|both|ab|ba] [--task T] [--param key=value] …
-
-add_judge NAME --method jury --members A B C [--rule majority|weighted|dawid-skene]
-"""
+"""add_judge NAME --method METHOD; add_judge NAME --method jury --members A B C"""
 
 import json
 from collections.abc import Mapping

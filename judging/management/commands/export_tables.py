@@ -9,18 +9,17 @@ from django.core.management.base import CommandError
 
 from annotation.core.counting import number_of
 from annotation.importing.tables import table_lines
-from annotation.management.commands._base import TandemCommand, argument
-from annotation.studies.services import find_study
+from annotation.management.commands._base import StudyCommand, argument
+from annotation.models import Study
 from judging.tables.figures import makings_of
 
 
-class Command(TandemCommand):
+class Command(StudyCommand):
     # Among the judges' commands: how a table was made is theirs to know.
     is_audited = False  # only reads
     help = "Export a study's comparison tables as JSON Lines."
 
     arguments = (
-        argument("study", metavar="STUDY", help="the study's slug"),
         argument("--variant", default="", metavar="V", help="only the tables of this variant"),
         argument("--output", default="-", metavar="FILE", help="output file (default: -, the terminal)"),
         argument(
@@ -30,8 +29,7 @@ class Command(TandemCommand):
         ),
     )
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        study = find_study(options["study"])
+    def run(self, study: Study, options: dict[str, Any]) -> None:
         more = makings_of if options["with_makings"] else None
         if options["variant"] and not study.tables.filter(variant=options["variant"]).exists():
             variants = ", ".join(sorted(study.tables.order_by().values_list("variant", flat=True).distinct()))

@@ -1,9 +1,4 @@
-"""generate STUDY --system NAME --endpoint NAME [--samples K] [--temperature T] [--top-p P] [--seed S] [--max-tokens N]
-
-[--template NAME|FILE] [--system-prompt FILE|TEXT] [--param key=value] [--keep-refusals], on which instances:
-[--dataset D] [--instances FILE] [--limit N], and: [--in-flight W] [--max-cost X] [--estimate] [--format text|json];
-generate STUDY --show lists what was sampled.
-"""
+"""generate STUDY --system NAME --endpoint NAME; generate STUDY --show lists what was sampled."""
 
 from pathlib import Path
 from typing import Any
@@ -11,10 +6,9 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.core.counting import number_of
-from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._base import StudyCommand, argument, whole
+from annotation.management.commands._settings import FORMAT
 from annotation.models import Study
-from annotation.studies.services import find_study
-from judging.calls.adhoc_runner import IN_FLIGHT
 from judging.core.pricing import check_cap
 from judging.endpoints.services import find_endpoint
 from judging.generation.engine import sample
@@ -24,24 +18,22 @@ from judging.generation.prompt_templates import TEMPLATES, Wording, default_temp
 from judging.generation.sampled_systems import as_dict, instances_with_texts, runs_of, settings_lines
 from judging.generation.services import SAMPLES, TEMPERATURE, Sampling, build_run, left_out_lines, start_generating
 from judging.generation.store import SamplingTotals
-from judging.generation.text import estimate_lines, run_summary, summary
+from judging.generation.text import run_summary, summary
 from judging.management.asking import Asking, asking
-from judging.management.commands._runs import instance_ids, max_cost, param, text_of
-from judging.management.commands.run_judge import parse_money
+from judging.management.commands._runs import CALLS_AT_ONCE, ESTIMATE, cost_of, instance_ids, max_cost, param, text_of
 from judging.models import GenerationRun
 
 BY = "command line"
 FILE_ENDINGS = (".txt", ".md", ".prompt")
 
 
-class Command(TandemCommand):
+class Command(StudyCommand):
     help = (
         "Sample the texts of a system from a model: several of each instance, from its source. Repeat the command "
         "to resume; no call is repeated. Other settings need another system name."
     )
 
     arguments = (
-        argument("study", metavar="STUDY", help="the study's slug"),
         argument("--system", metavar="NAME", help="name of the system"),
         argument("--endpoint", metavar="NAME", help="the model's endpoint"),
         argument("--show", action="store_true", help="list the systems that were sampled, with all settings"),
@@ -64,17 +56,12 @@ class Command(TandemCommand):
         ),
         argument("--dataset", default="", metavar="D", help="only instances of this data set"),
         argument("--instances", metavar="FILE", help="only the instances of this file, one id per line"),
-        argument("--limit", type=int, metavar="N", help="most instances this time"),
-        argument("--in-flight", type=int, default=IN_FLIGHT, metavar="W", help=f"calls in flight ({IN_FLIGHT})"),
+        argument("--limit", type=whole(1), metavar="N", help="most instances this time"),
         max_cost("the system"),
-        argument(
-            "--estimate", action="store_true", help="print the estimated calls, tokens and cost, and make no call"
-        ),
-        argument("--format", choices=["text", "json"], default="text"),
+        *(CALLS_AT_ONCE, ESTIMATE, FORMAT),
     )
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        study = find_study(options["study"])
+    def run(self, study: Study, options: dict[str, Any]) -> None:
         if options["show"]:
             self.show(study, options)
             return
@@ -84,14 +71,13 @@ class Command(TandemCommand):
         selection = InstanceSelection(options["dataset"], instance_ids(options["instances"]), options["limit"])
         if options["estimate"]:
             check_selection(study, selection)
-            check_cap(parse_money(options["max_cost"]), sampling.endpoint)
+            check_cap(options["max_cost"], sampling.endpoint)
             run = build_run(study, options["system"], sampling, by=BY)
             estimate = estimate_generating(run, selection)
             values = {"study": study.slug, "system": run.name, **estimate.as_dict(), "settings": as_dict(run)}
-            lines = [*settings_lines(run), *estimate_lines(estimate, parse_money(options["max_cost"]))]
-            self.say_result(lines, values, options)
+            self.say_document(values, options, cost_of(estimate, options["max_cost"]))
             return
-        bounds: dict[str, Any] = {"in_flight": options["in_flight"], "max_cost": parse_money(options["max_cost"])}
+        bounds: dict[str, Any] = {name: options[name] for name in ("in_flight", "max_cost")}
         run = start_generating(study, options["system"], sampling, selection=selection, by=BY, **bounds)
         counts = count_instances(study, run.name, selection)
         self.run_it(run, counts, options)

@@ -1,40 +1,34 @@
-"""make_aspects STUDY --endpoint NAME [--pairs N] [--seed S] [--param key=value] [--max-cost M] [--in-flight W] [--estimate]
-
-make_aspects STUDY --show | --set FILE; all with [--format json|text]
-"""
+"""make_aspects STUDY --endpoint NAME | --show | --set FILE"""
 
 from itertools import chain
 from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.management.commands._base import TandemCommand, argument, one_of
+from annotation.management.commands._base import StudyCommand, argument, one_of
+from annotation.management.commands._settings import FORMAT
 from annotation.models import Study
-from annotation.studies.services import find_study
 from judging.aspects.aspect_sets import PAIRS, current_aspects, edit_aspects, estimate_distilling, versions_of
 from judging.aspects.distillation import work_on
 from judging.aspects.services import start_distilling
-from judging.aspects.text import as_dict, estimate_lines, origin_of
-from judging.calls.adhoc_runner import IN_FLIGHT
+from judging.aspects.text import as_dict, origin_of
 from judging.core.pricing import money
 from judging.endpoints.services import find_endpoint
 from judging.management.asking import asking
-from judging.management.commands._runs import max_cost, param, text_of
-from judging.management.commands.run_judge import parse_money
+from judging.management.commands._runs import CALLS_AT_ONCE, ESTIMATE, cost_of, max_cost, param, text_of
 from judging.methods.task_files import bulleted
 from judging.models import AspectSet
 
 BY = "command line"
 
 
-class Command(TandemCommand):
+class Command(StudyCommand):
     help = (
         "Distil the aspects of comparison tables from a sample of a study's pairs by a model. --show lists the "
         "versions, --set stores a list of your own."
     )
 
     arguments = (
-        argument("study"),
         one_of(
             argument("--endpoint", metavar="NAME", help="model that distils"),
             argument("--show", action="store_true", help="list the versions, the latest first"),
@@ -49,21 +43,10 @@ class Command(TandemCommand):
         argument("--seed", type=int, default=0, metavar="S", help="draws the pairs (default: 0)"),
         param("sent with each call, as max_tokens=300; may be repeated"),
         max_cost("it"),
-        argument(
-            "--in-flight",
-            type=int,
-            default=IN_FLIGHT,
-            metavar="W",
-            help=f"calls in flight (default: {IN_FLIGHT})",
-        ),
-        argument(
-            "--estimate", action="store_true", help="print the estimated calls, tokens and cost, and make no call"
-        ),
-        argument("--format", choices=["text", "json"], default="text"),
+        *(CALLS_AT_ONCE, ESTIMATE, FORMAT),
     )
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        study = find_study(options["study"])
+    def run(self, study: Study, options: dict[str, Any]) -> None:
         if options["estimate"] and not options["endpoint"]:
             raise CommandError("--estimate needs --endpoint: prices and stored answers are the endpoint's")
         if options["show"]:
@@ -100,11 +83,11 @@ class Command(TandemCommand):
         endpoint = find_endpoint(options["endpoint"])
         estimated = estimate_distilling(study, endpoint=endpoint, **_asked(options))
         values = {"study": study.slug, "endpoint": endpoint.name, **estimated.as_dict()}
-        self.say_result(estimate_lines(estimated, parse_money(options["max_cost"])), values, options)
+        self.say_document(values, options, cost_of(estimated, options["max_cost"]))
 
     def distil(self, study: Study, options: dict[str, Any]) -> None:
         """Distil. Progress goes to stderr."""
-        bounds: dict[str, Any] = {"in_flight": options["in_flight"], "max_cost": parse_money(options["max_cost"])}
+        bounds: dict[str, Any] = {name: options[name] for name in ("in_flight", "max_cost")}
         endpoint = find_endpoint(options["endpoint"])
         job = start_distilling(study, endpoint=endpoint, **_asked(options), **bounds, by=BY)
         with asking(self.stderr) as work:

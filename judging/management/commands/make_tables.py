@@ -1,24 +1,16 @@
-"""make_tables STUDY --endpoint NAME [--samples N | --budget B] [--scheme tournament|exact|random] …
-
-[--aspects online|offline] [--param key=value] [--variant NAME] [--estimate] [--format text|json], and on which pairs:
-[--batch NAME] [--dataset NAME] [--systems A B] [--tag TAG …] [--instances FILE]
-"""
+"""make_tables STUDY --endpoint NAME"""
 
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from annotation.core.counting import number_of
-from annotation.management.commands._base import argument, one_of
+from annotation.management.commands._base import StudyCommand, argument, one_of
+from annotation.management.commands._settings import FORMAT
 from annotation.models import Study
-from annotation.studies.services import find_study
 from judging.aspects.aspect_sets import current_aspects
 from judging.endpoints.services import find_endpoint
-from judging.management.commands._runs import IN_FLIGHT, PAIRS, max_cost, pairs_of, param
-from judging.management.commands.estimate_run import lines
-from judging.management.commands.run_judge import Command as RunJudge
-from judging.management.commands.run_judge import parse_money
+from judging.management.commands._runs import ESTIMATE, IN_FLIGHT, LIMIT, PAIRS, cost_of, max_cost, pairs_of, param
+from judging.management.commands.run_judge import RunCommand
 from judging.methods.options import FIXED, OFFLINE, ONLINE
 from judging.methods.sc2.bracket import SCHEMES
 from judging.models import JudgeRun
@@ -27,7 +19,7 @@ from judging.tables.figures import TableFigures, table_figures
 from judging.tables.making import TableSettings, build_tables_judge, default_variant, start_tables
 
 
-class Command(RunJudge):
+class Command(RunCommand, StudyCommand):
     help = (
         "Create comparison tables of a study's pairs: several samples for each pair, of which the most consistent "
         "is kept, with the model's verdict. Repeat the command to resume; no call is repeated."
@@ -56,17 +48,11 @@ class Command(RunJudge):
         argument("--variant", metavar="NAME", help="name of these tables in a study's arms (default: c8, …)"),
         argument("--judge", default="", metavar="NAME", help="name of the judge that creates them"),
         argument("--seed", type=int, default=1, metavar="S"),
-        IN_FLIGHT,
         max_cost("the run"),
-        argument("--limit", type=int, metavar="N", help="most tables this time"),
-        argument("--estimate", action="store_true", help="print estimated calls, tokens and cost, and make no call"),
-        argument("--format", choices=["text", "json"], default="text"),
+        *(IN_FLIGHT, LIMIT, ESTIMATE, FORMAT),
     )
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        study = find_study(options["study"])
-        if options["limit"] is not None and options["limit"] < 1:
-            raise CommandError(f"--limit must be 1 or more, got {options['limit']}")
+    def run(self, study: Study, options: dict[str, Any]) -> None:
         settings, variant = self.settings(study, options)
         made_with: dict[str, Any] = {
             "endpoint": find_endpoint(options["endpoint"]),
@@ -79,7 +65,7 @@ class Command(RunJudge):
             judge = build_tables_judge(**made_with)
             estimated = estimate(study=study, judge=judge, **where, limit=options["limit"])
             values = {"study": study.slug, "judge": judge.name, **estimated.as_dict()}
-            self.say_result(lines(estimated, parse_money(options["max_cost"])), values, options)
+            self.say_document(values, options, cost_of(estimated, options["max_cost"]))
             return
         run = start_tables(
             study=study,
@@ -87,7 +73,7 @@ class Command(RunJudge):
             variant=options["variant"] or variant,
             **where,
             in_flight=options["in_flight"],
-            max_cost=parse_money(options["max_cost"]),
+            max_cost=options["max_cost"],
         )
         ended = self.work(run, options["limit"])
         figures = table_figures(run)

@@ -5,13 +5,12 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.management.commands._base import argument
-from judging.management.commands.run_judge import Command as RunJudge
-from judging.management.commands.run_judge import summary_of
+from judging.management.commands.run_judge import RunCommand, summary_of
 from judging.models import JudgeRun
 from judging.runs.reopening import retry_run
 
 
-class Command(RunJudge):
+class Command(RunCommand):
     help = (
         "Ask again about the presentations of a finished run to which the endpoint gave no answer. The study's log "
         "keeps how many and when."

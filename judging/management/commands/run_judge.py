@@ -1,23 +1,19 @@
-"""run_judge STUDY --judge NAME [--question KEY … | --all-questions] [--in-flight W] [--max-cost X] [--limit N]
-
-[--batch-api], and on which pairs: [--batch NAME | --off-hits] [--dataset NAME] [--systems A B] [--tag TAG …] [--instances FILE]
-"""
+"""run_judge STUDY --judge NAME"""
 
 import sys
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from annotation.core.counting import number_of
 from annotation.core.tasks.stopping import StopFlag
-from annotation.management.commands._base import Argument, TandemCommand, argument
-from annotation.studies.services import find_study
-from judging.core.pricing import check_cap, money
+from annotation.management.commands._base import Argument, StudyCommand, TandemCommand, argument
+from annotation.models import Study
+from judging.core.pricing import money
 from judging.jobs.progress import Progress
 from judging.management.asking import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, stopping_on_signals
-from judging.management.commands._runs import PAIRS, QUESTIONS, max_cost, pairs_of, questions_of
+from judging.management.commands._runs import LIMIT, PAIRS, QUESTIONS, max_cost, pairs_of, questions_of
 from judging.management.meter import Meter
 from judging.models import JudgeRun
 from judging.runs.execution import ExecutionResult, execute
@@ -28,47 +24,10 @@ from judging.runs.status import Counts, counts_of_run, pairs_without_source, tog
 from judging.runs.usage import failures_by_cause
 
 
-class Command(TandemCommand):
-    help = (
-        "Run a judge on a study's pairs. Repeat the command to resume; no call is repeated. On several machines at "
-        "once, it shares the work."
-    )
-    again = "the same command"  # which resumes, for messages
+class RunCommand(TandemCommand):
+    """A command that works on a run. `again`: what resumes it, for messages."""
 
-    arguments: Sequence[Argument] = (
-        *PAIRS,
-        argument("--judge", required=True, metavar="NAME"),
-        QUESTIONS,
-        argument("--in-flight", type=int, metavar="W", help="calls in flight, of all machines together (default: 8)"),
-        argument("--batch-api", action="store_true", help="use the provider's Batch API: slower, and mostly cheaper"),
-        argument(
-            "--batch-size",
-            type=int,
-            metavar="N",
-            help=f"most requests in a provider's batch (default: {MOST_REQUESTS:,})",
-        ),
-        max_cost("the run"),
-        argument("--limit", type=int, metavar="N", help="most presentations this time"),
-    )
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        study = find_study(options["study"])
-        limit = options["limit"]
-        if limit is not None and limit < 1:
-            raise CommandError(f"--limit must be 1 or more, got {limit}")
-        run = start_run(
-            study=study,
-            judge=find_judge(options["judge"]),
-            **pairs_of(study, options),
-            questions=questions_of(study, options),
-            in_flight=options["in_flight"],
-            max_cost=parse_money(options["max_cost"]),
-            batch_size=options["batch_size"],
-            way=JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS,
-        )
-        ended = self.work(run, limit)
-        self.stdout.write(summary_of(run, ended.progress))
-        self.conclude(run, ended)
+    again = "the same command"
 
     def work(self, run: JudgeRun, limit: int | None) -> ExecutionResult:
         """Work on a run until it is done or stopped, with progress on stderr."""
@@ -105,19 +64,40 @@ class Command(TandemCommand):
             raise CommandError(f"no question got an answer: {causes[0].example}")
 
 
-def parse_money(value: object) -> Decimal | None:
-    """Read a cap on costs.
+class Command(RunCommand, StudyCommand):
+    help = (
+        "Run a judge on a study's pairs. Repeat the command to resume; no call is repeated. On several machines at "
+        "once, it shares the work."
+    )
 
-    Raises: CommandError, BadSettings
-    """
-    if value is None:
-        return None
-    try:
-        cap = Decimal(str(value))
-    except InvalidOperation:
-        raise CommandError(f"--max-cost must be a sum of money, got {value}") from None
-    check_cap(cap)
-    return cap
+    arguments: Sequence[Argument] = (
+        *PAIRS,
+        argument("--judge", required=True, metavar="NAME"),
+        QUESTIONS,
+        argument("--in-flight", type=int, metavar="W", help="calls in flight, of all machines together (default: 8)"),
+        argument("--batch-api", action="store_true", help="use the provider's Batch API: slower, and mostly cheaper"),
+        argument(
+            "--batch-size",
+            type=int,
+            metavar="N",
+            help=f"most requests in a provider's batch (default: {MOST_REQUESTS:,})",
+        ),
+        max_cost("the run"),
+        LIMIT,
+    )
+
+    def run(self, study: Study, options: dict[str, Any]) -> None:
+        run = start_run(
+            study=study,
+            judge=find_judge(options["judge"]),
+            **pairs_of(study, options),
+            questions=questions_of(study, options),
+            **{name: options[name] for name in ("in_flight", "max_cost", "batch_size")},
+            way=JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS,
+        )
+        ended = self.work(run, options["limit"])
+        self.stdout.write(summary_of(run, ended.progress))
+        self.conclude(run, ended)
 
 
 def summary_of(run: JudgeRun, progress: Progress) -> str:

@@ -1,28 +1,24 @@
-"""tune_judge STUDY --judge NAME --budget N [--estimate] [--name NEW] [--method M …] [--prompt NAME …] [--shots K …]
+"""tune_judge STUDY --judge NAME --budget N"""
 
-[--held-out S] [--question KEY] [--seed N] [--max-cost X] [--in-flight W] [--format text|json]
-"""
-
+from dataclasses import asdict
 from typing import Any
 
-from annotation.core.counting import number_of
-from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._base import StudyCommand, argument
+from annotation.management.commands._settings import FORMAT
+from annotation.models import Study
 from annotation.studies.questions import find_question
-from annotation.studies.services import find_study
-from judging.core.pricing import cost_line
 from judging.management.asking import asking
-from judging.management.commands._runs import IN_FLIGHT, max_cost
+from judging.management.commands._runs import ESTIMATE, IN_FLIGHT, cost_of, max_cost
 from judging.management.commands.add_judge import prompt_named
-from judging.management.commands.run_judge import parse_money
+from judging.models import JudgeTuning
 from judging.runs.judges import find_judge
 from judging.tuning.candidates import METHODS, SHOTS
 from judging.tuning.planning import HELD_OUT, TuningEstimate, TuningSettings, estimate_tuning
 from judging.tuning.searching import TuningStopped, tune
 from judging.tuning.services import default_name, start_tuning
-from judging.tuning.text import as_json, lines_of
 
 
-class Command(TandemCommand):
+class Command(StudyCommand):
     help = (
         "Choose the wording, method, examples and tie threshold with which a judge agrees best with people's votes "
         "on some instances. Compare it with the untuned judge on the others. Repeat the command to resume; no call "
@@ -30,7 +26,6 @@ class Command(TandemCommand):
     )
 
     arguments = (
-        argument("slug", metavar="STUDY", help="the study"),
         argument("--judge", required=True, metavar="NAME", help="the judge to tune, which stays as it is"),
         argument(
             "--budget",
@@ -39,7 +34,6 @@ class Command(TandemCommand):
             metavar="N",
             help="most presentations, all candidates together",
         ),
-        argument("--estimate", action="store_true", help="print estimated calls, tokens and cost, and make no call"),
         argument("--name", default="", metavar="NEW", help="name of the tuned judge (default: NAME-tuned)"),
         argument(
             "--method",
@@ -61,17 +55,15 @@ class Command(TandemCommand):
         argument("--question", default="", metavar="KEY", help="question to tune on (default: the main one)"),
         argument("--seed", type=int, default=0, metavar="S", help="draws the split (0)"),
         max_cost("all of it together"),
-        IN_FLIGHT,
-        argument("--format", choices=["text", "json"], default="text"),
+        *(IN_FLIGHT, ESTIMATE, FORMAT),
     )
 
-    def handle(self, *args: Any, slug: str, **options: Any) -> None:
-        settings = tuning_of(slug, options)
-        cap = parse_money(options["max_cost"])
+    def run(self, study: Study, options: dict[str, Any]) -> None:
+        settings, cap = tuning_of(study, options), options["max_cost"]
         if options["estimate"]:
             estimate = estimate_tuning(settings)
-            sentences = [*lines(estimate), cost_line(estimate.cost, estimate.currency, total=estimate.cost, cap=cap)]
-            self.say_result(sentences, {"study": slug, "judge": settings.judge.name, **as_json(estimate)}, options)
+            values = {"study": study.slug, "judge": settings.judge.name, **as_json(estimate)}
+            self.say_document(values, options, cost_of(estimate, cap))
             return
         name = options["name"] or default_name(settings.judge)
         tuning = start_tuning(settings, name=name, in_flight=options["in_flight"], max_cost=cap)
@@ -79,26 +71,14 @@ class Command(TandemCommand):
             with asking(self.stderr, also=TuningStopped) as work:
                 tune(tuning, stop=work.stop, on_progress=work.meter)
             work.conclude()
-        self.say_result(lines_of(tuning), as_json(tuning), options)
+        self.say_document(as_json(tuning), options)
 
 
-def lines(estimate: TuningEstimate) -> list[str]:
-    """Format an estimate."""
-    rounds = ", then ".join(
-        f"{candidates} on {number_of(instances, 'instance')}" for candidates, instances in estimate.rounds
-    )
-    return [
-        f"candidates: {rounds}, of {estimate.choosing} to choose on; {estimate.held_out} are held out",
-        f"presentations: at most {estimate.presentations:,}; calls: about {estimate.calls:,}",
-    ]
-
-
-def tuning_of(slug: str, options: dict[str, Any]) -> TuningSettings:
+def tuning_of(study: Study, options: dict[str, Any]) -> TuningSettings:
     """Return what the options ask for.
 
-    Raises: UnknownStudy, UnknownJudge, UnknownName
+    Raises: UnknownJudge, UnknownName
     """
-    study = find_study(slug)
     prompts = [prompt for name in options["prompt"] if (prompt := prompt_named(name)) is not None]
     return TuningSettings(
         study=study,
@@ -111,3 +91,16 @@ def tuning_of(slug: str, options: dict[str, Any]) -> TuningSettings:
         seed=options["seed"],
         question=find_question(study, options["question"]).number,
     )
+
+
+def as_json(tuning: JudgeTuning | TuningEstimate) -> dict[str, Any]:
+    """Return everything for JSON."""
+    if isinstance(tuning, TuningEstimate):
+        return {**asdict(tuning), "cost": None if tuning.cost is None else float(tuning.cost)}
+    names = ("name", "question", "settings", "status", "message", "found")
+    description = {
+        "study": tuning.study.slug,
+        "judge": tuning.judge.name,
+        "tuned": tuning.tuned.name if tuning.tuned else None,
+    }
+    return {**description, **{name: getattr(tuning, name) for name in names}, "rounds": tuning.plan["rounds"]}

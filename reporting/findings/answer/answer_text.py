@@ -8,9 +8,8 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from annotation.core.counting import counted
-from annotation.core.tables import fixed
+from annotation.core.tables import fixed, printable
 from reporting.core.reasons import TOO_FEW
-from reporting.core.text import printable
 
 # The result stands between asterisks, then follow its number and condition. A format after a colon is a number of decimals, a
 # method of the writer, or what is counted.

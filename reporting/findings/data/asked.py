@@ -13,13 +13,13 @@ from analysis import similarity
 from analysis.ranking.bradley_terry import Ties
 from annotation.core.errors import UnknownName
 from annotation.core.measured import names_of
+from annotation.core.tables import printable
 from annotation.models import Assignment, Rating, Study
 from annotation.questions.questions import MAIN
 from annotation.studies.configurations import matchup_counts
 from annotation.studies.outcomes import batches_named
 from annotation.studies.questions import question_named
 from judging.outcomes.judgments import judges_of
-from reporting.core.text import printable
 from reporting.findings.data.inputs import DEFAULT_EPSILON, Filters
 
 MOST_LISTED = 50  # of the names that exist

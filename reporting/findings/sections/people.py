@@ -5,7 +5,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from annotation.core.percentages import percent
+from annotation.core.counting import percent
 from annotation.core.tables import DataTable, Row, fixed
 from annotation.models import Study
 from reporting.core.raters import PEOPLE

@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from annotation.core.counting import number_of
+from annotation.core.counting import number_of, percent
 from annotation.core.database.aggregates import grouped
-from annotation.core.percentages import percent
-from annotation.core.tables import DataTable, Row, fixed
+from annotation.core.tables import DataTable, Row, fixed, printable
 from reporting.core.raters import PEOPLE
-from reporting.core.text import counted, printable, rater_name, subject
+from reporting.core.text import counted, rater_name, subject
 from reporting.findings.answer.lengths import side
 from reporting.findings.reasons import NO_OVERLAP, TESTS_PENDING, UNEQUAL
 from reporting.findings.sections.data_table import LEAST_P, adjusted_heading, configuration_name, p_text

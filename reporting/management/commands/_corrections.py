@@ -2,25 +2,21 @@
 
 from typing import Any, ClassVar
 
-from django.core.management.base import CommandParser
-
-from annotation.management.commands._base import TandemCommand, argument, arguments_of, filled_by
+from annotation.management.commands._base import StudyCommand, arguments_of, filled_by
 from annotation.management.commands._settings import FORMAT
-from annotation.studies.services import find_study
+from annotation.models import Study
 from reporting.corrections.declarations import Correction
 
 
-class CorrectionCommand(TandemCommand):
+class CorrectionCommand(StudyCommand):
     """A command that fills the form of a correction."""
 
     form: ClassVar[type[Correction]]
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        for add in (argument("study", metavar="STUDY"), *arguments_of(self.form), FORMAT):
-            add(parser)
+    def __init_subclass__(cls) -> None:
+        cls.arguments = (*arguments_of(cls.form), FORMAT)
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        study = find_study(options["study"])
+    def run(self, study: Study, options: dict[str, Any]) -> None:
         values = {name: options[name] for name in self.form.base_fields}
         form = filled_by(self.form, values, study=study)
         effects = form.effects()

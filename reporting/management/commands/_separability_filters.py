@@ -5,26 +5,23 @@ from typing import Any
 
 from django.core.management import CommandError
 
-from annotation.management.commands._base import argument
+from annotation.management.commands._base import SEED, argument
 from reporting.separability.arrays import SeparabilityFilters
 
 FILTERS = (  # what `filters_of` reads, and the format
-    argument("slug", help="the study"),
     argument("--dataset", default="", help="only this data set"),
     argument("--systems", nargs="+", default=[], metavar="SYSTEM", help="only pairs of one or two systems"),
     argument("--similarity", default="", help="similarity, or label of a run (default: computed last)"),
     argument("--format", choices=["text", "json"], default="text"),
-    argument("--seed", type=int, default=0, help="seed of draws and resamples (default: 0)"),
+    SEED,
 )
 
 
 def filters_of(options: Mapping[str, Any], **more: Any) -> SeparabilityFilters:
     """Return the filters of a command's options.
 
-    Raises: CommandError for an invalid seed or too many systems.
+    Raises: CommandError for too many systems.
     """
-    if options["seed"] < 0:
-        raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
     if len(options["systems"]) > 2:
         raise CommandError(f"--systems: a pair has two systems, {len(options['systems'])} are named")
     return SeparabilityFilters(

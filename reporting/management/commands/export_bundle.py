@@ -4,18 +4,17 @@ from pathlib import Path
 from typing import Any
 
 from annotation.core.counting import number_of
-from annotation.management.commands._base import TandemCommand, argument
-from annotation.studies.services import find_study
+from annotation.management.commands._base import StudyCommand, argument
+from annotation.models import Study
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.layout import CHOICES, Contents
 
 
-class Command(TandemCommand):
+class Command(StudyCommand):
     is_audited = False  # only reads
     help = "Export a study to a new folder, from which its numbers can be recomputed and the study imported elsewhere."
 
     arguments = (
-        argument("slug", help="the study"),
         argument("--out", required=True, type=Path, help="new folder"),
         argument(
             "--without",
@@ -27,12 +26,11 @@ class Command(TandemCommand):
         ),
     )
 
-    def handle(self, *args: Any, slug: str, out: Path, without: list[str], **options: Any) -> None:
-        study = find_study(slug)
-        manifest = export_bundle(study, out, Contents(**dict.fromkeys(without, False)))
+    def run(self, study: Study, options: dict[str, Any]) -> None:
+        manifest = export_bundle(study, options["out"], Contents(**dict.fromkeys(options["without"], False)))
         size = sum(file["bytes"] for file in manifest["files"].values())
         self.say(
-            f"{out}: {number_of(len(manifest['files']), 'file')}, {size / 2**20:,.1f} MB; its numbers follow "
+            f"{options['out']}: {number_of(len(manifest['files']), 'file')}, {size / 2**20:,.1f} MB; its numbers follow "
             "from its rows"
         )
         if count := manifest["withdrawn_raters"]:

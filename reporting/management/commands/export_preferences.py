@@ -5,14 +5,14 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.management.commands._base import TandemCommand, argument, arguments_of, filled_by
-from annotation.studies.services import find_study
+from annotation.management.commands._base import StudyCommand, argument, arguments_of, filled_by
+from annotation.models import Study
 from reporting.exports.elsewhere import WantedVerdicts
 from reporting.refinement.given_preferences import write_preferences
 from reporting.refinement.preferences_form import PreferencesForm
 
 
-class Command(TandemCommand):
+class Command(StudyCommand):
     is_audited = False  # only reads
     help = (
         "Export verdicts of people or judges: as training data (trl, instruction, hf), AlpacaEval annotations with "
@@ -20,7 +20,6 @@ class Command(TandemCommand):
     )
 
     arguments = (
-        argument("slug", help="the study"),
         argument("--out", required=True, type=Path, metavar="DIR", help="the folder; created if it does not exist"),
         *arguments_of(
             PreferencesForm,
@@ -30,11 +29,12 @@ class Command(TandemCommand):
         ),
     )
 
-    def handle(self, *args: Any, slug: str, out: Path, **options: Any) -> None:
+    def run(self, study: Study, options: dict[str, Any]) -> None:
+        out = options["out"]
         settings = filled_by(PreferencesForm, options).cleaned_data
         form = settings.pop("form")
         try:
-            written = write_preferences(find_study(slug), out, form, WantedVerdicts(**settings))
+            written = write_preferences(study, out, form, WantedVerdicts(**settings))
         except OSError as error:
             raise CommandError(f"can't write to {out}: {error.strerror}") from None
         for name, rows in written.items():

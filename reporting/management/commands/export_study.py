@@ -6,17 +6,16 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.core.database.snapshot import one_snapshot
-from annotation.management.commands._base import TandemCommand, argument
-from annotation.studies.services import find_study
+from annotation.management.commands._base import StudyCommand, argument
+from annotation.models import Study
 from reporting.exports.files import FORMATS, KINDS, file_name, write_export
 
 
-class Command(TandemCommand):
+class Command(StudyCommand):
     is_audited = False  # only reads
     help = "Export a study's rows to a folder, one file for each kind."
 
     arguments = (
-        argument("slug", help="the study"),
         argument(
             "--what", nargs="+", choices=tuple(KINDS), metavar="KIND", help=f"of {', '.join(KINDS)}; default: all"
         ),
@@ -29,8 +28,8 @@ class Command(TandemCommand):
         argument("--out", required=True, type=Path, help="the folder; created if it does not exist"),
     )
 
-    def handle(self, *args: Any, slug: str, out: Path, **options: Any) -> None:
-        study = find_study(slug)
+    def run(self, study: Study, options: dict[str, Any]) -> None:
+        out = options["out"]
         try:
             out.mkdir(parents=True, exist_ok=True)
             with one_snapshot():

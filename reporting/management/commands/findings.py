@@ -3,24 +3,21 @@
 from dataclasses import replace
 from typing import Any, get_args
 
-from django.core.management.base import CommandError
 from django.http import QueryDict
 
 from analysis.ranking.bradley_terry import Ties
-from annotation.management.commands._base import TandemCommand, argument
-from annotation.models import Rating
-from annotation.studies.services import find_study
+from annotation.management.commands._base import SEED, StudyCommand, argument
+from annotation.models import Rating, Study
 from reporting.findings.data.asked import SEVERAL, SWITCHES, filters_of
 from reporting.findings.study_findings import findings_under
 from reporting.findings.text import as_text
 
 
-class Command(TandemCommand):
+class Command(StudyCommand):
     is_audited = False  # only reads
     help = "Print a study's findings."
 
     arguments = (
-        argument("slug", help="the study"),
         argument("--format", choices=["json", "text"], default="text"),
         argument(
             "--similarity", help="similarity of the separability to bin by, or label of a run (default: computed last)"
@@ -50,13 +47,10 @@ class Command(TandemCommand):
             action="store_true",
             help="intervals over instances and raters, for numbers of several raters",
         ),
-        argument("--seed", type=int, default=0, help="seed of the intervals' resamples (default: 0)"),
+        SEED,
     )
 
-    def handle(self, *args: Any, slug: str, **options: Any) -> None:
-        study = find_study(slug)
-        if options["seed"] < 0:
-            raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
+    def run(self, study: Study, options: dict[str, Any]) -> None:
         filters = filters_of(study, _query(options))
         numbers = findings_under(study, replace(filters, seed=options["seed"]))
         self.say_numbers(numbers, options["format"], as_text)

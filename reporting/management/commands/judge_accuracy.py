@@ -3,31 +3,26 @@
 import json
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from annotation.core.files.spreadsheet import csv_lines
-from annotation.management.commands._base import TandemCommand, argument
-from annotation.studies.services import find_study
+from annotation.management.commands._base import SEED, StudyCommand, argument
+from annotation.models import Study
 from reporting.accuracy import files
 from reporting.accuracy.accuracies import judge_accuracy
 
 FORMATS = ("text", "json", "csv", "wordings", "latex")
 
 
-class Command(TandemCommand):
+class Command(StudyCommand):
     is_audited = False  # only reads
     help = "Print each judge's accuracy on every data set and tag of a study with gold labels."
 
     arguments = (
-        argument("slug", help="the study"),
         argument("--format", choices=FORMATS, default="text", help="wordings: the table over wordings as CSV"),
-        argument("--seed", type=int, default=0, help="seed of the intervals' resamples (default: 0)"),
+        SEED,
     )
 
-    def handle(self, *args: Any, slug: str, **options: Any) -> None:
-        if options["seed"] < 0:
-            raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
-        numbers = judge_accuracy(find_study(slug), seed=options["seed"])
+    def run(self, study: Study, options: dict[str, Any]) -> None:
+        numbers = judge_accuracy(study, seed=options["seed"])
         if options["format"] == "json":
             self.say(json.dumps(numbers, ensure_ascii=False, allow_nan=False, indent=1))
         elif options["format"] == "csv":

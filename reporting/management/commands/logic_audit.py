@@ -1,46 +1,31 @@
-"""logic_audit STUDY [--judge NAME …] [--people] [--question KEY] [--list N] [--format text|json|csv], and to ask first:
-
---judge NAME --run|--estimate [--sample N] [--seed S] [--dataset NAME] [--repeats R] [--plain]
-[--prompt NAME[:VERSION]] [--in-flight W] [--max-cost X] [--limit N] [--batch-api]
-"""
+"""logic_audit STUDY, and to ask first: --judge NAME --run|--estimate"""
 
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from annotation.core.files.spreadsheet import csv_lines
-from annotation.management.commands._base import argument, group, one_of
+from annotation.management.commands._base import StudyCommand, argument, group, one_of, whole
 from annotation.models import Study
 from annotation.studies.questions import find_question
-from annotation.studies.services import find_study
 from judging.audits.services import REPEATS, Audit, auditor, estimate_audit, start_audit
-from judging.management.commands._runs import IN_FLIGHT, max_cost
+from judging.management.commands._runs import ESTIMATE, IN_FLIGHT, LIMIT, cost_of, max_cost
 from judging.management.commands.add_judge import prompt_named
-from judging.management.commands.estimate_run import lines
-from judging.management.commands.run_judge import Command as RunJudge
-from judging.management.commands.run_judge import parse_money, summary_of
+from judging.management.commands.run_judge import RunCommand, summary_of
 from judging.models import Judge, JudgeRun
 from judging.runs.judges import find_judge
-from reporting.logic.audit_text import COLUMNS, as_rows, as_text
+from reporting.logic.audit_text import COLUMNS, as_rows
 from reporting.logic.audits import audit_study, instance_rows, judges_audited
 
 ONLY_WHEN_ASKING = (
-    "sample",
-    "seed",
-    "dataset",
-    "repeats",
-    "plain",
-    "prompt",
-    "in_flight",
-    "max_cost",
-    "limit",
-    "batch_api",
+    *("sample", "seed", "dataset", "repeats", "plain", "prompt"),
+    *("in_flight", "max_cost", "limit", "batch_api"),
 )
 UNSET = (None, "", False)
 MOST_LISTED = 20  # of each kind, in JSON
 
 
-class Command(RunJudge):
+class Command(RunCommand, StudyCommand):
     help = (
         "Print how consistent judges are with themselves: transitivity, commutativity, negation invariance, "
         "self-agreement and position. --run first asks a judge what is missing; repeat to resume, no call is "
@@ -48,14 +33,13 @@ class Command(RunJudge):
     )
 
     arguments = (
-        argument("slug", help="the study"),
         argument("--judge", action="append", default=[], metavar="NAME", help="may be repeated (default: every judge)"),
         argument("--people", action="store_true", help="people's first votes as well"),
         argument("--question", default="", metavar="KEY", help="question (default: the main one)"),
         argument(
             "--list",
             dest="most",
-            type=int,
+            type=whole(0),
             metavar="N",
             help="contradictions listed of each kind, with texts and answers (default: none in text, 20 in json)",
         ),
@@ -71,30 +55,29 @@ class Command(RunJudge):
                 argument(
                     "--run", action="store_true", help="ask all pairs in both orders, plain and negated, repeatedly"
                 ),
-                argument(
-                    "--estimate", action="store_true", help="print estimated calls, tokens and cost, and make no call"
-                ),
+                ESTIMATE,
             ),
-            argument("--sample", type=int, metavar="N", help="number of instances, drawn at random (default: all)"),
-            argument("--seed", type=int, metavar="S", help="seed of the draw (default: 0)"),
+            argument(
+                "--sample", type=whole(1), metavar="N", help="number of instances, drawn at random (default: all)"
+            ),
+            argument("--seed", type=whole(0), metavar="S", help="seed of the draw (default: 0)"),
             argument("--dataset", default="", metavar="NAME", help="only instances of this data set"),
             argument(
-                "--repeats", type=int, metavar="R", help=f"of each question (default: the judge's, else {REPEATS})"
+                "--repeats", type=whole(1), metavar="R", help=f"of each question (default: the judge's, else {REPEATS})"
             ),
             argument("--plain", action="store_true", help="leave out the negated question"),
             argument("--prompt", metavar="NAME[:VERSION]", help="a prompt file of your own"),
             IN_FLIGHT,
             max_cost("the run"),
-            argument("--limit", type=int, metavar="N", help="most presentations this time"),
+            LIMIT,
             argument("--batch-api", action="store_true", help="use the provider's Batch API"),
         ),
     )
 
-    def handle(self, *args: Any, slug: str, **options: Any) -> None:
-        study = find_study(slug)
+    def run(self, study: Study, options: dict[str, Any]) -> None:
         listed = {"json": MOST_LISTED, "text": 0}.get(options["format"])
-        if options["most"] is not None and (options["most"] < 0 or listed is None):
-            raise CommandError(f"--list {options['most']}: text and json list contradictions, 0 or more")
+        if options["most"] is not None and listed is None:
+            raise CommandError(f"--list {options['most']}: text and json list contradictions")
         options["most"] = options["most"] if options["most"] is not None else listed or 0
         question = find_question(study, options["question"]).number
         if not (options["run"] or options["estimate"]):
@@ -105,11 +88,11 @@ class Command(RunJudge):
             return
         audit = _audit(study, question, options)
         way = JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS
-        cap = parse_money(options["max_cost"])
+        cap = options["max_cost"]
         if options["estimate"]:
             estimate = estimate_audit(audit, limit=options["limit"], way=way)
             values = {"study": study.slug, "judge": auditor(audit).name, **estimate.as_dict()}
-            self.say_result(lines(estimate, cap), values, options)
+            self.say_document(values, options, cost_of(estimate, cap))
             return
         run = start_audit(audit, in_flight=options["in_flight"], max_cost=cap, way=way)
         self.stderr.write(f"asking judge {run.judge.name}")
@@ -126,7 +109,7 @@ class Command(RunJudge):
             return
         if options["format"] == "json":
             audit["by_instance"] = list(instance_rows(study, judges, question=question))
-        self.say_numbers(audit, options["format"], as_text)
+        self.say_numbers(audit, options["format"])
 
 
 def _audit(study: Study, question: int, options: dict[str, Any]) -> Audit:
@@ -140,9 +123,6 @@ def _audit(study: Study, question: int, options: dict[str, Any]) -> Audit:
         )
     if options["format"] == "csv" and options["estimate"]:
         raise CommandError("an estimate is text or json")
-    for name, minimum in (("sample", 1), ("repeats", 1), ("limit", 1), ("seed", 0)):
-        if options[name] is not None and options[name] < minimum:
-            raise CommandError(f"--{name} must be {minimum} or more, got {options[name]}")
     return Audit(
         study=study,
         judge=find_judge(options["judge"][0]),

@@ -1,8 +1,4 @@
-"""rank STUDY --judge NAME [--method pairs|pairs-beam|swiss|all-pairs …] [--calibrate] [--seeds N] [--question KEY]
-
-[--dataset NAME] [--sample N] [--picture FILE] [--format text|json], and to ask for what is not stored:
---run|--estimate [--in-flight W] [--max-cost X] [--limit N]
-"""
+"""rank STUDY --judge NAME; --run asks for what is not stored"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,16 +8,14 @@ from django.core.management.base import CommandError
 
 from annotation.core.counting import number_of
 from annotation.core.tasks.stopping import StopFlag
-from annotation.management.commands._base import argument, group, one_of
-from annotation.studies.services import find_study
+from annotation.management.commands._base import StudyCommand, argument, group, one_of, whole
+from annotation.models import Study
 from judging.management.asking import stopping_on_signals
-from judging.management.commands._runs import IN_FLIGHT, max_cost
-from judging.management.commands.estimate_run import lines
-from judging.management.commands.run_judge import Command as RunJudge
-from judging.management.commands.run_judge import parse_money
+from judging.management.commands._runs import IN_FLIGHT, LIMIT, cost_of, max_cost
+from judging.management.commands.run_judge import RunCommand
 from reporting.core.charts import to_png, to_svg
 from reporting.logic.live_ranking import RankingProgress, rank_by_asking
-from reporting.logic.ranking import METHODS, as_text, ranking_chart
+from reporting.logic.ranking import METHODS, ranking_chart
 from reporting.logic.ranking_estimates import estimate_asking
 from reporting.logic.stored_ranking import ASKING, SEEDS, STORED, TextRanking, rank_stored
 
@@ -29,7 +23,7 @@ PICTURES = {".svg": lambda spec: to_svg(spec).encode(), ".png": to_png}
 ONLY_WHEN_ASKING = ("in_flight", "max_cost", "limit")
 
 
-class Command(RunJudge):
+class Command(RunCommand, StudyCommand):
     help = (
         "Rank the texts of each instance by a judge's answers (PairS, PairS with a beam, Swiss pairing, all pairs). "
         "Print the comparisons used and rank correlations with gold or people. --run asks the judge for missing "
@@ -37,7 +31,6 @@ class Command(RunJudge):
     )
 
     arguments = (
-        argument("slug", help="the study"),
         argument("--judge", metavar="NAME", help="default: the only judge with answers"),
         argument(
             "--method",
@@ -48,11 +41,14 @@ class Command(RunJudge):
         ),
         argument("--calibrate", action="store_true", help="each comparison is the mean of both orders"),
         argument(
-            "--seeds", type=int, metavar="N", help=f"orders in which the texts come (default {SEEDS}; with --run 1)"
+            "--seeds",
+            type=whole(1),
+            metavar="N",
+            help=f"orders in which the texts come (default {SEEDS}; with --run 1)",
         ),
         argument("--question", default="", metavar="KEY", help="question (default: the main one)"),
         argument("--dataset", default="", metavar="NAME", help="only instances of this data set"),
-        argument("--sample", type=int, metavar="N", help="number of instances, drawn at random (default: all)"),
+        argument("--sample", type=whole(1), metavar="N", help="number of instances, drawn at random (default: all)"),
         argument(
             "--picture", type=Path, metavar="FILE", help="draw correlations and comparisons into this .svg or .png"
         ),
@@ -67,13 +63,12 @@ class Command(RunJudge):
             ),
             IN_FLIGHT,
             max_cost("the run"),
-            argument("--limit", type=int, metavar="N", help="most presentations this time"),
+            LIMIT,
         ),
     )
 
-    def handle(self, *args: Any, slug: str, **options: Any) -> None:
-        study, picture, live = find_study(slug), options["picture"], options["run"] or options["estimate"]
-        cap = parse_money(options["max_cost"])
+    def run(self, study: Study, options: dict[str, Any]) -> None:
+        picture, cap, live = options["picture"], options["max_cost"], options["run"] or options["estimate"]
         _check(options, live=live)
         text_ranking = _wanted(options, live=live)
         if not live:
@@ -82,7 +77,7 @@ class Command(RunJudge):
         if options["estimate"]:
             judge, expected = estimate_asking(study, text_ranking, limit=options["limit"])
             values = {"study": study.slug, "judge": judge.name, **expected.as_dict()}
-            self.say_result(["at most:", *lines(expected, cap)], values, options)
+            self.say_document(values, options, f"at most; {cost_of(expected, cap)}")
             return
         stop, limits = StopFlag(), {name: options[name] for name in ("in_flight", "limit")}
         with stopping_on_signals(stop):
@@ -98,7 +93,7 @@ class Command(RunJudge):
                 picture.write_bytes(PICTURES[picture.suffix](ranking_chart(ranking)))
             except OSError as error:
                 raise CommandError(f"can't write to {picture}: {error.strerror}") from None
-        self.say_numbers(ranking, form, as_text)
+        self.say_numbers(ranking, form)
 
     def in_tenths(self) -> Callable[[RankingProgress], None]:
         """Return a reporter of how far rankings are, which speaks after each tenth of them."""
@@ -116,11 +111,6 @@ class Command(RunJudge):
 
 
 def _check(options: dict[str, Any], *, live: bool) -> None:
-    if options["seeds"] is not None and options["seeds"] < 1:
-        raise CommandError(f"--seeds {options['seeds']}: at least one order is needed")
-    for name in ("sample", "limit"):
-        if options[name] is not None and options[name] < 1:
-            raise CommandError(f"--{name} must be 1 or more, got {options[name]}")
     if not live and (
         unused := [f"--{name.replace('_', '-')}" for name in ONLY_WHEN_ASKING if options[name] is not None]
     ):

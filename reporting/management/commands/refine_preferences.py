@@ -6,22 +6,19 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from analysis.ranking.refinement import EQUAL_RATINGS
-from annotation.management.commands._base import TandemCommand, argument
-from annotation.models import Rating
-from annotation.studies.services import find_study
+from annotation.management.commands._base import SEED, StudyCommand, argument
+from annotation.models import Rating, Study
 from reporting.exports.elsewhere import WantedVerdicts
 from reporting.logic.preferences import PEOPLE
 from reporting.refinement.refining import Repair, write_refined
-from reporting.refinement.text import as_text
 from reporting.refinement.training_files import FORMS, Options
 
 
-class Command(TandemCommand):
+class Command(StudyCommand):
     is_audited = False  # only reads
     help = "Rank each instance's texts by a study's ratings, and export all implied preferences as training data."
 
     arguments = (
-        argument("slug", help="the study"),
         argument("--out", required=True, type=Path, help="the file, or for --as hf the folder"),
         argument(
             "--as", dest="form", choices=FORMS, default="trl", help="rows of prompt, chosen, rejected (default), ..."
@@ -40,23 +37,21 @@ class Command(TandemCommand):
         argument(
             "--held-out", type=float, default=0.0, metavar="SHARE", help="share of instances held out for testing"
         ),
-        argument("--seed", type=int, default=0, help="seed of drawn pairs, instances and orders (default: 0)"),
+        SEED,
         argument("--format", choices=["json", "text"], default="text", help="format of the printed report"),
     )
 
-    def handle(self, *args: Any, slug: str, out: Path, **options: Any) -> None:
-        study = find_study(slug)
+    def run(self, study: Study, options: dict[str, Any]) -> None:
         if not 0 <= options["held_out"] < 1:
             raise CommandError(f"--held-out {options['held_out']}: a share is at least 0 and below 1")
-        if options["seed"] < 0:
-            raise CommandError(f"--seed {options['seed']}: a seed is 0 or more")
         raters = tuple(options["rater"]) or (PEOPLE,)
         selection = WantedVerdicts(raters, options["dataset"], options["question"], options["stage"])
         written = Options(
             options["form"], options["negated"], options["down_sample"], options["held_out"], options["seed"]
         )
+        out = options["out"]
         try:
             numbers = write_refined(study, out, Repair(selection, options["method"], options["seed"]), written)
         except OSError as error:
             raise CommandError(f"can't write to {out}: {error.strerror}") from None
-        self.say_numbers(numbers, options["format"], as_text)
+        self.say_numbers(numbers, options["format"])

@@ -2,16 +2,15 @@
 
 from typing import Any
 
-from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._base import StudyCommand, argument
+from annotation.models import Study
 from annotation.studies.questions import question_named
-from annotation.studies.services import find_study
 from reporting.management.commands._separability_filters import FILTERS, filters_of
 from reporting.separability.arrays import THRESHOLDS
 from reporting.separability.study_separability import distinguishable
-from reporting.separability.text import as_text
 
 
-class Command(TandemCommand):
+class Command(StudyCommand):
     is_audited = False  # only reads
     help = "Print separability with scenarios, and the threshold below which ratings are mostly inconsistent."
 
@@ -28,10 +27,9 @@ class Command(TandemCommand):
         argument("--question", default="", metavar="KEY", help="question (default: the main one)"),
     )
 
-    def handle(self, *args: Any, slug: str, **options: Any) -> None:
-        study = find_study(slug)
+    def run(self, study: Study, options: dict[str, Any]) -> None:
         filters = filters_of(
             options, threshold=options["threshold"], question=question_named(study, options["question"])
         )
         numbers = distinguishable(study, filters)
-        self.say_numbers(numbers, options["format"], as_text)
+        self.say_numbers(numbers, options["format"])

@@ -2,15 +2,14 @@
 
 from typing import Any
 
-from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._base import StudyCommand, argument
+from annotation.models import Study
 from annotation.separability.measure import check_draws
-from annotation.studies.services import find_study
 from reporting.management.commands._separability_filters import FILTERS, filters_of
 from reporting.separability.stability import stabilities
-from reporting.separability.stability_text import as_text
 
 
-class Command(TandemCommand):
+class Command(StudyCommand):
     is_audited = False  # only reads
     help = "Print how much separability changes with fewer generations or cross pairs, and by temperature."
 
@@ -27,13 +26,13 @@ class Command(TandemCommand):
         ),
     )
 
-    def handle(self, *args: Any, slug: str, **options: Any) -> None:
+    def run(self, study: Study, options: dict[str, Any]) -> None:
         filters = filters_of(options)
         for samples in options["samples"]:
             check_draws(samples, None, None)
-        numbers = stabilities(find_study(slug), filters, model=options["model"])
+        numbers = stabilities(study, filters, model=options["model"])
         if options["samples"]:  # filtered here, so that a row does not depend on the others
             for configuration in numbers["configurations"]:
                 rows = configuration["stability"]["samples"]
                 configuration["stability"]["samples"] = [row for row in rows if row["samples"] in options["samples"]]
-        self.say_numbers(numbers, options["format"], as_text)
+        self.say_numbers(numbers, options["format"])

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.allocation import queue
-from annotation.allocation.arms import draw_arm
-from annotation.allocation.claims import claim_at_once, claim_hit, has_work, return_hit
+from annotation.allocation.claims import claim_at_once, claim_hit, draw_arm, has_work, return_hit
 from annotation.allocation.no_work import no_work_reason
 from annotation.allocation.queue import open_batches
 from annotation.core.errors import ClaimRefused

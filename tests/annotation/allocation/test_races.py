@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from annotation.allocation.arms import draw_arm
-from annotation.allocation.claims import claim_hit
+from annotation.allocation.claims import claim_hit, draw_arm
 from annotation.annotators.consent import withdraw
 from annotation.core.errors import AnnotationError, AssignmentClosed, ClaimRefused, FirstVotesLocked
 from annotation.hits.slots import release_expired

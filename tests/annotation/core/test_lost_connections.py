@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from annotation.core.unavailable import RETRY_SECONDS
+from annotation.core.middleware import RETRY_SECONDS
 from tests.annotation.allocation.test_stress import migrated_database
 from tests.tools.helpers import ROOT, TOOLS
 

@@ -9,7 +9,7 @@ import pytest
 from django.db import InterfaceError, OperationalError, connection
 from django.test import Client
 
-from annotation.core.unavailable import RETRY_SECONDS
+from annotation.core.middleware import RETRY_SECONDS
 from annotation.models import Assignment, Rating, Study, VoteChange
 from tests.factories import claim, make_annotator, make_batch, make_study, make_user, signed_in, token_of
 

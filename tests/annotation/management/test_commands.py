@@ -220,6 +220,7 @@ def test_an_unknown_study_is_named_with_those_that_exist(write: Any, arguments: 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, arguments: list[str], what: str) -> None:
     path = str(tmp_path / "none" if what == "missing" else tmp_path)
     reason = "can't be read: No such file or directory" if what == "missing" else "holds no file that ends with"
+    make_study("s", instances=0)
 
     with pytest.raises(CommandError, match=f"{path} {reason}"):
         call_command(*(argument.replace("FILE", path) for argument in arguments))

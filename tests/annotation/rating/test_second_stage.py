@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from annotation.allocation.arms import draw_arm, nth_arm
+from annotation.allocation.claims import draw_arm, nth_arm
 from annotation.core.arms import Arm, BadArm
 from annotation.core.errors import (
     AssignmentClosed,

@@ -161,7 +161,9 @@ def test_only_answers_to_one_question_are_compared(study: Study) -> None:
     assert further.pair.tolist() == [second.pk, third.pk]
     assert (main.counts, further.counts) == ([[2, 0, 0], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 2, 0], [0, 0, 0]])
     assert [one.verdict for one in votes_on(study, [first.pk], question=1)[first.pk]] == [0, 0]
-    assert [len(pair.said) for pair in judged_pairs(study, [run.judge], [first.pk, second.pk], question=1)] == [0, 1]
+    assert [
+        len(pair.judgments.all()) for pair in judged_pairs(study, [run.judge], [first.pk, second.pk], question=1)
+    ] == [0, 1]
     two = compare(study, run.judge, run.judge, question=1)
     assert two.pair.tolist() == [second.pk, third.pk]
 

@@ -130,7 +130,7 @@ def test_estimate_takes_few_queries(django_assert_max_num_queries: Any) -> None:
 def test_command_says_it_in_words_and_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     make_study()
     make_judge(endpoint=make_endpoint(**PRICES))
-    call_command("estimate_run", "tea", judge="judy", max_cost="0.000001")
+    call_command("estimate_run", "tea", "--max-cost=0.000001", judge="judy")
     assert "0.0000010 USD" in capsys.readouterr().out
     call_command("estimate_run", "tea", judge="judy", format="json")
     told = json.loads(capsys.readouterr().out)

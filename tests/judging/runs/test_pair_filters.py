@@ -132,7 +132,7 @@ def test_the_commands_take_the_filter(study: Study, tmp_path: Path, capsys: pyte
     (tmp_path / "ids.txt").write_text("news-1\n\nmail-1\n")
     part = ["--systems", "alpha", "beta", "--instances", str(tmp_path / "ids.txt")]
     call_command("estimate_run", "tea", "--judge", "coin", *part)
-    assert "presentations: 2, of which 2" in capsys.readouterr().out
+    assert "presentations: 2\npending: 2\n" in capsys.readouterr().out
     call_command("run_judge", "tea", "--judge", "coin", *part)
     assert "asked 2 = " in capsys.readouterr().out
     call_command("run_judge", "tea", "--judge", "coin", "--dataset", "news", "--tag", "hard", "--tag", "long")
@@ -187,7 +187,7 @@ def test_pairs_off_hits_are_judged_where_asked(
     assert [line.split(" = ")[0] for line in capsys.readouterr().out.splitlines()] == ["asked 3", "asked 9"]
     assert [run.pair_filter.get("off_hits", False) for run in JudgeRun.objects.order_by("pk")] == [False, True]
     call_command("estimate_run", "tea", "--judge", "coin", "--off-hits")
-    assert "presentations: 15, of which 15" in capsys.readouterr().out
+    assert "presentations: 15\npending: 15\n" in capsys.readouterr().out
     with pytest.raises(CommandError, match="not allowed with"):
         call_command("run_judge", "tea", "--judge", "coin", "--off-hits", "--batch", batch.name)
 

@@ -114,16 +114,16 @@ def test_limit_with_nothing_but_failures_ends_in_an_error_with_the_reason(
 @pytest.mark.slow
 def test_cap_is_kept_and_ends_with_its_own_exit_code(priced: StandIn, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(CommandError, match=r"the cap of 0\.5000 USD is reached: 0\.4860 USD spent") as stopped:
-        call_command("run_judge", "tea", judge="judy", max_cost="0.5", in_flight=2)
+        call_command("run_judge", "tea", "--max-cost=0.5", judge="judy", in_flight=2)
     assert stopped.value.returncode == 3
     assert priced.calls == 6
     assert JudgeRun.objects.get().status == "paused"
-    call_command("run_judge", "tea", judge="judy", max_cost="10")
+    call_command("run_judge", "tea", "--max-cost=10", judge="judy")
     assert (priced.calls, JudgeRun.objects.get().status) == (10, "done")
 
 
-@pytest.mark.parametrize(("option", "value"), [("max_cost", "much"), ("limit", 0), ("limit", -1)])
+@pytest.mark.parametrize(("option", "value"), [("max-cost", "much"), ("limit", 0), ("limit", -1)])
 def test_bound_that_makes_no_sense_is_refused(priced: StandIn, option: str, value: object) -> None:
-    with pytest.raises(CommandError, match="must be"):
-        call_command("run_judge", "tea", judge="judy", **{option: value})
+    with pytest.raises(CommandError, match=f"--{option}: "):
+        call_command("run_judge", "tea", f"--{option}={value}", judge="judy")
     assert not Judgment.objects.exists()

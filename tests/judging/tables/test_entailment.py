@@ -19,7 +19,7 @@ from judging.endpoints.retrying import RetryingClient
 from judging.methods import Reply
 from judging.models import Completion, Endpoint, TableCheck
 from judging.tables import checking
-from judging.tables.entailment import EntailmentProgress, check_entailment
+from judging.tables.checking import EntailmentProgress, check_entailment
 from judging.tables.entailment_calls import estimate_entailment, read_lines
 from reporting.downloads.jobs import queue_file
 from tests.fakes import Body, ScriptedClient, stopped_flag

@@ -71,7 +71,7 @@ def killed_and_continued(folder: Path, command: tuple[str, ...], table: str, kil
 def test_killed_tuning_continues_and_pays_for_nothing_twice(tmp_path: Path) -> None:
     # In the second candidate's run; among the instances that are held out.
     out = killed_and_continued(tmp_path, TUNE, "judging_judgetuning", (30, 50), CALLS)
-    assert "tuned judge agrees with" in out
+    assert "tuned: judy-tuned" in out
     installation = Installation(tmp_path)
     [(cost,)] = installation.rows("SELECT sum(cost) FROM judging_judgment")
     assert cost == pytest.approx(COST)

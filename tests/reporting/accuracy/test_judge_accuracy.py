@@ -19,8 +19,7 @@ from annotation.studies.instance_tags import tags_of
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, RationaleMark
 from judging.outcomes.gold import gold_pairs
 from reporting.accuracy.accuracies import MEASURE_NAMES, NO_ANSWER, NO_GOLD, judge_accuracy
-from reporting.accuracy.files import COLUMNS, csv_rows, latex
-from reporting.core.latex import latex_text
+from reporting.accuracy.files import COLUMNS, csv_rows, latex, latex_text
 from tests.factories import add_instances, make_study, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

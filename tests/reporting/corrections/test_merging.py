@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from annotation.allocation.arms import draw_arm
+from annotation.allocation.claims import draw_arm
 from annotation.annotators.consent import answer_consent
 from annotation.models import Annotator, Assignment, Event, QualificationResult, Rating, Study
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate

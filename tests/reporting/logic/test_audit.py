@@ -299,9 +299,9 @@ def test_measures_as_text_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
     Judge.objects.update(name="one-whose-name-is-rather-long")
     call_command("logic_audit", study.slug)
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[1] for line in lines if line.startswith("judge:")] == ["one-whose-name-is-rather-long"]
-    (shown,) = [line.split() for line in lines if line.startswith("  commutativity ")]
-    assert shown[1] == "1.000,"
+    assert "  rater: judge:one-whose-name-is-rather-long" in lines
+    (shown,) = [line for line in lines if line.startswith("  commutativity:")]
+    assert shown.split()[1] == "1.000,"
     call_command("logic_audit", study.slug, format="csv")
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert {row["measure"] for row in rows} >= {"transitivity_3", "transitivity_8", "commutativity", "human_agreement"}
@@ -315,15 +315,12 @@ def test_measures_as_text_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ({"judge": ["nobody"]}, "no judge nobody has run"),
         ({}, "no judge has run on study tried; let one"),
-        ({"most": -1}, "0 or more"),
         ({"most": 2, "format": "csv"}, "text and json list contradictions"),
         ({"seed": 1}, "--seed: these need --run"),
         ({"estimate": True, "judge": ["a"], "format": "csv"}, "text or json"),
         ({"sample": 2}, "--sample: these need --run"),
         ({"run": True}, "one judge: name it with --judge, got 0"),
         ({"run": True, "judge": ["a", "b"]}, "one judge: name it with --judge, got 2"),
-        ({"run": True, "judge": ["a"], "sample": 0}, "--sample must be 1 or more, got 0"),
-        ({"estimate": True, "judge": ["a"], "seed": -1}, "--seed must be 0 or more, got -1"),
         ({"run": True, "judge": ["nobody"]}, "there is no judge nobody"),
     ],
 )
@@ -355,7 +352,7 @@ def test_an_audit_that_is_stopped_shows_what_is_there(capsys: pytest.CaptureFixt
     Judge.objects.create(name="guess", method="coin", order="random", seed=3)
     call_command("logic_audit", study.slug, judge=["guess"], run=True, repeats=1, limit=7)
     said = capsys.readouterr()
-    assert "7 answers (0 unread)" in said.out
+    assert "  answers: 7" in said.out.splitlines()
     assert "41 are open" in said.err
     (one,) = audited(study, capsys, judge=["guess-audit1"])["raters"]
     assert one["answers"] == 7

@@ -324,9 +324,6 @@ def test_a_file_for_which_a_judge_is_asked_is_continued_or_fails(
         pytest.param({"judge": "elsewhere", "run": True}, "are imported", id="imported"),
         pytest.param({"judge": "elsewhere", "estimate": True}, "are imported", id="estimate of imported"),
         pytest.param({"judge": "guess", "run": True, "in_flight": 0}, "calls in flight", id="in flight"),
-        pytest.param({"judge": "guess", "run": True, "limit": 0}, "--limit must be 1 or more", id="limit"),
-        pytest.param({"judge": "guess", "run": True, "sample": 0}, "--sample must be 1 or more", id="sample"),
-        pytest.param({"judge": "guess", "run": True, "max_cost": "lots"}, "lots", id="cost"),
         pytest.param({"judge": "guess", "limit": 5}, "--limit: these need --run", id="without asking"),
         pytest.param(
             {"judge": "guess", "run": True, "dataset": "mail"}, "no pairs of texts of data set", id="data set"

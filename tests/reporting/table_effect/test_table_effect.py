@@ -18,18 +18,17 @@ from hypothesis import strategies as st
 from analysis.bias.revision import Decisions
 from annotation.core.errors import UnknownName
 from annotation.core.reasons import Reason
+from annotation.core.tables import estimate_text
 from annotation.models import Annotator, Assignment, ComparisonTable, Hit, Instance, Pair, Rating, Slot, Study
 from annotation.rating.second_stage import reveal, save_second_vote
 from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
 from judging.models import Judge, JudgeRun, Judgment, TableMaking
 from reporting.core.charts import NO_DATA, to_svg
 from reporting.core.reasons import TOO_FEW
-from reporting.core.text import estimate_text
 from reporting.table_effect.arrays import SecondVotes, TableEffectFilters, arm_sort_key
 from reporting.table_effect.charts import before_and_after
 from reporting.table_effect.effects import NO_CHANGE, NO_SECOND_VOTES, NO_TABLE, NO_VERDICT, ONE_STAGE, effect_of
 from reporting.table_effect.reading import second_votes, table_effect
-from reporting.table_effect.text import as_text
 from reporting.templatetags.numbers import decimals
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, token_of
 from tests.reporting.builders import Built, build_batch, build_configuration, build_study, rate
@@ -256,7 +255,6 @@ def test_choice_by_separability_is_said_beside_the_effect(decided: Built) -> Non
     decided.study.batches.update(selection=made)
     found = table_effect(decided.study)
     assert [row["spec"] for row in found["chosen"]] == ["top:2"]
-    assert "top:2 of 9 by separability (rouge1)" in as_text(found)
     other = build_configuration(decided.study, instances=1, dataset="chat")
     assert table_effect(decided.study, TableEffectFilters(dataset=other.dataset))["chosen"] == []
 
@@ -421,7 +419,7 @@ def test_complete_only_keeps_the_pairs_that_all_their_raters_have_decided_in_eve
     Slot.objects.filter(number=9).delete()
     assert "pair_incomplete" not in table_effect(built.study)["excluded"]
     call_command("table_effect", built.study.slug, "--complete-only")
-    assert "pair incomplete 2" in capsys.readouterr().out
+    assert "pair incomplete: 2" in capsys.readouterr().out
 
 
 def test_arms_stand_in_an_order_with_controls_first() -> None:
