@@ -118,7 +118,7 @@ def numbers_text(numbers: Mapping[str, Any]) -> str:
 def _lines(numbers: Mapping[str, Any], indent: str) -> Iterator[str]:
     for name, value in numbers.items():
         label = printable(f"{indent}{name.replace('_', ' ')}")
-        entries = value if isinstance(value, list) and any(isinstance(entry, dict) for entry in value) else [value]
+        entries = value if isinstance(value, list | tuple) and any(isinstance(entry, dict) for entry in value) else [value]
         for entry in entries:
             if not isinstance(entry, dict):
                 yield f"{label}: {_value(entry)}"
@@ -130,9 +130,9 @@ def _lines(numbers: Mapping[str, Any], indent: str) -> Iterator[str]:
 
 
 def _value(value: object) -> str:
-    if value is None or value in ([], ""):
+    if value is None or value in ([], (), ""):
         return UNDEFINED
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         listed = ", ".join(map(_value, value[:MOST_LISTED]))
         return f"{listed}, …" if len(value) > MOST_LISTED else listed
     return f"{value:.4g}" if isinstance(value, float) else printable(str(value))

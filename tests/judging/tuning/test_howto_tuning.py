@@ -29,7 +29,7 @@ def test_the_page_can_be_walked_through(capsys: pytest.CaptureFixture[str], sett
         with pytest.raises(CommandError, match="--max-cost"):
             call_command(name, *arguments[:-1], "a lot")
     said = capsys.readouterr().out
-    assert "15 held-out instances" in said
+    assert "held out: 15" in said
     assert "judges tuned on people's ratings" in said
     tuned = Judge.objects.get(name="plain-tuned")
     assert len(tuned.tuned["instances"]) == 15

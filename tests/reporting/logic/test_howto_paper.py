@@ -84,4 +84,4 @@ def test_the_page_can_be_walked_through(
     assert "REPAIR" in card
     assert list(load_folder(tmp_path / "repaired")) == ["train"]  # a fifth of two instances is none
     assert "<svg" in Path("pairs.svg").read_text(encoding="utf-8")
-    assert "pairs-beam: 2 instances" in said
+    assert "  method: pairs-beam\n" in said
