@@ -118,7 +118,9 @@ def numbers_text(numbers: Mapping[str, Any]) -> str:
 def _lines(numbers: Mapping[str, Any], indent: str) -> Iterator[str]:
     for name, value in numbers.items():
         label = printable(f"{indent}{name.replace('_', ' ')}")
-        entries = value if isinstance(value, list | tuple) and any(isinstance(entry, dict) for entry in value) else [value]
+        entries = (
+            value if isinstance(value, list | tuple) and any(isinstance(entry, dict) for entry in value) else [value]
+        )
         for entry in entries:
             if not isinstance(entry, dict):
                 yield f"{label}: {_value(entry)}"
