@@ -72,4 +72,5 @@ def resolved(*, kind: str, data: bytes, name: str, slug: str, mapping: str) -> t
 
 def kind_of_mapping(columns: Mapping[str, str]) -> str:
     """Return the kind of files that have the fields of a mapping."""
-    return "ratings" if "rating" in columns else "judgments" if "judge" in columns else "study"
+    wide = any(column.startswith("ratings.") for column in columns)
+    return "ratings" if wide or "rating" in columns else "judgments" if "judge" in columns else "study"

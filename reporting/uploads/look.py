@@ -13,6 +13,7 @@ from django.db import transaction
 
 from annotation.core.errors import AnnotationError, BadFile
 from annotation.core.files import lines
+from annotation.core.files.record_fields import LETTERS_TO_SIGNS
 from annotation.core.files.sent_files import Joined
 from annotation.importing.formats.public_forms import AUTO, recognise
 from annotation.models import Instance, Pair, Rating, Study
@@ -42,10 +43,13 @@ NAMES = {
     "dataset": ("category", "domain", "subset", "task"),
     "rater": ("annotator", "annotator_id", "worker", "worker_id", "user", "user_id", "judge"),
     "rating": ("winner", "preference", "vote", "choice", "label", "verdict"),
+    "systems": ("pair", "systems", "cmp_key", "comparison"),
     "system_a": ("model_a", "model_1", "system_1", "generator_1", "left"),
     "system_b": ("model_b", "model_2", "system_2", "generator_2", "right"),
 }
-OF_RATINGS = ("instance_id", "system_a", "system_b", "rater", "rating")
+OF_PAIRS = ("system_a", "system_b", "systems", "pair_index")
+RATERS = re.compile(r"(annotator|rater|worker|evaluator|person|expert|labell?er)[ _-]?\w{1,3}", re.IGNORECASE)
+ANSWERS = {*LETTERS_TO_SIGNS, "-1", "0", ""}
 OF_TEXTS = re.compile(r"response|answer|output|summary|completion|generation|translation|candidate", re.IGNORECASE)
 Rows = list[dict[str, Any]]
 
@@ -85,12 +89,15 @@ def look_at(joined: Joined, *, kind: str, slug: str, options: Mapping[str, str],
     settings : of a study that is not there yet
     """
     first = _first_records(joined)
-    example = next((record for _, record in _records(first.data)), {})
+    records = [record for _, record in _records(first.data)]
+    example = records[0] if records else {}
     file: dict[str, Any] = {"data": first.data, "name": first.name, "slug": slug, "mapping": options.get("mapping", "")}
     try:
         look_kind, fields = resolved(kind=kind, **file)
+        if kind == AUTO and look_kind == "sources" and not fields and len(_texts(records)) > 1:
+            look_kind, fields = _guess(records)
     except BadFile:  # of no known form
-        look_kind, fields = _guess(example)
+        look_kind, fields = _guess(records)
     form = recognise(first.data) if kind == AUTO and not (fields and isinstance(fields, Mapping)) else None
     mapping = fields if isinstance(fields, Mapping) else {}
     look = Look(look_kind, form.title if form else "", *_count(joined.data), list(_paths(example)), mapping)
@@ -112,19 +119,45 @@ def look_at(joined: Joined, *, kind: str, slug: str, options: Mapping[str, str],
     return look
 
 
-def _guess(record: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """Return the kind and the mapping that the names of the fields suggest. Those of Tandem need none."""
+def _guess(records: Sequence[Mapping[str, Any]]) -> tuple[str, dict[str, str]]:
+    """Return the kind and the mapping that names of fields suggest, and texts and answers in them. Tandem's own need none."""
+    record = records[0] if records else {}
     lower = {name.lower(): name for name in record}
     guess = {
         ours: lower[theirs]
         for ours, names in NAMES.items()
         if ours not in lower and (theirs := next((name for name in names if name in lower), None))
     }
-    if not all(name in guess or name in lower for name in OF_RATINGS):
-        texts = [name for name, value in record.items() if OF_TEXTS.search(name) and isinstance(value, str | list)]
+    present = {*guess, *lower}
+    are_both = present.issuperset(("system_a", "system_b"))
+    if "systems" in guess and str(record[guess["systems"]]).isdigit():
+        guess["pair_index"] = guess.pop("systems")
+    elif are_both:
+        guess.pop("systems", None)
+    raters = [name for name, value in record.items() if RATERS.fullmatch(name) and str(value).lower() in ANSWERS]
+    if len(raters) > 1:
+        guess = {name: guess[name] for name in ("instance_id", *OF_PAIRS) if name in guess}
+        guess |= {f"ratings.{name}": name for name in raters}
+    elif not present.issuperset(("instance_id", "rater", "rating")) or not (are_both or "systems" in guess):
         guess = {name: guess[name] for name in ("instance_id", "source", "dataset") if name in guess}
-        guess |= {f"generations.{name}": name for name in texts if name not in guess.values()}
+        guess |= {f"generations.{name}": name for name in _texts(records) if name not in guess.values()}
     return kind_of_mapping(guess), guess
+
+
+def _texts(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the fields that seem to hold texts of systems: by their names, or else by texts of several words."""
+    first = records[0] if records else {}
+    named = [name for name, value in first.items() if OF_TEXTS.search(name) and isinstance(value, str | list)]
+    if len(named) > 1:
+        return named
+    known = {*NAMES, *(name for ours, names in NAMES.items() if ours not in OF_PAIRS for name in names)}
+    return [name for name in first if name in named or (name.lower() not in known and _is_long(name, records))]
+
+
+def _is_long(name: str, records: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether a field has texts of several words. Some scripts have no blanks between words."""
+    values = [value for record in records if isinstance(value := record.get(name), str)]
+    return any(len(value.split()) > 2 or (len(value) > 10 and not value.isascii()) for value in values)
 
 
 def _paths(record: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:

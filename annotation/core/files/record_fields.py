@@ -147,11 +147,13 @@ def iterate_rows(
     required: Sequence[str],
     subject: str,
     mapping: FieldMapping = NOTHING,
+    spread: Callable[[Iterable[lines.Record]], Iterable[lines.Record]] = iter,
 ) -> tuple[Iterator[Row], list[BadLine]]:
     """Return an iterator over the good rows of an exported file, CSV or JSON Lines, and the bad lines, which it fills.
 
     subject : the content of the file, in the plural
     mapping : field → column, see `annotation.core.files.mapping`
+    spread  : makes a record a row of those that have several
     Raises: BadFile for CSV without a required column.
     """
     if mapping:
@@ -164,7 +166,7 @@ def iterate_rows(
         records = lines.with_json_cells(cells, (), bad)
     else:
         records, bad = lines.read_json(data)
-    return _good_rows(records, bad, read, subject), bad
+    return _good_rows(spread(records), bad, read, subject), bad
 
 
 def _good_rows(

@@ -138,9 +138,9 @@ def pandalm(record: Json) -> Iterator[Json]:
     systems = str(record["cmp_key"]).split("_")
     if len(systems) != 2:
         raise Unfit(refusal("not_kind", field="cmp_key", value=repr(record["cmp_key"])[:60], kind="SYSTEM_SYSTEM"))
-    annotators = [name for name in record if name.startswith("annotator")]
-    for annotator in annotators:
-        if not isinstance(record[annotator], int) or record[annotator] not in PREFERENCE:
+    preferences = {str(value): preference for value, preference in PREFERENCE.items()}
+    for annotator in (name for name in record if name.startswith("annotator")):
+        if (answer := str(number_as_text(record[annotator]))) not in preferences:
             raise Unfit(
                 refusal("not_one_of", field=annotator, value=repr(record[annotator])[:60], words="1, 2 or 0, a tie")
             )
@@ -151,7 +151,7 @@ def pandalm(record: Json) -> Iterator[Json]:
             "dataset": "pandalm",
             "annotator": annotator,
             "rater_kind": "person",
-            "preference": PREFERENCE[record[annotator]],
+            "preference": preferences[answer],
             "is_switched_outputs": None,
         }
 

@@ -1,12 +1,14 @@
 """Long-form ratings, one a row, as CSV or JSON Lines, as Tandem exports them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from annotation.core.errors import BadLine
+from annotation.core.files.lines import Record
 from annotation.core.files.mapping import NOTHING, FieldMapping
 from annotation.core.files.record_fields import LETTERS_TO_SIGNS, RecordFields, iterate_rows
+from annotation.core.names import trim
 from annotation.core.refusals import refusal
 
 REQUIRED = ("instance_id", "system_a", "system_b", "rater", "rating")
@@ -16,6 +18,7 @@ LONGEST = {"rater": 200, "batch": 200, "hit": 200, "arm": 50, "software_version"
 _INDEXES = ("pair_index", "generation_a_index", "generation_b_index")
 _MOST = 999_999_999
 _STAGES = ("first", "revised")
+_BETWEEN = (" vs. ", " vs ", "|", "_")  # two names of systems
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,32 @@ def parse_ratings(data: bytes, name: str, mapping: FieldMapping = NOTHING) -> tu
 
     Raises: BadFile for a file without the columns.
     """
-    return iterate_rows(data, name, _rating, required=REQUIRED, subject="ratings", mapping=mapping)
+    return iterate_rows(data, name, _rating, required=REQUIRED, subject="ratings", mapping=mapping, spread=_by_rater)
+
+
+def _by_rater(records: Iterable[Record]) -> Iterator[Record]:
+    """Yield a record for each rater of one with an object `ratings`: rater → rating. Empty ones are left out."""
+    for number, record in records:
+        if not isinstance(ratings := record.get("ratings"), dict):
+            yield number, record
+            continue
+        for rater, rating in ratings.items():
+            if rating not in (None, ""):
+                yield number, {**record, "rater": rater, "rating": rating}
+
+
+def _systems(cells: RecordFields) -> tuple[str, str]:
+    """Return the names of A and B, which may stand in one field."""
+    if "systems" not in cells.record:
+        return cells.needed("system_a"), cells.needed("system_b")
+    both = cells.needed("systems")
+    for between in _BETWEEN:
+        names = [trim(name) for name in both.split(between)]
+        if len(names) == 2 and all(names):
+            return names[0], names[1]
+    if both:
+        cells.problems.append(refusal("not_kind", field="systems", value=repr(both[:60]), kind="A vs B"))
+    return "", ""
 
 
 def _rating(number: int, cells: RecordFields) -> LongRow:
@@ -70,14 +98,15 @@ def _rating(number: int, cells: RecordFields) -> LongRow:
         cells.problems.append(refusal("not_by_people", kind=repr(kind)))
     shown_first = cells.one_of("shown_first", ("a", "b", ""))
     pair_index, index_a, index_b = (cells.whole(field, maximum=_MOST) for field in _INDEXES)
+    system_a, system_b = _systems(cells)
     row = LongRow(
         number=number,
         batch=cells.name("batch", longest=LONGEST["batch"]),
         hit=cells.name("hit", longest=LONGEST["hit"]),
         instance_id=cells.needed("instance_id"),
         pair_index=pair_index,
-        system_a=cells.needed("system_a"),
-        system_b=cells.needed("system_b"),
+        system_a=system_a,
+        system_b=system_b,
         generation_a_index=index_a,
         generation_b_index=index_b,
         rater=cells.needed("rater", longest=LONGEST["rater"]),

@@ -167,6 +167,8 @@ def test_pandalms_annotators_are_people_who_saw_the_texts_in_an_unknown_order() 
     assert comparisons(PANDALM) == [
         (*place, f"annotator{number}", False, verdict, False) for number, verdict in ((1, -1), (2, 1), (3, 0))
     ]
+    texts = {name: str(value) for name, value in PANDALM.items()}  # as in CSV
+    assert [row[4:7] for row in comparisons(texts)] == [row[4:7] for row in comparisons(PANDALM)]
 
 
 def test_judgebenchs_verdicts_are_of_both_orders() -> None:

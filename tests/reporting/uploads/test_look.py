@@ -14,8 +14,9 @@ from annotation.core.files.sent_files import Joined
 from annotation.importing.formats.public_forms import AUTO
 from annotation.models import Instance, Pair, Rating, Study
 from annotation.models.members import Role
+from reporting.uploads.files import import_file
 from reporting.uploads.look import MOST_RECORDS, look_at
-from tests.factories import json_lines, make_study, make_user, token_of
+from tests.factories import csv_file, json_lines, make_study, make_user, token_of
 
 pytestmark = pytest.mark.django_db
 PANDALM = {"idx": 7, "cmp_key": "a_b", "instruction": "Do.", "response1": "x", "response2": "<b>y</b>", "annotator1": 2}
@@ -68,6 +69,68 @@ def test_names_of_fields_make_a_guess(study: Study) -> None:
         {"instance_id": "id", "rater": "worker", "rating": "winner", "system_a": "model_a", "system_b": "model_b"},
     )
     assert [code for _, code, _ in votes.problems] == ["not_compared"]
+
+
+LONG = "A text of several words."
+
+
+@pytest.mark.parametrize(
+    ("record", "mapping"),
+    [
+        ({"id": "d1", "text": "Long.", "gpt-4": "", "org/m-1.5": LONG, "model_a": "漢字で書いた長い要約です", "fluency": 3},
+         {"instance_id": "id", "source": "text", "generations.org/m-1.5": "org/m-1.5", "generations.model_a": "model_a"}),
+        ({"instance_id": "d1", "source": "Long.", "gpt-4": LONG, "m": LONG},
+         {"generations.gpt-4": "gpt-4", "generations.m": "m"}),
+        ({"id": "d1", "text": LONG, "Summary": "x", "m": LONG},
+         {"instance_id": "id", "source": "text", "generations.Summary": "Summary", "generations.m": "m"}),
+    ],
+    ids=["unknown form", "named as sources", "one by its name"],
+)  # fmt: skip
+def test_columns_of_several_words_are_offered_as_systems(
+    study: Study, record: dict[str, Any], mapping: dict[str, str]
+) -> None:
+    for seen in (look(csv_file([record]), name="w.csv"), look(json_lines([record]))):
+        assert (seen.kind, seen.mapping, seen.problems) == ("study", mapping, ())
+        assert seen.rows[0]["generations"] == {
+            name[12:]: record[column] for name, column in mapping.items() if "." in name
+        }
+
+
+@pytest.mark.parametrize(
+    ("pair", "mapped"),
+    [
+        ({"pair": "alpha vs beta"}, {"systems": "pair"}),
+        ({"pair": "alpha_beta"}, {"systems": "pair"}),
+        ({"pair": "0", "model_1": "alpha", "model_2": "beta"},
+         {"system_a": "model_1", "system_b": "model_2", "pair_index": "pair"}),
+    ],
+    ids=["versus", "underscore", "index"],
+)  # fmt: skip
+def test_a_column_of_each_annotator_is_offered_as_a_rater(
+    settings: Any, tmp_path: Path, pair: dict[str, str], mapped: dict[str, str]
+) -> None:
+    settings.DATA_DIR = tmp_path / "data"
+    study = make_study(k=1)
+    answers = {"annotator1": "A", "annotator2": "tie", "Rater 3": "model_b", "annotator4": ""}
+    data = csv_file([{"id": "news-1", **pair, **answers}])
+    ratings = {f"ratings.{name}": name for name in answers}
+    seen = look(data, name="r.csv")
+
+    assert (seen.kind, seen.mapping, seen.problems) == ("ratings", {"instance_id": "id", **mapped, **ratings}, ())
+    mapping = "\n".join(f"{name}={column}" for name, column in seen.mapping.items())
+    import_file(kind=AUTO, data=data, name="r.csv", slug="study", dataset="", mapping=mapping)
+    stored = Rating.objects.filter(display__pair__matchup__instance__study=study)
+    rows = stored.values_list("display__assignment__annotator__code", "verdict", "display__a_is_left")
+    assert sorted(rows) == [("Rater 3", 1, None), ("annotator1", -1, None), ("annotator2", 0, None)]
+
+
+def test_a_field_that_names_no_two_systems_is_refused(study: Study) -> None:
+    seen = look(
+        csv_file([{"id": "d1", "pair": pair, "annotator1": "A", "annotator2": "B"} for pair in ("x", "x vs ")]),
+        name="r.csv",
+    )
+
+    assert [(line, code) for line, code, _ in seen.problems] == [(2, "not_kind"), (3, "not_kind")]
 
 
 def test_the_mapping_of_an_earlier_file_is_used_for_one_of_the_same_fields(study: Study, tmp_path: Path) -> None:
