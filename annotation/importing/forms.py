@@ -50,7 +50,10 @@ class UploadForm(forms.Form):
         ("study", "Study file: instances and generations (JSON Lines or CSV)"),
         ("labelled", "Two outputs and which is better (JSON): input, output_1, output_2, label"),
         ("preferences", "Preference pairs (JSON): prompt, chosen, rejected"),
-        ("outputs", "AlpacaEval’s outputs of two or more systems (JSON): instruction, output, generator"),
+        (
+            "outputs",
+            "AlpacaEval’s outputs of two or more systems (JSON): instruction, output, generator (if missing, the file’s name)",
+        ),
         ("sources", "Source texts alone (JSON Lines or CSV): their generations are sampled later"),
         ("mturk", "MTurk batch results (CSV): instances and ratings"),
         ("ratings", "Ratings, long form (CSV or JSON Lines)"),

@@ -14,7 +14,7 @@ from django.conf import settings
 
 from annotation.core.errors import AnnotationError, BadFile, BadLine
 from annotation.core.files.file_bounds import Bound
-from annotation.core.files.lines import is_csv, is_json_array, read_json_array, refuse
+from annotation.core.files.lines import first_json_record, is_csv, is_json_array, read_json, refuse
 from annotation.core.files.parquet import FORMS, as_json_lines
 
 DATA_FILES = (".jsonl", ".json", ".parquet", ".arrow")
@@ -92,24 +92,29 @@ def _rows_of(path: Path, name: str, limit: int, bound: Bound) -> bytes:
     try:
         if path.stat().st_size > limit:
             raise _too_large(name, limit)
-        return (
-            as_json_lines(path, name, limit=limit, bound=bound) if path.suffix.lower() in FORMS else path.read_bytes()
-        )
+        if path.suffix.lower() in FORMS:
+            data = as_json_lines(path, name, limit=limit, bound=bound)
+        else:
+            data = path.read_bytes()
     except OSError as error:
         raise AnnotationError(f"{name} can't be read: {error.strerror}") from None
+    # Outputs that name no system are of the one that their file is named after.
+    fields = first_json_record(data).keys() if b'"instruction"' in data and not is_csv(name) else set()
+    is_nameless = "generator" not in fields and fields >= {"instruction", "output"}
+    return _as_lines(data, name, generator=PurePosixPath(name).stem) if is_nameless else data
 
 
 def _too_large(name: str, limit: int) -> AnnotationError:
     return AnnotationError(f"{name} is larger than {limit // 2**20:,} MB; split it")
 
 
-def _as_lines(data: bytes, name: str) -> bytes:
-    """Return a JSON array as JSON Lines, each object on the line on which it starts, or on a later one."""
-    records, bad = read_json_array(data)
+def _as_lines(data: bytes, name: str, **more: str) -> bytes:
+    """Return JSON as JSON Lines with more fields, each object on the line on which it starts, or on a later one."""
+    records, bad = read_json(data)
     lines: list[bytes] = []
     for number, record in records:
         lines.extend([b""] * (number - 1 - len(lines)))
-        lines.append(json.dumps(record, ensure_ascii=False).encode())
+        lines.append(json.dumps({**more, **record}, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     refuse(name, bad)
     return b"\n".join(lines)
 

@@ -460,7 +460,12 @@ FORMS = (
     PublicForm(
         "alpacaeval", "AlpacaEval’s annotations", "alpacaeval", ("instruction", "output_1", "output_2", "preference")
     ),
-    PublicForm("outputs", "AlpacaEval’s outputs", "outputs", OUTPUT),
+    PublicForm(
+        "outputs",
+        "AlpacaEval’s outputs (of the system that the file is named after, if they name none)",
+        "outputs",
+        OUTPUT,
+    ),
     _text_pair("two-outputs", "AlpacaFarm’s pairs of outputs", (), TwoTexts("instruction", "output_1", "output_2")),
     PublicForm(
         "mt-bench-judgments",

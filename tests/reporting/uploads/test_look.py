@@ -10,11 +10,15 @@ from django.core.management import call_command
 from django.test import Client
 from rest_framework.test import APIClient
 
+from annotation.core.errors import BadFile
 from annotation.core.files.sent_files import Joined
+from annotation.core.refusals import refusal
 from annotation.importing.formats.public_forms import AUTO
+from annotation.management.commands._base import sent_files
 from annotation.models import Instance, Pair, Rating, Study
 from annotation.models.members import Role
 from reporting.uploads.files import import_file
+from reporting.uploads.jobs import take_in
 from reporting.uploads.look import MOST_RECORDS, look_at
 from tests.factories import csv_file, json_lines, make_study, make_user, token_of
 
@@ -232,6 +236,28 @@ def test_the_api_looks_by_default_at_any_form(study: Study) -> None:
     assert (refused.status_code, "outputs" in str(refused.json())) == (422, True)
     assert api.post(address, {"file": SimpleUploadedFile("f.json", json_lines([PANDALM]))}).status_code == 200
     assert Rating.objects.count() == 1
+
+
+def test_outputs_that_name_no_system_are_of_the_one_that_their_file_is_named_after(
+    study: Study, tmp_path: Path
+) -> None:
+    output = {"instruction": "Ask.", "output": "x"}
+    (tmp_path / "org-1.5.json").write_text(json.dumps([output]))
+    (tmp_path / "gpt-4.jsonl").write_text(f"{json.dumps(output)}\n\n{json.dumps({'output': 3})}\n")
+    (tmp_path / "named.json").write_text(json.dumps([{**output, "generator": "llama"}]))
+    paths = {path.stem: str(path) for path in tmp_path.glob("*.json*")}
+    seen = look_at(sent_files([paths["org-1.5"], paths["named"]]), kind=AUTO, slug="study", options={})
+    assert ("named after" in seen.form, dict(seen.fields)["generator"]) == (True, "org-1.5")
+    assert [(pair.matchup.system_a.name, pair.matchup.system_b.name) for pair in seen.pairs] == [("org-1.5", "llama")]
+    lacking = look_at(sent_files([paths["gpt-4"]]), kind=AUTO, slug="study", options={})
+    assert [(line, code) for line, code, _ in lacking.problems] == [(3, "missing"), (3, "not_text")]
+    with pytest.raises(BadFile) as refused:
+        import_file(kind=AUTO, data=sent_files([paths["org-1.5"]]).data, name="o", slug="study", dataset="")
+    assert [line.reason for line in refused.value.lines] == [refusal("only_reference", reference="'org-1.5'")]
+
+    sent = [SimpleUploadedFile(Path(paths[name]).name, Path(paths[name]).read_bytes()) for name in ("org-1.5", "named")]
+    upload = take_in(study=study, kind="outputs", files=sent, options={"dataset": ""})
+    assert (upload.status, [*study.systems.values_list("name", flat=True)]) == ("done", ["org-1.5", "llama"])
 
 
 def test_the_command_shows_and_stores_nothing(study: Study, tmp_path: Path, capsys: Any) -> None:
