@@ -11,6 +11,7 @@ from django.db import OperationalError, models
 from django.utils import timezone
 
 from annotation.core.arms import Arm, BadArm
+from annotation.core.errors import UnknownStudy
 from annotation.core.keys import new_key, new_seed
 from annotation.models.members import ResearchGroup, RoleGrant
 from annotation.questions.labels import translate_default
@@ -90,6 +91,11 @@ class StudyQuerySet(models.QuerySet["Study"]):
         """Return the study that had this short name last, and has another one now."""
         renamed = self.filter(events__kind=Event.Kind.RENAMED, events__changes__short_name__0=slug)
         return renamed.order_by("-events__pk").first()
+
+    def refuse_former_name(self, slug: str) -> None:
+        """Raise UnknownStudy, saying the present short name, if a study had this one."""
+        if renamed := self.once_named(slug):
+            raise UnknownStudy(f"there is no study {slug} any more; its short name is {renamed.slug}")
 
     def visible_to(self, user: "AbstractBaseUser | AnonymousUser", *roles: str) -> "StudyQuerySet":
         """Return studies in which `user` holds one of `roles`, or all for a site admin.

@@ -27,8 +27,7 @@ def find_study(slug: str, *, lock: bool = False) -> Study:
     try:
         study = (Study.objects.select_for_update() if lock else Study.objects).get(slug=slug)
     except Study.DoesNotExist:
-        if renamed := Study.objects.once_named(slug):
-            raise UnknownStudy(f"there is no study {slug} any more; its short name is {renamed.slug}") from None
+        Study.objects.refuse_former_name(slug)
         slugs = ", ".join(Study.objects.values_list("slug", flat=True)[:20]) or "none yet"
         raise UnknownStudy(f"there is no study {slug}; known: {slugs}") from None
     if study.merging:

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from django.db.models import QuerySet
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -19,6 +18,7 @@ from annotation.api.studies import StudySetup
 from annotation.api.study_serializers import StudySerializer
 from annotation.members.permissions import READERS
 from annotation.models import Rating, Study
+from annotation.models.studies import StudyQuerySet
 from reporting.api.corrections import StudyCorrections
 from reporting.api.files import StudyFiles
 from reporting.api.frozen_plans import StudyFrozenPlan
@@ -99,13 +99,20 @@ class StudyViewSet(
     lookup_field = "slug"
     lookup_value_regex = r"[-\w]+"
 
-    def get_queryset(self) -> QuerySet[Study]:
+    def get_queryset(self) -> StudyQuerySet:
         """Return the studies that this user may read."""
         return Study.objects.visible_to(self.request.user, *READERS).select_related("group").order_by("slug")
 
     def get_object(self) -> Study:
-        """Return the study that the address names, unless rows of an import are moving to it."""
-        study: Study = super().get_object()
+        """Return the study that the address names, unless rows of an import are moving to it.
+
+        Raises: Http404; UnknownStudy, which is a 404 that says the new short name of one that the user may read.
+        """
+        try:
+            study: Study = super().get_object()
+        except Http404:
+            self.get_queryset().refuse_former_name(self.kwargs["slug"])
+            raise
         study.refuse_reading()
         return study
 

@@ -122,11 +122,17 @@ def test_a_study_gets_another_short_name(study: Study, door: str) -> None:
 
     with pytest.raises(UnknownStudy, match="its short name is Study-2"):
         find_study("study")
-    boss = signed_in(make_user("boss", "study-admin", study=renamed))
+    boss_user = make_user("boss", "study-admin", study=renamed)
+    boss = signed_in(boss_user)
     assert boss.get("/studies/study/log/?page=1")["Location"] == "/studies/Study-2/log/?page=1"
     assert boss.post("/studies/study/settings/").status_code == 404
     stranger = make_user("stranger", "researcher", study=make_study("elsewhere"))
     assert signed_in(stranger).get("/studies/study/log/").status_code == 404
+    for method in ("get", "post"):
+        address = f"/api/v1/studies/study/{'findings' if method == 'get' else 'rename'}/"
+        told, hidden = (getattr(signed_in(user), method)(address) for user in (boss_user, stranger))
+        assert (told.status_code, "its short name is Study-2" in told.json()["detail"]) == (404, True)
+        assert (hidden.status_code, "Study-2" in hidden.text) == (404, False)
     other = make_study("study")
     assert find_study("study") == other
 
