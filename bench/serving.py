@@ -35,7 +35,7 @@ SECONDS = float(os.environ.get("BENCH_SECONDS", "8"))
 _PAIRS = os.environ.get("BENCH_PAIRS", "1000,100000,1000000")
 TURNS = 4
 RATERS = (1, 8, 32)
-# pairs → raters a HIT: enough that no rater runs out of HITs
+# pairs → raters per HIT: enough that no rater runs out of HITs
 SIZES = {int(pairs): 60 if int(pairs) <= 1_000 else 2 for pairs in _PAIRS.split(",")}
 _PAIR = re.compile(r'data-pair="([^"]+)"')
 _PAGE = re.compile(r'name="page" value="([^"]+)"')

@@ -97,7 +97,7 @@ class Tandem:
             yield from page["results"]
 
     def create_study(self, slug: str, **settings: Any) -> Json:
-        """Make a study."""
+        """Create a study."""
         study: Json = self.post("studies/", slug=slug, **settings)
         return study
 
@@ -167,12 +167,12 @@ class Tandem:
         return tuning
 
     def create_batch(self, slug: str, name: str, *, dataset: str, systems: tuple[str, str], **settings: Any) -> Json:
-        """Make a batch of a configuration."""
+        """Create a batch of a configuration."""
         batch: Json = self.post("batches/", study=slug, name=name, dataset=dataset, systems=list(systems), **settings)
         return batch
 
     def invite(self, slug: str, count: int, **settings: Any) -> list[Json]:
-        """Make nameless raters, and a one-time link for each."""
+        """Create nameless raters, and a one-time link for each."""
         links: list[Json] = self.post(f"studies/{slug}/invitations/", count=count, **settings)
         return links
 

@@ -113,12 +113,12 @@ class ChannelSetup(GenericViewSet[Any]):
         require_manager(self.request.user, channel.study)
         return channel
 
-    def _told(self, channel: Channel) -> dict[str, Any]:
+    def _description(self, channel: Channel) -> dict[str, Any]:
         return ChannelSerializer(Channel.objects.select_related("study", "batch").get(pk=channel.pk)).data
 
     @extend_schema(request=NewChannelSerializer, responses={201: ChannelSerializer, **refusals(409, 413, 422)})
     def create(self, request: Request) -> Response:
-        """Make a channel into a study, or into one of its batches."""
+        """Create a channel into a study, or into one of its batches."""
         data = read(NewChannelSerializer, request)
         study = find_study(request.user, data["study"], *READERS)
         require_manager(request.user, study)
@@ -133,12 +133,12 @@ class ChannelSetup(GenericViewSet[Any]):
             is_open=data.get("is_open", False),
         )
         where = {"Location": reverse("api:channel-detail", args=[channel.key])}
-        return Response(self._told(channel), status=status.HTTP_201_CREATED, headers=where)
+        return Response(self._description(channel), status=status.HTTP_201_CREATED, headers=where)
 
     @extend_schema(request=ChannelChangeSerializer, responses={200: ChannelSerializer, **refusals(409, 413, 422)})
     @transaction.atomic
     def partial_update(self, request: Request, key: str) -> Response:
-        """Change a channel's settings, open it or shut it."""
+        """Change a channel's settings, open it or close it."""
         channel = self._managed()
         data = read(ChannelChangeSerializer, request)
         if data.keys() - {"is_open"}:
@@ -150,7 +150,7 @@ class ChannelSetup(GenericViewSet[Any]):
             )
         if "is_open" in data:
             set_open(channel=channel, is_open=data["is_open"])
-        return Response(self._told(channel))
+        return Response(self._description(channel))
 
     @extend_schema(responses={200: LinkSerializer(many=True), **refusals()}, filters=False)
     @action(detail=True, pagination_class=None, filter_backends=[], read_scope=Scope.MANAGE, keeps_answer=False)
@@ -161,7 +161,7 @@ class ChannelSetup(GenericViewSet[Any]):
     @extend_schema(request=InviteSerializer, responses={201: LinkSerializer(many=True), **refusals(409, 413, 422)})
     @links.mapping.post
     def invite(self, request: Request, key: str) -> Response:
-        """Make nameless raters of an accounts channel, and a one-time link for each."""
+        """Create nameless raters of an accounts channel, and a one-time link for each."""
         return _invited(self._managed(), body_of(request), request)
 
     @extend_schema(request=PlatformActionSerializer, responses={200: DoneSerializer, **refusals(409, 413, 422)})
@@ -181,7 +181,7 @@ class ChannelSetup(GenericViewSet[Any]):
     @extend_schema(request=ReissueSerializer, responses={201: LinkSerializer, **refusals(409, 413, 422)})
     @action(detail=True, methods=["post"], keeps_answer=False)
     def reissue(self, request: Request, key: str) -> Response:
-        """Make a new link, good for one day, for a rater who has lost access."""
+        """Create a link, valid for one day, for a rater who has lost access."""
         channel, code = self._managed(), read(ReissueSerializer, request)["rater"]
         link = reissue(channel=channel, code=code, base_url=_base(request), at=timezone.now(), by=user_of(request))
         return Response(asdict(link), status=status.HTTP_201_CREATED)
@@ -194,7 +194,7 @@ class StudyInvitations(GenericViewSet[Any]):
     @action(detail=True, methods=["post"], write_scope=Scope.MANAGE, pagination_class=None, keeps_answer=False)
     @transaction.atomic  # a refused request leaves no channel behind
     def invitations(self, request: Request, slug: str) -> Response:
-        """Make nameless raters, and a one-time link for each, as `manage.py invite` does."""
+        """Create nameless raters, and a one-time link for each, as `manage.py invite` does."""
         study: Study = self.get_object()
         require_manager(request.user, study)
         body = body_of(request)
@@ -203,7 +203,7 @@ class StudyInvitations(GenericViewSet[Any]):
 
 
 def _invited(channel: Channel, body: dict[str, Any], request: Request) -> Response:
-    """Make as many nameless raters of a channel as a request asks for, and a one-time link for each."""
+    """Create as many nameless raters of a channel as a request asks for, and a one-time link for each."""
     cleaned = read_form(Invite, body).cleaned_data
     links = invite(
         channel=channel,

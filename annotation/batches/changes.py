@@ -134,7 +134,7 @@ def _refuse_hits(batch: Batch, selection: SelectionSpec) -> None:
 
 
 def _refuse_outdated(batch: Batch, hits: int, known_raters: int | None, known_hits: int | None) -> None:
-    for expected, has, unit in ((known_raters, batch.raters_per_hit, "raters a HIT"), (known_hits, hits, "HITs")):
+    for expected, has, unit in ((known_raters, batch.raters_per_hit, "raters per HIT"), (known_hits, hits, "HITs")):
         if expected is not None and expected != has:
             raise InvalidSelection(
                 f"batch {batch.name} has been extended meanwhile: it has {has} {unit}, not {expected}"

@@ -204,7 +204,7 @@ def create_design(
     """Create one batch, `NAME: A / B`, for each pair of systems of a design. Return them and whether they are new.
 
     drawn : the seed was drawn now: batches that were made with another one are the same
-    Making the same again changes nothing. A Swiss round is made of the ranking at that time, which the batches keep.
+    Creating the same again changes nothing. A Swiss round depends on the ranking at that time, which the batches keep.
     Raises: InvalidSelection saying why not
     """
     study = Study.objects.select_for_update().get(pk=spec.configuration.study.pk)

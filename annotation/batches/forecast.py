@@ -1,4 +1,4 @@
-"""Forecast a batch, or an extension of one, by the code that makes it, without storing anything."""
+"""Forecast a batch, or an extension of one, by the code that creates it, without storing anything."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -112,7 +112,7 @@ class ExtensionForecast:
 def extension_forecast(
     batch: Batch, more_raters: int, selection: SelectionSpec | None, seed: int | None, *, fee_percent: Decimal = NO_FEE
 ) -> ExtensionForecast:
-    """Forecast an extension as `extend_batch` makes it.
+    """Forecast an extension as `extend_batch` creates it.
 
     Raises: InvalidSelection saying why it can't be made.
     """

@@ -1,4 +1,4 @@
-"""Make batches, and open, pause and close them."""
+"""Create batches, and open, pause and close them."""
 
 from collections.abc import Sequence
 from typing import Any

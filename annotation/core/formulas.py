@@ -27,7 +27,7 @@ _WORDS_WITH_MARKUP = re.compile(r"\\(?:text[a-z]*|[fhm]box)\s*\{(?:[^{}]|\{[^{}]
 # Code keeps its dollars. As in Pandoc, an opening $ has no space after it, a closing one none before it and no digit
 # after it, so that “$5 and $6” stays money. No formula reaches beyond the next opening delimiter of its kind: where none
 # is closed, each would be looked for to the end of the text. Two backslashes are a line break, also before a delimiter:
-# \\[2pt]. Those in environments of other names, nested or never closed, are told by counting what begins and ends.
+# \\[2pt]. Those in environments of other names, nested or never closed, are found by counting what begins and ends.
 _FORMULA = re.compile(
     r"(?P<code>```.*?```|`[^`\n]*`)"
     rf"|(?P<environment>\\begin(?P<name>\{{(?:{'|'.join((*_LAYOUTS, *_UNCHANGED))})\*?\}})"

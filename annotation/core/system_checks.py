@@ -65,7 +65,7 @@ def stop_old_code(missing: Iterable[Migration]) -> list[str]:
 
 
 _NAMED = 10  # migrations in a message
-_FIRST = "0001_"  # of a migration that makes the tables of an application
+_FIRST = "0001_"  # of a migration that creates the tables of an application
 _LOCAL = {"localhost", "127.0.0.1", "[::1]"}
 
 
@@ -124,7 +124,7 @@ def database_problems() -> list[CheckMessage]:
         return [Error(f"The database can't be reached: {error}".strip(), hint=hint, id="tandem.E004")]
     results: list[CheckMessage] = []
     if to_come:
-        hint = "Make a backup, then run: tandem migrate"
+        hint = "Create a backup, then run: tandem migrate"
         results.append(Error(f"The database lacks migrations: {_list(_names(to_come))}.", hint=hint, id="tandem.E005"))
     if stopping := stop_old_code(to_come):
         hint = "Stop web servers and workers first (docs/howto/deploy.md, Upgrade)."

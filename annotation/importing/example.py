@@ -20,7 +20,7 @@ FOLDER = settings.BASE_DIR / "examples"
 
 @transaction.atomic
 def load_example(*, group: ResearchGroup, by: User) -> Study:
-    """Make a study of the example's files, under the first name that is free. `by` becomes its study admin."""
+    """Create a study from the example's files, under the first name that is free. `by` becomes its study admin."""
     names = (NAME if number == 1 else f"{NAME}-{number}" for number in count(1))
     slug = next(name for name in names if not Study.objects.filter(slug=name).exists())
     texts = {"kind": "study", "data": (FOLDER / "study.jsonl").read_bytes(), "name": "study.jsonl"}

@@ -50,7 +50,7 @@ def import_ratings(
 
 
 def _by_program(row: LongRow) -> LongRow:
-    """Prefix a program's code, since exports have no column that tells it from a person's."""
+    """Prefix a program's code, since exports have no column that distinguishes it from a person's."""
     return row if row.rater.startswith("scripted") else replace(row, rater=f"scripted-{row.rater}")
 
 

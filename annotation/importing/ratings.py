@@ -161,7 +161,7 @@ class _RatingWriter:
         return check
 
     def _joins(self, row: RatingRow, assignment: Assignment) -> bool:
-        """Tell whether a row of an assignment makes it later, which is set."""
+        """Return whether a row of an assignment makes it later, which is set."""
         if assignment.excluded != row.excluded:
             self._add_error(row, refusal("excluded_differs"))
         elif row.rated_at and (assignment.submitted_at is None or row.rated_at > assignment.submitted_at):

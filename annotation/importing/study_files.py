@@ -110,12 +110,12 @@ def _texts(rows: Sequence[InstanceRow]) -> int:
 def summary(name: str, study: Study, stored: StoredInstances) -> str:
     """Return one line on what an import did, and one for each notice."""
     if not stored.added and not stored.extended:
-        return f"{name}: nothing new; {number_of(stored.unchanged, 'instance')} there already (study {study.slug})"
+        return f"{name}: nothing new; {number_of(stored.unchanged, 'instance')} already imported (study {study.slug})"
     parts = [f"{number_of(stored.added, 'instance')} added"]
     if stored.extended:
         parts.append(f"{stored.extended} given further systems")
     if stored.unchanged:
-        parts.append(f"{stored.unchanged} there already")
+        parts.append(f"{stored.unchanged} already imported")
     if stored.blank:
         parts.append(f"{number_of(stored.blank, 'empty text')}, shown as “(no text)”")
     return with_notices(f"{name}: {', '.join(parts)} (study {study.slug})", stored.notices)

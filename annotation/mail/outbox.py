@@ -1,6 +1,6 @@
 """Storing mails, and sending those that are due.
 
-A mail is claimed in the database before the mail server is told of it. An attempt that failed before the server had it is
+A mail is claimed in the database before the mail server gets it. An attempt that failed before the server had it is
 repeated, longer after each, for three days. Where the connection broke while the server took it, it may have been sent, and is
 not repeated by itself.
 """
@@ -89,7 +89,7 @@ def send_due(composers: Mapping[str, Composer], *, at: datetime) -> int:
 
 
 def send_again(*, mail: Mail, at: datetime) -> bool:
-    """Queue a mail that failed, or is not known to have been sent and tell whether it was one."""
+    """Queue a mail that failed, or is not known to have been sent, and return whether it was one."""
     unsent = Mail.objects.filter(pk=mail.pk, state__in=(State.FAILED, State.UNSURE)).exclude(address="")
     return unsent.update(state=State.WAITING, due_at=at, created_at=at, ended_at=None, attempts=0) > 0
 

@@ -55,7 +55,7 @@ def create_group(*, slug: str, name: str = "", by: User | None = None) -> Resear
     group = ResearchGroup(slug=slug, name=name.strip() or slug)
     validate(group)
     group.save()
-    logger.info("group %s made by %s", slug, _named(by))
+    logger.info("group %s created by %s", slug, _named(by))
     return group
 
 

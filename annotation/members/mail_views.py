@@ -113,7 +113,7 @@ def new_password(request: HttpRequest) -> HttpResponse:
 
 
 def _may_ask(request: HttpRequest) -> bool:
-    """Count a request like a failed sign-in, and tell whether there were too many from this address."""
+    """Count a request like a failed sign-in, and return whether there were too many from this address."""
     credentials = {"username": RESETS}
     if not AxesProxyHandler.is_allowed(request, credentials):
         return False

@@ -31,7 +31,7 @@ def unconfirmed_app(user: User) -> TOTPDevice | None:
 
 @transaction.atomic
 def begin_set_up(*, user: User) -> TOTPDevice:
-    """Make a new secret for an authenticator app. It counts when a code of the app has been given.
+    """Create a secret for an authenticator app. It counts when a code of the app has been given.
 
     Raises: Unacceptable when there is a second factor already.
     """
@@ -55,7 +55,7 @@ def finish_set_up(*, user: User, code: str) -> list[str]:
 
 @transaction.atomic
 def make_backup_codes(*, user: User) -> list[str]:
-    """Make new backup codes, each good for one sign-in. Earlier ones no longer work."""
+    """Create backup codes, each valid for one sign-in. Earlier ones no longer work."""
     StaticDevice.objects.filter(user=user).delete()
     device = StaticDevice.objects.create(user=user, name="backup")
     codes = [StaticToken.random_token() for _number in range(BACKUP_CODES)]
@@ -74,7 +74,7 @@ def is_code_right(*, user: User, code: str) -> bool:
 
 @transaction.atomic
 def remove_second_factor(*, user: User) -> bool:
-    """Delete an account's second factor with its backup codes and tell whether there was one."""
+    """Delete an account's second factor with its backup codes and return whether there was one."""
     StaticDevice.objects.filter(user=user).delete()
     removed, _by_model = TOTPDevice.objects.filter(user=user).delete()
     return bool(removed)

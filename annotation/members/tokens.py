@@ -29,7 +29,7 @@ def make_token(
     expires_at: datetime | None = None,
     at: datetime,
 ) -> tuple[ApiToken, str]:
-    """Make a token of a user and return it and its key, which can't be had again.
+    """Create a token of a user and return it and its key, which can't be had again.
 
     studies : the only ones that it opens; none named: all of the user's, those of later too
     Raises: BadFields for a name, scope, study or expiry that can't be.
@@ -76,7 +76,7 @@ def find_token(*, key: str, at: datetime) -> ApiToken | None:
 
 
 def end_token(*, user: User, token_id: int) -> bool:
-    """Delete a token of a user and tell whether there was one."""
+    """Delete a token of a user and return whether there was one."""
     ended, _each = ApiToken.objects.filter(user=user, pk=token_id).delete()
     return ended > 0
 

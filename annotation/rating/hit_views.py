@@ -279,8 +279,8 @@ def _add_thanks(request: HttpRequest, assignment: Assignment) -> None:
     by_other = _(
         "Submitted, but too late: another rater has taken this HIT by now. Your answers are kept, but not counted."
     )
-    shut = _("Submitted, but too late: the study takes no more work on it. Your answers are kept, but not counted.")
-    sentences = [by_other if is_taken(assignment) else shut]
+    closed = _("Submitted, but too late: the study takes no more work on it. Your answers are kept, but not counted.")
+    sentences = [by_other if is_taken(assignment) else closed]
     if study.pays:
         sentences.append(_("You are paid for it all the same.") if study.pay_late else _("It is not paid."))
     messages.warning(request, " ".join([*sentences, _("Thank you!")]))

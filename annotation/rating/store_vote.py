@@ -26,7 +26,7 @@ _CLOCKS_APART = timedelta(minutes=5)
 class ClientReport:
     """A choice's report by the page's script. A form without JavaScript sends none.
 
-    page           : identifies the loaded page, which tells tabs apart
+    page           : identifies the loaded page, which distinguishes tabs
     version        : number of changes of this pair's votes that the page knew of
     chosen_at      : when the choice was made, by the browser's clock
     active_seconds : while this pair was read, with the page visible and input in the last 30 s

@@ -161,7 +161,7 @@ class Accounts(Adapter):
         return Panel("annotation/recruitment/_accounts_panel.html", context)
 
     def _register(self, request: HttpRequest, channel: Channel, how: str) -> HttpResponse:
-        """Show the form, or make the account and sign it in."""
+        """Show the form, or create the account and sign it in."""
         sent = request.POST if request.method == "POST" else None
         form = PasswordForm(sent, channel=channel) if how == PASSWORD else NameForm(sent)
         if request.method == "POST":

@@ -35,8 +35,8 @@ MOST_SHOWN = 200
 class Anonymous(Adapter):
     """A person who has the address may join, without a name.
 
-    Only the page's button makes a rater: GET does not, so that link previews make none. The browser first gets a
-    cookie with a signed random id: pressing twice makes one rater, and a browser that returns with it is the same
+    Only the page's button creates a rater: GET does not, so that link previews create none. The browser first gets a
+    cookie with a signed random id: pressing twice creates one rater, and a browser that returns with it is the same
     rater, also when their session has ended.
     """
 
@@ -45,7 +45,7 @@ class Anonymous(Adapter):
     options_form = ArrivalLimitsForm
 
     def arrive(self, request: HttpRequest, channel: Channel) -> HttpResponse:
-        """Redirect a known browser to its work. Show others the button, whose POST makes a rater."""
+        """Redirect a known browser to its work. Show others the button, whose POST creates a rater."""
         participant = participant_of_session(request, channel) or _participant_of_cookie(request, channel)
         if participant is not None and _may_lead_on(request, participant):
             return _welcome(request, channel, participant)

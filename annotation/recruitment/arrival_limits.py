@@ -67,7 +67,7 @@ def refuse_over_limit(*, channel: Channel, address: str | None, at: datetime) ->
 def join_limited(*, channel: Channel, external_id: str, address: str | None, at: datetime) -> tuple[Participant, bool]:
     """Call `join` for an unverified arrival: newcomers count towards the limits.
 
-    Raises: ClaimRefused when the channel is shut; TooManyArrivals.
+    Raises: ClaimRefused when the channel is closed; TooManyArrivals.
     """
     channel = locked_channel(channel)
     participant = channel.participants.filter(external_id=external_id).select_related("annotator__user").first()
@@ -82,7 +82,7 @@ def join_limited(*, channel: Channel, external_id: str, address: str | None, at:
 def register_account(*, channel: Channel, user: User, address: str | None, at: datetime) -> Participant:
     """Store a new account, whose password is hashed already, and make it a rater of the channel's study.
 
-    Raises: ClaimRefused when the channel is shut; TooManyArrivals.
+    Raises: ClaimRefused when the channel is closed; TooManyArrivals.
     """
     channel = locked_channel(channel)
     _admit(channel, address, at)

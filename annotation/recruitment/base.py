@@ -40,7 +40,7 @@ class CompletionMessage:
     """The message shown to a rater at the end, and the way back to the platform they came from.
 
     url    : a link back; empty without one
-    leaves : they return to the platform, so nothing else on the page may tell them to wait
+    leaves : they return to the platform, so nothing else on the page may ask them to wait
     action : address of a form with `fields`, for platforms that need one; the page's policy has to allow its origin
     """
 

@@ -41,7 +41,7 @@ def channels(request: HttpRequest, study: Study) -> HttpResponse:
 
 @study_view(*MANAGERS, methods=FORM)
 def new_channel(request: HttpRequest, study: Study, kind: str) -> HttpResponse:
-    """Make a channel of one kind, shut at first."""
+    """Create a channel of one kind, closed at first."""
     label = next((str(option.label) for option in kinds() if option.value == kind), None)
     if label is None:
         raise Http404(f"no channels of kind {kind}")
@@ -61,7 +61,7 @@ def new_channel(request: HttpRequest, study: Study, kind: str) -> HttpResponse:
 
 @study_view(*READERS, methods=FORM)
 def channel(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
-    """Show a channel. Study admins change its settings, open and shut it, and run its adapter's actions."""
+    """Show a channel. Study admins change its settings, open and close it, and run its adapter's actions."""
     channel = get_object_or_404(study.channels.select_related("study", "batch"), key=channel_key)
     if request.method != "POST":
         return _page(request, channel)
@@ -104,7 +104,7 @@ def links(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
 
 
 def _make_links(request: HttpRequest, channel: Channel, form: forms.Form) -> str:
-    """Make the links that a valid form asks for and return the message about them."""
+    """Create the links that a valid form asks for and return the message about them."""
     cleaned = form.cleaned_data
     common: dict[str, Any] = {"channel": channel, "base_url": "", "at": timezone.now()}
     if "rater" in cleaned:

@@ -1,4 +1,4 @@
-"""Make channels, change their settings, open and shut them."""
+"""Create channels, change their settings, open and close them."""
 
 import json
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ def options_form_of(kind: str) -> type[forms.Form]:
 def make_channel(
     *, study: Study, kind: str, name: str, options: Mapping[str, Any], batch: Batch | None = None, is_open: bool = False
 ) -> Channel:
-    """Create a channel into a study or one of its batches, shut unless `is_open`.
+    """Create a channel into a study or one of its batches, closed unless `is_open`.
 
     options : data for the form of the kind's settings
 
@@ -86,7 +86,7 @@ def change_channel(*, channel: Channel, name: str, options: Mapping[str, Any], b
 
 @transaction.atomic
 def set_open(*, channel: Channel, is_open: bool) -> Channel:
-    """Open or shut a channel for newcomers. Raters who have joined continue either way.
+    """Open or close a channel for newcomers. Raters who have joined continue either way.
 
     Raises: ClaimRefused when the study is archived.
     """
@@ -102,7 +102,7 @@ def set_open(*, channel: Channel, is_open: bool) -> Channel:
 def invitation_channel(*, study: Study, batch: Batch | None = None) -> Channel:
     """Return, or create, the open channel for a study's invitations or for those into one batch.
 
-    Raises: ClaimRefused when the study is archived, or the only such channel is shut.
+    Raises: ClaimRefused when the study is archived, or the only such channel is closed.
     """
     study = Study.objects.select_for_update(of=("self",)).get(pk=study.pk)  # or two requests make two
     refuse_archived(study)

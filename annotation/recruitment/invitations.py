@@ -50,7 +50,7 @@ def invite(
     """Make `count` nameless raters, and a link for each.
 
     addresses : e-mail addresses of the first raters, who are sent their links
-    Raises: Unacceptable for a channel that isn't one of accounts; ClaimRefused when the channel is shut or the study archived.
+    Raises: Unacceptable for a channel that isn't one of accounts; ClaimRefused when the channel is closed or the study archived.
     """
     _refuse_kind(channel)
     refuse_archived(channel.study)
@@ -76,7 +76,7 @@ def invite(
 def reissue(*, channel: Channel, code: str, base_url: str, at: datetime, by: User | None = None) -> Link:
     """Create a link, valid for a day, for a rater of an accounts channel who lost access. Older ones stop working.
 
-    by : who makes it, for the server's log; None from a command
+    by : who creates it, for the server's log; None from a command
 
     Raises: UnknownName when no such rater came through this channel; Unacceptable when the account has a password or
     opens more than this rater's work; ClaimRefused when the study is archived.
@@ -94,7 +94,7 @@ def reissue(*, channel: Channel, code: str, base_url: str, at: datetime, by: Use
         },
     )  # fmt: skip
     made_by = account_in_log(by.pk if by is not None else None)
-    logger.info("new link for rater %s of study %s made by %s", annotator.code, channel.study, made_by)
+    logger.info("new link for rater %s of study %s created by %s", annotator.code, channel.study, made_by)
     return Link(annotator.code, _address(channel, token, base_url), until)
 
 
@@ -125,7 +125,7 @@ def find_invitation(*, channel: Channel, token: str) -> Invitation | None:
 
 
 def refuse_unusable(invitation: Invitation, at: datetime) -> None:
-    """Refuse a link that was used, has expired, or leads to a shut channel.
+    """Refuse a link that was used, has expired, or leads to a closed channel.
 
     Raises: ClaimRefused, with a message for the holder of the link.
     """

@@ -1,6 +1,6 @@
 """Language models of any family run by PyTorch and `transformers` (extra `transformers`), on a GPU where there is one.
 
-Named `transformers:MODEL`, so that the results of NumPy's forward pass, the default, and of this one are told apart.
+Named `transformers:MODEL`, so that the results of NumPy's forward pass, the default, and of this one can be distinguished.
 """
 
 from collections.abc import Sequence

@@ -58,7 +58,7 @@ def select(configuration: Configuration, batches: Iterable[Batch] | None = None)
 def select_each(
     study: Study, configurations: Sequence[Configuration], batches: Iterable[Batch] | None = None
 ) -> list[Selection]:
-    """Make the selections of several configurations of a study, each as `select` would."""
+    """Return the selections of several configurations of a study, each as `select` would."""
     selected_batches = list(study.batches.for_rating() if batches is None else batches)
     batched = {(batch.dataset, batch.system_a_id, batch.system_b_id) for batch in selected_batches}
     has_batch = [
@@ -68,7 +68,7 @@ def select_each(
 
 
 def select_unplaced(study: Study, configurations: Sequence[Configuration]) -> list[Selection]:
-    """Make the selections of the instances without a HIT for rating, except those that serve checks only."""
+    """Return the selections of the instances without a HIT for rating, except those that serve checks only."""
     placed = Hit.objects.filter(batch__in=study.batches.for_rating().order_by()).order_by()
     matchups = Matchup.objects.filter(instance__study=study).exclude(pk__in=placed.values("matchup_id"))
     return _select(configurations, matchups, (), [False] * len(configurations))
@@ -80,7 +80,7 @@ def _select(
     batches: Sequence[Batch],
     has_batch: Sequence[bool],
 ) -> list[Selection]:
-    """Make the selections of some configurations from these matchups. Those without a batch have all their pairs."""
+    """Return the selections of some configurations from these matchups. Those without a batch have all their pairs."""
     if not configurations:
         return []
     code = {configuration.key: number for number, configuration in enumerate(configurations)}

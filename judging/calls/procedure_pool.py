@@ -171,7 +171,7 @@ class ProcedurePool:
         return self.requests.request(state.call, repeat=case.cell.repeat, attempt=state.attempt)
 
     def _wait_for(self, case: Case, state: CallState, request: Request) -> bool:
-        """Add a case to those that wait for an answer and tell whether it is the first."""
+        """Add a case to those that wait for an answer and return whether it is the first."""
         state.waiting = True
         is_new = request.key not in self._asking
         _, waiting = self._asking.setdefault(request.key, (request, []))

@@ -79,7 +79,7 @@ class AdaptiveConcurrency:
         return min(self.maximum, max(1, int(self.limit)))
 
     def record(self, epoch: int, *, throttled: bool) -> bool:
-        """Record how a call of an epoch ended and tell whether that lowered the limit."""
+        """Record how a call of an epoch ended and return whether that lowered the limit."""
         if epoch != self.epoch:
             return False
         self._answers += 1
@@ -137,7 +137,7 @@ class CircuitBreaker:
         return None if self.probing else max(0.0, self.until - now)
 
     def record_call(self) -> bool:
-        """Record that a call is sent and tell whether it is a probe."""
+        """Record that a call is sent and return whether it is a probe."""
         if self.is_open:
             self.probing = True
             self.probes += 1

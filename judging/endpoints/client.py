@@ -85,7 +85,7 @@ class OpenAIClient:
     async def complete(self, body: Mapping[str, Any]) -> ChatAnswer:
         """Send the body unchanged, and return the first choice.
 
-        Some proxies stream unless they are told not to. The cache keys are those of the body without that.
+        Some proxies stream unless the request forbids it. The cache keys are those of the body without that.
         """
         started = time.monotonic()
         # The library's typed method would check the body, and take no further parameters.

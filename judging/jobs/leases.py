@@ -176,7 +176,7 @@ def reap_dead_workers(run: JudgeRun) -> None:
 
 
 def lock_worker(pk: int) -> bool:
-    """Lock a worker's row until the end of the transaction and tell whether it has one, and with it its cells."""
+    """Lock a worker's row until the end of the transaction and return whether it has one, and with it its cells."""
     # Without the model's order, whose join would lock the run for all of its workers.
     return RunWorker.objects.select_for_update().order_by("pk").filter(pk=pk).values_list("pk").first() is not None
 

@@ -1,4 +1,4 @@
-"""The method of juries, whose verdicts are made of other judges'."""
+"""The method of juries, whose verdicts are combined from other judges'."""
 
 from typing import Any
 

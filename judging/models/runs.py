@@ -299,7 +299,7 @@ class Completion(models.Model):
         return self.cache_key[:12] if self.cache_key else f"refusal {self.pk}"
 
 
-# Completions of a study made of a bundle without them: what they took, and no text.
+# Completions of a study created from a bundle without them: what they took, and no text.
 LEFT_OUT = Q(cache_key=None, request={})
 
 

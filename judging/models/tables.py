@@ -9,7 +9,7 @@ from judging.models.runs import Judgment
 
 
 class TableMaking(models.Model):
-    """The making of the table behind one judgment: samples, bracket and the winning table. Never edited.
+    """The creation of the table behind one judgment: samples, bracket and the winning table. Never edited.
 
     `record` is in study order, whichever text stood first when it was asked for; its form is that of
     `judging.methods.sc2.record`.

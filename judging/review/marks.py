@@ -31,6 +31,6 @@ def mark_rationale(*, judgment: Judgment, marker: User, sound: bool, note: str =
 
 @transaction.atomic
 def remove_mark(*, judgment: Judgment, marker: User) -> bool:
-    """Delete `marker`'s mark on a judgment's rationale and tell whether there was one."""
+    """Delete `marker`'s mark on a judgment's rationale and return whether there was one."""
     deleted, _by_model = judgment.marks.filter(marker=marker).delete()
     return deleted > 0

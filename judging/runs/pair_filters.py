@@ -13,7 +13,7 @@ from annotation.models import Instance, Pair, Study
 from annotation.studies.instance_tags import tags_of
 from judging.core.errors import BadSettings
 
-MOST_INSTANCES = 20_000  # selected by id or tag; for more, make a batch
+MOST_INSTANCES = 20_000  # selected by id or tag; for more, create a batch
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Figures of the making of tables, by run and for the file of a study's tables."""
+"""Figures of the creation of tables, by run and for the file of a study's tables."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -52,7 +52,7 @@ class TableFilterForm(forms.Form):
 
 
 class MakeTablesForm(PairsForm):
-    """The settings and pairs of a making of tables."""
+    """The settings and pairs of a run that creates tables."""
 
     endpoint = endpoint_field(empty_label=None)
     samples = forms.IntegerField(

@@ -26,7 +26,7 @@ OWN = frozenset({"samples", "budget", "scheme", "aspects"})
 
 @dataclass(frozen=True)
 class TableSettings:
-    """The settings of a making of tables.
+    """The settings of a run that creates tables.
 
     samples : tables drawn per pair; replaced by `budget` if that is set
     aspects : `online`, `offline`, or a list of texts
@@ -119,7 +119,7 @@ def start_tables(
     limit: int | None = None,
     queued: bool = False,
 ) -> JudgeRun:
-    """Start a run that makes a table of every pair and publishes it under a variant.
+    """Start a run that creates a table of every pair and publishes it under a variant.
 
     seed, name : of the judge, see `tables_judge`
     queued : leave the work to a worker; `limit`: presentations to fill this time

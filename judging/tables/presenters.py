@@ -107,7 +107,7 @@ class ShownSample:
 
 @dataclass(frozen=True)
 class ShownMaking:
-    """The making of a table.
+    """The creation of a table.
 
     rounds : number and matches of each
     lists  : the sampled lists of aspects, `None` for an unparsed one, and whether each was picked

@@ -32,7 +32,7 @@ def candidates_of(
     if not isinstance(method, AskingMethod) or judge.endpoint is None:
         raise BadSettings(f"judge {judge} can't be tuned: method {judge.method} asks no model")
     if judge.tuned:
-        raise BadSettings(f"judge {judge} was made by tuning: tune the judge that it was made from")
+        raise BadSettings(f"judge {judge} was created by tuning: tune the judge that it was created from")
     if odd := [number for number in shots if not 1 <= number <= MOST_SHOTS]:
         raise BadSettings(f"examples shown are 1 to {MOST_SHOTS}, got {odd[0]}")
     results = [_itself(judge)]

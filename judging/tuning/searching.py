@@ -51,7 +51,7 @@ class Search:
     make_client: MakeClient = retrying_client
 
     def work(self) -> JudgeTuning:
-        """Try the candidates, compare the best one with the untuned judge, and make the tuned judge.
+        """Try the candidates, compare the best one with the untuned judge, and create the tuned judge.
 
         Raises: JobBusy while another process works on it; TuningStopped if a run stopped, at its cap too; Interrupted if `stop`
         was set

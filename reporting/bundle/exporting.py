@@ -46,7 +46,7 @@ def export_bundle(
     The folder appears as a whole, after its numbers were computed from its rows again and found the same.
 
     progress : is told how many of the files are written
-    Raises: AnnotationError if the folder is there already or can't be written.
+    Raises: AnnotationError if the folder exists or can't be written.
     """
     total = len(READABLE) + len(TABLES) + 2
     with new_folder(folder) as part_folder:

@@ -1,4 +1,4 @@
-"""The rows of a study's database tables, as they stand in a bundle's `records/`: all that making the study again takes.
+"""The rows of a study's database tables, as they stand in a bundle's `records/`: all that creating the study again takes.
 
 Accounts, keys in addresses, platforms' ids and credentials are no part of it, nor is anything of raters who have withdrawn.
 """

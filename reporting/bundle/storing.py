@@ -238,7 +238,7 @@ class Keys:
         self.ordered = True
 
     def add(self, old: list[int], new: list[int]) -> None:
-        """Add keys of rows, and of what was made of them."""
+        """Add keys of rows, and of what was created from them."""
         self.ordered &= all(a < b for a, b in zip([*self.old[-1:], *old], old, strict=False))
         self.old.extend(old)
         self.new.extend(new)

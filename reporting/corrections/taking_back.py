@@ -216,6 +216,6 @@ def len_of(ranges: Ranges) -> int:
 
 
 def is_in(ranges: Ranges, key: int) -> bool:
-    """Tell whether a key is in one of some ranges, which are in order."""
+    """Return whether a key is in one of some ranges, which are in order."""
     index = bisect_right(ranges, key, key=lambda row: row[0]) - 1
     return index >= 0 and key <= ranges[index][1]

@@ -139,7 +139,7 @@ def path_of(file: MadeFile) -> Path:
 
 @transaction.atomic
 def queue_file(study: Study, kind: str, options: dict[str, Any], by: User | None = None) -> tuple[MadeFile, bool]:
-    """Queue the making of a file, unless the same is under way. The second value tells whether it is new."""
+    """Queue the creation of a file, unless the same is under way. The second value is whether it is new."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     for item in files_of(study):
         if item.status in Job.UNDER_WAY and (item.kind, item.options) == (kind, options):
@@ -150,7 +150,7 @@ def queue_file(study: Study, kind: str, options: dict[str, Any], by: User | None
 
 
 def make(file: MadeFile, *, stop: StopFlag | None = None) -> None:
-    """Make a file. One that a stopped worker has begun is made from the start."""
+    """Create a file. One that a stopped worker has begun is created from the start."""
     with held(file, stop) as hold:
         file.study.refuse_reading()
         file.departed = departures(file.study)
@@ -182,7 +182,7 @@ def _make(job_file: MadeFile, hold: Hold) -> int:
 
 @contextmanager
 def _work_folder(target: Path) -> Iterator[Path]:
-    """Make an empty folder beside a file, after removing one that a killed worker left."""
+    """Create an empty folder beside a file, after removing one that a killed worker left."""
     folder = target.with_name(f".{target.stem}")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)

@@ -66,7 +66,7 @@ KINDS: dict[str, tuple[Callable[[Study], Iterable[Row]], Callable[[Study], Seque
     "datasets": (data_set_rows, lambda _study: DATA_SET_COLUMNS),
     "settings": (setting_rows, lambda _study: ("setting", "value")),
 }
-# Which command reads a kind into a study again; in this order they make a new one. The others are for reading.
+# Which command reads a kind into a study again; in this order they create a new one. The others are for reading.
 READ_BACK = {
     "texts": "import_study",
     "tables": "import_tables",

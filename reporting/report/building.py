@@ -34,7 +34,7 @@ PAGE, BIBLIOGRAPHY, NUMBERS = "report.html", "references.bib", "numbers.json"
 def write_report(study: Study, folder: Path) -> list[str]:
     """Write a report of the present findings on the main question, or the planned one, into a new folder. Return its files.
 
-    Raises: AnnotationError if the folder is there already or can't be written.
+    Raises: AnnotationError if the folder exists or can't be written.
     """
     with new_folder(folder) as part_folder:
         with one_snapshot():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-Progress = Callable[[int, int], None]  # is told how much is done, and of how much
+Progress = Callable[[int, int], None]  # called with how much is done, and of how much
 READING, STORING = "reading", "storing"
 SECONDS = 0.5  # between two notes
 RATE_WINDOW = 30.0  # seconds, for a smooth rate
@@ -44,12 +44,12 @@ def silent(_done: int, _total: int) -> None:
 
 
 # Readers and writers of every kind of file report here, without a parameter in each function between.
-_told: ContextVar[Callable[[str, int, int], None] | None] = ContextVar("told", default=None)
+_listener: ContextVar[Callable[[str, int, int], None] | None] = ContextVar("listener", default=None)
 
 
 def report(stage: str, done: int, total: int) -> None:
     """Report how far the running work is, to the reader of progress if there is one."""
-    if (listener := _told.get()) is not None:
+    if (listener := _listener.get()) is not None:
         listener(stage, done, total)
 
 
@@ -71,11 +71,11 @@ def noted_in(path: Path) -> Iterator[None]:
             part.write_text(json.dumps([stage, done, total, rate.at(done)]))
             part.replace(path)
 
-    token = _told.set(note)
+    token = _listener.set(note)
     try:
         yield
     finally:
-        _told.reset(token)
+        _listener.reset(token)
         with suppress(OSError):
             path.unlink(missing_ok=True)
 

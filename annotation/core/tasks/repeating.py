@@ -10,7 +10,7 @@ log = logging.getLogger(__name__)
 
 
 class RepeatingThread(threading.Thread):
-    """Calls a function every so many seconds, until it is told to end.
+    """Calls a function every so many seconds, until it is stopped.
 
     An error is logged, and the function is called again at its next turn: a database outage must not end the thread.
     """

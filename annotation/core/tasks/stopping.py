@@ -37,7 +37,7 @@ class StopFlag:
         return self._set.is_set()
 
     def wait_for(self, seconds: float) -> bool:
-        """Block for at most this long and tell whether stopping was asked for."""
+        """Block for at most this long and return whether stopping was asked for."""
         return self._set.wait(seconds)
 
     async def wait(self) -> None:

@@ -41,8 +41,8 @@ class DeathRule:
     """When the worker of a running task is dead.
 
     attempts : workers that may die of a task before it fails; `None`: any number
-    requeue  : is told which task goes back to the queue
-    give_up  : is told which task fails, and why
+    requeue  : called with the task that goes back to the queue
+    give_up  : called with the task that fails, and the reason
     """
 
     is_dead: Callable[[QueuedTask], bool]

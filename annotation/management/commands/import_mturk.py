@@ -49,13 +49,13 @@ class Command(TandemCommand):
         )
         if not stored.added and not ratings.added:
             self.say(
-                f"{name}: nothing new; {number_of(ratings.unchanged, 'rating')} there already (study {study.slug})"
+                f"{name}: nothing new; {number_of(ratings.unchanged, 'rating')} already imported (study {study.slug})"
             )
             return
         added = f"{number_of(stored.added, 'instance')} and {number_of(ratings.added, 'rating')} added"
         self.say(with_notices(f"{name}: {added} (study {study.slug})", (*stored.notices, *ratings.notices)))
         if ratings.unchanged:
-            self.say(f"there already: {number_of(ratings.unchanged, 'rating')}")
+            self.say(f"already imported: {number_of(ratings.unchanged, 'rating')}")
 
 
 def _columns(arguments: list[str]) -> dict[str, str]:

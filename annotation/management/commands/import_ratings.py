@@ -59,9 +59,9 @@ class Command(TandemCommand):
     ) -> None:
         if not ratings.added and not instances:
             self.say(
-                f"{name}: nothing new; {number_of(ratings.unchanged, 'rating')} there already (study {study.slug})"
+                f"{name}: nothing new; {number_of(ratings.unchanged, 'rating')} already imported (study {study.slug})"
             )
             return
         parts = [number_of(instances, "instance")] * bool(instances) + [f"{number_of(ratings.added, 'rating')} added"]
-        parts += [f"{ratings.unchanged} there already"] * bool(ratings.unchanged)
+        parts += [f"{ratings.unchanged} already imported"] * bool(ratings.unchanged)
         self.say(with_notices(f"{name}: {', '.join(parts)} (study {study.slug})", notices))

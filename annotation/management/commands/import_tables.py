@@ -15,7 +15,7 @@ class Command(TandemCommand):
         data, name = read_file(options["file"])
         study, added, unchanged = import_tables(data=data, name=name, slug=options["study"])
         if not added:
-            self.say(f"{name}: nothing new; {number_of(unchanged, 'table')} there already (study {study.slug})")
+            self.say(f"{name}: nothing new; {number_of(unchanged, 'table')} already imported (study {study.slug})")
             return
-        note = f", {unchanged} there already" if unchanged else ""
+        note = f", {unchanged} already imported" if unchanged else ""
         self.say(f"{name}: {number_of(added, 'table')} added{note} (study {study.slug})")

@@ -29,7 +29,7 @@ class Command(TandemCommand):
         ):
             add_channel(subparsers.add_parser(name, help=text), "MTurk")
         for name, text in (
-            ("approve", "approve assignments, or all that are in order"),
+            ("approve", "approve assignments, or all without a problem"),
             ("reject", "reject assignments, with a reason that the worker reads"),
             ("bonus", "pay a bonus for assignments"),
         ):

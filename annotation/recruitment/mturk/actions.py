@@ -157,7 +157,7 @@ def _find(channel: Channel, assignment_ids: Sequence[str]) -> list[Submission]:
 def _planned(
     channel: Channel, kind: str, submissions: Sequence[Submission], payload: Json, *, name: str, label: str = ""
 ) -> list[PlatformAction]:
-    """Store a request for each submission. Its name and label tell it from others of the kind."""
+    """Store a request for each submission. Its name and label distinguish it from others of the kind."""
     return [
         write_down(
             channel=channel,
@@ -232,7 +232,7 @@ def _is_paid(client: MturkClient, submission: Submission, payload: Json) -> bool
 
 
 def _make_type(client: MturkClient, action: PlatformAction) -> Json:
-    """Make a qualification type, or find the one of this name: names are unique in an account."""
+    """Create a qualification type, or find the one of this name: names are unique in an account."""
     name = action.payload["name"]
     try:
         answer = client.call(

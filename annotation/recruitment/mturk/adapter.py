@@ -43,7 +43,7 @@ def check_arrival(channel: Channel, arrival: MturkArrival, address: str | None) 
 
     Without a key, or while MTurk doesn't answer, the assignment is accepted unverified, and `sync` compares later.
     address : network address of the visitor, whose look-ups are limited
-    Raises: ClaimRefused when there is no such assignment, it is another worker's, or the channel is shut;
+    Raises: ClaimRefused when there is no such assignment, it is another worker's, or the channel is closed;
     TooManyArrivals.
     """
     mturk = MturkSettings.of(channel)

@@ -37,7 +37,7 @@ def publish(*, channel: Channel, at: datetime, limit: int | None = None) -> RunS
 
     Finishes an interrupted run first. A worker can accept each MTurk HIT once, as each of ours, so the assignments are
     spread over MTurk HITs as the slots are over ours.
-    Raises: Unacceptable saying what is missing; ClaimRefused when the channel is shut; KeyMissing.
+    Raises: Unacceptable saying what is missing; ClaimRefused when the channel is closed; KeyMissing.
     """
     refuse_closed(channel)
     mturk = MturkSettings.of(channel)

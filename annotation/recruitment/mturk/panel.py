@@ -126,26 +126,26 @@ def run_panel_action(*, channel: Channel, action: str, data: Mapping[str, str], 
     """
     common: dict[str, Any] = {"channel": channel, "at": at, "limit": AT_ONCE}
     if action == "publish":
-        return publish(**common).told("HITs offered")
+        return publish(**common).summary("HITs offered")
     if action == "expire":
-        return expire(**common).told("HITs taken down")
+        return expire(**common).summary("HITs taken down")
     if action == "sync":
         return _sync(channel, at)
     if action == "approve-all":
-        return approve(assignment_ids=None, **common).told("Assignments approved")
+        return approve(assignment_ids=None, **common).summary("Assignments approved")
     if action == "release":
         return _release(channel, data.get("rater", "").strip())
     ids = _selected_ids(data)
     if action == "approve":
         override = bool(data.get("override"))
-        return approve(assignment_ids=ids, override=override, **common).told("Assignments approved")
+        return approve(assignment_ids=ids, override=override, **common).summary("Assignments approved")
     if action == "reject":
         rejected = reject(assignment_ids=ids, feedback=data.get("feedback", ""), **common)
-        return rejected.told("Assignments rejected")
+        return rejected.summary("Assignments rejected")
     if action == "bonus":
         amount, reason, label = data.get("amount", ""), data.get("feedback", ""), data.get("label") or "1"
         paid = bonus(assignment_ids=ids, amount=amount, reason=reason, label=label, **common)
-        return paid.told("Bonuses paid")
+        return paid.summary("Bonuses paid")
     raise Unacceptable(f"This channel has no action {action}.")
 
 

@@ -23,8 +23,8 @@ class RunSummary:
     waiting: int = 0
     trouble: str = ""
 
-    def told(self, done: str) -> str:
-        """Tell the result in one line, which begins with what was done."""
+    def summary(self, done: str) -> str:
+        """Return the result in one line, which begins with what was done."""
         parts = [f"{done}: {len(self.done)}."]
         if self.unchanged:
             parts.append(f"Done before: {self.unchanged}.")

@@ -42,7 +42,7 @@ def arrive(
     verified : MTurk's answer about it
     address  : network address of the visitor, which is limited if unverified
     Raises: ClaimRefused when the assignment is another worker's or one too many, the HIT is not of this channel, or the
-    channel is shut; TooManyArrivals.
+    channel is closed; TooManyArrivals.
     """
     refuse_unknown_hit(channel, arrival.hit_id)
     if verified == UNVERIFIED:

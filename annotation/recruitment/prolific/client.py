@@ -110,7 +110,7 @@ class ProlificClient:
         self._ask("POST", f"/api/v1/bulk-bonus-payments/{bonus_id}/pay/", body={}, pays=True)
 
     def create_study(self, draft: Json) -> Json:
-        """Make a study as a draft. Not repeated once it may have arrived, as a second draft would be made.
+        """Create a study as a draft. Not repeated once it may have arrived, as a second draft would be created.
 
         Raises: ProlificRefused, ProlificUnreachable.
         """

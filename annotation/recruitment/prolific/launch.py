@@ -96,7 +96,7 @@ def reward_of(channel: Channel) -> "Decimal | None":
 
 
 def make_draft(*, channel: Channel, data: Mapping[str, str], client: ProlificClient) -> str:
-    """Make the study at Prolific as a draft, keep its id and codes, and return the id.
+    """Create the study at Prolific as a draft, keep its id and codes, and return the id.
 
     A draft recruits no participant and costs nothing until it is published.
 

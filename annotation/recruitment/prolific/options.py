@@ -107,7 +107,7 @@ class ProlificOptionsForm(PlatformLimitsForm):
         for name in _CODES:
             code = cleaned.get(name)
             if code and code in used:
-                self.add_error(name, "This code is used for another end already: Prolific could not tell them apart.")
+                self.add_error(name, "This code is used for another end already: Prolific could not distinguish them.")
             used.add(code or "")
         if cleaned.get("proof") == ASKED and not cleaned.get("token_env") and "token_env" not in self.errors:
             self.add_error("token_env", "Looking people up at Prolific takes the token.")

@@ -78,7 +78,7 @@ def admit(
     confirmed : Prolific has just confirmed the submission and its participant
     address   : network address of the visitor, which is limited unless confirmed
     Raises: ClaimRefused when the participant is bound to another browser, the submission is another participant's,
-    over, one too many or made up, or the channel is shut for newcomers; TooManyArrivals.
+    over, one too many or made up, or the channel is closed to newcomers; TooManyArrivals.
     """
     if confirmed:
         participant, is_new = join(channel=channel, external_id=arrival.participant, at=at)
@@ -194,7 +194,7 @@ def _has_ended(submission: Submission) -> bool:
 
 @transaction.atomic
 def apply_status(*, submission: Submission, status: str, at: datetime, said_at: float | None = None) -> bool:
-    """Apply Prolific's status to a submission and tell whether anything changed.
+    """Apply Prolific's status to a submission and return whether anything changed.
 
     A return, or Prolific's time-out, releases the participant's claimed HIT. Nothing is due for the HITs of a submission
     that was returned or rejected.

@@ -20,7 +20,7 @@ class Command(StudyCommand):
         argument("--judge", required=True, metavar="NAME"),
         QUESTIONS,
         LIMIT,
-        argument("--max-cost", type=as_money, metavar="M", help="tell whether the cost exceeds this"),
+        argument("--max-cost", type=as_money, metavar="M", help="report whether the cost exceeds this"),
         argument("--batch-api", action="store_true", help="at the price of the provider's Batch API"),
         FORMAT,
     )

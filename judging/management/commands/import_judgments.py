@@ -34,9 +34,9 @@ class Command(TandemCommand):
                 self.stderr.write(f"notice: {label} is judge {judge} here")
         if not stored.added:
             self.say(
-                f"{name}: nothing new; {number_of(stored.unchanged, 'judgment')} there already (study {study.slug})"
+                f"{name}: nothing new; {number_of(stored.unchanged, 'judgment')} already imported (study {study.slug})"
             )
             return
-        unchanged = f", {stored.unchanged} there already" if stored.unchanged else ""
+        unchanged = f", {stored.unchanged} already imported" if stored.unchanged else ""
         judges = number_of(len(stored.judges), "judge")
         self.say(f"{name}: {number_of(stored.added, 'judgment')} of {judges} added{unchanged} (study {study.slug})")

@@ -33,7 +33,7 @@ class RunCommand(TandemCommand):
         """Work on a run until it is done or stopped, with progress on stderr."""
         if blind := pairs_without_source(run):
             self.stderr.write(
-                f"notice: {number_of(blind, 'pair')} without a source text; the judge is told that it is not available"
+                f"notice: {number_of(blind, 'pair')} without a source text; the judge reads that it is not available"
             )
         stop = StopFlag()
         with stopping_on_signals(stop):

@@ -70,7 +70,7 @@ class StructuredComparison(WithExamples):
     }
 
     def ask(self, presentation: Presentation, setting: Setting) -> Procedure:
-        """Make the table, unless a stored one is shown, and ask for the verdict or the majority of several.
+        """Create the table, unless a stored one is shown, and ask for the verdict or the majority of several.
 
         Raises: UnparsedVerdict if too few tables can be read, or there is no stored one.
         """
@@ -122,7 +122,7 @@ class StructuredComparison(WithExamples):
     def make(
         self, presentation: Presentation, setting: Setting, plan: Plan
     ) -> Generator[Sequence[Call], list[Any], Record]:
-        """Make the table of a pair, by the same calls in both orders of presentation.
+        """Create the table of a pair, by the same calls in both orders of presentation.
 
         The texts' order in these calls is derived from the texts.
         """

@@ -1,4 +1,4 @@
-"""The JSON record of the making of a table, as it is stored, shown and exported.
+"""The JSON record of the creation of a table, as it is stored, shown and exported.
 
 A method writes it in screen order, where `only_a` is about the text shown first; it is converted to study order, where
 `only_a` is about system A's text, when it is stored.
@@ -10,7 +10,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 Side = Literal["a", "b"]
 How = Literal["comparator", "coin", "bye"]
 KINDS = ("aspects", "table", "comparator", "verdict")  # of calls, in order: JSON columns don't keep it
-MAKING = frozenset(KINDS[:-1])  # of the calls that make a table
+MAKING = frozenset(KINDS[:-1])  # of the calls that create a table
 
 
 class TableRow(TypedDict):
@@ -60,7 +60,7 @@ class AspectChoice(TypedDict):
 
 
 class Record(TypedDict):
-    """The making of a table.
+    """The creation of a table.
 
     scheme      : tournament, exact or random
     samples     : every sampled table, lost ones included

@@ -21,13 +21,13 @@ UNTESTED = ("few", "nothing")  # rules of a judge with too few votes of two peop
 ADJUSTED = (*MAY_REPLACE, "narrow")  # rules that depend on the number of judges
 OUT_OF_REACH = 10  # times as many instances: more would hardly settle it
 
-COMPARED = "it agrees with people %(difference)s than people agree with each other [%(low)s, %(high)s]"
+COMPARED = "it agrees with raters %(difference)s than raters agree with each other [%(low)s, %(high)s]"
 ACCEPTABLE = "at most %(epsilon)s points less would be acceptable"
 RULES = {
     "everywhere": f"Can replace a rater at any separability: {COMPARED}; {ACCEPTABLE}.",
     "from": (
-        "Can replace a rater above separability %(from)s: it agrees with people at most %(epsilon)s points less "
-        "than people do."
+        "Can replace a rater above separability %(from)s: it agrees with raters at most %(epsilon)s points less "
+        "than raters do."
     ),
     "overall": f"Can replace a rater: {COMPARED}; {ACCEPTABLE}. By separability it is unknown.",
     "overall_only": (
@@ -41,16 +41,16 @@ RULES = {
         "(p = %(p_value)s; at most %(limit)s would do)."
     ),
     "chance": (
-        "Cannot be tested: people agree with each other on %(agreement)s%% of pairs, which is too close to chance, "
+        "Cannot be tested: raters agree with each other on %(agreement)s%% of pairs, which is too close to chance, "
         "%(by_chance)s%% (%(instances)s)."
     ),
     "few": "Unknown whether it can replace a rater.",
-    "nothing": "Unknown: no pair has ratings of two people and a verdict of this judge.",
+    "nothing": "Unknown: no pair has ratings of two raters and a verdict of this judge.",
 }
-UNKNOWN_BIN = "From separability %(low)s to %(high)s it is unknown: no ratings of two people."
+UNKNOWN_BIN = "From separability %(low)s to %(high)s it is unknown: no ratings of two raters."
 NEXT_BIN = {  # the first bin from the top that does not pass
     "worse": "From separability %(low)s to %(high)s it cannot.",
-    "chance": "From separability %(low)s to %(high)s people agree too close to chance for a test.",
+    "chance": "From separability %(low)s to %(high)s raters agree too close to chance for a test.",
     "needs": "Below %(high)s it is unknown: %(instances)s, about %(needed)s are needed.",
     "far": "Below %(high)s it is unknown: %(instances)s, about %(needed)s are needed, over %(times)s times as many.",
     "hopeless": "Below %(high)s it is unknown: %(instances)s, and more would hardly settle it.",
@@ -65,19 +65,19 @@ MORE = {  # about all instances together
     "far": "With %(instances)s it is open; about %(needed)s are needed, over %(times)s times as many.",
     "hopeless": "With %(instances)s it is open, and more would hardly settle it.",
 }
-FAMILY = "Adjusted by Holm’s method over %(judges)s judges tested on the same people."
+FAMILY = "Adjusted by Holm’s method over %(judges)s judges tested on the same raters."
 BY_CHANCE = (
-    "But its own agreement with people may be chance (Cohen's κ %(kappa)s), as for a judge that says the same of "
+    "But its own agreement with raters may be chance (Cohen's κ %(kappa)s), as for a judge that says the same of "
     "every pair."
 )
 ALTERNATIVE = {
-    "passes": "The alternative-annotator test passes: the judge holds up against %(won)s of %(tested)s people.",
-    "fails": "The alternative-annotator test does not pass: the judge holds up against %(won)s of %(tested)s people.",
+    "passes": "The alternative-annotator test passes: the judge holds up against %(won)s of %(tested)s raters.",
+    "fails": "The alternative-annotator test does not pass: the judge holds up against %(won)s of %(tested)s raters.",
     "few": (
-        "The alternative-annotator test gives no verdict: it needs %(min_people)s people with %(min_instances)s "
+        "The alternative-annotator test gives no verdict: it needs %(min_people)s raters with %(min_instances)s "
         "instances or more, and has %(tested)s."
     ),
-    "no person": "The alternative-annotator test gives no verdict: no person rated more than %(most)s instances.",
+    "no person": "The alternative-annotator test gives no verdict: no rater rated more than %(most)s instances.",
 }
 
 
@@ -166,7 +166,7 @@ class JudgeTests:
 
 @dataclass(frozen=True)
 class Family:
-    """The judges that are tested on the same people. Each has a part of the level of all."""
+    """The judges that are tested on the same raters. Each has a part of the level of all."""
 
     judges: int
     level: float

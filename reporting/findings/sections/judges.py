@@ -135,10 +135,10 @@ def _tests(judges: list[Findings]) -> DataTable | None:
     ]
     caption = (
         "Tests between judges, paired by rating; the difference is above 0 where the first judge agrees more with "
-        "people"
+        "raters"
     )
     headings = [
-        *("Judge", "Other judge", "Difference of agreement with people"),
+        *("Judge", "Other judge", "Difference of agreement with raters"),
         *["p", adjusted_heading(judges[0]["of"])][: len(keys)],
         "What it means",
     ]
@@ -152,7 +152,7 @@ def _test_text(test: Findings) -> str:
     if adjusted >= 1 - difference["level"]:
         return "no difference by more than chance"
     nearer = test["judge_a"] if difference["value"] > 0 else test["judge_b"]
-    return f"“{nearer}” agrees more with people"
+    return f"“{nearer}” agrees more with raters"
 
 
 def _juries(juries: list[Findings]) -> DataTable | None:
@@ -182,7 +182,7 @@ def _jury_members(juries: list[Findings]) -> DataTable | None:
         for item in jury["without"]
     ]
     headings = [
-        *("Jury", "Member", "Agreement with people, less that of the jury without it"),
+        *("Jury", "Member", "Agreement with raters, less that of the jury without it"),
         "Verdicts that it changes",
     ]
     return DataTable("jury-members", "What each member adds to its jury", headings, rows) if rows else None
@@ -198,9 +198,9 @@ def _self_preference(judges: list[Findings]) -> DataTable | None:
     ]
     headings = [
         *("Judge", "Family of its model", "Wins of its family’s systems with it"),
-        *("Their wins with people, on the same pairs", "Difference"),
+        *("Their wins with raters, on the same pairs", "Difference"),
     ]
-    caption = "Self-preference: does a judge prefer its own model’s family? A difference above 0: more than people do"
+    caption = "Self-preference: does a judge prefer its own model’s family? A difference above 0: more than raters do"
     return DataTable("self-preference", caption, headings, rows) if any("why" not in item for item in judges) else None
 
 
@@ -210,7 +210,7 @@ def _untested(rows: list[Findings]) -> str:
     if not tests or any(test["tested"] or test.get("why_code") == COLLECTING.code for test in tests):
         return ""
     return (
-        f"No verdict: it takes {tests[0]['min_people']} people with {tests[0]['min_instances']} instances or more "
+        f"No verdict: it takes {tests[0]['min_people']} raters with {tests[0]['min_instances']} instances or more "
         "each, and there is none."
     )
 
@@ -224,10 +224,10 @@ def _alternative(judges: list[Findings]) -> DataTable:
         tested = f"{test['tested']} of {len(test['people'])}"
         rows.append(((judge["judge"],), [tested, test["advantage"], *(curve.get(at) for at in EPSILONS), passes]))
     at = [f"ω at ε = {epsilon:.2f}" for epsilon in EPSILONS]
-    headings = ["Judge", "People tested", "Advantage", *at, "Passes at the chosen ε"]
+    headings = ["Judge", "Raters tested", "Advantage", *at, "Passes at the chosen ε"]
     return DataTable(
         "alternative",
-        "Alternative-annotator test: the share ω of people whom the judge stands up to",
+        "Alternative-annotator test: the share ω of raters whom the judge stands up to",
         headings,
         rows,
     )
@@ -252,14 +252,14 @@ def _alternative_people(judges: list[Findings]) -> DataTable | None:
     headings = [
         *(
             "Judge",
-            "Person",
+            "Rater",
             "Instances",
             "Judge at least as near to the others",
-            "Person at least as near",
+            "Rater at least as near",
         ),
-        *("p", "p, adjusted", "Judge stands up to the person"),
+        *("p", "p, adjusted", "Judge stands up to the rater"),
     ]
-    caption = "Alternative-annotator test, person by person; adjusted by Benjamini and Yekutieli’s method"
+    caption = "Alternative-annotator test, rater by rater; adjusted by Benjamini and Yekutieli’s method"
     return DataTable("alternative-people", caption, headings, rows) if rows else None
 
 
@@ -296,8 +296,8 @@ def _powered(judges: list[Findings]) -> DataTable | None:
     if not any(row["n_judged"] for judge in judges for row in judge["prediction_powered"]):
         return None
     headings = [
-        *("Judge", "Configuration", "Win rate of A by people", "With the judge’s help"),
-        *("Rated by people", "Judged only", "Needed at random for the same width", "Instances saved"),
+        *("Judge", "Configuration", "Win rate of A by raters", "With the judge’s help"),
+        *("Rated", "Judged only", "Needed at random for the same width", "Instances saved"),
     ]
-    caption = "Prediction-powered win rates: what a judge’s verdicts on further instances add to people’s ratings"
+    caption = "Prediction-powered win rates: what a judge’s verdicts on further instances add to raters’ ratings"
     return DataTable("powered", caption, headings, rows)

@@ -99,6 +99,6 @@ class Command(BaseCommand):
 
 
 def is_loaded() -> bool:
-    """Tell whether the example is complete: the parts are loaded in order, and the last one is there."""
+    """Return whether the example is complete: the parts are loaded in order, and the last one is there."""
     finished = JudgeRun.objects.filter(status=JudgeRun.Status.DONE)
     return finished.filter(study__slug=STUDY, judge__name=LAST_JUDGE, batch=None).exists()

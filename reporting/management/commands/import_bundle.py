@@ -1,4 +1,4 @@
-"""`manage.py import_bundle`: a study made of a bundle."""
+"""`manage.py import_bundle`: a study from a bundle."""
 
 from pathlib import Path
 from typing import Any

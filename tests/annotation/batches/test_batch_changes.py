@@ -275,7 +275,7 @@ def test_checks_and_qualifications_grow_as_they_can() -> None:
             {},
             {"more_raters": 1, "known_raters": 1},
             InvalidSelection,
-            "extended meanwhile: it has 2 raters a HIT, not 1",
+            "extended meanwhile: it has 2 raters per HIT, not 1",
         ),
         ({}, {"more_raters": 1, "known_hits": 2}, InvalidSelection, "extended meanwhile: it has 3 HITs, not 2"),
     ],

@@ -220,7 +220,7 @@ def test_an_extension_is_shown_then_made(study: Study, manager: Client) -> None:
     assert (event.reason, event.by.username) == ("Too wide.", "manager")  # type: ignore[union-attr]
     again = manager.post(address, {**asked, **known, "reason": "Too wide."})
     assert again.status_code == 422
-    assert "has been extended meanwhile: it has 3 raters a HIT, not 2" in plain(again.text)
+    assert "has been extended meanwhile: it has 3 raters per HIT, not 2" in plain(again.text)
     assert batch.hits.count() == 5
 
 

@@ -56,7 +56,7 @@ def test_judge_of_the_published_study_has_no_alternative_annotator_verdict(study
     (found,) = findings(study, rounds=1)["replacement"]
     assert found["alternative_annotator"]["passes"] is None
     assert found["alternative_annotator"]["why_code"] == "few_tested"
-    assert found["verdict"]["text"].endswith("no verdict: no person rated more than 22 instances.")
+    assert found["verdict"]["text"].endswith("no verdict: no rater rated more than 22 instances.")
     overall = found["non_inferiority"]["overall"]
     assert (overall["difference"]["n"], overall["difference"]["n_instances"]) == (1500, 100)
     assert sum(one["instances"] for one in found["non_inferiority"]["bins"]) == 100

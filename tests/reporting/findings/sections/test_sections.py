@@ -74,7 +74,7 @@ def test_each_measure_has_its_place_on_the_page(page: str) -> None:
     assert own["left"][-1].startswith("\N{MINUS SIGN}")  # it always takes A, and GPT is B
     assert own["right"][2] == "— the family of the judge's model is not given"
     assert 'id="table-alternative"' not in page  # a table of dashes
-    assert "No verdict: it takes 3 people with 30 instances or more each, and there is none." in page
+    assert "No verdict: it takes 3 raters with 30 instances or more each, and there is none." in page
     assert 'id="table-powered"' not in page  # the judges rated no other instances than people
     totals = rows_of(page, "position-totals")
     assert len(totals) == 1 + 3
