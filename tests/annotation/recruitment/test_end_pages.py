@@ -113,7 +113,9 @@ def test_mturks_page_shows_which_hits_count_and_names_a_second_bonus() -> None:
 
     assert "1 × rejected here" in page
     assert re.search(
-        r'<label for="(decision-label)">Name of the bonus</label>\s*<input [^>]*name="label"[^>]*id="\1"', page
+        r'<label for="(decision-label)">Name of the bonus</label>\s*<div id="\1_problems"></div>\s*'
+        r'<input [^>]*name="label"[^>]*id="\1"',
+        page,
     )
 
 
