@@ -165,11 +165,11 @@ def _aspects(study: Study) -> dict[str, Any]:
         "aspects": current,
         "version": versions[0].version if versions else 0,
         "versions": [aspects_as_dict(version) for version in versions],
-        "distillation": told(Distillation.objects.filter(study=study).first()),
+        "distillation": job_status(Distillation.objects.filter(study=study).first()),
     }
 
 
-def told(job: Job | None) -> dict[str, Any] | None:
+def job_status(job: Job | None) -> dict[str, Any] | None:
     """Return the status of a job for JSON."""
     if job is None:
         return None
@@ -182,7 +182,7 @@ def _sampled(study: Study) -> dict[str, Any]:
         {
             **as_dict(run),
             "instances": counts.get(run.name, 0),
-            "work": told(run),
+            "work": job_status(run),
             "at_work": run.is_at_work,
         }
         for run in runs_of(study)

@@ -45,7 +45,7 @@ def export_bundle(
 
     The folder appears as a whole, after its numbers were computed from its rows again and found the same.
 
-    progress : is told how many of the files are written
+    progress : called with the number of files written
     Raises: AnnotationError if the folder exists or can't be written.
     """
     total = len(READABLE) + len(TABLES) + 2

@@ -12,7 +12,7 @@ PLAN = "plan.json"  # the frozen plan, whose SHA-256 is the plan's own; only whe
 RECORDS, PROMPTS = "records", "prompts"
 
 
-Progress = Callable[[int, int], None]  # is told how much is done, and of how much
+Progress = Callable[[int, int], None]  # called with how much is done, and of how much
 
 
 def silent(_done: int, _total: int) -> None:

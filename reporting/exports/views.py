@@ -40,7 +40,7 @@ def rows_response(study: Study, kind: str, form: str) -> Any:
 
 
 def _parquet(study: Study, kind: str) -> IO[bytes]:
-    """Open a file that is written before the response begins, so that a failure can still be told."""
+    """Open a file that is written before the response begins, so that a failure can still be reported."""
     with TemporaryDirectory(dir=settings.DATA_DIR) as folder:
         path = Path(folder) / "rows"
         write_export(path, study, kind, PARQUET)

@@ -76,7 +76,7 @@ class ResponseParts:
     """The answer of a response, and how the response ends.
 
     is_closed   : the model ended its turn in the text
-    is_thinking : the response ends within thoughts, or can't be told from them
+    is_thinking : the response ends within thoughts, or can't be distinguished from them
     """
 
     answer: str

@@ -17,7 +17,7 @@ RULES = {  # by what the win rate says as it is and at equal lengths
 
 
 def length_rule(findings: Findings) -> tuple[str, dict[str, Any]] | None:
-    """Return a rule with its values where length matters to people's win rates, or where that cannot be told, or None.
+    """Return a rule with its values where length matters to people's win rates, or where that is unknown, or None.
 
     Length matters in a configuration if the interval of its coefficient is without 0, by Holm's method over configurations, and
     the paired interval of the change of the win rate is too. Of several configurations the rule is about their number, and the
