@@ -21,6 +21,7 @@ from annotation.batches.sampling import (
     MOST_PAIRS,
     MOST_RATERS,
     MOST_SEED,
+    ONE_DRAW,
     SELECTIONS,
     SETTINGS,
     BatchSpec,
@@ -497,7 +498,7 @@ class ExtendForm(SelectionForm, ExtensionSettings):
     """The page of an extension."""
 
     how = forms.ChoiceField(
-        choices=[(NONE, "None"), *((value, label) for value, label in HOW if value != IMPORTANCE)],
+        choices=[(NONE, "None"), *((value, label) for value, label in HOW if value not in ONE_DRAW)],
         initial=NONE,
         label="More instances",
     )

@@ -1,15 +1,16 @@
 """Selections of instances, read from the batches."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from annotation.core.database.aggregates import grouped
-from annotation.models import Batch
-from reporting.core.instance_selection import caveat_rows
+from annotation.models import Batch, Rating
+from reporting.core.instance_selection import BY_SEPARABILITY, OTHERS, caveat_rows
 
 Key = tuple[str, int, int]
+WITH_CHANCES = ("stratified", "importance", "active")
 
 
 def selection_rows(rated: QuerySet[Batch], batches: Iterable[Batch] | None = None) -> list[dict[str, Any]]:
@@ -34,3 +35,31 @@ def _selections(rated: QuerySet[Batch], batches: Iterable[Batch] | None) -> Iter
     batches_wanted = rated if batches is None else rated.filter(pk__in=[batch.pk for batch in batches])
     for batch in batches_wanted.annotate(hit_count=Count("hits")):
         yield from ((batch, row) for row in caveat_rows(batch.name, batch.selection, batch.hit_count))
+
+
+def with_mixed_draws(rated: QuerySet[Batch], batches: Iterable[Batch] | None = None) -> set[Key]:
+    """Return the configurations for which recorded chances don't hold, since several draws are mixed.
+
+    A chance is that of one draw. Instances of a second draw have others, and `active` draws from what earlier batches
+    left, which is like all instances only where these were random.
+    """
+    voted = Rating.objects.filter(display__assignment__hit__batch=OuterRef("pk"))
+    wanted = None if batches is None else {batch.pk for batch in batches}
+    in_order = rated.order_by("pk").annotate(has_votes=Exists(voted))
+    by_configuration = grouped(((batch.dataset, batch.system_a_id, batch.system_b_id), batch) for batch in in_order)
+    return {key for key, drawn in by_configuration.items() if _are_mixed(drawn, wanted)}
+
+
+def _are_mixed(in_order: Sequence[Any], wanted: set[int] | None) -> bool:
+    used = [batch.has_votes and (wanted is None or batch.pk in wanted) for batch in in_order]
+    kinds = [
+        "ids"
+        if batch.origin == Batch.Origin.IMPORTED
+        else batch.selection.get("asked", {}).get("spec", "").partition(":")[0]
+        for batch in in_order
+    ]
+    drawn = [place for place, kind in enumerate(kinds) if used[place] and kind in WITH_CHANCES]
+    if len(drawn) != 1 or kinds[drawn[0]] != "active":
+        return len(drawn) > 1
+    earlier = kinds[: drawn[0]]
+    return any(kind in (*BY_SEPARABILITY, *OTHERS) for kind in earlier) or any(used[drawn[0] + 1 :])

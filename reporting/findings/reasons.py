@@ -52,7 +52,7 @@ NO_VOTES_BESIDE_BOTH = Reason("no_votes_beside_both", "no rating is on a pair wi
 NO_RATED = Reason("no_rated", "no instance has ratings of people and a verdict")
 CHANCES_UNKNOWN = Reason(
     "chances_unknown",
-    "the chance of {n} rated instances is not recorded, or their HITs record different ones",
+    "the chance of {n} rated instances is not recorded, their HITs record different ones, or several draws are mixed",
 )
 FEW_MEMBERS = Reason("few_members", "fewer than two members have verdicts here")
 NO_ERRORS_TOGETHER = Reason("no_errors_together", "no two members both err on some pairs and not on others")

@@ -1,6 +1,8 @@
 """Models → arrays: everything that findings are computed from, read by the filters."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence, Set
+from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
@@ -23,6 +25,7 @@ from annotation.studies.outcomes import (
     select_each,
     select_unplaced,
 )
+from annotation.studies.rated_pairs import RatedPairs
 from annotation.studies.separability_runs import SeparabilityRuns, runs_by_configuration
 from annotation.studies.sources import Clusters, instance_clusters
 from annotation.studies.votes import Whose
@@ -33,7 +36,7 @@ from judging.outcomes.provenance import provenance_of_judges
 from reporting.core.judge_raters import raters_of_judges
 from reporting.core.people import rater_of_people, scripted_codes
 from reporting.core.raters import JudgeRater, Rater
-from reporting.core.selected_batches import selection_rows_by_configuration
+from reporting.core.selected_batches import selection_rows_by_configuration, with_mixed_draws
 from reporting.findings.data.inputs import (
     Checks,
     Compared,
@@ -55,6 +58,7 @@ from reporting.findings.data.separability_bins import (
 )
 
 Key = tuple[str, int, int]  # of a configuration
+Chances = TypeVar("Chances", Selection, RatedPairs)
 
 
 def read_study(study: Study, filters: Filters) -> StudyData:
@@ -71,7 +75,9 @@ def read_study(study: Study, filters: Filters) -> StudyData:
         covered = [configuration for configuration in covered if any(map(_is_of(configuration), batches))]
     selections, runs = select_each(study, covered, batches), runs_by_configuration(study)
     pairs, separabilities = _pairs(study, selections, filters), _separabilities(selections, runs, filters)
-    people = _people(study, selections, batches, filters)
+    mixed = with_mixed_draws(study.batches.for_rating(), batches)
+    selections = [_without_chances(item) if item.configuration.key in mixed else item for item in selections]
+    people = _people(study, selections, batches, filters, mixed)
     clusters = None if filters.estimates_only else instance_clusters(study)
     selected = selection_rows_by_configuration(study.batches.for_rating(), batches)
     judges_chosen = _chosen_judges(study, batches, filters)
@@ -172,8 +178,16 @@ def _compared(configuration: Configuration) -> Compared:
     )
 
 
+def _without_chances(of: Chances) -> Chances:
+    return replace(of, chance=np.full_like(of.chance, np.nan))
+
+
 def _people(
-    study: Study, selections: Sequence[Selection], batches: Sequence[Batch] | None, filters: Filters
+    study: Study,
+    selections: Sequence[Selection],
+    batches: Sequence[Batch] | None,
+    filters: Filters,
+    mixed: Set[Key],
 ) -> list[Rater]:
     raters = Whose(filters.raters, filters.arms, filters.with_excluded)
     answers = human_answers_on_each(
@@ -185,6 +199,10 @@ def _people(
         raters=raters,
         timed=not filters.estimates_only,
     )
+    answers = [
+        replace(item, rated=_without_chances(item.rated)) if selection.configuration.key in mixed else item
+        for selection, item in zip(selections, answers, strict=True)
+    ]
     return [rater_of_people(item, with_incomplete=filters.with_incomplete) for item in answers]
 
 

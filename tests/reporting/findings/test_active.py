@@ -12,7 +12,7 @@ from analysis.judges.prediction_powered import prediction_powered_win_rate
 from analysis.planning.active import active_weights, expected_errors
 from analysis.planning.selection import inclusion_probabilities
 from annotation.batches.changes import extend_batch
-from annotation.batches.forms import BatchForm, CreateBatch
+from annotation.batches.forms import BatchForm, CreateBatch, ExtendForm
 from annotation.batches.sampling import SelectionSpec
 from annotation.core.errors import InvalidSelection
 from annotation.models import Batch, Hit, Rating
@@ -184,9 +184,9 @@ def test_a_renamed_judge_is_renamed_in_what_chances_were_made_from(built: Built)
     assert batch.selection["active"]["judges"] == ["a-judge", "both"]
 
 
-def rated(built: Built) -> tuple[Batch, list[int]]:
+def rated(built: Built, **settings: str) -> tuple[Batch, list[int]]:
     """An active batch whose HITs the person rated."""
-    batch = create(built)
+    batch = create(built, **settings)
     hits = list(batch.hits.select_related("matchup__instance"))
     places = [hit.matchup.instance.position for hit in hits]
     own = Built(
@@ -250,3 +250,26 @@ def test_an_instance_in_the_draw_and_beside_it_has_no_known_chance(built: Built)
     )
     rate(again, 0, "q", [1])
     assert powered(built)["why_code"] == "chances_unknown"
+
+
+@pytest.mark.parametrize("select", [f"active:{DRAWN}", "random:3"])
+def test_chances_of_one_draw_do_not_hold_beside_a_later_one(built: Built, select: str) -> None:
+    first, _ = rated(built)
+    second, _ = rated(built, name="second", select=select)
+    both = powered(built)
+    assert (both["why_code"], both["weighted"]) == ("chances_unknown", False)
+    assert "weighted" not in findings(built.study, rounds=1)["configurations"][0]["raters"][0]
+    assert powered(built, batches=[first])["weighted"]
+    assert not powered(built, batches=[second])["weighted"]  # of a second active draw, from what the first left
+
+
+def test_imported_votes_are_no_random_pilot(built: Built) -> None:
+    built.batch.origin = Batch.Origin.IMPORTED
+    built.batch.save()
+    rated(built)
+    assert powered(built)["why_code"] == "chances_unknown"
+
+
+def test_the_page_of_an_extension_offers_no_draw_of_its_own_chances(built: Built) -> None:
+    offered = {value for value, _ in ExtendForm(batch=built.batch).fields["how"].choices}
+    assert not offered & {"active", "importance"}
