@@ -33,7 +33,7 @@ from judging.wordings.forms import PairForm, PromptForm
 from judging.wordings.prompt_files import add_prompt
 from judging.wordings.views import sent_messages
 from reporting.api.jobs import ResumeSerializer
-from reporting.api.rows import COMPUTED, KEY, WORK, Rows
+from reporting.api.rows import COMPUTED, MODEL, WORK, Rows
 from reporting.api.run_setup import read_judges_form
 from reporting.api.serializers import JudgeRunSerializer
 
@@ -152,7 +152,7 @@ class StudyJudges(GenericViewSet[Any]):
         return Response({**vars(estimate), "cost": cost})
 
     @extend_schema(request=ResumeSerializer, responses={202: TuningSerializer, **refusals(409, 413, 422)})
-    @action(**WORK, methods=["post"], url_path=rf"tunings/(?P<name>{KEY})/resume")
+    @action(**WORK, methods=["post"], url_path=rf"tunings/(?P<name>{MODEL})/resume")
     def resume_tuning(self, request: Request, slug: str, name: str) -> Response:
         """Queue a tuning that stopped, within another cap."""
         study: Study = self.get_object()

@@ -97,6 +97,7 @@ class JudgeFilter(filters.FilterSet):  # type: ignore[misc]  # without types
 
 View = TypeVar("View", bound=type[ReadOnlyModelViewSet[Any]])
 KEY = r"[A-Za-z0-9_-]+"
+MODEL = r"[\w.:/@-]+"  # a name of JUDGE_NAME
 REFUSALS = refusals()
 WORK: dict[str, Any] = {"detail": True, "pagination_class": None, "filter_backends": []}  # an action on a row
 COMPUTED: dict[Any, Any] = {200: OpenApiTypes.OBJECT, **refusals(409)}

@@ -45,6 +45,7 @@ from reporting.api.judge_making import JudgmentReview
 from reporting.api.rows import (
     HIT,
     KEY,
+    MODEL,
     RATER,
     REFUSALS,
     AlignmentFilter,
@@ -224,7 +225,7 @@ class JudgeViewSet(JudgeSetup, Rows):
     serializer_class = serializers.JudgeSerializer
     filterset_class = JudgeFilter
     lookup_field = "name"
-    lookup_value_regex = KEY
+    lookup_value_regex = MODEL
 
     def get_queryset(self) -> QuerySet[Judge]:
         """Return the judges that this user may see."""

@@ -412,7 +412,6 @@ _SIGNS = {"-3": FIRST, "-2": FIRST, "-1": FIRST, "0": TIE, "1": SECOND, "2": SEC
 # The first whose fields the first record has; those with most fields of others' come first.
 FORMS = (
     PublicForm("study", "Tandem’s study file", "study", ("instance_id", "source", "generations")),
-    PublicForm("ratings", "Tandem’s ratings", "ratings", REQUIRED),
     PublicForm("judgments", "Judgments, a presentation a row", "judgments", ("instance", "judge", "order", "verdict")),
     PublicForm(
         "judgments",
@@ -420,6 +419,7 @@ FORMS = (
         "judgments",
         ("instance_id", "system_a", "system_b", "judge", "order", "verdict"),
     ),
+    PublicForm("ratings", "Tandem’s ratings", "ratings", REQUIRED),
     PublicForm(
         "llmbar-verdicts",
         "Verdicts on LLMBar",
