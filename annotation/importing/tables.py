@@ -140,13 +140,16 @@ def _problems(record: dict[str, Any]) -> list[Reason]:
     ]
     index = record.get("pair_index")
     if not isinstance(index, int) or isinstance(index, bool) or index < 0:
-        results.append(refusal("not_kind", field="pair_index", kind="a whole number from 0 on", value=repr(index)))
+        unfit = refusal("not_kind", field="pair_index", kind="a whole number from 0 on", value=repr(index))
+        results.append(unfit if "pair_index" in record else refusal("missing", field="pair_index"))
     rows = record.get("rows")
     if not isinstance(rows, list) or not rows:
-        return [*results, refusal("not_a", field="rows", kind="a list of one or more rows")]
+        unfit = refusal("not_a", field="rows", kind="a list of one or more rows")
+        results.append(unfit if "rows" in record else refusal("missing", field="rows"))
+        rows = []
     if len(rows) > _MOST_ROWS:
-        return [*results, refusal("too_many_rows", number=len(rows), most=_MOST_ROWS)]
-    for number, row in enumerate(rows, start=1):
+        results.append(refusal("too_many_rows", number=len(rows), most=_MOST_ROWS))
+    for number, row in enumerate(rows[:_MOST_ROWS], start=1):
         if not isinstance(row, dict) or text_problem(row.get("aspect")):
             results.append(refusal("no_aspect", row=number))
             continue

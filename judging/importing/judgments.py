@@ -48,7 +48,7 @@ def parse_judgments(data: bytes, name: str, judge: str = "", mapping: FieldMappi
     header, records, bad = _records(data, mapping)
     if not header:
         lines.refuse(name, bad)
-    is_long = set(header) >= set(columns.NEEDED)
+    is_long = "instance_id" in header and "instance" not in header
     is_table = "winner_noswap" in header and not is_long
     is_votes = "winner" in header and not is_long
     if judge and not is_votes:

@@ -100,7 +100,9 @@ class RecordFields:
         """
         value, allowed = self.text(field).lower() or default, list(offered)
         value = synonyms.get(value, value)
-        if value not in allowed and not self.in_trouble(field):
+        if value not in allowed and field not in self.record:
+            self.problems.append(refusal("missing", field=field))
+        elif value not in allowed and not self.in_trouble(field):
             *first_words, last = [item or "empty" for item in allowed]
             words = f"{', '.join(first_words)} or {last}" if first_words else last
             self.problems.append(refusal("not_one_of", field=field, value=repr(value), words=words))

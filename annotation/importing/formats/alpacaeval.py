@@ -10,6 +10,8 @@ from annotation.importing.formats.study_file import LONGEST_SYSTEM, InstanceRow
 
 OUTPUT = ("instruction", "output", "generator")
 
+# Also as CSV has them.
+SWITCHED = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False, "none": None, "": None}
 TIES = (0, 1.5)  # as its versions 1 and 2 write them
 
 
@@ -19,6 +21,8 @@ def reader(*, dataset: str, people: bool) -> Read:
     def read(fields: Fields) -> list[Comparison]:
         source = _source(fields)
         preference = fields.record.get("preference")
+        if isinstance(preference, str) and (number := lines.parse_number(preference or "0")) is not None:  # of CSV
+            preference = number if preference else None
         if preference is not None and not _is_preference(preference):
             fields.problems.append(
                 refusal("not_one_of", field="preference", words="from 1 to 2, 0, or null", value=repr(preference))
@@ -27,7 +31,12 @@ def reader(*, dataset: str, people: bool) -> Read:
         p_second = None if preference is None else 0.5 if preference in TIES else float(preference) - 1
         systems = [fields.name(f"generator_{index}", longest=LONGEST_SYSTEM) for index in (1, 2)]
         texts = [fields.content(f"output_{index}", may_be_blank=True) for index in (1, 2)]
-        switched = fields.record.get("is_switched_outputs") is True  # the second one was shown first
+        said = str(fields.record.get("is_switched_outputs", False)).lower()
+        if said not in SWITCHED:
+            fields.problems.append(
+                refusal("not_one_of", field="is_switched_outputs", words="true, false or null", value=repr(said[:40]))
+            )
+        switched = SWITCHED.get(said)  # the second one was shown first; None: not known
         first, second = (1, 0) if switched else (0, 1)
         verdict = None if p_second is None else (p_second > 0.5) - (p_second < 0.5)
         instance, kind = fields.place(source, dataset, "alpaca"), fields.record.get("rater_kind")
@@ -48,7 +57,7 @@ def reader(*, dataset: str, people: bool) -> Read:
                 repeat=fields.whole("repeat"),
                 rated_at=fields.moment(fields.record.get("rated_at")),
                 # Null: not known; people who publish no order have shown either first.
-                order_known=fields.record.get("is_switched_outputs", False) is not None,
+                order_known=switched is not None,
             )
         ]
 

@@ -19,11 +19,12 @@ def reader(*, dataset: str) -> Read:
 
     def read(fields: Fields) -> list[Comparison]:
         conversations = [_conversation(fields, f"conversation_{side}") for side in ("a", "b")]
-        sources = {source for source, _ in conversations}
-        if len(sources) > 1:
+        if len({source for source, _ in conversations}) > 1 and not fields.problems:
             fields.problems.append(refusal("different_beginnings"))
         winner = fields.record.get("winner")
-        if winner not in WINNERS:
+        if "winner" not in fields.record:
+            fields.problems.append(refusal("missing", field="winner"))
+        elif winner not in WINNERS:
             fields.problems.append(
                 refusal("not_one_of_these", field="winner", value=repr(winner), words=", ".join(WINNERS))
             )
@@ -60,7 +61,8 @@ def _conversation(fields: Fields, name: str) -> tuple[str, str]:
     """Return what comes before the first answer, or the messages that Tandem counted as the source, and what follows."""
     messages = fields.record.get(name)
     if not isinstance(messages, list) or len(messages) < 2:
-        fields.problems.append(refusal("not_conversation", field=name))
+        missing = refusal("missing", field=name)
+        fields.problems.append(refusal("not_conversation", field=name) if name in fields.record else missing)
         return "", ""
     if problem := content_problem(messages, name, may_be_blank=True):
         fields.problems.append(problem)

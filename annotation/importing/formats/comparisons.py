@@ -125,7 +125,9 @@ def read_comparisons(
             break
         fields = Fields(number, record)
         read_here = read(fields)
-        problems = [*fields.problems, *(problem for item in read_here for problem in _problems(item))]
+        found = (problem for item in read_here for problem in _problems(item))
+        # An empty name is one that was said to be missing.
+        problems = [*fields.problems, *(one for one in found if one.code != "empty" or not fields.problems)]
         bad.extend(BadLine(number, problem) for problem in dict.fromkeys(problems))
         if not problems:
             comparisons += read_here
@@ -150,7 +152,7 @@ def _problems(comparison: Comparison) -> list[Reason]:
         )
         if (problem := text_problem(value, subject, longest=longest))
     ]
-    if comparison.systems[0] == comparison.systems[1]:
+    if comparison.systems[0] == comparison.systems[1] != "":
         problems.append(refusal("one_system", system=repr(comparison.systems[0])))
     if comparison.system_a and comparison.system_a not in comparison.systems:
         problems.append(refusal("a_not_compared", system=repr(comparison.system_a)))

@@ -67,7 +67,7 @@ def parse_labelled(
     """
     stem = PurePath(name).stem
     tags_kept = list(dict.fromkeys(tags)) or [tag for tag in KNOWN_TAGS if tag in re.split(r"[^a-z]+", stem.lower())]
-    records, bad = lines.read_json(data)
+    records, bad = lines.read_csv(data)[1:] if lines.is_csv(name) else lines.read_json(data)
     rows: list[InstanceRow] = []
     first_seen: dict[str, int] = {}
     values = 0

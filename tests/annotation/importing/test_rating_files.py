@@ -163,7 +163,7 @@ BAD_ROWS: list[tuple[dict[str, Any], str]] = [
     ({"pair_index": "9" * 20}, "not a whole number from 0 to 999,999,999"),
     ({"pair_index": "²"}, "pair_index is '²', not a whole number from 0 to 999,999,999"),
     ({"rating": 2}, "rating is '2'; it must be -1, 0, 1, left or right"),
-    ({"rating": None}, "rating is ''; it must be -1, 0, 1, left or right"),
+    ({"rating": None}, "rating is missing"),
     ({"rating": "left", "shown_first": None}, "rating is left, so shown_first must say"),
     ({"rating": True}, "rating is true or false, not text"),
     ({"shown_first": "left"}, "shown_first is 'left'; it must be a, b or empty"),
