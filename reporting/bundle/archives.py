@@ -1,5 +1,6 @@
 """Bundles packed as one file, as the page of files gives them."""
 
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,9 +10,20 @@ from django.conf import settings
 
 from annotation.core.files.file_bounds import MOST_BYTES
 from annotation.core.files.sent_files import is_zip, unpack
-from reporting.bundle.layout import BadBundle
+from reporting.bundle.layout import MANIFEST, NUMBERS, BadBundle
 
 MOST_UNPACKED = 16 * MOST_BYTES
+
+
+def is_bundle(path: Path) -> bool:
+    """Tell whether a ZIP archive has the files of a bundle in its folder."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            names = set(packed.namelist())
+    except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError):
+        return False
+    folder = next(iter(names), "").partition("/")[0]
+    return {f"{folder}/{MANIFEST}", f"{folder}/{NUMBERS}"} <= names
 
 
 @contextmanager

@@ -28,8 +28,11 @@ from annotation.core.tasks import progress
 from annotation.core.tasks.processes import is_gone, this_process
 from annotation.core.tasks.task_queue import UNDER_WAY as TASK_UNDER_WAY
 from annotation.core.tasks.task_queue import DeathRule, QueuedTask, is_orphan, last_task
+from annotation.importing.formats.public_forms import AUTO
 from annotation.importing.staging import is_under_way, settle_abandoned
+from annotation.members.permissions import is_site_admin
 from annotation.models import Study, Upload
+from reporting.bundle.archives import is_bundle
 from reporting.bundle.importing import import_upload as import_bundle
 from reporting.bundle.importing import verify_upload as verify_bundle
 from reporting.uploads.files import import_file
@@ -49,7 +52,8 @@ REFUSED = "refused.json"  # why files became no study
 NEW = "new_study"  # option of an upload with which its study was created
 # By kind of file: functions that import a whole study. Only site admins may use them, since such files are large and bring
 # rows that all studies share.
-STUDY_IMPORTS: Mapping[str, Callable[..., str]] = {"bundle": import_bundle, "bundle-check": verify_bundle}
+BUNDLE = "bundle"
+STUDY_IMPORTS: Mapping[str, Callable[..., str]] = {BUNDLE: import_bundle, "bundle-check": verify_bundle}
 KNOWN_ENDINGS = (*DATA_FILES, ".csv", ".tsv", ".xlsx", ".zip")
 UNPACKED = 2  # times as large as what may be sent the rows of Parquet files and archives may be
 
@@ -147,8 +151,11 @@ def begin(
     Raises: UnknownName if they are gone.
     """
     upload = kept(study, key)
-    upload.kind, upload.options, upload.asked_by = kind, dict(options), by
+    upload.options, upload.asked_by = dict(options), by
     try:
+        upload.kind = kind = _kind(upload, kind)
+        if kind in STUDY_IMPORTS and by is not None and not is_site_admin(by):
+            raise AnnotationError(f"{upload.name} is a bundle, a whole study: only site admins import it")
         with transaction.atomic():
             if new_study is not None:
                 upload.study, upload.options[NEW] = new_study(), "yes"
@@ -176,9 +183,17 @@ def look(
     Raises: UnknownName if they are gone; AnnotationError if they can't be read.
     """
     upload = kept(study, key)
-    upload.kind = kind
+    upload.kind = _kind(upload, kind)
+    if upload.kind == BUNDLE:
+        return Look(BUNDLE, "Tandem’s bundle, a whole study", 0, False, (), {})
     slug = slug if study is None else study.slug
     return look_at(_joined(upload, _files(upload)), kind=kind, slug=slug, options=options, **settings)
+
+
+def _kind(upload: Upload, kind: str) -> str:
+    """Return the kind of files, that of a bundle where it is to be recognised and they are one."""
+    is_archive = kind == AUTO and len(upload.names) == 1 and is_zip(upload.names[0])
+    return BUNDLE if is_archive and any(map(is_bundle, _files(upload))) else kind
 
 
 def refusal_of_new_study(key: str) -> tuple[str, list[BadLine]]:

@@ -130,3 +130,19 @@ def test_only_site_admins_may_send_a_bundle(bundle: Path, admin: Any, client: Cl
         client.force_login(user)
         assert ('value="bundle"' in client.get("/studies/study/upload/").text) is offered
     assert not Upload.objects.exists()
+
+
+def test_a_bundle_is_recognised(bundle: Path, admin: Any, client: Client) -> None:
+    rita = make_user("rita", "researcher", study=Study.objects.get(slug="study"))
+    assert send(api_of(rita), packed(bundle), "auto").status_code == 409
+    assert not Upload.objects.exists()
+
+    look = api_of(admin).post(f"{IMPORT}look/", {"file": packed(bundle)}, format="multipart").json()
+    assert (look["kind"], look["problems"]) == ("bundle", [])
+    assert send(api_of(admin), packed(bundle), "auto").status_code == 202
+    client.force_login(admin)
+    client.post("/studies/new/", {"kind": "auto", "file": packed(bundle), "slug": "fresh"})
+    for upload in Upload.objects.all():
+        assert upload.kind == "bundle"
+        assert read_files.call(upload.pk), upload.message
+    assert {study.title for study in Study.objects.filter(slug__in=["study", "fresh"])} == {"Small"}
