@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from analysis.planning.sample_sizes import instances_needed
 from analysis.planning.variance import Components
+from analysis.ranking.settling import CHANCE
 from reporting.core.raters import PEOPLE
 from reporting.findings.answer.answer_text import english
 from reporting.findings.answer.judges_alone import judges_alone
@@ -334,7 +335,7 @@ def _more_for_first(findings: Findings, headline: Statement) -> Statement:
 
 
 def _more_instances(headline: Statement) -> Statement:
-    """Plan the instances whose interval would leave one half out, were the rate to stay what it is."""
+    """Plan the instances whose interval leaves one half out with a chance of 80 %, were the rate to stay what it is."""
     rate, instances = headline.values["rate"], headline.values["instances"]
     away = rate["value"] - 0.5
     if away <= 0:
@@ -342,10 +343,14 @@ def _more_instances(headline: Statement) -> Statement:
     # As if the other side were as long as that towards one half, which has to shrink.
     width = 2 * (rate["value"] - rate["low"])
     # The variance of one instance's mean, as an interval of this width over so many instances implies it.
-    spread = width / (2 * NormalDist().inv_cdf((1 + rate["level"]) / 2))
+    quantile = NormalDist().inv_cdf((1 + rate["level"]) / 2)
+    spread = width / (2 * quantile)
     components = Components(instance=instances * spread**2, pair=0.0, rater=0.0, residual=0.0)
     # Always a number: further instances have no bound, and those at hand are too few.
-    needed = cast("int", instances_needed(components, pairs=1, raters=1, width=2 * away, level=rate["level"]))
+    wanted = 2 * away * quantile / (quantile + NormalDist().inv_cdf(CHANCE))
+    needed = cast("int", instances_needed(components, pairs=1, raters=1, width=wanted, level=rate["level"]))
     needed = max(needed, instances + 1)
     rule = "out_of_reach" if needed > OUT_OF_REACH * instances else "more_instances"
-    return Statement(rule, headline.evidence, {"needed": needed, "instances": instances, "rate": rate["value"]})
+    return Statement(
+        rule, headline.evidence, {"needed": needed, "instances": instances, "rate": rate["value"], "chance": CHANCE}
+    )

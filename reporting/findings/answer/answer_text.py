@@ -114,10 +114,13 @@ TEXTS = {
         "against {second} at equal lengths, not {plain:percent} ({p_value:p})."
     ),
     "length_apart": "**The effect of length is unknown.** Texts of the two systems hardly overlap in length.",
-    "more_instances": "**About {needed:instances} would settle the preference** if the true win rate were {rate:percent}; there are {instances}.",
+    "more_instances": (
+        "**About {needed:instances} would settle the preference** with a chance of {chance:share}, if the true win rate were "
+        "{rate:percent}; there are {instances}."
+    ),
     "out_of_reach": (
-        "**{instances:instances} cannot settle the preference.** If the true win rate were {rate:percent}, about {needed} would be "
-        "needed; if it is further from 50%, fewer."
+        "**{instances:instances} cannot settle the preference.** If the true win rate were {rate:percent}, about {needed} would "
+        "settle it with a chance of {chance:share}; if it is further from 50%, fewer."
     ),
     "level": "**No number of instances would settle the preference at this rate.** Both systems win equally often.",
     "more_for_first": "**More instances on which {first} meets its neighbours would settle the first place.**",
@@ -220,7 +223,11 @@ class _Writer(Formatter):
 
     def write_alpha(self, alpha: Mapping[str, Any]) -> str:
         without = "too few instances for an interval" if alpha.get("why_code") == TOO_FEW.code else "no interval"
-        return f"ordinal α {_estimate(alpha, 2)}{f', {without}' if alpha['low'] is None else ''}; 0 is chance"
+        ends = [abs(alpha[end] or 0) for end in ("low", "high")]
+        digits = 2 + sum(
+            any(0 < end < least for end in ends) for least in (0.005, 0.0005)
+        )  # no end is shown as 0 that is not
+        return f"ordinal α {_estimate(alpha, digits)}{f', {without}' if alpha['low'] is None else ''}; 0 is chance"
 
     def write_p(self, value: float) -> str:
         smallest = 0.001

@@ -104,7 +104,10 @@ def agreement(findings: Findings) -> Iterator[Statement]:
     if alpha["value"] is None:
         yield Statement("judges_agree", ["judge_agreement"], values)
     else:
-        rule = "judges_agree_alpha" if alpha["high"] is None or alpha["high"] >= 0 else "judges_agree_below_chance"
+        # Of simple rules, such as a coin, it would say nothing.
+        is_below = alpha["high"] is not None and alpha["high"] < 0
+        claims = is_below and not set(agreement["together"]) <= set(findings.get("baselines") or ())
+        rule = "judges_agree_below_chance" if claims else "judges_agree_alpha"
         yield Statement(rule, ["judge_agreement"], {**values, "alpha": estimate(alpha)})
 
 

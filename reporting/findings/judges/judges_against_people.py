@@ -295,7 +295,7 @@ def judge_agreement(
     counts = np.stack([(together == value).sum(axis=1) for value in (-1, 0, 1)], axis=1).astype(np.float64)
     shared = counts.sum(axis=1) > 1
     return {
-        **agreement_of_counts(counts, instance, settings, of="pairs of verdicts", why=NO_TWO_JUDGES),
+        **agreement_of_counts(votes, counts, settings, of="pairs of verdicts", why=NO_TWO_JUDGES),
         "together": models or names,
         "pairs": int(shared.sum()),
         "different": int((shared & (counts.max(axis=1) < counts.sum(axis=1))).sum()),

@@ -279,13 +279,13 @@ def _strength(sets: PooledSets, index: int, filters: Filters) -> dict[str, Any]:
 
 
 def people_agreement(votes: VoteTable, settings: IntervalSettings) -> dict[str, Any]:
-    """Return raw agreement and Krippendorff's alpha over the pairs of all configurations, A and B as each has them."""
-    return agreement_of_counts(votes.class_counts.astype(np.float64), votes.instance, settings)
+    """Return raw agreement and Krippendorff's alpha over the pairs of all configurations."""
+    return agreement_of_counts(votes, votes.class_counts.astype(np.float64), settings)
 
 
 def agreement_of_counts(
+    votes: VoteTable,
     counts: FloatArray,
-    instance: IntArray,
     settings: IntervalSettings,
     *,
     of: str = "pairs of ratings",
@@ -293,16 +293,20 @@ def agreement_of_counts(
 ) -> dict[str, Any]:
     """Return raw agreement, Krippendorff's alpha and Gwet's coefficients.
 
-    counts   : (n_units, 3) votes for -1, 0, +1
-    instance : (n_units,) codes
-    of, why  : what raw agreement counts, and the reason where there is none
+    Where configurations compare different systems, alpha and Gwet's coefficients take each unit both ways, A and B exchanged, so
+    that chance is votes at random and no number depends on which system is called A. A unit counts once.
+
+    counts  : (n_units, 3) votes for -1, 0, +1 on the units of `votes`
+    of, why : what raw agreement counts, and the reason where there is none
     """
-    total = counts.sum(axis=1)
+    total, instance = counts.sum(axis=1), votes.instance
     shared, alone = total > 1, int((total == 1).sum())
-    of_gwet = cluster_sums(gwet_sums(counts), settings.cluster(instance))
+    ways = votes.both_ways(counts)
+    of_gwet = cluster_sums(np.sum([gwet_sums(way) for way in ways], axis=0), settings.cluster(instance))
     counts, instance = counts[shared], instance[shared]
     pairs = agreement_sums_of_counts(counts)
-    sums = cluster_sums(coincidences_of_counts(counts), settings.cluster(instance))
+    coincidences = np.sum([coincidences_of_counts(way[shared]) for way in ways], axis=0)
+    sums = cluster_sums(coincidences, settings.cluster(instance))
     rated = Basis(int(pairs[:, 1].sum()), of, TIE_EQUALS_TIE, alone, why)
     return {
         "raw_agreement": share_estimate(pairs, instance, rated, settings),

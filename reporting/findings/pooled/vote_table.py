@@ -89,6 +89,23 @@ class VoteTable:
         """(n,) verdicts as columns: 0 for A, 1 for a tie, 2 for B."""
         return (self.verdict + 1).astype(np.int64)
 
+    @cached_property
+    def compares_two(self) -> bool:
+        """Whether all configurations compare the same two systems."""
+        return len({frozenset(pair) for pair in zip(self.system_a, self.system_b, strict=True)}) < 2
+
+    def both_ways(self, counts: FloatArray) -> list[FloatArray]:
+        """Return votes for A, for ties and for B that don't depend on which system a configuration calls A.
+
+        counts  : (n_units, 3)
+        returns : one table, of the first configuration's A, where all compare the same two systems; else these counts and the same
+                  with A and B exchanged, as A means nothing over configurations
+        """
+        is_turned = (self.system_a != self.system_a[:1])[self.configuration]
+        if self.compares_two:
+            return [np.where(is_turned[:, np.newaxis], counts[:, ::-1], counts)]
+        return [counts, counts[:, ::-1]]
+
     def rows_by_person(self) -> list[IntArray]:
         """Return the rows of each person, in the order of the votes."""
         order = np.argsort(self.person, kind="stable")

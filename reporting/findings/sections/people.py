@@ -118,7 +118,7 @@ def agreement_section(numbers: Findings) -> dict[str, Any]:
     bins = numbers["pooled"]["agreement_by_bin"]
     return {
         "title": _agreement_title(numbers),
-        "note": _kappa_note(bins or ()),
+        "note": " ".join(filter(None, [_sides_note(numbers["configurations"]), _kappa_note(bins or ())])),
         "table": DataTable("agreement-table", "Agreement between raters by configuration", headings, rows),
         "pairs": _rater_pairs(numbers["pooled"].get("rater_pairs")),
         "generalizability": _generalizability(numbers["pooled"].get("generalizability")),
@@ -179,6 +179,16 @@ def _agreement_title(numbers: Findings) -> Title:
     if raw["value"] is not None:
         return Title("agreement", {**people, "rate": raw})
     return Title("agreement_unknown", people)
+
+
+def _sides_note(configurations: Iterable[Findings]) -> str:
+    """Say what chance is where configurations compare different systems."""
+    if len({frozenset((one["system_a"], one["system_b"])) for one in configurations}) < 2:
+        return ""
+    return (
+        "Over all configurations, α, AC1 and AC2 are compared with votes at random: each pair counts both ways, since "
+        "configurations compare different systems."
+    )
 
 
 def _kappa_note(bins: Iterable[Findings]) -> str:

@@ -245,17 +245,17 @@ def test_first_of_many_on_few_instances_is_not_claimed() -> None:
 
 
 def test_settling_takes_the_planned_number_of_instances() -> None:
-    # Half the width is .1, at .05 from one half: twice as narrow, so four times as many.
+    # Half the width is .1, at .05 from one half: twice as narrow, so four times as many, times ((1.960 + 0.842) / 1.960)^2.
     last = answer(study(rankings=[win_rates(0.55, 0.45, 0.65, ("a", "b"))]))[-1]
-    assert (last["rule"], last["values"]["needed"], last["values"]["instances"]) == ("more_instances", 80, 20)
+    assert (last["rule"], last["values"]["needed"], last["values"]["instances"]) == ("more_instances", 164, 20)
     far = answer(study(rankings=[win_rates(0.51, 0.41, 0.61, ("a", "b"))]))[-1]
-    assert (far["rule"], far["values"]["rate"], far["values"]["needed"]) == ("out_of_reach", 0.51, 2000)
+    assert (far["rule"], far["values"]["rate"], far["values"]["needed"]) == ("out_of_reach", 0.51, 4087)
     assert rules(study(rankings=[win_rates(0.5, 0.4, 0.6, ("a", "b"))]))[-1] == "level"
-    # The part of an interval towards one half is the longer one: (0.17 / 0.16)^2 of 20, although half of its width is 0.15.
+    # The part of an interval towards one half is the longer one: (0.17 / 0.16)^2 of 20 times 2.04, although half of its width is 0.15.
     uneven = answer(study(rankings=[win_rates(0.66, 0.49, 0.79, ("a", "b"))]))[-1]
-    assert (uneven["rule"], uneven["values"]["needed"]) == ("more_instances", 23)
+    assert (uneven["rule"], uneven["values"]["needed"]) == ("more_instances", 47)
     touching = answer(study(rankings=[win_rates(0.66, 0.5, 0.79, ("a", "b"))]))[-1]
-    assert touching["values"]["needed"] == 21
+    assert touching["values"]["needed"] == 41
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_numbers_are_rounded_and_not_cut_off() -> None:
     text = on_page("agreement_above_chance", values)
     assert "53.3% [40.0, 100.0]" in text
     assert "1 instance;" in text
-    assert "ordinal α 0.29 [0.00, 1.00];" in text
+    assert "ordinal α 0.288 [−0.001, 0.999];" in text
     without = {**estimate(0.86), "why_code": "too_few"}
     assert "ordinal α 0.86, too few instances" in on_page("agreement_alpha", values | {"alpha": without})
 

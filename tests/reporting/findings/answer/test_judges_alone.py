@@ -160,6 +160,8 @@ def test_agreement_below_chance_is_named_where_its_interval_is() -> None:
     found = found_in(configuration_data([], rows, instances=21))
     assert found["judge_agreement"]["krippendorff_alpha"]["ordinal"]["high"] < 0
     assert "judges_agree_below_chance" in rules(found)
+    found = found_in(configuration_data([], rows, instances=21), baselines=("direct", "strict"))
+    assert "judges_agree_alpha" in rules(found)
 
 
 def test_judges_without_a_common_pair_have_no_agreement() -> None:

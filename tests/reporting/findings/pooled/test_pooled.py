@@ -114,3 +114,34 @@ def test_people_agree_over_all_configurations() -> None:
         assert (alpha["n"], alpha["low"], alpha["n_instances"]) == (12, None, 3)
     alone = people_agreement(vote_table([]), Filters().intervals)
     assert alone["raw_agreement"]["value"] is alone["krippendorff_alpha"]["nominal"]["value"] is None
+
+
+def test_agreement_over_configurations_does_not_depend_on_which_system_is_a() -> None:
+    def votes(*pairs: tuple[str, str], turned: tuple[int, ...]) -> dict[str, Any]:
+        verdicts = [(A, A), (A, B), (TIE, A), (A, A), (B, B), (TIE, TIE)]
+        data = [
+            configuration_data(
+                [
+                    (i, 0, rater, -v if at in turned else v)
+                    for i, two in enumerate(verdicts)
+                    for rater, v in zip("pq", two)
+                ],
+                {},
+                instances=len(verdicts),
+                systems=pair[::-1] if at in turned else pair,
+            )
+            for at, pair in enumerate(pairs)
+        ]
+        return people_agreement(vote_table(data), Filters().intervals)
+
+    several = [("one", "two"), ("one", "three"), ("two", "three")]
+    found, turned = votes(*several, turned=()), votes(*several, turned=(1,))
+    assert found == turned
+    # Margins are symmetric: of 72 values 27, 18 and 27; 24 coincidences differ.
+    assert found["krippendorff_alpha"]["nominal"]["value"] == pytest.approx(
+        1 - 71 * 24 / (72**2 - 27**2 - 18**2 - 27**2)
+    )
+    assert found["krippendorff_alpha"]["nominal"]["n"] == 18
+    same = votes(("one", "two"), ("one", "two"), turned=())
+    assert same == votes(("one", "two"), ("one", "two"), turned=(1,))
+    assert same["krippendorff_alpha"]["nominal"]["value"] != found["krippendorff_alpha"]["nominal"]["value"]
