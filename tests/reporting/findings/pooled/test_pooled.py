@@ -124,7 +124,7 @@ def test_agreement_over_configurations_does_not_depend_on_which_system_is_a() ->
                 [
                     (i, 0, rater, -v if at in turned else v)
                     for i, two in enumerate(verdicts)
-                    for rater, v in zip("pq", two)
+                    for rater, v in zip("pq", two, strict=True)
                 ],
                 {},
                 instances=len(verdicts),
