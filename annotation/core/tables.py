@@ -9,6 +9,7 @@ from annotation.core.counting import unit_of
 MOST_ROWS = 50  # all are in the JSON
 UNDEFINED = "—"
 MOST_LISTED = 12  # values in a line
+EMPTY = (None, "", [], (), {})
 
 
 class Column(NamedTuple):
@@ -111,28 +112,68 @@ def printable(text: str) -> str:
 
 
 def numbers_text(numbers: Mapping[str, Any]) -> str:
-    """Write a JSON document of numbers for a terminal: a line for each value, with what belongs to it indented."""
+    """Write a JSON document of numbers for a terminal.
+
+    Each value has a line, with what belongs to it indented below. Entries of single values are a table. Codes and what is
+    empty are left out.
+    """
     return "\n".join(_lines(numbers, ""))
 
 
 def _lines(numbers: Mapping[str, Any], indent: str) -> Iterator[str]:
     for name, value in numbers.items():
+        if name.endswith("_code") or value in EMPTY:
+            continue
         label = printable(f"{indent}{name.replace('_', ' ')}")
-        entries = (
-            value if isinstance(value, list | tuple) and any(isinstance(entry, dict) for entry in value) else [value]
-        )
-        for entry in entries:
-            if not isinstance(entry, dict):
-                yield f"{label}: {_value(entry)}"
-            elif {"value", "low", "n", "of"} <= entry.keys():
-                yield f"{label}: {estimate_text(entry)}"
-            elif entry:
-                yield f"{label}:"
-                yield from _lines(entry, f"{indent}  ")
+        if isinstance(value, list | tuple) and any(isinstance(entry, dict) for entry in value):
+            yield label
+            if len(value) > 1 and all(_is_flat(entry) for entry in value):
+                yield from _table(value, f"{indent}  ")
+            else:
+                for entry in value:
+                    yield from _entry(entry, f"{indent}  ")
+        elif not isinstance(value, dict):
+            yield f"{label}: {_value(value)}"
+        elif {"value", "low", "n", "of"} <= value.keys():
+            yield f"{label}: {estimate_text(value)}"
+        elif not _is_flat(value):
+            yield label
+            yield from _lines(value, f"{indent}  ")
+        elif parts := ", ".join(f"{key} {_value(part)}" for key, part in value.items() if part not in EMPTY):
+            yield printable(f"{label}: {parts.replace('_', ' ')}")
+
+
+def _is_flat(entry: Mapping[str, Any]) -> bool:
+    return not any(value and isinstance(value, dict | list | tuple) for value in entry.values())
+
+
+def _table(entries: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]:
+    """Align entries, a row each, or a column each where they have more fields than there are entries."""
+    fields = [
+        field
+        for field in entries[0]
+        if not field.endswith("_code") and any(entry.get(field) not in EMPTY for entry in entries)
+    ]
+    rows = [
+        [field.replace("_", " ") for field in fields],
+        *([_value(entry.get(field)) for field in fields] for entry in entries),
+    ]
+    if len(fields) > len(entries):
+        rows = [list(row) for row in zip(*rows, strict=True)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield printable(f"{indent}{'  '.join(map(str.ljust, row, widths))}").rstrip()
+
+
+def _entry(entry: Mapping[str, Any], indent: str) -> Iterator[str]:
+    """Head the lines of an entry with its first value, which names it."""
+    (_, name), *others = entry.items()
+    yield f"{indent}{_value(name)}"
+    yield from _lines(dict(others), f"{indent}  ")
 
 
 def _value(value: object) -> str:
-    if value is None or value in ([], (), ""):
+    if value in EMPTY:
         return UNDEFINED
     if isinstance(value, list | tuple):
         listed = ", ".join(map(_value, value[:MOST_LISTED]))

@@ -266,16 +266,8 @@ def _position_title(shares: list[Findings], people: str) -> Title:
         return Title("position_by_rater", {})
     values = {"people": rater_subject(share["rater"], people), "rate": share}
     if preferred := side(share):
-        rate = (
-            share
-            if preferred > 0
-            else share
-            | {
-                "value": 1 - share["value"],
-                "low": 1 - share["high"],
-                "high": 1 - share["low"],
-            }
-        )
+        second = {**share, "value": 1 - share["value"], "low": 1 - share["high"], "high": 1 - share["low"]}
+        rate = share if preferred > 0 else second
         return Title("position_bias", {**values, "rate": rate, "place": "first" if preferred > 0 else "second"})
     return Title("position", values)
 

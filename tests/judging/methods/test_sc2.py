@@ -268,7 +268,7 @@ def test_record_goes_with_the_question_for_the_verdict() -> None:
         ({"aspects": []}, "aspects is fixed"),
         ({"verdicts": 0}, "verdicts is a whole number"),
         ({"schema": "yes"}, "schema is auto"),
-        ({"turns": 3}, "no option turns"),
+        ({"turns": 3}, "unknown option turns"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(options: dict[str, Any], reason: str) -> None:

@@ -139,7 +139,7 @@ def test_run_that_has_not_ended_is_refused() -> None:
 @pytest.mark.any_engine
 def test_judge_that_calls_no_endpoint_is_refused() -> None:
     judge_with(ScriptedClient(), make_study(), make_judge("coin"))
-    with pytest.raises(BadSettings, match="method coin asks no endpoint"):
+    with pytest.raises(BadSettings, match="method coin makes no calls"):
         retry_run(run=JudgeRun.objects.get(), errors=True)
 
 

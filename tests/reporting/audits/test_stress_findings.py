@@ -135,8 +135,8 @@ def test_the_command_prices_asks_resumes_and_shows(run: Callable[..., str]) -> N
     assert json.loads(run(*part, "--estimate", "--format", "json"))["calls"] == 18
     assert not JudgeAudit.objects.exists()
     text = run(*part, "--run")
-    assert re.search(r"change: position\n(?:.+\n)*? +turned: 1\.000", text)  # the stand-in takes the first
-    assert re.search(r"change: padding\n(?:.+\n)*? +turned: 0\.000", text)
+    assert re.search(r"  position\n(?:.+\n)*? +turned: 1\.000", text)  # the stand-in takes the first
+    assert re.search(r"  padding\n(?:.+\n)*? +turned: 0\.000", text)
     found = json.loads(run(*part, "--format", "json"))
     assert [one["change"] for one in found["changes"]] == ["position", "padding"]
     assert found["calls"] == AuditAnswer.objects.count() == 18

@@ -299,8 +299,8 @@ def test_measures_as_text_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
     Judge.objects.update(name="one-whose-name-is-rather-long")
     call_command("logic_audit", study.slug)
     lines = capsys.readouterr().out.splitlines()
-    assert "  rater: judge:one-whose-name-is-rather-long" in lines
-    (shown,) = [line for line in lines if line.startswith("  commutativity:")]
+    assert "  judge:one-whose-name-is-rather-long" in lines
+    (shown,) = [line for line in lines if line.startswith("    commutativity:")]
     assert shown.split()[1] == "1.000,"
     call_command("logic_audit", study.slug, format="csv")
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
@@ -352,7 +352,7 @@ def test_an_audit_that_is_stopped_shows_what_is_there(capsys: pytest.CaptureFixt
     Judge.objects.create(name="guess", method="coin", order="random", seed=3)
     call_command("logic_audit", study.slug, judge=["guess"], run=True, repeats=1, limit=7)
     said = capsys.readouterr()
-    assert "  answers: 7" in said.out.splitlines()
+    assert "    answers: 7" in said.out.splitlines()
     assert "41 are open" in said.err
     (one,) = audited(study, capsys, judge=["guess-audit1"])["raters"]
     assert one["answers"] == 7

@@ -88,7 +88,7 @@ def test_stability_in_a_terminal_is_that_of_the_page(capsys: Any) -> None:
     (three,) = stability_printed(capsys, "--samples", "3")["samples"]
     assert three == json.loads(json.dumps(on_page["samples"][1]))
     call_command("separability_stability", "tried")
-    assert re.search(r"samples: 2\n +change: 0\.", capsys.readouterr().out)
+    assert re.search(r"  2\n +change: 0\.", capsys.readouterr().out)
     with pytest.raises(CommandError, match="must be 2 or more"):
         call_command("separability_stability", "tried", "--samples", "1")
 
