@@ -114,6 +114,7 @@ TEXTS = {
         "against {second} at equal lengths, not {plain:percent} ({p_value:p})."
     ),
     "length_apart": "**The effect of length is unknown.** Texts of the two systems hardly overlap in length.",
+    "length_few": "**The effect of length is unknown.** Too few instances a pair of systems, with lengths that overlap.",
     "more_instances": (
         "**About {needed:instances} would settle the preference** with a chance of {chance:share}, if the true win rate were "
         "{rate:percent}; there are {instances}."

@@ -30,7 +30,10 @@ def length_rule(findings: Findings) -> tuple[str, dict[str, Any]] | None:
     if not changed:
         without_overlap = [item for item in every if item["win_rate_a"].get("why_code") == NO_OVERLAP.code]
         return (
-            ("length_apart", {"changed": len(without_overlap), "known": len(every)})
+            (
+                "length_apart" if len(every) == 1 else "length_few",
+                {"changed": len(without_overlap), "known": len(every)},
+            )
             if without_overlap and not tested
             else None
         )

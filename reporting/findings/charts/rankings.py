@@ -19,7 +19,7 @@ from reporting.core.themes import SHAPES, THEMES
 from reporting.findings.charts.cells import ShadedCell, cells_body
 from reporting.findings.charts.common import SUBJECT, interval_notes, rater_look, rater_names, study_notes
 from reporting.findings.charts.dots import Row, dot_rows, point
-from reporting.findings.reasons import BY_PRIOR, NO_OVERLAP, UNEQUAL
+from reporting.findings.reasons import BY_PRIOR, UNEQUAL
 
 WAYS = {
     "bradley_terry": "Bradley–Terry",
@@ -161,7 +161,7 @@ def length_adjusted(findings: Findings, theme: str) -> Spec:
         if configuration[key]["value"] is not None
     ]
     if not any(row["series"] == adjusted for row in rows):
-        return empty_chart(title, NO_OVERLAP.text if rows else "no comparison yet", theme)
+        return empty_chart(title, _why_not_adjusted(findings) if rows else "no comparison yet", theme)
     first = "the first system" if several else shorten(findings["configurations"][0]["system_a"], LONGEST_LABEL)
     axis = f"Win rate of {first}, a tie as half"
     body, about_rows = dot_rows(rows, [plain, adjusted], axis, theme, share=True, marks=[(0.5, True)], panel=several)
@@ -176,6 +176,13 @@ def length_adjusted(findings: Findings, theme: str) -> Spec:
         *study_notes(findings),
     ]
     return column_spec(body, [title], notes, theme)
+
+
+def _why_not_adjusted(findings: Findings) -> str:
+    """Return why no rate is adjusted, where the reason is the same for all."""
+    rates = [row["win_rate_a"] for rater in findings["length_adjusted"] for row in rater["configurations"]]
+    reasons = {rate["why"] for rate in rates}
+    return str(reasons.pop()) if len(reasons) == 1 else "no pair of systems has verdicts to adjust for length"
 
 
 def _change(configuration: Findings) -> float:

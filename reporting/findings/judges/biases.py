@@ -25,6 +25,7 @@ from reporting.core.raters import Rater
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.pooled.vote_table import VoteTable, raters_by_name
 from reporting.findings.reasons import (
+    FOLLOWS_LENGTH,
     NO_COMMON_PAIR,
     NO_FAMILY,
     NO_OVERLAP,
@@ -116,13 +117,15 @@ def _tested(configurations: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _configuration(verdicts: _Verdicts, rate: LengthAdjustedRate, settings: IntervalSettings) -> dict[str, Any]:
-    why = NO_VERDICT if not rate.n else ONE_DIFFERENCE if math.isnan(rate.scale) else NO_OVERLAP
+    reasons = ((not rate.n, NO_VERDICT), (math.isnan(rate.scale), ONE_DIFFERENCE), (rate.extrapolates, NO_OVERLAP))
+    why = next((reason for holds, reason in reasons if holds), FOLLOWS_LENGTH)
+    unknown = rate.extrapolates or rate.follows_length
     basis = Basis(rate.n, "verdicts", TIE_IS_HALF, verdicts.left_out, why)
 
     def estimate(value: float, low: float, high: float) -> dict[str, Any]:
-        """Return no value where lengths hardly overlap: at equal lengths it would be a guess."""
+        """Return no value where lengths hardly overlap, or say all: at equal lengths it would be a guess."""
         value, bounds = (
-            (math.nan if rate.extrapolates else value),
+            (math.nan if unknown else value),
             Bounds(low, high, settings.level, rate.n_instances),
         )
         return estimate_with_bounds(value, bounds, basis, settings, rate.n_instances, minimum=MIN_INSTANCES)
@@ -143,7 +146,7 @@ def _configuration(verdicts: _Verdicts, rate: LengthAdjustedRate, settings: Inte
         "change": estimate(rate.change, rate.change_low, rate.change_high),
         "near_equal": number(rate.near),
         **{
-            f"length_effect{end}": number(value) if rate.overlaps else None
+            f"length_effect{end}": number(value) if rate.overlaps and not unknown else None
             for end, value in zip(("", "_low", "_high", "_p_value"), effect, strict=True)
         },
         "mean_length_a": number(verdicts.length_a.mean()) if rate.n else None,

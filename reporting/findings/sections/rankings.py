@@ -10,7 +10,7 @@ from annotation.core.tables import DataTable, Row, fixed, printable
 from reporting.core.raters import PEOPLE
 from reporting.core.text import counted, rater_name, subject
 from reporting.findings.answer.lengths import side
-from reporting.findings.reasons import NO_OVERLAP, TESTS_PENDING, UNEQUAL
+from reporting.findings.reasons import NO_OVERLAP_HERE, TESTS_PENDING, UNEQUAL
 from reporting.findings.sections.data_table import LEAST_P, adjusted_heading, configuration_name, p_text
 from reporting.findings.sections.titles import Title
 
@@ -340,7 +340,7 @@ def lengths_section(raters: list[Findings]) -> dict[str, Any]:
 def _effect(findings: Findings) -> dict[str, Any]:
     """Return the effect of length as a cell. Its n and reasons are those of the win rate at equal lengths."""
     value, low, high = (findings[f"length_effect{end}"] for end in ("", "_low", "_high"))
-    why = findings["win_rate_a"].get("why") or (NO_OVERLAP.text if value is None else "")
+    why = findings["win_rate_a"].get("why") or (NO_OVERLAP_HERE.text if value is None else "")
     return {"value": value, "low": low, "high": high, "about": "", "why": why}
 
 

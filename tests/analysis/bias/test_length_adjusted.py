@@ -377,3 +377,18 @@ def test_few_instances_have_finite_rates_without_an_interval(n):
     for one in length_adjusted_win_rates(few):
         assert 0 < one.win_rate < 1
         assert np.isnan([one.low, one.effect_low, one.change_low]).all()
+
+
+@pytest.mark.parametrize("toward", [B, A])
+def test_verdicts_that_follow_length_alone_have_no_rate_at_equal_lengths(rng, toward):
+    """A rule that always picks the longer text, or the shorter one, says nothing of two texts of one length."""
+    lengths = rng.normal(size=(3, 200)) + np.array([[0.0], [0.5], [1.0]])
+    compared = [
+        LengthVerdicts(
+            toward * np.sign(lengths[b] - lengths[a]), lengths[b] - lengths[a], np.arange(200), (str(a), str(b))
+        )
+        for a, b in combinations(range(3), 2)
+    ]
+    assert length_adjusted_win_rates(compared[:1])[0].follows_length
+    assert all(found.follows_length for found in length_adjusted_win_rates(compared))
+    assert not length_adjusted_win_rate(*study(rng, effect=3)).follows_length

@@ -341,3 +341,14 @@ def test_lengths_without_verdicts_or_variation_say_why() -> None:
     assert people["configurations"][0]["plain"]["value"] == 1.0
     assert judge["configurations"][0]["win_rate_a"]["why_code"] == "no_verdict"
     assert judge["configurations"][0]["mean_length_a"] is None
+
+
+def test_rates_at_equal_lengths_are_not_shown_where_verdicts_follow_length_alone() -> None:
+    gap = np.random.default_rng(3).normal(size=100)
+    lengths = {(u, 0): (1000.0, 1000.0 + 100 * gap[u]) for u in range(100)}
+    rows = [(u, 0, "p", B if gap[u] > 0 else A) for u in range(100)]
+    data = configuration_data(rows, {}, instances=100, lengths=lengths)
+    [people, *_] = length_adjusted([data], vote_table([data]), FILTERS)
+    (found,) = people["configurations"]
+    assert [found["win_rate_a"][key] for key in ("value", "low", "why_code")] == [None, None, "follows_length"]
+    assert {found[key] for key in ("length_effect", "length_effect_low", "length_effect_adjusted", "matters")} == {None}
