@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from annotation.core.errors import AnnotationError
-from annotation.models import Assignment, Batch, Channel, Event, Rating
+from annotation.models import Assignment, Batch, Channel, Event, Flag, Rating
 from annotation.studies.log import log
 from judging.models import JudgeRun
 from judging.runs.services import find_batch
@@ -30,8 +30,10 @@ class DeleteBatch(Correction):
         """Count what is deleted."""
         batch = find_batch(self.study, self.cleaned_data["batch"])
         _refuse_used(batch)
-        claims = Assignment.objects.filter(hit__batch=batch).count()
-        return [Effect(batch.hits.count(), "HITs"), *([Effect(claims, "claims")] if claims else [])]
+        claims = Assignment.objects.filter(hit__batch=batch)
+        counts = {"claims": claims.count(), "comments of raters": claims.exclude(return_comment="").count()}
+        lost = [Effect(count, of) for of, count in counts.items() if count]
+        return [Effect(batch.hits.count(), "HITs"), *lost]
 
     @transaction.atomic
     def run(self, *, by: User | None) -> str:
@@ -56,6 +58,10 @@ def _refuse_used(batch: Batch) -> None:
     """
     if votes := Rating.objects.filter(display__assignment__hit__batch=batch).count():
         raise AnnotationError(f"{Effect(votes, 'votes')} would be lost with batch {batch.name}. Close it instead.")
+    if flags := Flag.objects.filter(display__assignment__hit__batch=batch, taken_back_at=None).count():
+        raise AnnotationError(
+            f"{Effect(flags, 'reports')} of raters would be lost with batch {batch.name}. Close it instead."
+        )
     work = Assignment.objects.filter(hit__batch=batch)
     if claimed := work.claimed().count():
         raise AnnotationError(

@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
@@ -320,9 +320,9 @@ def parse_number(cell: str, *, minimum: float = -math.inf, maximum: float = math
 
 
 def parse_time(cell: str) -> datetime | None:
-    """Parse an ISO 8601 time with a UTC offset."""
+    """Parse an ISO 8601 time with a UTC offset, unless UTC has no such year."""
     try:
         time = parse_datetime(cell)
-    except ValueError:
+        return time.astimezone(UTC) if time is not None and time.tzinfo is not None else None
+    except (ValueError, OverflowError):
         return None
-    return time if time is not None and time.tzinfo is not None else None

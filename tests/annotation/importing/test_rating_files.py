@@ -375,3 +375,11 @@ def test_ratings_without_a_batch_go_to_one_of_each_configuration() -> None:
 
     assert load(*records) == StoredRatings(0, 2)
     assert sorted(study.batches.values_list("name", flat=True)) == ["news: alpha / beta", "news: alpha / gamma"]
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_time_beyond_the_calendar_is_refused_with_its_line(time: str) -> None:
+    make_study()
+    with pytest.raises(BadFile) as caught:
+        load(line(), line(rater="r2", rated_at=time))
+    assert [(bad.number, bad.reason.values["field"]) for bad in caught.value.lines] == [(2, "rated_at")]
