@@ -99,10 +99,10 @@ def test_what_can_not_be_made_is_refused_and_leaves_nothing(study: Study, argume
     assert not Annotator.objects.exists()
 
 
-def test_a_channel_that_was_shut_is_not_opened_behind_its_admins_back(study: Study) -> None:
+def test_a_channel_that_was_closed_is_not_opened_behind_its_admins_back(study: Study) -> None:
     made(study)
     set_open(channel=Channel.objects.get(), is_open=False)
-    with pytest.raises(CommandError, match="is shut"):
+    with pytest.raises(CommandError, match="is closed"):
         call_command("invite", study.slug, "--count", "1")
     assert Annotator.objects.count() == 1
 

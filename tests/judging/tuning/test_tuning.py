@@ -244,7 +244,7 @@ def test_without_votes_or_a_model_there_is_nothing_to_learn(judge: Judge) -> Non
     with pytest.raises(BadSettings, match="judge toss can't be tuned: method coin asks no model"):
         candidates_of(make_judge("coin", name="toss"))
     judge.tuned = {"from": "x"}
-    with pytest.raises(BadSettings, match="was made by tuning: tune the judge that it was made from"):
+    with pytest.raises(BadSettings, match="was created by tuning: tune the judge that it was created from"):
         candidates_of(judge)
 
 
