@@ -22,6 +22,7 @@ from annotation.hits.slots import make_slots
 from annotation.members.mails import tell_of_stop
 from annotation.models import Batch, Event, Hit, HitPair, Study
 from annotation.quality.qualification import too_few_hits
+from annotation.studies.amendments import needs_amendment
 from annotation.studies.arm_tables import pairs_shown, refuse_missing_tables
 from annotation.studies.frozen_plans import content_today, frozen_plan
 from annotation.studies.log import log
@@ -203,7 +204,8 @@ def set_batch_status(
     is_settled : whether its stop rule closes it now; then researchers get a mail
     Raises: InvalidSelection for an unknown status or transition, for a batch of imported ratings, for opening one of
     an archived study, one whose pairs lack the comparison tables of the study's arms, or one that its stop rule would
-    close again; for a stop rule that could never hold.
+    close again; for a stop rule that could never hold. AmendmentNeeded for a new stop rule without a reason after rating
+    has begun.
     """
     if status and status not in Batch.Status.values:
         raise InvalidSelection(f"{status!r} is no state of a batch")
@@ -247,6 +249,7 @@ def _set_stop_rule(batch: Batch, rule: str, by: User | None, reason: str) -> Non
     if rule:
         refuse_stop_rule(batch.study, rule, batch)
         refuse_rule_of_draw(rule, batch.selection.get("asked", {}).get("spec", ""))
+    needs_amendment(batch.study, {"stop_rule"}, reason)
     changes: dict[str, Any] = {"stop_rule": [batch.stop_rule, rule]}
     planned = _planned_rule(batch)
     if planned not in (None, rule):

@@ -14,7 +14,7 @@ from annotation.batches.changes import refuse_growth, spec_of
 from annotation.batches.designs import design_of
 from annotation.batches.forecast import raters_needed
 from annotation.batches.forms import BatchForm, ExtendForm, SelectionForm, SetBatch, initial_from_query, initial_of
-from annotation.core.actions import filled
+from annotation.core.actions import checked
 from annotation.core.errors import AnnotationError, UnknownName
 from annotation.core.http import attempt, is_htmx, page_text
 from annotation.members.permissions import FORM, MANAGERS, POST, READERS, account_of, study_view
@@ -126,8 +126,13 @@ def change_status(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Launch, pause, close or open a batch again, or change its stop rule; of all of its design if asked."""
     batch = _batch(study, pk)
     was_draft = batch.status == Batch.Status.DRAFT
-    form = filled(SetBatch, request.POST.dict())
-    batches = form.run(batch, by=account_of(request))
+    form = SetBatch(request.POST)
+    if "stop_rule" not in request.POST:
+        checked(form)
+        batches = form.run(batch, by=account_of(request))
+    elif not form.is_valid() or (batches := attempt(form, lambda: form.run(batch, by=account_of(request)))) is None:
+        context = {"study": study, "batch": batch, "form": form}
+        return render(request, "annotation/batches/stop_rule.html", context, status=422)
     if form.cleaned_data["design"]:
         message = f"All {len(batches)} batches of design {design_of(batch)} were changed."
         messages.success(request, message)
