@@ -98,7 +98,10 @@ def _missing_judgments(
     """Say which judge is nearest to having rated everything, what it lacks, and how to get it."""
     command = f"{settings.COMMAND} run_judge {configuration.study.slug} --judge"
     if not judges:
-        return f"active needs a judge's verdict on every instance, and no model has rated any; run: {command} NAME"
+        return (
+            "This selection needs a language model as a judge, with a verdict on every instance; coin and longer don't "
+            f"count. None has judged here: start one under Judges, or run {command} NAME"
+        )
     judge = min(missing, key=lambda item: (len(missing[item]), judges[item]))
     listed = ", ".join(instance_ids[place] for place in missing[judge][:_LISTED])
     more = ", …" if len(missing[judge]) > _LISTED else ""

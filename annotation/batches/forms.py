@@ -37,6 +37,7 @@ from annotation.core.measured import names_of
 from annotation.models import Batch, Study
 from annotation.models.separability import LONGEST_LABEL
 from annotation.studies.configurations import Configuration, configuration, configuration_of_dataset, configurations
+from annotation.studies.frozen_plans import content_today, frozen_plan
 from annotation.studies.presets import batch_defaults
 
 ALL, RANDOM, TOP, STRATIFIED, IMPORTANCE, ACTIVE, DISAGREE, IDS = (
@@ -348,10 +349,13 @@ class BatchForm(SelectionForm, BatchSettings):
         self, data: Any = None, files: Any = None, *, study: Study, initial: Mapping[str, Any] | None = None
     ) -> None:
         names = set(study.batches.values_list("name", flat=True))
+        plan = frozen_plan(study)
+        planned = content_today(study, plan) if plan else {}
         begin = {
             "name": next(free for n in range(1, len(names) + 2) if (free := f"batch-{n}") not in names),
             "seed": new_seed(),
             **_fields_of_spec(batch_defaults(study).select),
+            **{name: planned[name] for name in ("pairs", "raters", "stop_rule") if planned.get(name)},
         }
         super().__init__(data, files, study=study, initial={**begin, **(initial or {})})
         self.offer_similarities(study)

@@ -57,6 +57,7 @@ def batch_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
         "may_manage": may_manage(request.user, study),
         "notices": notices_of(batch),
         "stop_form": SetBatch(initial={"stop_rule": batch.stop_rule}),
+        "is_rated": slots.filled > 0,
         "design": {"name": name, "batches": len(batches_of_design(study, name))}
         if (name := design_of(batch))
         else None,

@@ -13,6 +13,7 @@ from annotation.models import Study
 from annotation.planning.forms import PlanForm
 from annotation.planning.notes import component_name, parts_of, points
 from annotation.planning.plans import plan
+from annotation.studies.presets import batch_defaults
 
 HIGHEST = 2.5  # of the curve's picture, in widths of the interval
 NEAR_EDGE = 70  # per cent of the picture, from where a label stands left of its point
@@ -24,7 +25,7 @@ def planner(request: HttpRequest, study: Study) -> HttpResponse:
     form = PlanForm(request.GET, study=study)
     if not request.GET:
         values = {
-            "pairs": study.pairs_per_hit,
+            "pairs": batch_defaults(study).pairs,
             "raters": study.raters_per_hit,
             "configuration": next(iter(form.known), ""),
         }

@@ -104,11 +104,11 @@ def refuse_merge(rater: Annotator, into: Annotator) -> None:
     if rater.excluded != into.excluded:
         raise AnnotationError("One of them is excluded from results. Exclude or include both first.")
     if both := _pairs_of_both(rater, into):
-        listed = ", ".join(f"{pair.matchup.instance.instance_id} {pair.index}" for pair in both[:LISTED])
+        listed = "; ".join(f"instance {pair.matchup.instance.instance_id}, pair {pair.index}" for pair in both[:LISTED])
         more = f" and {len(both) - LISTED} more" if len(both) > LISTED else ""
         raise AnnotationError(
-            f"Both have {len(both)} of the same pairs, of which one vote would be lost: {listed}{more}. "
-            "Exclude one of them from results instead."
+            f"Both have, or had, HITs with {len(both)} of the same pairs, where one vote would be lost: {listed}{more}. "
+            "Exclude one of them from results instead, on the rater’s page."
         )
     if Assignment.objects.claimed().filter(annotator__in=(rater, into)).count() > 1:
         raise AnnotationError("Both have a HIT at present. Release one of them first.")

@@ -30,7 +30,7 @@ class Rename(Correction):
     title = "Rename"
     explanation = (
         "Pages, exports and bundles carry the new name; the log has both. "
-        "Files and addresses with the old name no longer match."
+        "Pages at a study’s old address lead to the new one; files with the old name no longer match."
     )
 
     system = forms.CharField(
@@ -49,6 +49,9 @@ class Rename(Correction):
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, study=study, **kwargs)
+        if self.initial.keys() & {"system", "judge", "study"}:  # a link says what is renamed
+            for name in {"system", "judge"} - self.initial.keys():
+                del self.fields[name]
         self.fields["to"].initial = self.initial.get("system") or self.initial.get("judge") or study.slug
 
     def clean(self) -> dict[str, Any]:
@@ -81,7 +84,7 @@ class Rename(Correction):
                 Effect(studies, f"studies with runs of {name}"),
             ]
         _check_short_name(self.study, to)
-        return [Effect(1, "short name of the study, at which its pages are not found any more")]
+        return [Effect(1, "short name of the study, whose pages lead to the new address")]
 
     def run(self, *, by: User | None) -> str:
         """Rename the study, the system or the judge."""

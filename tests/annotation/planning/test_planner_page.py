@@ -38,6 +38,11 @@ def test_page_opens_with_the_plan_of_the_studys_pairs_and_raters(reader: Client)
     assert len(form.inputs) + sum(len(fields) for _, fields in form.groups) == len(form.fields)
 
 
+def test_page_opens_with_pairs_that_the_study_has(reader: Client) -> None:
+    make_study(k=1, pairs_per_hit=5)
+    assert [design["pairs"] for design in reader.get(ADDRESS).context["plan"]["designs"]] == [1]
+
+
 def test_the_curve_falls_and_holds_the_headline(reader: Client) -> None:
     make_study(k=2)
     page = reader.get(ADDRESS, {"width": "0.2", "pairs": "2", "raters": "3", "finite": "on"})

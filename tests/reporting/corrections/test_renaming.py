@@ -7,6 +7,7 @@ from annotation.models import AuditEntry, Event, Study
 from annotation.studies.services import find_study, save_settings
 from judging.models import Judge
 from judging.runs.pair_filters import PairFilter
+from reporting.corrections.renaming import Rename
 from reporting.exports.files import export_lines
 from tests.factories import add_instances, instance_rows, make_study, make_user, signed_in
 from tests.judging.builders import make_judge
@@ -141,3 +142,10 @@ def test_the_log_has_both_titles(study: Study) -> None:
     save_settings(study=study, title="Second")
 
     assert study.events.get().changes == {"title": ["study", "Second"]}
+
+
+@pytest.mark.parametrize(
+    ("link", "asked"), [({"study": "x"}, set()), ({"system": "alpha"}, {"system"}), ({}, {"system", "judge"})]
+)
+def test_a_link_asks_for_no_other_kind(study: Study, link: dict[str, str], asked: set[str]) -> None:
+    assert Rename(initial=link, study=study).fields.keys() & {"system", "judge"} == asked

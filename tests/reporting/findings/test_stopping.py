@@ -10,10 +10,10 @@ from django.db import OperationalError
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.batches.forms import CreateBatch
+from annotation.batches.forms import BatchForm, CreateBatch
 from annotation.batches.services import notices_of, set_batch_status
 from annotation.batches.stop_rules import NO_RULE, StopRule
-from annotation.core.errors import ClaimRefused, InvalidSelection
+from annotation.core.errors import AmendmentNeeded, ClaimRefused, InvalidSelection
 from annotation.models import Annotator, Batch, Mail, Study
 from annotation.recruitment.mails import COMPOSERS
 from annotation.studies.frozen_plans import freeze_plan
@@ -187,13 +187,31 @@ def test_three_doors_change_the_rule_of_a_running_batch(change: Callable[..., No
     assert len(notices_of(batch)) == 1
 
 
+def test_a_new_batch_begins_with_the_plan() -> None:
+    study = make_study(instances=3, k=2)
+    freeze_plan(study=study, content={"stop_rule": "budget:5", "pairs": 2, "raters": 4})
+    initial = BatchForm(study=study).initial
+    assert [initial[name] for name in ("stop_rule", "pairs", "raters")] == ["budget:5", 2, 4]
+
+
 def test_a_rule_that_could_never_hold_is_refused() -> None:
     study, batch = study_with("", "aaaa", pay_per_hit=Decimal(1), currency="EUR")
     for rule in ("judge:nobody", "budget:4.5"):
         with pytest.raises(InvalidSelection):
             set_batch_status(batch=batch, stop_rule=rule)
-    set_batch_status(batch=batch, stop_rule="budget:5")
+    with pytest.raises(AmendmentNeeded):
+        set_batch_status(batch=batch, stop_rule="budget:5")
+    set_batch_status(batch=batch, stop_rule="budget:5", reason="more money")
     assert study.batches.get().stop_rule == "budget:5"
+
+
+@pytest.mark.parametrize(("rule", "named"), [("bad:1", ["stop_rule"]), ("decided", ["__all__"])])
+def test_the_page_shows_a_refused_rule_again(rule: str, named: list[str]) -> None:
+    study, batch = study_with("", "a")
+    client = signed_in(make_user("admin", "study-admin", study=study))
+    answer = client.post(reverse("annotation:batch-status", args=[study.slug, batch.pk]), {"stop_rule": rule})
+    form = answer.context["form"]
+    assert (answer.status_code, list(form.errors), form["stop_rule"].value()) == (422, named, rule)
 
 
 @pytest.mark.parametrize(("rule", "choices"), [("budget:4.5", "aaaa"), ("decided", "a" * 20)])
@@ -203,7 +221,7 @@ def test_a_batch_that_its_rule_closed_is_opened_with_another_one_only(rule: str,
     for same in ("", rule):
         with pytest.raises(InvalidSelection):
             set_batch_status(batch=batch, status="open", stop_rule=same)
-    set_batch_status(batch=batch, status="open", stop_rule="budget:30")
+    set_batch_status(batch=batch, status="open", stop_rule="budget:30", reason="more money")
     stop_settled_batches({})
     batch.refresh_from_db()
     assert (batch.status, batch.stop_rule) == (Batch.Status.OPEN, "budget:30")
@@ -227,7 +245,7 @@ def test_researchers_are_told(settings: Any) -> None:
     assert "Stop rule decided: alpha wins 100.0%" in text
     page = signed_in(Mail.objects.all()[0].user).get(reverse("annotation:study", args=[study.slug]))
     assert [event.batch.name for event in page.context["stopped"]] == ["batch"]
-    set_batch_status(batch=study.batches.get(), status="open", stop_rule=NO_RULE)
+    set_batch_status(batch=study.batches.get(), status="open", stop_rule=NO_RULE, reason="too early")
     set_batch_status(batch=study.batches.get(), status="closed")
     page = signed_in(Mail.objects.all()[0].user).get(reverse("annotation:study", args=[study.slug]))
     assert not page.context["stopped"]
@@ -235,5 +253,5 @@ def test_researchers_are_told(settings: Any) -> None:
 
 def test_a_rule_that_was_dropped_has_looked_all_the_same() -> None:
     study, batch = study_with("decided", "a" * 40)
-    set_batch_status(batch=batch, stop_rule=NO_RULE)
+    set_batch_status(batch=batch, stop_rule=NO_RULE, reason="too slow")
     assert findings(study, rounds=1)["horizon"] == 20
