@@ -70,7 +70,10 @@ def _create(request: HttpRequest, form: StudyOfFilesForm) -> HttpResponse | None
     if found is None:
         discard(key)
         return None
-    is_known = found.form or form.cleaned_data["mapping"] or form.cleaned_data["kind"] != AUTO
+    # Sources alone are no pairs: that is shown before a study is made of them.
+    is_known = (
+        (found.form and found.kind != "sources") or form.cleaned_data["mapping"] or form.cleaned_data["kind"] != AUTO
+    )
     if is_known and not found.problems and attempt(form, lambda: _begin(request, form, key, found)) is None:
         return None
     return redirect("annotation:new-study-files", key)

@@ -11,8 +11,10 @@ from typing import Any
 
 from django.db import transaction
 
-from annotation.core.errors import AnnotationError, BadFile
+from annotation.core.database.aggregates import grouped
+from annotation.core.errors import AnnotationError, BadFile, BadLine
 from annotation.core.files import lines
+from annotation.core.files.mapping import ROW_NUMBER
 from annotation.core.files.record_fields import LETTERS_TO_SIGNS
 from annotation.core.files.sent_files import Joined
 from annotation.importing.formats.public_forms import AUTO, recognise
@@ -47,11 +49,13 @@ NAMES = {
     "system_a": ("model_a", "model_1", "system_1", "generator_1", "left"),
     "system_b": ("model_b", "model_2", "system_2", "generator_2", "right"),
 }
+OWN = ("instance_id", "dataset", "source", "generations", "gold", "metadata", "matchups")  # fields of a study file
 OF_PAIRS = ("system_a", "system_b", "systems", "pair_index")
 RATERS = re.compile(r"(annotator|rater|worker|evaluator|person|expert|labell?er)[ _-]?\w{1,3}", re.IGNORECASE)
 ANSWERS = {*LETTERS_TO_SIGNS, "-1", "0", ""}
 OF_TEXTS = re.compile(r"response|answer|output|summary|completion|generation|translation|candidate", re.IGNORECASE)
 Rows = list[dict[str, Any]]
+Problem = tuple[int, str, str]
 
 
 @dataclass
@@ -62,7 +66,7 @@ class Look:
     records  : how many there are, at least; `more` where they were not all counted
     fields   : path and example of each field of the first record
     mapping  : of columns, the study's own of an earlier file of these fields, or a guess
-    problems : line, code and text of the reason, of the first records
+    problems : line, code and text of the reason: of the first records, and of any line that can't be read
     pairs    : the first ones, with their instances; rows: the first as they would be stored
     """
 
@@ -72,10 +76,25 @@ class Look:
     more: bool
     fields: Sequence[tuple[str, str]]
     mapping: Mapping[str, str]
-    problems: Sequence[tuple[int, str, str]] = ()
+    problems: Sequence[Problem] = ()
     summary: str = ""
     pairs: Sequence[Pair] = ()
     rows: Rows = field(default_factory=list)
+
+    @property
+    def kinds_of_problems(self) -> list[tuple[Problem, int]]:
+        """The first problem of each sort, which differ in more than numbers, and how many further lines have it."""
+        sorts = grouped(
+            ((code, re.sub(r"\d+", "", text)), (number, code, text)) for number, code, text in self.problems
+        )
+        return [(sort[0], len({number for number, *_ in sort}) - 1) for sort in sorts.values()]
+
+    @property
+    def unused(self) -> list[str]:
+        """The fields of the first record that no mapping names; raters do not see them."""
+        used = {name for column in self.mapping.values() for name in (column, column.partition(".")[0])}
+        names = dict.fromkeys(path.partition(".")[0] for path, _ in self.fields if path not in used)
+        return [name for name in names if name not in {*used, *OWN}] if self.kind == "study" and self.mapping else []
 
 
 class _TakenBack(Exception):
@@ -89,7 +108,7 @@ def look_at(joined: Joined, *, kind: str, slug: str, options: Mapping[str, str],
     settings : of a study that is not there yet
     """
     first = _first_records(joined)
-    records = [record for _, record in _records(first.data)]
+    records = [record for _, record in _records(first.data)[0]]
     example = records[0] if records else {}
     file: dict[str, Any] = {"data": first.data, "name": first.name, "slug": slug, "mapping": options.get("mapping", "")}
     try:
@@ -100,7 +119,8 @@ def look_at(joined: Joined, *, kind: str, slug: str, options: Mapping[str, str],
         look_kind, fields = _guess(records)
     form = recognise(first.data) if kind == AUTO and not (fields and isinstance(fields, Mapping)) else None
     mapping = fields if isinstance(fields, Mapping) else {}
-    look = Look(look_kind, form.title if form else "", *_count(joined.data), list(_paths(example)), mapping)
+    count, more, unreadable = _count(joined)
+    look = Look(look_kind, form.title if form else "", count, more, list(_paths(example)), mapping)
     if mapping:
         file["mapping"] = "\n".join(f"{name}={column}" for name, column in mapping.items())
     try:
@@ -113,9 +133,10 @@ def look_at(joined: Joined, *, kind: str, slug: str, options: Mapping[str, str],
     except _TakenBack:
         pass
     except BadFile as error:
-        look.problems = [(line.number, line.reason.code, line.text) for line in error.lines]
+        look.problems = _listed(error)
     except AnnotationError as error:
         look.problems = [(1, "not_imported", str(error))]
+    look.problems = tuple(dict.fromkeys([*look.problems, *unreadable]))
     return look
 
 
@@ -141,6 +162,8 @@ def _guess(records: Sequence[Mapping[str, Any]]) -> tuple[str, dict[str, str]]:
     elif not present.issuperset(("instance_id", "rater", "rating")) or not (are_both or "systems" in guess):
         guess = {name: guess[name] for name in ("instance_id", "source", "dataset") if name in guess}
         guess |= {f"generations.{name}": name for name in _texts(records) if name not in guess.values()}
+        if record and "instance_id" not in present:
+            guess = {"instance_id": ROW_NUMBER, **guess}
     return kind_of_mapping(guess), guess
 
 
@@ -172,15 +195,26 @@ def _paths(record: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Itera
             yield f"{prefix}{name}", text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
-def _records(data: bytes) -> Iterator[lines.Record]:
-    return lines.read_json(data)[0] if lines.is_json(data) else lines.read_csv(data)[1]
+def _listed(error: BadFile) -> list[Problem]:
+    return [(line.number, line.reason.code, line.text) for line in error.lines]
 
 
-def _count(data: bytes) -> tuple[int, bool]:
-    """Return how many records there are, and whether there are more."""
-    limit = None if len(data) <= MOST_COUNTED else MOST_RECORDS + 1
-    count = sum(1 for _ in islice(_records(data), limit))
-    return count, limit is not None and count == limit
+def _records(data: bytes) -> tuple[Iterator[lines.Record], list[BadLine]]:
+    return lines.read_json(data) if lines.is_json(data) else lines.read_csv(data)[1:]
+
+
+def _count(joined: Joined) -> tuple[int, bool, list[Problem]]:
+    """Return how many records there are, whether there are more, and the lines that can't be read."""
+    limit = None if len(joined.data) <= MOST_COUNTED else MOST_RECORDS + 1
+    records, bad = _records(joined.data)
+    count = sum(1 for _ in islice(records, limit))
+    problems: list[Problem] = []
+    try:
+        with joined.own_lines():
+            lines.refuse(joined.name, bad)
+    except BadFile as error:
+        problems = _listed(error)
+    return count, limit is not None and count == limit, problems
 
 
 def _first_records(joined: Joined) -> Joined:
@@ -195,7 +229,7 @@ def _first_records(joined: Joined) -> Joined:
     starts = [before for before, _ in joined.starts] or [0]
     parts: list[bytes] = []
     index = count = 0
-    for number, record in _records(joined.data):
+    for number, record in _records(joined.data)[0]:
         while index + 1 < len(starts) and number > starts[index + 1]:
             index, count = index + 1, 0
         count += 1

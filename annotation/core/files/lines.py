@@ -76,7 +76,7 @@ def _json_lines(data: bytes, bad: list[BadLine]) -> Iterator[Record]:
         try:
             value = read_value(line)
         except json.JSONDecodeError as error:  # its text would always name line 1
-            bad.append(BadLine(number, refusal("not_json_at", error=error.msg, column=error.colno)))
+            bad.append(BadLine(number, refusal("not_json_at", error=error.msg.removesuffix(" at"), column=error.colno)))
             continue
         except ValueError as error:
             bad.append(BadLine(number, refusal("not_json", error=str(error))))
@@ -144,7 +144,9 @@ def _json_array(data: bytes, bad: list[BadLine]) -> Iterator[Record]:
             else:
                 bad.append(BadLine(number, problem))
     except json.JSONDecodeError as error:
-        bad.append(BadLine(error.lineno, refusal("not_json_at", error=error.msg, column=error.colno)))
+        bad.append(
+            BadLine(error.lineno, refusal("not_json_at", error=error.msg.removesuffix(" at"), column=error.colno))
+        )
 
 
 def read_csv(data: bytes) -> tuple[list[str], Iterator[Record], list[BadLine]]:

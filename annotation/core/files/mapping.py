@@ -12,8 +12,10 @@ from annotation.core.refusals import refusal
 
 HELP = (
     "FIELD=COLUMN takes a field from a column or key of the file (source=prompt, generations.gpt-4=answer_a, "
-    'source=messages.0.content); FIELD="text" gives all records the same text'
+    'source=messages.0.content); FIELD="text" gives all records the same text; '
+    "instance_id=# numbers the records"
 )
+ROW_NUMBER = "#"  # in place of a column: the record's place in the file, from 1
 MOST = 1_000  # fields of a mapping
 
 Json = dict[str, Any]
@@ -42,7 +44,7 @@ class PublicForm:
     convert: Callable[[Iterable[Record], list[BadLine]], Iterator[Record]] | None = None
 
 
-# Field → column or quoted text; or a public form.
+# Field → column, quoted text or ROW_NUMBER; or a public form.
 FieldMapping = Mapping[str, str] | PublicForm
 NOTHING: FieldMapping = {}
 _MISSING = object()
@@ -69,7 +71,7 @@ def parse_mapping(arguments: Iterable[str]) -> dict[str, str]:
 def fits(mapping: Mapping[str, str], fields: Iterable[str]) -> bool:
     """Tell whether a file with these fields has all columns of a mapping, or the objects in which they lie."""
     names = set(fields)
-    columns = [column for column in mapping.values() if not _is_text(column)]
+    columns = [column for column in mapping.values() if not _is_text(column) and column != ROW_NUMBER]
     return bool(columns) and all(column in names or column.partition(".")[0] in names for column in columns)
 
 
@@ -116,14 +118,14 @@ def each(
 
 
 def _mapped(records: Iterable[Record], mapping: Mapping[str, str], bad: list[BadLine]) -> Iterator[Record]:
-    columns = {column for column in mapping.values() if not _is_text(column)}
+    columns = {column for column in mapping.values() if not _is_text(column) and column != ROW_NUMBER}
     unseen = set(columns)
     first: dict[str, Any] = {}
-    for number, record in records:
+    for place, (number, record) in enumerate(records, start=1):
         first = first or record
         mapped = {key: value for key, value in record.items() if key not in columns}
         for field, column in mapping.items():
-            value = column[1:-1] if _is_text(column) else _value(record, column)
+            value = _value(record, column, place)
             if value is not _MISSING:
                 unseen.discard(column)
                 _set(mapped, field, value)
@@ -136,8 +138,12 @@ def _is_text(column: str) -> bool:
     return len(column) > 1 and column[0] == column[-1] == '"'
 
 
-def _value(record: Mapping[str, Any], column: str) -> Any:
-    """Return the value of a column: a field of this name, else what lies at its dotted path."""
+def _value(record: Mapping[str, Any], column: str, place: int) -> Any:
+    """Return a quoted text, the place for ROW_NUMBER, a field of the column's name, or what lies at its dotted path."""
+    if _is_text(column):
+        return column[1:-1]
+    if column == ROW_NUMBER:
+        return str(place)
     if column in record:
         return record[column]
     value: Any = record

@@ -146,6 +146,15 @@ def test_files_give_a_study_its_name(client: Client) -> None:
         assert sorted(study.imports.values_list("kind", flat=True)) == ["study", "template"]
 
 
+def test_sources_alone_are_shown_before_a_study_is_made_of_them(client: Client) -> None:
+    lines = json_lines([{"instance_id": "a", "source": "Say a."}])
+    look = client.post("/studies/new/", sent(("s.jsonl", lines)), follow=True)
+    assert (look.context["look"].kind, Study.objects.exists()) == ("sources", False)
+    values = {name: look.context["form"][name].value() or "" for name in look.context["form"].fields}
+    client.post(look.redirect_chain[-1][0], {**values, "import": ""})
+    assert Study.objects.get().instances.count() == 1
+
+
 def test_outputs_of_two_systems_are_a_study_of_instructions(client: Client) -> None:
     files = [
         (f"{name}.json", json.dumps([{"instruction": "Say a.", "output": name, "generator": name}]).encode())
@@ -164,16 +173,17 @@ def test_files_of_no_known_form_are_looked_at_first(client: Client) -> None:
     address = look.headers["Location"]
     page = client.get(address)
     mapping = page.context["form"]["mapping"].value()
-    assert mapping.splitlines() == ["source=prompt", "generations.answer_x=answer_x", "generations.answer_y=answer_y"]
+    texts = ["generations.answer_x=answer_x", "generations.answer_y=answer_y"]
+    assert mapping.splitlines() == ["instance_id=#", "source=prompt", *texts]
     assert signed_in(make_user("other", "researcher")).get(address).status_code == 404
 
     values = {name: page.context["form"][name].value() or "" for name in page.context["form"].fields}
-    unmapped = client.post(address, {**values, "import": ""})
+    unmapped = client.post(address, {**values, "mapping": mapping.partition("\n")[2], "import": ""})
     assert [problem[0] for problem in unmapped.context["look"].problems] == [1]
-    again = client.post(address, {**values, "mapping": f"instance_id=place\n{mapping}", "look": ""})
+    again = client.post(address, {**values, "mapping": mapping.replace("#", "place"), "look": ""})
     assert (again.status_code, len(again.context["pairs"])) == (200, 1)
     assert not Study.objects.exists()
-    mapped = {**values, "mapping": f"instance_id=place\n{mapping}", "import": ""}
+    mapped = {**values, "mapping": mapping.replace("#", "place"), "import": ""}
     assert client.post(address, mapped, follow=True).redirect_chain[-1] == ("/studies/foreign/", 302)
     assert Study.objects.get().instances.get().instance_id == "1"
 

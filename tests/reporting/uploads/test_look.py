@@ -75,6 +75,43 @@ def test_names_of_fields_make_a_guess(study: Study) -> None:
     assert [code for _, code, _ in votes.problems] == ["not_compared"]
 
 
+def test_records_without_ids_are_numbered_and_unused_fields_named(study: Study) -> None:
+    record = {"instruction": "Ask.", "input": "About this.", "response1": "x", "response2": "y"}
+    data = json_lines([record, record])
+    seen = look(data)
+
+    assert (seen.mapping["instance_id"], seen.mapping["source"], seen.unused) == ("#", "instruction", ["input"])
+    mapping = "\n".join(f"{name}={column}" for name, column in seen.mapping.items())
+    import_file(kind=AUTO, data=data, name="f.json", slug="study", dataset="", mapping=mapping)
+    assert list(study.instances.values_list("instance_id", flat=True)) == ["1", "2"]
+    import_file(kind=AUTO, data=data, name="g.json", slug="study", dataset="")  # by the study's mapping
+    assert study.instances.count() == 2
+
+
+def test_a_file_that_is_cut_is_said_to_be(study: Study) -> None:
+    record = {"instance_id": "a", "source": "s", "generations": {"m": "x", "n": "y"}}
+    whole = json.dumps([{**record, "instance_id": str(number)} for number in range(3)], indent=1).encode()
+    last = whole.decode().count("\n", 0, whole.rindex(b'"y"')) + 1
+
+    assert look(whole[: whole.rindex(b'y"')]).problems == (
+        (last, "not_json_at", str(refusal("not_json_at", error="Unterminated string starting", column=9))),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "first", "more"),
+    [
+        ("f.csv", "instance_id;source\nä;b\nböö;c\n".encode("cp1252"), (2, "not_utf8"), 1),
+        ("f.jsonl", json_lines([{"instance_id": str(i), "source": "s", "generations": {"m": "x"}} for i in range(30)]),
+         (1, "too_few_systems"), 29),
+    ],
+)  # fmt: skip
+def test_a_problem_of_many_lines_is_said_once(
+    study: Study, name: str, data: bytes, first: tuple[int, str], more: int
+) -> None:
+    assert [(sort[:2], count) for sort, count in look(data, name=name).kinds_of_problems] == [(first, more)]
+
+
 LONG = "A text of several words."
 
 
