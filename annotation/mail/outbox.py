@@ -120,6 +120,8 @@ def _send(mail: Mail, compose: Composer, at: datetime) -> None:
         _refused(mail, at, error, error.smtp_code)
     except (OSError, smtplib.SMTPException) as error:
         _end(mail, State.UNSURE, at, _words(error))
+    except ValueError as error:  # a header that can't be sent
+        _end(mail, State.FAILED, at, _words(error))
     else:
         _end(mail, State.SENT, at, "", forget=True)
     finally:
@@ -134,7 +136,8 @@ def _message(mail: Mail, compose: Composer, at: datetime) -> EmailMessage | None
         return None
     host = urlsplit(settings.BASE_URL).hostname or "localhost"
     headers = {"Message-ID": f"<{mail.key}@{host}>", "Auto-Submitted": "auto-generated"}
-    return EmailMessage(*composed, to=[mail.address], headers=headers)
+    subject, text = composed
+    return EmailMessage(" ".join(subject.split()), text, to=[mail.address], headers=headers)
 
 
 def _refused(mail: Mail, at: datetime, error: Exception, code: int) -> None:

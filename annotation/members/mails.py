@@ -15,7 +15,7 @@ from annotation.core.errors import Unacceptable
 from annotation.mail.outbox import digest_of, write_mail
 from annotation.members.accounts import login_link
 from annotation.members.memberships import READING, has_never_signed_in, members_of
-from annotation.models import Event, Mail
+from annotation.models import Event, Mail, Study
 
 CONFIRMATION_VALID = timedelta(days=1)
 MOST_RESETS_PER_HOUR = 3  # to one address
@@ -121,9 +121,11 @@ def tell_of_stop(event: Event) -> None:
 
 
 def stopped_text(mail: Mail, _at: datetime) -> tuple[str, str] | None:
-    event = mail.event
-    if event is None or event.batch is None:
+    event, user = mail.event, mail.user
+    if event is None or event.batch is None or user is None or not user.is_active:
         return None
+    if not Study.objects.visible_to(user, *READING).filter(pk=event.study_id).exists():
+        return None  # no longer a member
     link = _address_of(reverse("annotation:batch", args=[event.study.slug, event.batch.pk]))
     subject = f"Batch {event.batch.name} of study {event.study.slug} is closed"
     return subject, f"{event.reason}\n\nRaters who are at a HIT may finish it. The batch:\n\n{link}"

@@ -1,5 +1,8 @@
 """Batches of HITs, the pairs on each HIT, and the slots that assignments fill."""
 
+import re
+
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -123,6 +126,11 @@ class Batch(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """Refuse a name that is no single line: subjects of mails carry it."""
+        if re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", self.name):
+            raise ValidationError({"name": "One line without control characters, please."})
 
 
 class Hit(models.Model):

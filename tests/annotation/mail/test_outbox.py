@@ -7,14 +7,15 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation.mail.outbox import GIVEN_UP_AFTER, write_mail
+from annotation.core.errors import AnnotationError
+from annotation.mail.outbox import GIVEN_UP_AFTER, send_due, write_mail
 from annotation.models import Annotator, Channel, Invitation, Mail, Study
 from annotation.privacy.erasing import erase_rater
 from annotation.privacy.retention import erase_traces
 from annotation.recruitment.channels import make_channel, set_open
 from annotation.recruitment.mails import send_mails
 from tests.annotation.allocation.test_races import together
-from tests.factories import make_study, make_user, signed_in
+from tests.factories import make_batch, make_study, make_user, signed_in
 from tests.smtp import Postbox
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -159,3 +160,18 @@ def test_a_link_that_was_used_meanwhile_is_not_sent(post: Postbox, channel: Chan
     Invitation.objects.update(used_at=timezone.now())
     assert send_mails(at=timezone.now()) == 1
     assert (post.sessions, Mail.objects.get().address) == (0, "")
+
+
+def test_a_header_that_cannot_be_sent_ends_its_mail_and_no_other(post: Postbox, study: Study) -> None:
+    for address in ("a\nb@example.org", "ada@example.org"):
+        write_mail(kind=Mail.Kind.RESET, address=address, at=NOW)
+    composers = {"reset": lambda _mail, _at: ("Batch a\nBcc: b@example.org", "text")}
+    assert send_due(composers, at=NOW) == 2
+    assert list(Mail.objects.order_by("pk").values_list("state", flat=True)) == ["failed", "sent"]
+    assert [mail["Subject"] for mail in post.taken] == ["Batch a Bcc: b@example.org"]
+
+
+@pytest.mark.parametrize("character", ["\n", "\r", "\u2028", "\x0b", "\x1c", "\x85"])
+def test_a_batch_name_is_one_line(study: Study, character: str) -> None:
+    with pytest.raises(AnnotationError, match="One line"):
+        make_batch(study, name=f"a{character}b")
