@@ -16,7 +16,7 @@ from annotation.batches.sampling import (
     own_settings,
     plan_hits,
 )
-from annotation.batches.stop_rules import NO_RULE, refuse_rule_of_draw, refuse_stop_rule
+from annotation.batches.stop_rules import NO_RULE, StopRule, refuse_rule_of_draw, refuse_stop_rule
 from annotation.core.errors import InvalidSelection
 from annotation.hits.slots import make_slots
 from annotation.members.mails import tell_of_stop
@@ -214,7 +214,7 @@ def set_batch_status(
     now = Batch.objects.select_for_update(of=("self",)).select_related("study").get(pk=batch.pk)
     before = now.status
     if stop_rule:
-        _set_stop_rule(now, "" if stop_rule == NO_RULE else stop_rule, by, reason)
+        _set_stop_rule(now, "" if stop_rule == NO_RULE else stop_rule, by, reason, opens=status == Batch.Status.OPEN)
     if status and status != before:
         if not may_become(before, status):
             raise InvalidSelection(
@@ -241,9 +241,11 @@ def set_batch_status(
     return batch
 
 
-def _set_stop_rule(batch: Batch, rule: str, by: User | None, reason: str) -> None:
+def _set_stop_rule(batch: Batch, rule: str, by: User | None, reason: str, *, opens: bool) -> None:
     if rule == batch.stop_rule:
         return
+    if batch.status == Batch.Status.CLOSED and not opens:
+        raise InvalidSelection(f"batch {batch.name} is closed; its stop rule can be changed only as it is opened again")
     if rule and batch.purpose != Batch.Purpose.RATING:
         raise InvalidSelection("Only a batch for ratings can have a stop rule.")
     if rule:
@@ -268,7 +270,8 @@ def _planned_rule(batch: Batch) -> str | None:
 def _refuse_settled(batch: Batch) -> None:
     """Refuse to open a batch with the stop rule that has closed it, which would close it again."""
     closed = batch.events.filter(kind=Event.Kind.CLOSED).order_by("pk").last()
-    if batch.stop_rule and closed and closed.changes.get("stopped_by") == batch.stop_rule:
+    stopped_by = closed.changes.get("stopped_by") if closed else None
+    if batch.stop_rule and stopped_by and StopRule.parse(stopped_by) == StopRule.parse(batch.stop_rule):
         raise InvalidSelection(
             f"Batch {batch.name} was closed by its stop rule {batch.stop_rule}, which would close it again. "
             f"Open it with another stop rule, such as a larger budget, or with {NO_RULE}."

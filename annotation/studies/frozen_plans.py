@@ -116,7 +116,12 @@ def withdraw_plan(*, study: Study, reason: str = "", by: User | None = None) -> 
 
 
 def has_votes(study: Study) -> bool:
-    """Tell whether people rated, here or elsewhere. Qualifications and hidden checks don't count."""
+    """Tell whether people rated, here or elsewhere, also where their import was taken back.
+
+    Qualifications and hidden checks don't count.
+    """
+    if study.events.filter(kind=Event.Kind.TAKEN_BACK, changes__kind="ratings").exists():
+        return True
     batches = Batch.objects.filter(study=study, purpose=Batch.Purpose.RATING)
     return Rating.objects.filter(display__assignment__hit__batch__in=batches).exists()
 

@@ -14,6 +14,7 @@ from annotation.core.names import ShortNameField, lookalikes, short_name_problem
 from annotation.importing.formats.study_file import LONGEST_SYSTEM
 from annotation.members.permissions import may_manage
 from annotation.models import Batch, ComparisonTable, Event, Instance, Study, System
+from annotation.studies.frozen_plans import content_today, frozen_plan
 from annotation.studies.log import log
 from annotation.studies.services import find_study, validate
 from judging.models import GenerationRun, Judge, JudgeRun
@@ -155,6 +156,8 @@ def rename_judge(*, study: Study, name: str, to: str, by: User | None = None, re
         raise AnnotationError(f"{name} ran on studies of which you are no admin. Ask a site admin.")
     if judge.runs.filter(status__in=(JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)).exists():
         raise AnnotationError(f"A run of judge {name} is active. Pause it first.")
+    planned = Study.objects.filter(events__kind=Event.Kind.PLANNED).distinct()
+    planning = [other for other in planned if other not in studies and _plans(other, name)]
     judge.name = to
     judge.save(update_fields=["name"])
     Batch.objects.filter(study__in=studies, stop_rule=f"judge:{name}").update(stop_rule=f"judge:{to}")
@@ -170,8 +173,14 @@ def rename_judge(*, study: Study, name: str, to: str, by: User | None = None, re
     for table in tables.only("made_by").iterator(chunk_size=PART):
         table.made_by["judge"] = to
         table.save(update_fields=["made_by"])
-    for other in studies:
+    for other in [*studies, *planning]:
         log(study=other, kind=Event.Kind.RENAMED, by=by, reason=reason, changes={"judge": [name, to]})
+
+
+def _plans(study: Study, judge: str) -> bool:
+    plan = frozen_plan(study)
+    content = content_today(study, plan) if plan else {}
+    return judge in content.get("judges", ()) or content.get("stop_rule") == f"judge:{judge}"
 
 
 def _rename_in_gold(study: Study, name: str, to: str) -> None:

@@ -137,7 +137,7 @@ def take_back(*, record: ImportRecord, by: User | None = None, reason: str = "",
             _keep_log(record)
             record.taken_back_at = timezone.now()
             record.save(update_fields=["taken_back_at"])
-            changes = {"file": record.file_name, "sha256": record.sha256, **record.counts}
+            changes = {"file": record.file_name, "kind": record.kind, "sha256": record.sha256, **record.counts}
             log(study=study, kind=Event.Kind.TAKEN_BACK, by=by, reason=reason, changes=changes)
             if is_small := sum(map(len_of, record.added.values())) <= WHOLE:
                 delete_added(record)

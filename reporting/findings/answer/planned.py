@@ -22,6 +22,13 @@ _RULES = {
     "position": "position_bias no_position_bias",
 }
 CLAIM_OF_RULE = {rule: claim for claim, rules in _RULES.items() for rule in rules.split()}
+_ABOUT_PEOPLE = ("preference", "agreement", "consistency")
+_ABOUT_JUDGES = ("judges_preference", "judges_agreement", "position")  # known in part from judgments before the plan
+_COUNTED = {
+    "earlier": "{n} ratings are older than the plan, imported or of unknown time.",
+    "excluded": "{n} submitted HITs are excluded, alone or with their rater.",
+    "amended": "{n} amendments of the protocol or of a stop rule are later than the first rating.",
+}
 _NOT_FILTERS = ("level", "question", "systems", "epsilon", "bins", "judges")  # the plan states its own, or there is one
 
 
@@ -40,8 +47,10 @@ def status_of(claim: str | None, findings: Findings) -> str:
     plan = findings.get("plan")
     if not plan or claim is None:
         return ""
-    is_planned = claim in plan["content"]["claims"] and not plan["deviations"]
-    return PLANNED if is_planned else EXPLORATORY
+    content = plan["content"]
+    deviates = any(item["code"] != "judges" or claim not in _ABOUT_PEOPLE for item in plan["deviations"])
+    is_known = claim in _ABOUT_JUDGES and content["judgments"] > 0
+    return PLANNED if claim in content["claims"] and not deviates and not is_known else EXPLORATORY
 
 
 def plan_notes(findings: Findings) -> list[str]:
@@ -50,8 +59,15 @@ def plan_notes(findings: Findings) -> list[str]:
     if not plan:
         return [NO_PLAN]
     frozen = f"A plan was frozen on {plan['frozen_at'][:16].replace('T', ' ')} UTC (SHA-256 {plan['sha256']})."
-    exploratory = ["These findings deviate from the plan, so all claims are exploratory."] * bool(plan["deviations"])
-    return [frozen, *exploratory, *(item["text"] for item in plan["deviations"])]
+    notes, codes = [frozen], {item["code"] for item in plan["deviations"]}
+    if codes:
+        which = "all claims but those about people alone" if codes == {"judges"} else "all claims"
+        notes.append(f"These findings deviate from the plan, so {which} are exploratory.")
+    if (judgments := plan["content"]["judgments"]) and set(_ABOUT_JUDGES) & set(plan["content"]["claims"]):
+        notes.append(
+            f"{judgments} judgments are older than the plan, so those about judges alone or positions are exploratory."
+        )
+    return [*notes, *(item["text"] for item in plan["deviations"])]
 
 
 def plan_facts(content: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -63,9 +79,9 @@ def _deviations(planned: Planned, findings: Findings, rated: int) -> Iterator[di
     plan, filters = planned.content, findings["filters"]
     if planned.is_altered:
         yield {"code": "altered", "text": "The stored plan no longer has its hash."}
-    if planned.earlier:
-        text = f"{planned.earlier} ratings are older than the plan, or of unknown time."
-        yield {"code": "earlier", "found": planned.earlier, "planned": 0, "text": text}
+    for code, text in _COUNTED.items():
+        if number := getattr(planned, code):
+            yield {"code": code, "found": number, "planned": 0, "text": text.format(n=number)}
     configurations = findings["configurations"]
     compared = {
         "question": filters.get("question", plan["question"]),
@@ -80,7 +96,12 @@ def _deviations(planned: Planned, findings: Findings, rated: int) -> Iterator[di
         if found != plan[name]:
             yield _differs(name, found, plan[name], f"{_label(name)}: {value_text(found)}")
     # A stop rule may end a study before the planned number.
-    if rated > plan["instances"] or (rated < plan["instances"] and not plan["stop_rule"]):
+    raters, may_be_fewer = plan["raters"], bool(plan["stop_rule"])
+    if others := sum(n > raters or (n < raters and not may_be_fewer) for n in planned.submitted):
+        text = f"The plan has {raters} raters; {others} of {len(planned.submitted)} instances have another number."
+        yield {"code": "submitted", "found": others, "planned": 0, "text": text}
+    is_fewer = rated < plan["instances"] and not may_be_fewer and bool(rated or planned.batches)
+    if rated > plan["instances"] or is_fewer:
         text = f"The plan has {plan['instances']} instances; {rated} have been rated."
         yield {"code": "instances", "found": rated, "planned": plan["instances"], "text": text}
     for batch in planned.batches:

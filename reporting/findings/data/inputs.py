@@ -221,7 +221,10 @@ class Planned:
     content    : its content under the present names of systems and judges
     is_altered : whether its text no longer has its hash
     batches    : those rated here whose ratings count, by what a plan states: batch, pairs, raters, stop_rule
-    earlier    : number of ratings that are older than the plan, or whose time is unknown
+    earlier    : number of ratings that are older than the plan, or whose time is unknown or stands in an imported file alone
+    excluded   : number of HITs that were submitted and are excluded, alone or with their rater
+    amended    : number of amendments since people rated
+    submitted  : number of submitted HITs, for each instance and pair of systems in a batch that was begun
     """
 
     plan: Mapping[str, Any]
@@ -229,6 +232,9 @@ class Planned:
     is_altered: bool
     batches: tuple[Mapping[str, Any], ...]
     earlier: int
+    excluded: int
+    amended: int
+    submitted: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,14 +5,14 @@ from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet
 from django.db.models.functions import Length
 
 from analysis.types import IntArray, Outcomes
 from annotation.core.database.columns import number_columns, places
 from annotation.core.measured import find_run
 from annotation.core.names import BASELINES
-from annotation.models import Alignment, Assignment, Batch, Matchup, Pair, Rating, SeparabilityRun, Slot, Study
+from annotation.models import Alignment, Assignment, Batch, Event, Matchup, Pair, Rating, SeparabilityRun, Slot, Study
 from annotation.quality.hidden_checks import scores_of
 from annotation.studies.configurations import Configuration, configurations, without_checks
 from annotation.studies.frozen_plans import content_today, frozen_plan
@@ -59,6 +59,8 @@ from reporting.findings.data.separability_bins import (
 
 Key = tuple[str, int, int]  # of a configuration
 Chances = TypeVar("Chances", Selection, RatedPairs)
+# Of slots. The work of a rater who has withdrawn is in no finding, nor in a bundle.
+_IS_SUBMITTED = Q(assignment__state=Assignment.State.SUBMITTED, assignment__annotator__withdrawn_at=None)
 
 
 def read_study(study: Study, filters: Filters) -> StudyData:
@@ -130,8 +132,23 @@ def _planned(study: Study, batches: Collection[Batch] | None) -> Planned | None:
         display__assignment__hit__batch__in=study.batches.for_rating(),
         display__assignment__annotator__withdrawn_at=None,
     )
-    earlier = ratings.filter(Q(rated_at=None) | Q(rated_at__lt=plan.frozen_at)).count()
-    return Planned(plan.as_json(), content_today(study, plan), plan.is_altered, designs, earlier)
+    imported = Q(display__assignment__hit__batch__origin=Batch.Origin.IMPORTED)
+    earlier = ratings.filter(imported | Q(rated_at=None) | Q(rated_at__lt=plan.frozen_at)).count()
+    first = ratings.aggregate(first=Min("rated_at"))["first"]
+    amendments = study.events.filter(kind=Event.Kind.AMENDMENT, happened_at__gte=plan.frozen_at)
+    slots = Slot.objects.filter(batch__in=_begun(_collected(study, batches)))
+    is_excluded = Q(assignment__excluded=True) | Q(assignment__annotator__excluded=True)
+    per_matchup = slots.order_by().values("hit__matchup").annotate(n=Count("pk", filter=_IS_SUBMITTED))
+    return Planned(
+        plan.as_json(),
+        content_today(study, plan),
+        plan.is_altered,
+        designs,
+        earlier,
+        excluded=_submitted(slots).filter(is_excluded).count(),
+        amended=amendments.filter(happened_at__gte=first).count() if first else 0,
+        submitted=tuple(per_matchup.values_list("n", flat=True)),
+    )
 
 
 def _collected(study: Study, batches: Collection[Batch] | None) -> QuerySet[Batch]:
@@ -142,8 +159,7 @@ def _collected(study: Study, batches: Collection[Batch] | None) -> QuerySet[Batc
 def is_collecting(study: Study, batches: Collection[Batch] | None) -> bool:
     """Tell whether raters are still to submit HITs of a batch whose votes count, or a stop rule looks or looked at it."""
     collected = _collected(study, batches)
-    # A batch without votes has not been looked at.
-    begun = collected.filter(Exists(_submitted(Slot.objects.filter(batch=OuterRef("pk")))))
+    begun = _begun(collected)  # a batch without votes has not been looked at
     if begun.exclude(stop_rule="").exists() or begun.filter(events__changes__has_key="stop_rule").exists():
         return True  # a rule that was dropped since has looked at it too
     at_work = begun.filter(status__in=(Batch.Status.OPEN, Batch.Status.PAUSED))
@@ -151,9 +167,12 @@ def is_collecting(study: Study, batches: Collection[Batch] | None) -> bool:
     return slots.exclude(pk__in=_submitted(slots).values("pk")).exists()
 
 
+def _begun(batches: QuerySet[Batch]) -> QuerySet[Batch]:
+    return batches.filter(Exists(_submitted(Slot.objects.filter(batch=OuterRef("pk")))))
+
+
 def _submitted(slots: QuerySet[Slot]) -> QuerySet[Slot]:
-    # The work of a rater who has withdrawn is in no finding, nor in a bundle.
-    return slots.filter(assignment__state=Assignment.State.SUBMITTED, assignment__annotator__withdrawn_at=None)
+    return slots.filter(_IS_SUBMITTED)
 
 
 def _key(batch: Batch) -> Key:

@@ -4,10 +4,11 @@ import pytest
 
 from annotation.core.errors import UnknownStudy
 from annotation.models import AuditEntry, Event, Study
+from annotation.studies.frozen_plans import content_today, freeze_plan, frozen_plan
 from annotation.studies.services import find_study, save_settings
 from judging.models import Judge
 from judging.runs.pair_filters import PairFilter
-from reporting.corrections.renaming import Rename
+from reporting.corrections.renaming import Rename, rename_judge
 from reporting.exports.files import export_lines
 from tests.factories import add_instances, instance_rows, make_study, make_user, signed_in
 from tests.judging.builders import make_judge
@@ -149,3 +150,13 @@ def test_the_log_has_both_titles(study: Study) -> None:
 )
 def test_a_link_asks_for_no_other_kind(study: Study, link: dict[str, str], asked: set[str]) -> None:
     assert Rename(initial=link, study=study).fields.keys() & {"system", "judge"} == asked
+
+
+def test_a_plan_that_names_a_judge_before_its_first_run_follows_its_new_name(study: Study) -> None:
+    planning = make_study("planning")
+    freeze_plan(study=planning, content={"judges": ["first"], "stop_rule": ""})
+    study.judge_runs.create(judge=make_judge("longer", name="first", endpoint=None), status="done")
+    rename_judge(study=study, name="first", to="second")
+    plan = frozen_plan(planning)
+    assert plan
+    assert content_today(planning, plan)["judges"] == ["second"]

@@ -9,18 +9,23 @@ from typing import Any
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotation.batches.services import set_batch_status
 from annotation.core.errors import InvalidSelection
-from annotation.models import Event, Study
+from annotation.importing.rating_files import import_ratings
+from annotation.models import Annotator, Event, Hit, Study
 from annotation.studies.frozen_plans import FrozenPlan, canonical, freeze_plan, frozen_plan, hash_of, withdraw_plan
+from annotation.studies.log import log
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.importing import import_bundle
 from reporting.bundle.layout import PLAN, BadBundle
 from reporting.bundle.verifying import verify_bundle
 from reporting.corrections.renaming import rename_system
-from reporting.findings.answer.planned import NO_PLAN, plan_notes
+from reporting.corrections.taking_back import take_back
+from reporting.findings.answer.planned import NO_PLAN, plan_notes, status_of
 from reporting.findings.data.inputs import Filters
 from reporting.findings.plans import FreezePlan
 from reporting.findings.sections import page_sections
@@ -30,6 +35,7 @@ from tests.factories import (
     NOON,
     api_of,
     claim,
+    json_lines,
     make_annotator,
     make_batch,
     make_study,
@@ -38,6 +44,8 @@ from tests.factories import (
     rate,
     signed_in,
 )
+from tests.judging.builders import make_judge
+from tests.reporting.builders import build_configuration, build_study, judge
 
 pytestmark = pytest.mark.django_db
 PLANNED_FIELDS = {"claims": ["preference"], "epsilon": 0.15, "judges": [], "raters": 1}
@@ -195,13 +203,121 @@ def test_a_claim_is_planned_until_epsilon_or_another_filter_changes() -> None:
         pytest.param({"planned": 60}, ["instances"], id="fewer instances"),
         pytest.param({"planned": 60, "stop_rule": "decided"}, ["stop_rule"], id="a stop rule may end it early"),
         pytest.param({"planned": 10, "stop_rule": "decided"}, ["instances", "stop_rule"], id="more instances"),
-        pytest.param({"raters": 2}, ["raters"], id="raters"),
+        pytest.param({"raters": 2}, ["submitted", "raters"], id="raters"),
         pytest.param({"claims": ["length"]}, [], id="another claim"),
     ],
 )
 def test_what_deviates_makes_claims_exploratory(settings: dict[str, Any], deviations: list[str]) -> None:
     found = findings_under(planned_study(**settings), Filters())
     assert (codes(found), statuses(found)) == (deviations, ("exploratory", "exploratory"))
+
+
+def vote(study: Study, name: str, times: int) -> Annotator:
+    """Let a rater choose alpha on some HITs."""
+    annotator = make_annotator(study, name)
+    for _ in range(times):
+        assignment = claim(annotator)
+        rate(assignment, "left" if assignment.displays.get().a_is_left else "right")
+    return annotator
+
+
+def of_two_raters() -> Study:
+    """A planned study whose only batch lets two raters rate each instance."""
+    study = planned_study(voting=False, raters=2)
+    study.batches.get().delete()
+    make_batch(study, pairs=1, raters=2)
+    return study
+
+
+def test_excluding_a_rater_after_a_look_deviates() -> None:
+    study = of_two_raters()
+    vote(study, "ann", 20)
+    bob = vote(study, "bob", 20)
+    assert codes(findings_under(study, Filters())) == []
+    Annotator.objects.filter(pk=bob.pk).update(excluded=True)
+    assert codes(findings_under(study, Filters())) == ["excluded"]
+
+
+def test_fewer_and_more_ratings_than_planned_deviate() -> None:
+    study = of_two_raters()
+    vote(study, "ann", 20)
+    assert codes(findings_under(study, Filters())) == ["submitted"]
+    vote(study, "bob", 20)
+    assert codes(findings_under(study, Filters())) == []
+    make_batch(study, name="again", pairs=1, raters=2)
+    vote(study, "cem", 20)
+    assert codes(findings_under(study, Filters())) == ["submitted"]
+
+
+def test_an_amendment_since_the_first_rating_deviates_and_one_before_does_not() -> None:
+    study = planned_study(planned=20, stop_rule="decided", voting=False)
+    batch = study.batches.get()
+    set_batch_status(batch=batch, stop_rule="decided")
+    study.events.filter(kind=Event.Kind.AMENDMENT).update(happened_at=NOON - timedelta(hours=1))
+    vote(study, "ann", 20)
+    assert codes(findings_under(study, Filters())) == []
+    set_batch_status(batch=batch, status="closed")
+    with pytest.raises(InvalidSelection, match="closed"):
+        set_batch_status(batch=batch, stop_rule="none")
+    log(study=study, kind=Event.Kind.AMENDMENT, at=NOON + timedelta(days=1))
+    assert codes(findings_under(study, Filters())) == ["amended"]
+
+
+def test_imported_ratings_are_of_unknown_time_and_no_plan_follows_those_taken_back() -> None:
+    study = planned_study(instances=2, voting=False)
+    rows = [
+        {"instance_id": name, "system_a": "alpha", "system_b": "beta", "pair_index": 0, "rater": "r", "rating": -1}
+        for name in study.instances.values_list("instance_id", flat=True)
+    ]
+    later = (timezone.now() + timedelta(days=1)).isoformat()
+    import_ratings(data=json_lines([{**row, "rated_at": later} for row in rows]), name="ratings.jsonl", slug=study.slug)
+    assert "earlier" in codes(findings_under(study, Filters()))
+    take_back(record=study.imports.latest("pk"))
+    with pytest.raises(InvalidSelection, match="first"):
+        withdraw_plan(study=study)
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_claims_about_judges_alone_are_planned_if_no_judgment_is_older(is_late: bool) -> None:
+    built = build_configuration(build_study(), instances=60, pairs=1)
+    study = built.study
+    Hit.objects.all().delete()
+    study.batches.all().delete()
+
+    def judge_all() -> None:
+        judge(built, "j", [(place, 0, order, -1) for place in range(60) for order in ("ab", "ba")], order="both")
+
+    def freeze() -> None:
+        values = {
+            "claims": ["judges_preference"],
+            "epsilon": 0.1,
+            "pairs": 1,
+            "raters": 1,
+            "instances": 60,
+            "judges": ["j"],
+        }
+        form = FreezePlan({**FreezePlan(study=study).initial, **values}, study=study)
+        assert form.is_valid(), form.errors
+        form.run()
+
+    if is_late:
+        judge_all()
+        freeze()
+    else:
+        make_judge(name="j")
+        freeze()
+        judge_all()
+    found = findings_under(study, Filters())
+    assert codes(found) == []
+    assert found["answer"][0]["plan"] == ("exploratory" if is_late else "planned")
+
+
+def test_another_judge_leaves_claims_about_people_planned() -> None:
+    found = findings_under(planned_study(), Filters())
+    plan = {**found["plan"], "deviations": [{"code": "judges", "text": ""}]}
+    assert status_of("preference", {**found, "plan": plan}) == "planned"
+    plan["content"] = {**plan["content"], "claims": ["replacement"]}
+    assert status_of("replacement", {**found, "plan": plan}) == "exploratory"
 
 
 def test_renaming_a_system_is_no_deviation() -> None:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.urls import reverse
 from django.utils import timezone
@@ -14,7 +15,7 @@ from annotation.batches.forms import BatchForm, CreateBatch
 from annotation.batches.services import notices_of, set_batch_status
 from annotation.batches.stop_rules import NO_RULE, StopRule
 from annotation.core.errors import AmendmentNeeded, ClaimRefused, InvalidSelection
-from annotation.models import Annotator, Batch, Mail, Study
+from annotation.models import Annotator, Batch, Mail, RoleGrant, Study
 from annotation.recruitment.mails import COMPOSERS
 from annotation.studies.frozen_plans import freeze_plan
 from reporting.findings import stopping
@@ -227,6 +228,13 @@ def test_a_batch_that_its_rule_closed_is_opened_with_another_one_only(rule: str,
     assert (batch.status, batch.stop_rule) == (Batch.Status.OPEN, "budget:30")
 
 
+def test_a_rule_written_otherwise_is_the_same_rule() -> None:
+    _, batch = study_with("width:0.1", "a")
+    set_batch_status(batch=batch, status="closed", is_settled=True)
+    with pytest.raises(InvalidSelection, match="again"):
+        set_batch_status(batch=batch, status="open", stop_rule="width:0.10", reason="again")
+
+
 def test_researchers_are_told(settings: Any) -> None:
     settings.MAIL_ON = True
     study, _ = study_with("decided", "a" * 20)
@@ -249,6 +257,9 @@ def test_researchers_are_told(settings: Any) -> None:
     set_batch_status(batch=study.batches.get(), status="closed")
     page = signed_in(Mail.objects.all()[0].user).get(reverse("annotation:study", args=[study.slug]))
     assert not page.context["stopped"]
+    RoleGrant.objects.filter(user__username="ron").delete()
+    User.objects.filter(username="ada").update(is_active=False)
+    assert [COMPOSERS[mail.kind](mail, timezone.now()) for mail in Mail.objects.all()] == [None, None]
 
 
 def test_a_rule_that_was_dropped_has_looked_all_the_same() -> None:
