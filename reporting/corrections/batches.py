@@ -5,6 +5,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 
+from annotation.allocation.lease import lock_with_annotator
 from annotation.core.errors import AnnotationError
 from annotation.models import Assignment, Batch, Channel, Event, Flag, Rating
 from annotation.studies.log import log
@@ -39,10 +40,13 @@ class DeleteBatch(Correction):
     def run(self, *, by: User | None) -> str:
         """Delete the batch. Its entries in the study's log stay."""
         batch = Batch.objects.select_for_update().get(pk=find_batch(self.study, self.cleaned_data["batch"]).pk)
-        list(batch.slots.select_for_update().values_list("pk"))  # so that nobody claims one meanwhile
+        claims = Assignment.objects.filter(hit__batch=batch)
+        # So that nobody claims a slot or a hidden check meanwhile, nor goes on with one.
+        list(lock_with_annotator(claims.select_related("annotator").order_by("annotator_id", "pk")))
+        for rows in (batch.slots, batch.hits):
+            list(rows.order_by().select_for_update().values_list("pk"))
         _refuse_used(batch)
         changes = {"batch": batch.name, "HITs": batch.hits.count()}
-        claims = Assignment.objects.filter(hit__batch=batch)
         self.study.events.filter(Q(batch=batch) | Q(assignment__in=claims)).update(batch=None, assignment=None)
         batch.slots.all().delete()
         claims.delete()

@@ -1,9 +1,17 @@
 """A batch without votes is deleted, and one with votes is kept."""
 
+from time import sleep
+
 import pytest
+from django.db import transaction
 
 from annotation.allocation.claims import return_hit
-from annotation.models import Assignment, Batch, Event, Flag, Hit, Slot
+from annotation.core.errors import AnnotationError
+from annotation.hits.slots import release_expired
+from annotation.models import Assignment, Batch, Event, Flag, Hit, Rating, Slot
+from annotation.rating.votes import save_vote
+from reporting.corrections.batches import DeleteBatch
+from tests.annotation.allocation.test_races import LATER, together
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
 from tests.reporting.corrections.doors import DOORS, correct
 
@@ -57,3 +65,30 @@ def test_a_batch_with_reports_of_raters_is_kept() -> None:
     flag.taken_back_at = NOON
     flag.save()
     assert correct("command", study, "delete-batch", BATCH).made
+
+
+@pytest.mark.django_db(transaction=True)
+def test_deleting_waits_for_a_vote_on_a_hidden_check() -> None:
+    study = make_study(instances=1)
+    batch = make_batch(study, name="pilot", raters=1)
+    check = claim(make_annotator(study))
+    release_expired(study=study, at=LATER)
+    Slot.objects.all().delete()  # checks need none
+    Assignment.objects.update(purpose=Assignment.Purpose.GOLD)
+    key = check.displays.select_related("pair")[0].pair.key
+
+    def vote() -> None:
+        with transaction.atomic():
+            save_vote(assignment=check, pair_key=key, choice="left", at=LATER)
+            sleep(1)
+
+    def delete() -> str:
+        sleep(0.4)
+        form = DeleteBatch({"batch": batch.name, "reason": ""}, study=study)
+        assert form.is_valid()
+        return form.run(by=None)
+
+    _, deleted = together([vote, delete])
+
+    assert isinstance(deleted, AnnotationError)
+    assert Rating.objects.count() == 1
