@@ -18,13 +18,14 @@ from annotation.core.refusals import refusal
 from annotation.core.version import VERSION
 from annotation.importing.staging import PART, Level, Target, open_import
 from annotation.models import Study
-from judging.importing.fields import JudgmentRow, judge_name
+from judging.importing.fields import LONGEST_NAME, JudgmentRow, judge_name
 from judging.importing.judgments import JudgmentFile, parse_judgments
 from judging.importing.pairs import ResolvedRow, Resolver
 from judging.methods.imported import Imported
 from judging.models import Completion, Judge, JudgeRun, Judgment
 
 NO_VERDICT = "no verdict in the file that it was read from"
+IMPORTED = "-imported"  # ends the name of a judge from a file whose own name a judge has that is run here
 _WHOLE = {"batch": None, "filter_key": ""}  # of runs on all pairs
 LEVELS = (
     Level(JudgeRun, "study", ("judge_id", "batch_id", "filter_key", "questions")),
@@ -73,7 +74,7 @@ def stage_judgments(target: Target, file: JudgmentFile, data: bytes, name: str, 
     Raises: BadFile listing every line that can't be imported.
     """
     resolved, unknown = Resolver(target).resolve(file.rows)
-    judges, names = _judges(file.rows)
+    judges, names = _judges(target.study, file.rows)
     stored_runs = _stored_runs(target.study, judges)
     fresh, contradictions = _fresh(stored_runs, judges, resolved)
     refuse(name, [*file.bad, *unknown, *names, *contradictions])  # report all problems at once
@@ -82,7 +83,7 @@ def stage_judgments(target: Target, file: JudgmentFile, data: bytes, name: str, 
     stored = ImportedJudgments(
         added=len(fresh),
         unchanged=len(file.rows) - len(fresh),
-        judges={judge_name(label): label for label in sorted({row.judge for row in file.rows})},
+        judges={judge.name: label for label, judge in sorted(judges.items())},
         unread=file.unread,
     )
     if fresh:
@@ -101,19 +102,31 @@ def import_upload(
     return study, f"{name}: {number_of(stored.added, 'judgment')} by {', '.join(stored.judges)} added{unread}"
 
 
-def _judges(rows: Sequence[JudgmentRow]) -> tuple[dict[str, Judge], list[BadLine]]:
+def _names(study: Study, labels: Sequence[str]) -> dict[str, str]:
+    """Return the name of each judge by its label in a file: another one where a judge of this name judges only other studies here."""
+    names = {label: judge_name(label) for label in labels}
+    made_here = Judge.objects.filter(name__in=names.values()).exclude(method=Imported.name)
+    elsewhere = set(made_here.exclude(runs__study=study).values_list("name", flat=True))
+    return {
+        label: f"{name[: LONGEST_NAME - len(IMPORTED)]}{IMPORTED}" if name in elsewhere else name
+        for label, name in names.items()
+    }
+
+
+def _judges(study: Study, rows: Sequence[JudgmentRow]) -> tuple[dict[str, Judge], list[BadLine]]:
     """Return each judge in the file by its label, unsaved if new, and the first line of each refused judge."""
     labels = list(dict.fromkeys(row.judge for row in rows))
-    judges = Judge.objects.filter(name__in=[judge_name(label) for label in labels])
+    name_of = _names(study, labels)
+    judges = Judge.objects.filter(name__in=name_of.values())
     existing = {judge.name: judge for judge in judges}
     refused: dict[str, Reason] = {}
     by_name: dict[str, str] = {}
     families = _families(rows)
     for label in labels:
-        other_label = by_name.setdefault(judge_name(label), label)
+        other_label = by_name.setdefault(name_of[label], label)
         if other_label != label:
             refused[label] = refusal(
-                "judges_of_one_name", other=repr(other_label), judge=repr(label), name=judge_name(label)
+                "judges_of_one_name", other=repr(other_label), judge=repr(label), name=name_of[label]
             )
         elif len(families[label]) > 1:
             refused[label] = refusal(
@@ -121,19 +134,19 @@ def _judges(rows: Sequence[JudgmentRow]) -> tuple[dict[str, Judge], list[BadLine
                 judge=repr(label),
                 families=", ".join(family or "none" for family in families[label]),
             )
-        elif problem := _taken(existing.get(judge_name(label)), label, *families[label]):
+        elif problem := _taken(existing.get(name_of[label]), label, *families[label]):
             refused[label] = problem
-    names = {judge_name(label): label for label in labels}
+    names = {name_of[label]: label for label in labels}
     for name, other_label in lookalikes(names, existing).items():
         refused[names[name]] = refusal("judge_lookalike", judge=name, other=other_label)
     for label in labels:
-        name = judge_name(label)
+        name = name_of[label]
         if name not in existing and (similar := short_name_problem(Judge, "name", name)):
             refused[label] = refusal("judge_near_other", problem=similar)
     first = {row.judge: row.number for row in reversed(rows)}
     bad = [BadLine(first[label], problem) for label, problem in refused.items()]
     judges_by_label = {
-        label: existing.get(judge_name(label)) or _judge(label, *families[label])
+        label: existing.get(name_of[label]) or _judge(label, name_of[label], *families[label])
         for label in labels
         if label not in refused
     }
@@ -165,8 +178,7 @@ def _taken(judge: Judge | None, label: str, family: str) -> Reason | None:
     return None
 
 
-def _judge(label: str, family: str) -> Judge:
-    name = judge_name(label)
+def _judge(label: str, name: str, family: str) -> Judge:
     return Judge(name=name, method=Imported.name, family=family, params={} if name == label else {"label": label})
 
 

@@ -175,7 +175,7 @@ def test_another_verdict_on_the_same_presentation_is_refused_by_line(study: Stud
 @pytest.mark.any_engine
 def test_bad_lines_of_every_kind_are_listed_at_once(study: Study) -> None:
     load("i0,0,gpt,ab,a")
-    Judge.objects.create(name="tall", method="longer")
+    JudgeRun.objects.create(study=study, judge=Judge.objects.create(name="tall", method="longer"))
     assert refused(
         "i1,0,gpt,ab", "i0,0,gpt,ab,b", "i1,0,gpt,ab,x", "i9,0,gpt,ab,a", "i1,0,tall,ab,a", "i1,0,gpt,ab,a"
     ) == [
@@ -272,12 +272,20 @@ def test_names_that_are_none_here_are_turned_into_some(study: Study) -> None:
 
 @pytest.mark.any_engine
 def test_a_judge_that_is_run_here_takes_no_verdicts_from_outside(study: Study) -> None:
-    Judge.objects.create(name="tall", method="longer")
+    tall = Judge.objects.create(name="tall", method="longer")
+    run = JudgeRun.objects.create(study=study, judge=tall)
     assert refused("i0,0,tall,ab,a", "i1,0,tall,ab,a") == [  # of a whole export every line would say the same
         (
             2,
             refusal("judge_made_here", judge="tall", method="longer"),
         )
+    ]
+    run.delete()  # of another study its verdicts are those of a judge beside it
+    assert load("i0,0,tall,ab,a").judges == {"tall-imported": "tall"}
+    assert load("i0,0,tall,ab,a", "i1,0,tall,ab,a").added == 1
+    assert list(Judge.objects.order_by("name").values_list("name", "method", "params")) == [
+        ("tall", "longer", {}),
+        ("tall-imported", "imported", {"label": "tall"}),
     ]
 
 
