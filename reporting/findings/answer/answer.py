@@ -9,7 +9,7 @@ from analysis.planning.variance import Components
 from analysis.ranking.settling import CHANCE
 from reporting.core.raters import PEOPLE
 from reporting.findings.answer.answer_text import english
-from reporting.findings.answer.judges_alone import judges_alone
+from reporting.findings.answer.judges_alone import PREFIX, judges_alone, position
 from reporting.findings.answer.lengths import length_rule
 from reporting.findings.answer.planned import CLAIM_OF_RULE, status_of
 from reporting.findings.answer.statements import LEAST_INSTANCES, Statement, counts_of, estimate, uneven
@@ -24,6 +24,7 @@ MOST_NAMED = 3  # systems in one sentence
 UNEVEN = 1.5  # times as many verdicts on two systems as on two others: below it their order is hardly another one
 # From the best verdict on a judge down; see reporting.findings.judges.verdicts.
 VERDICTS = (*MAY_REPLACE, "narrow", "open", "few", "chance", "worse", "nothing")
+SKEWED = 1.1  # times as far below a difference as above it: the limit is the test's, not Student's
 CAN_REPLACE = {"everywhere": "judge_may", "from": "judge_may_from"}
 
 
@@ -33,7 +34,7 @@ def answer(findings: Findings) -> list[dict[str, Any]]:
     With a frozen plan, claims have a `plan` too: planned or exploratory.
 
     The first is the headline: who is preferred, or that it is open. Then follow at most five, in this order: how consistent raters
-    are, how far people agree, which judge may replace a rater, what length does, and what would settle it. That programs rated
+    are, how far people agree, which judge may replace a rater, what length does, and what would settle it; where fewer remain, that consistency rises and which judge has a position bias. That programs rated
     under “people”, or that votes are still coming in, stands between, beyond the five. Where judges alone rated, all are about them.
     """
     if not findings["configurations"]:
@@ -52,6 +53,8 @@ def answer(findings: Findings) -> list[dict[str, Any]]:
         ]
         if len(statements) < MOST_STATEMENTS:
             statements += consistency_rises(findings)
+        if len(statements) < MOST_STATEMENTS:
+            statements += _position_of_judges(findings)
         scripted = list(_scripted(findings))
         if any(statement.rule == "all_scripted" for statement in scripted):
             headline.values["by_programs"] = True
@@ -196,7 +199,24 @@ def _consistency(findings: Findings) -> Iterator[Statement]:
         values["with_incomplete"] = True
     elif share["excluded"]:
         values["left_out"] = share["excluded"]
+    if (independent := _independent(findings)) is not None and "with_incomplete" not in values:
+        values["independent"] = independent
     yield Statement("consistency", evidence, values)
+
+
+def _independent(findings: Findings) -> float | None:
+    """Return the share of fully consistent rating sets if each vote were independent, at its configuration's shares."""
+    sets, consistent = 0, 0.0
+    for configuration in findings["configurations"]:
+        people = configuration["raters"][0]
+        number = sum(people.get("consistency_distribution", {}).values())
+        pairs, rest = divmod(configuration["pairs"], configuration["instances"])
+        if not number or rest:
+            return None
+        ratings = sum(people["counts"].values())
+        sets += number
+        consistent += number * sum((people["counts"][side] / ratings) ** pairs for side in "ab")
+    return consistent / sets if sets else None
 
 
 def consistency_rises(findings: Findings) -> Iterator[Statement]:
@@ -251,6 +271,8 @@ def _judges(findings: Findings) -> Iterator[Statement]:
         return
     values = {"judge": best["judge"], "difference": estimate({**details, "value": details["difference"]})}
     values |= {key: details[key] for key in ("epsilon", "from", "kappa") if key in details}
+    if details["low"] is not None and _reach(details, "low") > SKEWED * _reach(details, "high"):
+        values["skewed"] = True
     if rule == "narrow":
         values["narrow"] = details["p_value"]
     if rule in MAY_REPLACE:
@@ -263,6 +285,10 @@ def _judges(findings: Findings) -> Iterator[Statement]:
         values["alike"], evidence = True, [*evidence, "judge_tests"]
     is_worse = rules == {"worse"} and len(tested) == len(judges)
     yield Statement(f"judge{'s' * several}_{'worse' if is_worse else 'open'}", evidence, values)
+
+
+def _reach(details: Findings, end: str) -> float:
+    return float(abs(details[end] - details["difference"]))
 
 
 def _alike(judge: str, judges: set[str], tests: Iterable[Findings]) -> bool:
@@ -286,6 +312,12 @@ def _standing(judge: Findings) -> tuple[bool, int, float, str]:
     rule, values = judge["verdict"]["rule"], judge["verdict"]["values"]
     difference = float("-inf") if values.get("difference") is None else values["difference"]
     return "kappa" in values, VERDICTS.index(rule), -difference, judge["judge"]
+
+
+def _position_of_judges(findings: Findings) -> Iterator[Statement]:
+    judges = {row["rater"].removeprefix(PREFIX) for row in findings["pooled"].get("preferred_first", ())} - {PEOPLE}
+    statements = position(findings, sorted(judges - set(findings.get("baselines") or ())))
+    yield from (statement for statement in statements if statement.rule == "position_bias")
 
 
 def _length(findings: Findings) -> Iterator[Statement]:

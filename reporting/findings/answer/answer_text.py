@@ -31,8 +31,8 @@ TEXTS = {
         "{second_rank:rank}; {second_sample:sample}). {settled:places}."
     ),
     "untested": (
-        "**The order of {systems} systems cannot be tested yet.** {first} leads: it wins {rate:percent} of ratings "
-        "({sample:sample}; a tie counts as half). The runner-up, {second}, wins {second_rate:percent} ({second_sample:sample})."
+        "**The order of {systems} systems cannot be tested yet.** {first} has the highest estimate: it wins "
+        "{rate:percent} of ratings ({sample:sample}; a tie counts as half). The runner-up, {second}, wins {second_rate:percent} ({second_sample:sample})."
     ),
     "unranked": "**No clear winner among {systems} systems.** None is first of all.",
     "disconnected": "**No ranking of all {systems} systems.** They form {groups} groups that were never compared with each other.",
@@ -113,6 +113,10 @@ TEXTS = {
         "**Length matters in {changed} of {known} configurations.** On {dataset}, {first} would win {rate:percent} of ratings "
         "against {second} at equal lengths, not {plain:percent} ({p_value:p})."
     ),
+    "length_alone": (
+        "**Ratings follow length alone.** Nearly all are for the longer text, or for the shorter, so preferences at equal lengths "
+        "are unknown."
+    ),
     "length_apart": "**The effect of length is unknown.** Texts of the two systems hardly overlap in length.",
     "length_few": "**The effect of length is unknown.** Too few instances a pair of systems, with lengths that overlap.",
     "more_instances": (
@@ -159,6 +163,8 @@ CLAUSES = {
     "left_out": " {left_out:rating sets} without all ratings are left out.",
     "with_incomplete": " Missing ratings are ignored.",
     "narrow": " It would pass, but so narrowly that this may be chance ({narrow:p}).",
+    "skewed": " The lower end is that of the test, which allows for instances that differ much.",
+    "independent": " Independent votes with the same shares would give {independent:percent}.",
     "kappa": " Its own agreement with people may be chance (κ {kappa:2}).",
     "also": " Of {judges:judges}, {also} can.",
     "alike": " Others may be as close.",
@@ -209,7 +215,11 @@ class _Writer(Formatter):
         """Write the interval of a difference in points, each end as more or less."""
         if value["low"] is None:  # two ways, over few raters
             return "(no interval)"
-        ends = [(fixed(abs(100 * value[end]), 0), "more" if value[end] > 0 else "less") for end in ("low", "high")]
+        points = {end: abs(100 * value[end]) for end in ("low", "high")}
+        ends = [
+            (fixed(size, 0 if size == 0 or size >= 0.5 else 1), "more" if value[end] > 0 else "less")
+            for end, size in points.items()
+        ]
         return "(from {} to {})".format(*(points if points == "0" else f"{points} {sense}" for points, sense in ends))
 
     def write_rank(self, rank: Mapping[str, Any]) -> str:

@@ -114,7 +114,9 @@ def agreement(findings: Findings) -> Iterator[Statement]:
 def position(findings: Findings, judges: list[str]) -> Iterator[Statement]:
     """Name the judge whose share of verdicts for the text shown first is furthest from half, and how many are biased."""
     names = {PREFIX + judge for judge in judges}
-    shares = [row for row in findings["pooled"]["preferred_first"] if row["rater"] in names and row["low"] is not None]
+    shares = [
+        row for row in findings["pooled"].get("preferred_first", ()) if row["rater"] in names and row["low"] is not None
+    ]
     if not shares:
         return
     biased = [row for row in shares if row["biased"]]

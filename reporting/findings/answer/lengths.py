@@ -5,7 +5,7 @@ from typing import Any
 
 from reporting.core.raters import PEOPLE
 from reporting.findings.answer.statements import estimate
-from reporting.findings.reasons import NO_OVERLAP
+from reporting.findings.reasons import FOLLOWS_LENGTH, NO_OVERLAP
 
 Findings = Mapping[str, Any]
 LITTLE = 0.01  # of a win rate: never worth a sentence
@@ -28,15 +28,12 @@ def length_rule(findings: Findings) -> tuple[str, dict[str, Any]] | None:
     tested = [item for item in every if item.get("matters") is not None]
     changed = [row for row in tested if row["matters"] and _moved(row) > LITTLE]
     if not changed:
-        without_overlap = [item for item in every if item["win_rate_a"].get("why_code") == NO_OVERLAP.code]
-        return (
-            (
-                "length_apart" if len(every) == 1 else "length_few",
-                {"changed": len(without_overlap), "known": len(every)},
-            )
-            if without_overlap and not tested
-            else None
-        )
+        apart = "length_apart" if len(every) == 1 else "length_few"
+        for rule, reason in {"length_alone": FOLLOWS_LENGTH, apart: NO_OVERLAP}.items():
+            unknown = sum(item["win_rate_a"].get("why_code") == reason.code for item in every)
+            if unknown and not tested:
+                return rule, {"changed": unknown, "known": len(every)}
+        return None
     largest = max(changed, key=lambda item: (_turns(item), _moved(item)))
     values = {**_values(largest), "p_value": largest["length_effect_adjusted"]}
     if len(every) == 1:
@@ -66,9 +63,9 @@ def _moved(findings: Findings) -> float:
 
 
 def _values(findings: Findings) -> dict[str, Any]:
-    """Return both win rates of the system that is preferred at equal lengths, or else as it is."""
+    """Return both win rates of the system that is preferred at equal lengths by more than chance, or else of the headline's."""
     plain, equal = findings["plain"], findings["win_rate_a"]
-    ahead = next((rate for rate in (equal, plain) if side(rate)), equal)
+    ahead = next((rate for rate in (equal, plain) if side(rate)), plain)
     first, second = findings["system_a"], findings["system_b"]
     if ahead["value"] < 0.5:
         first, second, plain, equal = second, first, _mirrored(plain), _mirrored(equal)

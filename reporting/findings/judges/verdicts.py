@@ -217,6 +217,7 @@ def verdict(
         "difference": number(overall.difference),
         "low": number(overall.low),
         "high": number(overall.high),
+        "level": overall.level,
         "agreement": number(overall.people_agreement),
         "by_chance": number(overall.people_by_chance),
         "instances": overall_result.n,

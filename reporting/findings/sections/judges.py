@@ -62,7 +62,7 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
 def _title(numbers: Findings, *, has_people: bool) -> Title:
     """Say how many judges may replace a rater, by tests that Holm's method adjusts over judges."""
     rules = [judge["verdict"]["rule"] for judge in numbers["replacement"]] if has_people else []
-    if rules and not set(rules) <= set(UNTESTED):
+    if rules and not set(rules) <= {*UNTESTED, "chance"}:
         may = sum(rule in MAY_REPLACE for rule in rules)
         code = "may_replace" if may else "none_can_replace" if set(rules) == {"worse"} else "none_may_replace"
         return Title(code, {"may": may, "judges": len(rules)})

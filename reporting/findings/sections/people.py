@@ -78,6 +78,8 @@ def _consistency_title(numbers: Findings) -> Title:
     ]
     if len(means) > 1 and means[0]["high"] < means[-1]["low"]:
         return Title("consistency_rises", {**people, "least": means[0], "most": means[-1]})
+    if means:
+        return Title("consistency_by_bin", people)
     share = next((row for row in pooled["fully_consistent"] if row["rater"] == PEOPLE), None)
     if share is None or share["value"] is None:
         return Title("consistency_by_rater", {})
@@ -259,17 +261,27 @@ def position_section(numbers: Findings) -> dict[str, Any]:
 
 
 def _position_title(shares: list[Findings], people: str) -> Title:
-    """Claim a bias where the interval of people, or of the only judge, lies beside one half."""
+    """Claim a bias where the interval of people, or of the only judge, lies beside one half, or else of the biased judges."""
     defined = [share for share in shares if share["value"] is not None]
     share = next((row for row in defined if row["rater"] == PEOPLE), defined[0] if len(defined) == 1 else None)
+    biased = [row for row in defined if row.get("biased")]
+    if share is not None and side(share):
+        return Title("position_bias", {"people": rater_subject(share["rater"], people), **_towards(share)})
+    if len(biased) == 1:
+        return Title("position_of_judge", {"judge": rater_name(biased[0]["rater"]), **_towards(biased[0])})
+    if biased:
+        return Title("position_of_judges", {"biased": len(biased), "judges": sum("biased" in row for row in defined)})
     if share is None:
         return Title("position_by_rater", {})
-    values = {"people": rater_subject(share["rater"], people), "rate": share}
-    if preferred := side(share):
-        second = {**share, "value": 1 - share["value"], "low": 1 - share["high"], "high": 1 - share["low"]}
-        rate = share if preferred > 0 else second
-        return Title("position_bias", {**values, "rate": rate, "place": "first" if preferred > 0 else "second"})
-    return Title("position", values)
+    return Title("position", {"people": rater_subject(share["rater"], people), "rate": share})
+
+
+def _towards(share: Findings) -> dict[str, Any]:
+    """Return the place that is preferred, and its share."""
+    if share["value"] >= 0.5:
+        return {"place": "first", "rate": share}
+    ends = {"low": 1 - share["high"], "high": 1 - share["low"]}
+    return {"place": "second", "rate": {**share, "value": 1 - share["value"], **ends}}
 
 
 def raters_section(study: Study, numbers: dict[str, Any], sort_by: str, filters: str) -> dict[str, Any]:

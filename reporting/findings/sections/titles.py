@@ -26,8 +26,8 @@ TEXTS = {
     "lengths": "Win rates at equal lengths of texts",
     "lengths_unadjusted": "Win rates are not adjusted for length",
     "may_replace": "{may} of {judges} may replace a rater, at least in part",
-    "none_can_replace": "No judge can replace a rater (0 of {judges})",
-    "none_may_replace": "Not shown that any judge can replace a rater (0 of {judges})",
+    "none_can_replace": "No judge can replace a rater",
+    "none_may_replace": "Not shown that any judge can replace a rater",
     "judges": "Agreement of judges with {people}",
     "judges_agree": "Agreement of two judges: {rate}",
     "above_chance": "{people} agree more than chance: α = {alpha}",
@@ -36,10 +36,13 @@ TEXTS = {
     "agreement_unknown": "Agreement of {people}: no pair has two raters",
     "consistency_rises": "{people} are more consistent where separability is high: {least} → {most}",
     "consistency": "Fully consistent rating sets of {people}: {rate}",
+    "consistency_by_bin": "Mean consistency of {people} by separability",
     "consistency_by_rater": "Consistency by rater",
     "one_pair": "Consistency cannot be measured: one pair per instance",
     "position_bias": "The text shown {place} is preferred by {people}: {rate}",
-    "position": "Preference of {people} for the text shown first: {rate}",
+    "position_of_judge": "“{judge}” prefers the text shown {place}: {rate}",
+    "position_of_judges": "Position bias of {biased} of {judges}",
+    "position": "No position bias shown: {people} chose the first text in {rate}",
     "position_unknown": "Position bias cannot be checked: the shown order is unknown",
     "position_by_rater": "Preference for the text shown first, by rater",
     "raters": "{raters}",
@@ -58,6 +61,8 @@ CLAIM_OF_TITLE = {
     "above_chance": "agreement",
     "consistency_rises": "consistency",
     "position_bias": "position",
+    "position_of_judge": "position",
+    "position_of_judges": "position",
 }
 COUNTED = ("raters", "ratings", "instances", "configurations", "judges", "verdicts")
 DECIMAL = ("alpha", "least", "most")  # other estimates are shares
@@ -90,11 +95,11 @@ def isolated(name: str) -> str:
 
 
 def _estimate(estimate: Findings, *, is_share: bool) -> str:
-    """Write an estimate as 52.5% [31, 74] or 0.41 [0.30, 0.52], or with its n where it has no interval."""
+    """Write an estimate as 52.5% [31.4, 73.6] or 0.41 [0.30, 0.52], or with its n where it has no interval."""
     text = percent(estimate["value"]) if is_share else fixed(estimate["value"], 2)
     if estimate["low"] is None:
         return f"{text}, n = {counted(estimate['n_instances'], 'instances')}"
-    ends = [f"{100 * estimate[end]:z.0f}" if is_share else fixed(estimate[end], 2) for end in ("low", "high")]
+    ends = [f"{100 * estimate[end]:z.1f}" if is_share else fixed(estimate[end], 2) for end in ("low", "high")]
     return f"{text} [{', '.join(ends)}]"
 
 

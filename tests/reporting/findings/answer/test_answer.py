@@ -288,11 +288,44 @@ def test_numbers_are_rounded_and_not_cut_off() -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "text"),
-    [(-0.94, 0.12, "94 less to 12 more"), (-0.65, -0.12, "65 less to 12 less"), (-0.001, 0.2, "0 to 20 more")],
+    [(-0.94, 0.12, "94 less to 12 more"), (-0.65, -0.12, "65 less to 12 less"), (-0.0025, 0.2, "0.2 less to 20 more")],
 )
 def test_both_ends_of_a_difference_are_more_or_less(low: float, high: float, text: str) -> None:
     values = {"judge": "direct", "difference": estimate(-0.41, low, high), "epsilon": 0.1}
     assert f"(from {text})" in on_page("judge_open", values)
+
+
+@pytest.mark.parametrize(("low", "skewed"), [(-0.57, True), (-0.24, False)])
+def test_a_lower_end_of_the_test_is_explained(low: float, skewed: bool) -> None:
+    judged = verdict("open", "open", -0.12)
+    judged["verdict"]["values"] |= {"low": low, "high": 0.0}
+    assert ("skewed" in of_judges(judged)["values"]) == skewed
+
+
+def test_a_biased_judge_is_named_where_there_is_room() -> None:
+    found = study()
+    found["pooled"]["preferred_first"] = [
+        {"rater": f"judge:{name}", **estimate(value, value - 0.03, value + 0.03), "biased": biased}
+        for name, value, biased in (("direct", 0.455, True), ("level", 0.5, False), ("coin", 0.4, True))
+    ]
+    found["baselines"] = ["coin"]
+    [told] = [one for one in answer(found) if one["rule"] == "position_bias"]
+    assert (told["values"]["judge"], told["values"]["biased"], told["values"]["tested"]) == ("direct", 1, 2)
+    found["pooled"]["preferred_first"][0]["biased"] = False
+    assert "position_bias" not in rules(found)
+
+
+def test_full_consistency_has_its_share_among_independent_votes() -> None:
+    found = study()
+    own = found["configurations"][0]["raters"][0]
+    own["consistency_distribution"] = {"0.0": 10, "1.0": 10}
+    # Two pairs an instance: .6 of the votes for one system and .3 for the other.
+    found["configurations"].append({**found["configurations"][0], "pairs": 60})
+    (told,) = [one for one in answer(found) if one["rule"] == "consistency"]
+    assert told["values"]["independent"] == pytest.approx((0.6**2 + 0.3**2 + 0.6**3 + 0.3**3) / 2)
+    found["configurations"][1]["pairs"] = 50
+    (told,) = [one for one in answer(found) if one["rule"] == "consistency"]
+    assert "independent" not in told["values"]
 
 
 def test_consistency_is_the_share_of_fully_consistent_sets() -> None:
@@ -359,6 +392,7 @@ def at_equal_lengths(*rates: Rate, n_instances: int = 20, matters: bool = True) 
         pytest.param((0.7, 0.55, 0.85), (0.3, 0.15, 0.45), "length_turned", "magpie", 0.7, id="turned"),
         pytest.param((0.3, 0.15, 0.45), (0.7, 0.55, 0.85), "length_turned", "heron", 0.7, id="back"),
         pytest.param((0.7, 0.6, 0.8), (0.85, 0.7, 1.0), "length_moves", "heron", 0.85, id="moves much"),
+        pytest.param((0.54, 0.48, 0.6), (0.49, 0.43, 0.55), "length_moves", "heron", 0.49, id="the headline's"),
     ],
 )
 def test_length_is_said_where_it_changes_the_win_rate(
@@ -374,6 +408,12 @@ def test_length_is_said_where_it_changes_the_win_rate(
 )
 def test_length_that_changes_nothing_is_not_said(plain: Rate, equal: Rate) -> None:
     assert "length" not in " ".join(rules(study(length_adjusted=at_equal_lengths(plain, equal))))
+
+
+def test_ratings_that_follow_length_are_named() -> None:
+    lengths = at_equal_lengths((0.7, 0.6, 0.8), (None, None, None))
+    lengths[1]["configurations"][0]["win_rate_a"]["why_code"] = "follows_length"
+    assert "length_alone" in rules(study(length_adjusted=lengths))
 
 
 def test_length_is_not_said_where_a_test_fails() -> None:

@@ -16,6 +16,9 @@ def estimate(value: float | None, low: float | None = None, high: float | None =
     return {"value": value, "low": low, "high": high, "n_instances": 12, **more}
 
 
+LEVEL, OF_JUDGES = estimate(0.5, 0.4, 0.6, rater="people"), ("position_of_judges", None)
+
+
 def numbers(**more: Any) -> dict[str, Any]:
     return {"configurations": [{"raters": [PEOPLE]}], **more}
 
@@ -39,9 +42,10 @@ def test_agreement_is_above_chance_where_the_interval_of_alpha_is(alpha: Any, ra
     ("outer", "code"),
     [
         (((0.1, 0.3), (0.4, 0.6)), "consistency_rises"),
-        (((0.1, 0.45), (0.4, 0.6)), "consistency"),
-        (((0.1, 0.3), (None, None)), "consistency"),
-        (((0.4, 0.6), (0.1, 0.3)), "consistency"),
+        (((0.1, 0.45), (0.4, 0.6)), "consistency_by_bin"),
+        (((0.1, 0.3), (None, None)), "consistency_by_bin"),
+        (((None, None), (None, None)), "consistency"),
+        (((0.4, 0.6), (0.1, 0.3)), "consistency_by_bin"),
     ],
 )
 def test_consistency_rises_where_the_outer_intervals_are_apart(outer: Any, code: str) -> None:
@@ -57,6 +61,8 @@ def test_consistency_rises_where_the_outer_intervals_are_apart(outer: Any, code:
         ([estimate(0.4, 0.3, 0.48, rater="judge:x")], "position_bias", "second"),
         ([estimate(0.5, 0.4, 0.6, rater="people"), estimate(0.9, 0.8, 1.0, rater="judge:x")], "position", None),
         ([estimate(0.9, 0.8, 1.0, rater=f"judge:{name}") for name in "xy"], "position_by_rater", None),
+        ([LEVEL, estimate(0.4, 0.3, 0.45, rater="judge:x", biased=True)], "position_of_judge", "second"),
+        ([LEVEL, *(estimate(0.9, 0.8, 1.0, rater=f"judge:{name}", biased=True) for name in "xy")], *OF_JUDGES),
     ],
 )
 def test_a_bias_is_claimed_of_one_rater_whose_interval_is_beside_one_half(shares: Any, code: str, place: Any) -> None:
@@ -92,6 +98,7 @@ def test_a_system_is_first_by_the_test_of_its_ranking(rankings: dict[str, Any], 
         (["worse", "worse"], "none_can_replace", 0),
         (["worse", "open"], "none_may_replace", 0),
         (["worse", "few"], "none_may_replace", 0),
+        (["chance", "few"], "judges", None),
         (["few"], "judges", None),
         ([], "judges_agree", None),
     ],
@@ -127,5 +134,5 @@ def test_programs_are_no_people_and_names_are_isolated() -> None:
     rate = estimate(0.525, 0.314, 0.736)
     text = str(Title("win_rate", {"people": "people", "first": "a", "second": "b", "rate": rate}))
     assert "\N{FIRST STRONG ISOLATE}a\N{POP DIRECTIONAL ISOLATE}" in text
-    assert text.endswith("52.5% [31, 74]")
+    assert text.endswith("52.5% [31.4, 73.6]")
     assert all(len(template) < 90 for template in TEXTS.values())
