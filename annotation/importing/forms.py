@@ -34,6 +34,7 @@ class FilesField(forms.FileField):
     """One or several files, as a list."""
 
     widget = SeveralFilesInput
+    default_error_messages = {"empty": "The file is empty. An export without rows needs no import."}
 
     def clean(self, data: Any, initial: Any = None) -> list[Any]:
         """Check each file."""
