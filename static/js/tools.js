@@ -143,6 +143,8 @@ const nameOf = (tool) => tool.id.replace("tool-", "");
 /** Show the page as the tools say. By classes: `:has` would restyle it at each change. */
 function setLook() {
   const look = document.documentElement.classList;
+  const several = document.querySelectorAll("[data-card]").length !== 1; // none in the second stage
+  for (const id of ["tool-one", "tool-advance"]) byId(id)?.closest("label").toggleAttribute("hidden", !several);
   const one = byId("tool-one").checked; // its texts scroll in boxes, so that its choices stay on the screen
   look.add("with-tools");
   look.toggle("with-keys", byId("tool-keys").checked);

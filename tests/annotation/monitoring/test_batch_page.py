@@ -58,7 +58,7 @@ def test_the_page_shows_progress_raters_time_and_money(study: Study, batch: Batc
     assert "1.00 EUR" in page
     assert "3.00 EUR" in page
     assert "2 HITs came in" in page
-    assert re.search(r"<strong>1</strong>: 4\s+pairs", page)
+    assert re.search(r"<strong>1 rating</strong>: 4\s+pairs", page)
 
 
 def test_the_parts_ask_for_themselves_and_get_nothing_while_nothing_changed(

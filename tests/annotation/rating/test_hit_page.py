@@ -244,6 +244,15 @@ def test_the_card_comes_with_the_foot_of_the_page(study: Study) -> None:
     assert Forms(both).submits == 1
 
 
+def test_a_hit_of_one_pair_names_no_open_pair() -> None:
+    study = make_study(k=1)
+    make_batch(study, pairs=1)
+    client, address, _ = at_hit(study)
+    page = client.get(address).text
+    assert "0 of 1 rated." in page
+    assert 'href="#pair-' not in page
+
+
 def test_nothing_of_a_returned_hit_is_shown_any_more() -> None:
     study = make_study("returned", instances=1, k=2, protocol="two-stage", arms=["none"])
     make_batch(study, raters=1)
