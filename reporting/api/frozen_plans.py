@@ -20,7 +20,7 @@ from reporting.findings.plans import FreezePlan, WithdrawPlan
 class StudyFrozenPlan(GenericViewSet[Any]):
     """Endpoints that show, freeze and withdraw a plan."""
 
-    @extend_schema(responses={200: OpenApiTypes.OBJECT}, filters=False)
+    @extend_schema(responses={200: OpenApiTypes.OBJECT, **refusals()}, filters=False)
     @action(detail=True, url_path="frozen-plan", pagination_class=None, filter_backends=[])
     def frozen_plan(self, request: Request, slug: str) -> Response:
         """Return the frozen plan with its hash and time, or null."""
