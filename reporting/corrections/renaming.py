@@ -31,7 +31,7 @@ class Rename(Correction):
     title = "Rename"
     explanation = (
         "Pages, exports and bundles carry the new name; the log has both. "
-        "Pages at a study’s old address lead to the new one; files with the old name no longer match."
+        "Pages at a study’s old address lead to the new one; files and API addresses with it no longer match."
     )
 
     system = forms.CharField(
