@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from annotation.core.counting import unit_of
+from annotation.core.counting import counted
 
 MOST_ROWS = 50  # all are in the JSON
 UNDEFINED = "—"
@@ -85,11 +85,11 @@ def estimate_text(estimate: dict[str, Any], digits: int = 3, n: str = "") -> str
     """
     if estimate["value"] is None:
         return f"{UNDEFINED} ({estimate['why']})"
-    own = f"n = {_counted(estimate['n'], estimate['of'])}"
+    own = f"n = {counted(estimate['n'], estimate['of'])}"
     if estimate.get("n_instances") is not None and estimate["of"] != "instances":
-        own += f", {_counted(estimate['n_instances'], 'instances')}"
+        own += f", {counted(estimate['n_instances'], 'instances')}"
     if "n_clusters" in estimate:
-        own += f", {_counted(estimate['n_clusters'], 'clusters')}"
+        own += f", {counted(estimate['n_clusters'], 'clusters')}"
     if "effective_n" in estimate:
         own += f", as good as {estimate['effective_n']:.1f} of equal size"
     n = n or own
@@ -100,10 +100,6 @@ def estimate_text(estimate: dict[str, Any], digits: int = 3, n: str = "") -> str
         return f"{fixed(estimate['value'], digits)}, {n}{why}"
     value, low, high = (fixed(estimate[key], digits) for key in ("value", "low", "high"))
     return f"{value} [{low}, {high}], {n}"
-
-
-def _counted(number: int, of: str) -> str:
-    return f"{number} {unit_of(number, of)}"
 
 
 def printable(text: str) -> str:

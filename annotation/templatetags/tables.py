@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from django.utils.html import conditional_escape, strip_tags
 from django.utils.safestring import SafeString
 
-from annotation.core.counting import unit_of
+from annotation.core.counting import counted
 from annotation.core.tables import UNDEFINED, Cell, Column, DataTable, StyledRow, fixed
 
 register = template.Library()
@@ -175,13 +175,11 @@ def _estimate_cell(estimate: dict[str, Any], digits: int) -> str:
         return f"{UNDEFINED} <small>{escape(estimate['why'])}</small>"
     times, unit = (100, "%") if estimate.get("is_percent") else (1, "")
     text = f"{fixed(times * estimate['value'], digits)}{unit}"
-    note = [
-        estimate["about"] if "about" in estimate else f"n = {estimate['n']} {unit_of(estimate['n'], estimate['of'])}"
-    ]
+    note = [estimate["about"] if "about" in estimate else f"n = {counted(estimate['n'], estimate['of'])}"]
     if "about" not in estimate and estimate.get("n_instances") is not None and estimate["of"] != "instances":
-        note.append(f"{estimate['n_instances']} {unit_of(estimate['n_instances'], 'instances')}")
+        note.append(counted(estimate["n_instances"], "instances"))
     if "about" not in estimate and "n_clusters" in estimate:
-        note.append(f"{estimate['n_clusters']} {unit_of(estimate['n_clusters'], 'clusters')}")
+        note.append(counted(estimate["n_clusters"], "clusters"))
     if "effective_n" in estimate and "about" not in estimate:
         note.append(f"as good as {fixed(estimate['effective_n'], 1)} of equal size")
     if estimate["low"] is None:

@@ -52,7 +52,7 @@ def line_of(progress: Progress, rate: float, *, bar: bool = False) -> str:
     """Format progress, rate, time left, usage and failures."""
     share = progress.done / progress.total if progress.total else 1.0
     drawn = f"[{'#' * round(BAR * share):<{BAR}}] " if bar else ""
-    parts = [f"{drawn}{progress.done}/{progress.total} done", f"{rate:.1f} a second"]
+    parts = [f"{drawn}{progress.done}/{progress.total} done", *([f"{rate:.1f} a second"] if rate >= 0.05 else [])]
     if rate > 0 and progress.done < progress.total:
         parts.append(f"{duration((progress.total - progress.done) / rate)} left")
     parts.append(f"{number_of(progress.calls, 'call')}, {progress.cached} cached")

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from annotation.core.counting import counted as count
 from annotation.core.tables import printable
 from reporting.accuracy.accuracies import MEASURE_NAMES
-from reporting.core.text import counted as count
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",

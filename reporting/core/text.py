@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from typing import Any
 
-from annotation.core.counting import unit_of
-
 SCRIPTED = "includes ratings by scripted raters: programs, not people"
 JUDGE = "judge:"  # prefix of judges' names in findings
 
@@ -20,11 +18,6 @@ def subject(configurations: Iterable[dict[str, Any]]) -> str:
     rated = [row for row in people if row["ratings"]]
     scripted = bool(rated) and all(row.get("scripted_raters") == row["raters"] for row in rated)
     return "scripted raters" if scripted else "people"
-
-
-def counted(number: int, of: str) -> str:
-    """Write a number with its unit, as the JSON names it."""
-    return f"{number} {unit_of(number, of)}"
 
 
 def level_text(level: float) -> str:

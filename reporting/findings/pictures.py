@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.core.counting import counted
 from annotation.core.database.aggregates import grouped
 from annotation.questions.questions import Question
 from reporting.core.charts import Findings, Spec, empty_chart, why_empty
 from reporting.core.pictures import picture
 from reporting.core.raters import PEOPLE
-from reporting.core.text import counted, subject
+from reporting.core.text import subject
 from reporting.findings.charts import agreement, judges, rankings, separability, stacks
 from reporting.findings.charts.common import EVERYONE, SUBJECT
 from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair
@@ -171,6 +172,15 @@ OF_STUDY = {
             "The numbers are in the table below."
         ),
         "How far people agree with one another.",
+    ),
+    "with-more-raters": PictureKind(
+        "agreement",
+        agreement.with_more_raters,
+        (
+            "Two curves by number of raters: Eρ² with intervals, and the standard error of the win rate over 100 instances. "
+            "The numbers are in the table below."
+        ),
+        "How reliable means over more raters would be.",
     ),
     "position": PictureKind(
         "position",

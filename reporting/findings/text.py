@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
+from annotation.core.counting import counted as count
 from annotation.core.database.aggregates import grouped
 from annotation.core.tables import estimate_text, fixed, printable
-from reporting.core.text import counted as count
 from reporting.core.text import level_text
 from reporting.findings.answer.planned import plan_notes
 from reporting.findings.configurations.rater_findings import has_one_pair

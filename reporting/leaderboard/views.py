@@ -11,6 +11,7 @@ from annotation.core.http import as_download, is_htmx
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from reporting.core.questions import question_choice
+from reporting.core.text import rater_name
 from reporting.findings.answer.answer_text import TEXTS
 from reporting.findings.data.asked import filters_of, query_of, selection_of
 from reporting.findings.data.inputs import Filters
@@ -42,7 +43,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "raters": [
             {
                 **sections[item["rater"]],
-                "next": next_text(item),
+                "next": "" if rater_name(item["rater"]) in numbers.get("baselines", ()) else next_text(item),
                 "by_dataset": by_dataset_table(at, item, leaders["datasets"]),
             }
             for at, item in enumerate(leaders["raters"])

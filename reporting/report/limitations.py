@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from annotation.core.counting import number_of
+from annotation.core.counting import counted, number_of
 from reporting.core.instance_selection import selection_note
-from reporting.core.text import counted, rater_name
+from reporting.core.text import rater_name
 from reporting.findings.sections.configurations import EXCLUSIONS, clusters_text
 from reporting.findings.sections.data_table import configuration_name
 

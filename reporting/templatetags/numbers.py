@@ -6,8 +6,9 @@ from django import template
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
+from annotation.core.counting import counted
 from annotation.core.tables import UNDEFINED, fixed
-from reporting.core.text import counted, level_text, rater_name
+from reporting.core.text import level_text, rater_name
 
 register = template.Library()
 register.filter("counted", counted)

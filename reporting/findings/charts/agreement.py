@@ -5,19 +5,26 @@ from collections.abc import Iterator
 from typing import Any
 
 from reporting.core.charts import (
+    CURVE_HEIGHT,
     MAX_NAME_LENGTH,
     Findings,
     Spec,
     column_spec,
     empty_chart,
+    end_layer,
     first_of,
+    padded,
+    quantity,
+    shares,
     short_names,
     shorten,
+    with_end_labels,
+    with_look,
 )
 from reporting.core.raters import PEOPLE
 from reporting.core.reasons import ALL_TIES
 from reporting.core.text import rater_name
-from reporting.core.themes import THEMES
+from reporting.core.themes import SHAPES, THEMES
 from reporting.findings.charts.cells import ShadedCell, cells_body
 from reporting.findings.charts.common import (
     SUBJECT,
@@ -29,12 +36,35 @@ from reporting.findings.charts.common import (
     title_of,
 )
 from reporting.findings.charts.dots import dot_rows, point
+from reporting.findings.charts.separability import curve_layers
 from reporting.findings.reasons import NO_VERDICT
 
 MAX_RATERS, MAX_PEOPLE = 8, 30
 MAX_NAMED = 8  # configurations; the table has more
 LONGEST_PERSON = 16  # characters; with more, 100 would not fit into a cell
+RELIABLE = {"Eρ²": "relative", "error, 100 instances": "100"}
 CLASSES = {"a": "A", "tie": "=", "b": "B"}  # words would not fit into cells
+
+
+def with_more_raters(findings: Findings, theme: str) -> Spec:
+    """Curves: reliability of the mean rating, and the standard error of the win rate, by number of raters."""
+    title, found = "With more raters", findings["pooled"].get("generalizability") or {"curve": []}
+    if not found["curve"] or not found["components"]["instance"]:
+        return empty_chart(title, "no variance between instances can be estimated", theme)
+    errors = {"value": None, "low": None, "high": None}
+    rows = [
+        with_look({"rater": name, "raters": row["raters"], **point("", "", estimate)}, look)
+        for (name, key), look in zip(RELIABLE.items(), zip(THEMES[theme].series, SHAPES, strict=True), strict=False)
+        for row in found["curve"]
+        for estimate in [row[key] if key in row else {**errors, "value": row["standard_error"][key]}]
+    ]
+    most = max(row["raters"] for row in rows)
+    x = quantity("raters", "Raters of an instance", **padded((0, most)))
+    y = quantity("value", "Eρ², and standard error", **shares())
+    notes = [*interval_notes(findings, [row["relative"] for row in found["curve"]]), *study_notes(findings)]
+    rows = with_end_labels(rows, x, "rater", "value", CURVE_HEIGHT)
+    body = {"data": {"values": rows}, "height": CURVE_HEIGHT, "layer": [*curve_layers(x, y), end_layer(x, y)]}
+    return column_spec(body, [title], notes, theme)
 
 
 def people_agreement(findings: Findings, theme: str) -> Spec:

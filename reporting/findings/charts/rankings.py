@@ -37,7 +37,7 @@ def preferences(findings: Findings, theme: str) -> Spec:
     if not rankings:
         return empty_chart("Preference", "no comparison yet", theme)
     systems = _ranked(findings)
-    axis = "Share of verdicts won, a tie as half"
+    axis = "Verdicts won, a tie as half"  # fits a phone
     if len(systems) == 2:
         first, second = (shorten(name) for name in systems)
         names = rater_names(findings, (ranking["rater"] for ranking in rankings), MAX_NAME_LENGTH)

@@ -179,14 +179,15 @@ def data_section(numbers: Findings, batches: dict[str, bool]) -> dict[str, Any]:
         for configuration in numbers["configurations"]
         for rater in configuration["raters"][1:]
     }
+    reasons = [key for key in EXCLUSIONS if any(rater["exclusions"][key] for _item, rater in people)]
     rows: list[Row] = [
         (
             (configuration_name(item),),
-            [item["instances"], item["pairs"], rater["ratings"], *(rater["exclusions"][key] for key in EXCLUSIONS)],
+            [item["instances"], item["pairs"], rater["ratings"], *(rater["exclusions"][key] for key in reasons)],
         )
         for item, rater in people
     ]
-    headings = ["Configuration", "Instances", "Pairs", "Ratings", *EXCLUSIONS.values()]
+    headings = ["Configuration", "Instances", "Pairs", "Ratings", *(EXCLUSIONS[key] for key in reasons)]
     table = DataTable("data-table", "Ratings in and left out", headings, rows)
     values = {
         "people": subject(numbers["configurations"]),

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from annotation.core.counting import counted
 from annotation.core.tables import DataTable, fixed
-from reporting.core.text import counted, rater_name
+from reporting.core.text import rater_name
 
 LEAST_P = 0.001  # smaller ones are not written out
 

@@ -53,7 +53,7 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
         "self_preference": _self_preference(numbers["self_preference"]),
         "alternative": _alternative(replacement),
         "untested": _untested(replacement),
-        "alternative_people": _alternative_people(replacement),
+        "alternative_people": None if _untested(replacement) else _alternative_people(replacement),
         "powered": _powered(replacement),
         "most_saved": _most_saved(replacement),
     }

@@ -1,10 +1,12 @@
 """The sections of the findings page on people: agreement, position, consistency by separability, and raters one by one."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django.urls import reverse
 
+from analysis.intervals.jackknife import MIN_CLUSTERS
 from annotation.core.counting import percent
 from annotation.core.tables import DataTable, Row, fixed
 from annotation.models import Study
@@ -16,12 +18,13 @@ from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_p
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
 from reporting.findings.raters.raters_table import flag_text
-from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name, p_text
+from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name, p_text, short_estimate
 from reporting.findings.sections.titles import Title, rater_subject
 
 Findings = Mapping[str, Any]
 ONE_SIDED = 0.5  # chance agreement from which one verdict is much more frequent than the others
 MOST_SHOWN = 50  # all are in the JSON
+LEAST_CONFUSED = 20  # ratings of a person for a row of nine shares
 FIRST = "flags"
 RaterRow = dict[str, Any]
 # Headings, and what a column sorts by: the largest first, unknown values last.
@@ -30,7 +33,7 @@ SORTS: dict[str, tuple[str, Callable[[RaterRow], float | None]]] = {
     "ratings": ("Ratings", lambda row: row["ratings"]),
     "consistency": ("Mean consistency", lambda row: row["consistency"]["value"]),
     "agreement": ("Agreement with others", lambda row: row["agreement"]["value"]),
-    "left": ("Preferences for the left", lambda row: row["left_share"]["value"]),
+    "left": ("Preferences for the text shown first", lambda row: row["left_share"]["value"]),
     "seconds": ("Seconds a pair", lambda row: row["seconds_median"]),
     "gold": ("Known answers", lambda row: row["gold"]["share"]),
     "influence": ("Largest change without this rater", lambda row: _size(row["influence"]["win_rate"]["change"])),
@@ -124,6 +127,7 @@ def agreement_section(numbers: Findings) -> dict[str, Any]:
         "table": DataTable("agreement-table", "Agreement between raters by configuration", headings, rows),
         "pairs": _rater_pairs(numbers["pooled"].get("rater_pairs")),
         "generalizability": _generalizability(numbers["pooled"].get("generalizability")),
+        "is_truncated": "instance" in (numbers["pooled"].get("generalizability") or {}).get("truncated", ()),
         "by_bin": [
             item
             for item in (
@@ -167,6 +171,9 @@ def _generalizability(found: Findings | None) -> DataTable | None:
         for row in found["curve"]
     ]
     headings = ["Raters", "Eρ²", "Φ", *(f"Standard error, {n} instances" for n in sizes)]
+    if not found["components"]["instance"]:  # a column of zeros says nothing
+        rows = [(head, cells[2:]) for head, cells in rows]
+        headings = [headings[0], *headings[3:]]
     return DataTable(
         "generalizability", "Reliability of the mean rating of an instance, by number of raters", headings, rows
     )
@@ -291,7 +298,7 @@ def raters_section(study: Study, numbers: dict[str, Any], sort_by: str, filters:
     """
     by = sort_by if sort_by in SORTS else FIRST
     ordered = sorted(numbers["raters"], key=_order(SORTS[by][1]))
-    listed = ordered[:MOST_SHOWN]
+    listed, named = ordered[:MOST_SHOWN], _short_codes(ordered)
     columns = _columns(ordered, has_one_pair(numbers["configurations"]))
     pages = dict(study.annotators.filter(code__in=[row["rater"] for row in listed]).values_list("code", "pk"))
     flagged = sum(bool(row["flags"]) for row in ordered)
@@ -302,6 +309,7 @@ def raters_section(study: Study, numbers: dict[str, Any], sort_by: str, filters:
         "rows": [
             {
                 **row,
+                "rater": named[row["rater"]],
                 "page": reverse("annotation:rater", args=[study.slug, pages[row["rater"]]])
                 if row["rater"] in pages
                 else "",
@@ -311,7 +319,10 @@ def raters_section(study: Study, numbers: dict[str, Any], sort_by: str, filters:
             for row in listed
         ],
         "severity": _severity(numbers.get("rater_severity")),
+        "severity_notes": _severity_notes(numbers.get("rater_severity")),
         "verdicts": _verdicts(numbers["dawid_skene"]),
+        "of_few_ratings": sum(row["ratings"] < LEAST_CONFUSED for row in numbers["dawid_skene"]["people"] or ()),
+        "least_ratings": LEAST_CONFUSED,
         "confusions": _confusions(numbers["dawid_skene"]),
         "more": len(ordered) - len(listed),
         "flagged": flagged,
@@ -338,16 +349,48 @@ def _severity(found: RaterRow | None) -> DataTable | None:
     """Return how far raters differ, and how far each deviates from the others on the same pairs."""
     if not found or not found["raters"]:
         return None
-    between = found["between"].values()
+    kinds, named = found["between"], _short_codes(found["raters"])
     rows: list[Row] = [
-        (("Standard deviation between raters",), [kind["spread"] for kind in between]),
-        (("p, no rater deviates",), [p_text(kind["p_value"]) for kind in between]),
-        *(((row["rater"],), [row[kind] for kind in found["between"]]) for row in found["raters"]),
+        ((named[row["rater"]],), [row[kind] for kind in kinds])
+        for row in sorted(found["raters"], key=lambda row: _natural(row["rater"]))
+        if any(row[kind]["value"] is not None for kind in kinds)
     ]
-    names = {"left": "For the left text", "ties": "For ties", "system": f"For {found['toward']}"}
-    headings = ["Rater", *(names[kind] for kind in found["between"])]
+    if not rows:
+        return None
+    headings = ["Rater", *(_severity_heading(kind, found) for kind in kinds)]
     caption = "Severity: how far each rater deviates from the others on the same pairs"
     return DataTable("severity", caption, headings, rows)
+
+
+def _severity_heading(kind: str, found: RaterRow) -> str:
+    return {"left": "For the text shown first", "ties": "For ties"}.get(kind) or f"For {found['toward']}"
+
+
+def _severity_notes(found: RaterRow | None) -> list[str]:
+    """Say how far raters differ in each kind, and how many are not in the table."""
+    if not found or not found["raters"]:
+        return []
+    notes = [
+        f"{_severity_heading(kind, found)}: standard deviation between raters {short_estimate(between['spread'])}, "
+        f"p {p_text(between['p_value'], '= ')} if none deviates."
+        for kind, between in found["between"].items()
+        if between["spread"]["value"] is not None
+    ]
+    without = sum(all(row[kind]["value"] is None for kind in found["between"]) for row in found["raters"])
+    few = f"Left out: {without} of {len(found['raters'])} raters, with ratings beside others’ on fewer than {MIN_CLUSTERS} instances."
+    return [*notes, *([few] if without else [])]
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts 2 before 10."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name) if part]
+
+
+def _short_codes(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return raters' codes without their batch (`10@batch`), where it is the same for all."""
+    codes = [row["rater"] for row in rows]
+    batches = {code.partition("@")[2] for code in codes}
+    return {code: code.partition("@")[0] if len(batches) == 1 else code for code in codes}
 
 
 def _verdicts(found: RaterRow) -> DataTable:
@@ -371,17 +414,22 @@ def _verdicts(found: RaterRow) -> DataTable:
 
 
 def _confusions(found: RaterRow) -> DataTable:
-    """Return each person's confusion matrix: a column for each true class with the shares of A, tie and B given there."""
+    """Return each person's confusion matrix: a column for each true class with the shares of A, tie and B given there.
+
+    People with few ratings are left out: their shares are little more than the model's start.
+    """
+    people = [row for row in found["people"] or () if row["ratings"] >= LEAST_CONFUSED]
+    named = _short_codes(people)
     rows: list[Row] = [
         (
-            (person["rater"],),
+            (named[person["rater"]],),
             [
                 person["ratings"],
                 person["right"],
                 *(values and " / ".join(f"{share:.2f}" for share in values) for values in person["confusion"]),
             ],
         )
-        for person in found["people"] or ()
+        for person in sorted(people, key=lambda row: _natural(row["rater"]))
     ]
     headings = [
         *("Rater", "Ratings", "As the model", "Where A is better: A / tie / B"),
@@ -393,7 +441,7 @@ def _confusions(found: RaterRow) -> DataTable:
 def _order(key: Callable[[RaterRow], float | None]) -> Callable[[RaterRow], Any]:
     def place(row: RaterRow) -> Any:
         value = key(row)
-        return value is None, -(value or 0.0), row["rater"]
+        return value is None, -(value or 0.0), _natural(row["rater"])
 
     return place
 

@@ -1,14 +1,13 @@
 """The section on rankings: each rater's ranking, who beats whom, tests between systems, and win rates at equal lengths."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from annotation.core.counting import number_of, percent
+from annotation.core.counting import counted, number_of, percent
 from annotation.core.database.aggregates import grouped
 from annotation.core.tables import DataTable, Row, fixed, printable
 from reporting.core.raters import PEOPLE
-from reporting.core.text import counted, rater_name, subject
+from reporting.core.text import rater_name, subject
 from reporting.findings.answer.lengths import side
 from reporting.findings.reasons import NO_OVERLAP_HERE, TESTS_PENDING, UNEQUAL
 from reporting.findings.sections.data_table import LEAST_P, adjusted_heading, configuration_name, p_text
@@ -18,6 +17,7 @@ Findings = Mapping[str, Any]
 MOST_RANKED, MOST_IN_MATRIX = 200, 20  # systems; all are in the JSON
 SHADES = 5
 MOST_NAMED = 10  # systems in a sentence
+MOST_BESIDE = 4  # judges beside each other
 MEASURES: dict[str, tuple[str, int]] = {  # heading, and decimals of the ranking's values
     "bradley_terry": ("Bradley–Terry", 0),
     "sep_bradley_terry": ("SEP-Bradley–Terry", 0),
@@ -55,7 +55,35 @@ def _main_table(by_rater: Mapping[str, list[Findings]], raters: list[dict[str, A
         return _rates_by_rater(by_rater, people)
     if raters[0]["is_people"] or len(raters) == 1:
         return table
-    return replace(table, caption=f"{table.caption} (other judges: under Details)")
+    return _ranks_by_judge(by_rater, raters)
+
+
+def _ranks_by_judge(by_rater: Mapping[str, list[Findings]], raters: list[dict[str, Any]]) -> DataTable:
+    """Return each system's rank and win rate by each judge, where no person rated."""
+    listed = raters[:MOST_BESIDE]
+    rates = [
+        {
+            row["system"]: row
+            for ranking in by_rater[rater["rater"]]
+            if ranking["measure"] == "win_rate"
+            for row in ranking["systems"]
+        }
+        for rater in listed
+    ]
+    ranks = [{head[0]: cells[0] for head, cells in rater["table"].rows} for rater in listed]
+    rows: list[Row] = [
+        (
+            head,
+            [
+                {**rate[head[0]], "digits": 1, "is_percent": True, "about": f"rank {rank[head[0]]}"}
+                for rate, rank in zip(rates, ranks, strict=True)
+            ],
+        )
+        for head, _cells in raters[0]["table"].rows
+    ]
+    more = "" if len(raters) == len(listed) else " (other judges: under Details)"
+    columns = ["System", *(rater_name(rater["rater"]) for rater in listed)]
+    return DataTable("ranking-by-judge", f"Win rates by judge, with ranks{more}", columns, rows, most=MOST_RANKED)
 
 
 def _rates_by_rater(by_rater: Mapping[str, list[Findings]], people: str) -> DataTable:
@@ -188,7 +216,8 @@ def _notes(main: Findings, rates: Findings) -> list[str]:
 
 def _other_rankings(at: int, main: Findings, others: list[Findings]) -> dict[str, Any]:
     """Return the other rankings as a table, with the reason where one has another order or no value."""
-    scored = [ranking for ranking in others if ranking["measure"] != "win_rate"]  # which the main table has
+    without = [ranking for ranking in others if not _order(ranking)]  # whose reason stands once, not in each row
+    scored = [ranking for ranking in others if ranking["measure"] != "win_rate" and ranking not in without]
     columns = [
         {row["system"]: {**_cell(ranking, row), "about": f"rank {rank_text(row)}"} for row in ranking["systems"]}
         for ranking in scored
@@ -206,8 +235,8 @@ def _other_rankings(at: int, main: Findings, others: list[Findings]) -> dict[str
                 strict=True,
             )
         )
-        if "why" in ranking:
-            notes.append(f"{name}: {ranking['why']}.")
+        if "why" in ranking or ranking in without:
+            notes.append(f"{name}: {ranking.get('why') or ranking['systems'][0]['why']}.")
         elif moved:
             reason = ranking.get("caution", "it weights instances by separability")
             notes.append(f"{name} places {moved} of {len(order)} systems differently: {reason}.")
@@ -313,6 +342,7 @@ def lengths_section(raters: list[Findings]) -> dict[str, Any]:
     """Return the table of win rates as they are and at equal lengths, and how often length changes people's."""
     rows: list[Row] = []
     verdicts = changed = 0
+    raters = [rater for rater in raters if any(row["plain"]["n"] for row in rater["configurations"])] or raters
     together = any(configuration.get("together") for rater in raters for configuration in rater["configurations"])
     for rater in raters:
         for row in rater["configurations"]:

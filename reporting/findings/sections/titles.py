@@ -9,10 +9,10 @@ from typing import Any
 
 from django.template.defaultfilters import capfirst
 
-from annotation.core.counting import percent
+from annotation.core.counting import counted, percent
 from annotation.core.tables import fixed, printable
 from reporting.core.raters import PEOPLE
-from reporting.core.text import counted, rater_name
+from reporting.core.text import rater_name
 
 Findings = Mapping[str, Any]
 TEXTS = {

@@ -8,11 +8,10 @@ from django.core.management import CommandError
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.core.counting import number_of
+from annotation.core.counting import counted, number_of
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.privacy.erasing import erase_noted
 from reporting.backups.restoring import restore_backup
-from reporting.core.text import counted
 
 
 class Command(TandemCommand):

@@ -33,6 +33,7 @@ def test_line_does_not_guess_a_cost_or_a_time_that_is_unknown() -> None:
     line = line_of(Progress(total=10, done=0, calls=1, cost=None), 0.0)
     assert "cost unknown" in line
     assert "left" not in line
+    assert "a second" not in line
     assert "cost" not in line_of(Progress(total=10, done=10), 3.0)
 
 

@@ -551,3 +551,16 @@ def test_a_judge_called_people_stays_apart_from_them() -> None:
 def test_every_picture_is_in_the_documentation() -> None:
     page = (Path(__file__).parents[4] / "docs/howto/use_pictures.md").read_text(encoding="utf-8")
     assert [name for name in KINDS if f"`{name}`" not in page] == []
+
+
+def test_reliability_with_more_raters_is_drawn_where_instances_vary(found: Found) -> None:
+    curve = [
+        {"raters": n, "relative": relative, "standard_error": {"100": 0.1 / n}}
+        for n, relative in enumerate([found["pooled"]["people_agreement"]["raw_agreement"]] * 2, start=1)
+    ]
+    for instance, drawn in ((0.2, [0.1, 0.05]), (0.0, [])):
+        pooled = {**found["pooled"], "generalizability": {"components": {"instance": instance}, "curve": curve}}
+        spec = spec_of("with-more-raters", {**found, "pooled": pooled})
+        rows = rows_of(spec) if drawn else []
+        assert [row["value"] for row in rows if row["rater"] != "Eρ²"] == drawn
+        assert bool(charts.why_empty(spec)) != bool(drawn)
