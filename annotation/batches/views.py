@@ -129,8 +129,10 @@ def change_status(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     form = SetBatch(request.POST)
     if "stop_rule" not in request.POST:
         checked(form)
-        batches = form.run(batch, by=account_of(request))
-    elif not form.is_valid() or (batches := attempt(form, lambda: form.run(batch, by=account_of(request)))) is None:
+        batches: list[Batch] | None = form.run(batch, by=account_of(request))
+    else:
+        batches = attempt(form, lambda: form.run(batch, by=account_of(request))) if form.is_valid() else None
+    if batches is None:
         context = {"study": study, "batch": batch, "form": form}
         return render(request, "annotation/batches/stop_rule.html", context, status=422)
     if form.cleaned_data["design"]:

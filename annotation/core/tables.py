@@ -9,7 +9,7 @@ from annotation.core.counting import counted
 MOST_ROWS = 50  # all are in the JSON
 UNDEFINED = "—"
 MOST_LISTED = 12  # values in a line
-EMPTY = (None, "", [], (), {})
+EMPTY: tuple[object, ...] = (None, "", [], (), {})
 
 
 class Column(NamedTuple):
