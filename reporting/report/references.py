@@ -139,7 +139,7 @@ def _reasons(findings: Mapping[str, Any]) -> Iterator[str]:
     )
     if findings["replacement"]:
         yield "alternative_annotator"
-    if any(judge["alternative_annotator"]["people"] for judge in findings["replacement"]):
+    if any(judge["alternative_annotator"]["tested"] for judge in findings["replacement"]):
         yield "benjamini_yekutieli"
     if any(item["n_judged"] for judge in findings["replacement"] for item in judge["prediction_powered"]):
         yield "prediction_powered"

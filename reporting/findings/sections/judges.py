@@ -53,7 +53,7 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
         "self_preference": _self_preference(numbers["self_preference"]),
         "alternative": _alternative(replacement),
         "untested": _untested(replacement),
-        "alternative_people": None if _untested(replacement) else _alternative_people(replacement),
+        "alternative_people": _alternative_people(replacement),
         "powered": _powered(replacement),
         "most_saved": _most_saved(replacement),
     }
@@ -247,6 +247,7 @@ def _alternative_people(judges: list[Findings]) -> DataTable | None:
             ],
         )
         for judge in judges
+        if judge["alternative_annotator"]["tested"]
         for person in judge["alternative_annotator"]["people"]
     ]
     headings = [
