@@ -90,38 +90,38 @@ def severity(
         deviation = _summed(sums, of_rater, n_raters) / weight
         gap = sums - deviation[of_rater] * weights
         gap[np.abs(gap) < ROUNDING] = 0.0
-        kept = 1 - _summed(weights**2, of_rater, n_raters) / weight**2  # of the variance, less the mean's
-        scaled = gap / np.sqrt((kept * weight)[of_rater])
-    known = np.flatnonzero(n_clusters >= MIN_CLUSTERS)
-    taken = np.sort(known[np.argsort(-weight[known], kind="stable")[:MOST_RATERS]])
-    place = np.full(n_raters, -1)
-    place[taken] = np.arange(len(taken))
-    row, part = place[raters] >= 0, place[of_rater] >= 0
+        share = 1 - _summed(weights**2, of_rater, n_raters) / weight**2  # of the variance, less the mean's
+        scaled = gap / np.sqrt((share * weight)[of_rater])
+    enough = np.flatnonzero(n_clusters >= MIN_CLUSTERS)
+    tested = np.sort(enough[np.argsort(-weight[enough], kind="stable")[:MOST_RATERS]])
+    position = np.full(n_raters, -1)
+    position[tested] = np.arange(len(tested))
+    row, part = position[raters] >= 0, position[of_rater] >= 0
     shrunk, low, high = np.full((3, n_raters), np.nan)
     counts = np.bincount(raters, minlength=n_raters), n_clusters
-    if len(taken) < 2 or not scaled[part].any():
+    if len(tested) < 2 or not scaled[part].any():
         return Severity(deviation, shrunk, low, high, *counts)
-    of_mean = _table(units[row], place[raters[row]], direction[row] / np.sqrt(size[units[row]]))
-    of_cells = _table(of_cluster[part], place[of_rater[part]], scaled[part])
-    own_less_mean = np.diag(np.bincount(place[raters[row]])) - of_mean.T @ of_mean
-    of_raters = own_less_mean @ own_less_mean / np.sqrt(np.outer(weight[taken], weight[taken]))
-    below = max(1.0, effective_clusters((of_cells**2).sum(axis=1)) - 1)
-    test = _Test(of_cells.T @ of_cells, of_raters, float((deviation[taken] ** 2) @ weight[taken]), below)
+    of_mean = _table(units[row], position[raters[row]], direction[row] / np.sqrt(size[units[row]]))
+    of_cells = _table(of_cluster[part], position[of_rater[part]], scaled[part])
+    own_less_mean = np.diag(np.bincount(position[raters[row]])) - of_mean.T @ of_mean
+    of_raters = own_less_mean @ own_less_mean / np.sqrt(np.outer(weight[tested], weight[tested]))
+    error_degrees = max(1.0, effective_clusters((of_cells**2).sum(axis=1)) - 1)
+    test = _Test(of_cells.T @ of_cells, of_raters, float((deviation[tested] ** 2) @ weight[tested]), error_degrees)
     grid = GRID * np.ptp(x)
     tails = [test.tail(spread**2) for spread in grid.tolist()]
     at_one = weight.copy()
-    at_one[taken] = np.diagonal(of_raters)
-    variance = _summed(scaled**2, of_rater, n_raters)[known] / weight[known]
+    at_one[tested] = np.diagonal(of_raters)
+    variance = _summed(scaled**2, of_rater, n_raters)[enough] / weight[enough]
     posterior = _posterior(
-        deviation[known],
+        deviation[enough],
         variance,
-        weight[known],
-        n_clusters[known],
-        grid[1:, np.newaxis] ** 2 * at_one[known] / weight[known],
-        test.degrees(0.0) / len(taken),
+        weight[enough],
+        n_clusters[enough],
+        grid[1:, np.newaxis] ** 2 * at_one[enough] / weight[enough],
+        test.degrees(0.0) / len(tested),
         level,
     )
-    shrunk[known], low[known], high[known] = np.clip(posterior, -grid[-1], grid[-1])
+    shrunk[enough], low[enough], high[enough] = np.clip(posterior, -grid[-1], grid[-1])
     ends = np.interp([(1 - level) / 2, (1 + level) / 2], tails, grid)
     return Severity(deviation, shrunk, low, high, *counts, test.spread, float(ends[0]), float(ends[1]), tails[0])
 
@@ -130,19 +130,19 @@ def severity(
 class _Test:
     """The test that a variance between raters explains a sum of squares.
 
-    of_chance, of_raters : (n, n) covariances by chance, and by raters of variance 1; below : degrees of freedom of chance
+    of_chance, of_raters : (n, n) covariances by chance, and by raters of variance 1; error_degrees : degrees of freedom of chance
     """
 
     of_chance: FloatArray
     of_raters: FloatArray
     observed: float
-    below: float
+    error_degrees: float
 
     @property
     def spread(self) -> float:
         """Standard deviation between raters."""
-        above = self.observed - float(np.trace(self.of_chance))
-        return math.sqrt(max(0.0, above / float(np.trace(self.of_raters))))
+        excess = self.observed - float(np.trace(self.of_chance))
+        return math.sqrt(max(0.0, excess / float(np.trace(self.of_raters))))
 
     def degrees(self, variance: float) -> float:
         """Degrees of freedom of the sum of squares."""
@@ -152,7 +152,7 @@ class _Test:
     def tail(self, variance: float) -> float:
         """Probability of a larger sum of squares with this variance between raters."""
         expected = float(np.trace(self.of_chance) + variance * np.trace(self.of_raters))
-        return f_tail(self.observed / expected, self.degrees(variance), self.below)
+        return f_tail(self.observed / expected, self.degrees(variance), self.error_degrees)
 
 
 def _posterior(

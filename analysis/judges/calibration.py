@@ -63,8 +63,8 @@ def calibration(probability: npt.ArrayLike, counts: npt.ArrayLike) -> Calibratio
     bins = np.minimum((2 * BINS * q + 1e-9).astype(np.int64), BINS - 1)
     sums = [np.bincount(bins, column, minlength=BINS) for column in (n, n * q, y, n * q**2, q * y)]
     w, of_q, of_y, of_squares, of_products = np.stack(sums)[:, sums[0] > 0] / (n.sum() or 1.0)
-    within = of_squares - of_q**2 / w - 2 * (of_products - of_q * of_y / w)
-    parts = (of_q - of_y) ** 2 / w, of_y**2 / w - within, square / (n.sum() or 1.0)
+    inside = of_squares - of_q**2 / w - 2 * (of_products - of_q * of_y / w)
+    parts = (of_q - of_y) ** 2 / w, of_y**2 / w - inside, square / (n.sum() or 1.0)
     several, spread = np.where(n > 1, n, 0.0), square - ((b - a) / 2) ** 2 / n
     return Calibration(
         used,

@@ -125,9 +125,9 @@ def expected_errors(features: npt.ArrayLike, people: npt.ArrayLike, judge: npt.A
     rows, y, f = np.asarray(features, np.float64), np.asarray(people, np.float64), np.asarray(judge, np.float64)
     if rows.ndim != 2 or not len(rows) == len(y) == len(f):
         raise ShapeError(f"need features, people and judge of one length, got {rows.shape}, {y.shape} and {f.shape}")
-    known = ~np.isnan(rows)
-    means = np.where(known, rows, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    filled = np.where(known, rows, means)
+    present = ~np.isnan(rows)
+    means = np.where(present, rows, 0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
+    filled = np.where(present, rows, means)
     slopes = np.zeros(rows.shape[1])
     rated = ~np.isnan(y) & ~np.isnan(f)
     n = int(rated.sum())
@@ -146,8 +146,8 @@ def expected_errors(features: npt.ArrayLike, people: npt.ArrayLike, judge: npt.A
         centre = filled[rated][:, varies].mean(axis=0)
         fitted, _, rank, _ = np.linalg.lstsq(filled[rated][:, varies] - centre, squares - mean, rcond=None)
         explained = float(np.square((filled[rated][:, varies] - centre) @ fitted).sum()) / rank
-        left = max(float(np.square(squares - mean).sum()) - explained * rank, 0.0) / (n - rank - 1)
-        shrinkage = max(0.0, 1 - left / explained) if explained else 0.0
+        residual = max(float(np.square(squares - mean).sum()) - explained * rank, 0.0) / (n - rank - 1)
+        shrinkage = max(0.0, 1 - residual / explained) if explained else 0.0
         slopes[varies] = shrinkage * fitted / mean
     variance = np.maximum(1 + (filled - filled[rated].mean(axis=0)) @ slopes, 0)
     return ExpectedErrors(variance, n, coefficient, slopes, shrinkage)

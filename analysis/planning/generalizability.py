@@ -69,8 +69,8 @@ def generalizability_study(
     merged = bool(np.isnan(pairs[0] + both[0]))
     if merged:
         pairs, both = np.zeros_like(raters), raters
-    rest = np.zeros_like(raters) if merged else raters + pairs - both
-    table = np.stack([all_differ - both, of_rater, both - pairs - of_rater, both - raters, rest], axis=1)
+    residual = np.zeros_like(raters) if merged else raters + pairs - both
+    table = np.stack([all_differ - both, of_rater, both - pairs - of_rater, both - raters, residual], axis=1)
     names = tuple(name for name, value in zip(NAMES, table[0].tolist(), strict=True) if value < -ROUNDING)
     table = np.maximum(table, 0.0)
     return GStudy(table[0], table[1:], names, merged)
@@ -109,9 +109,9 @@ def _differences(values: FloatArray, group: IntArray, cluster: IntArray) -> Floa
     (of_group, of_cluster), cell = groups_of_rows(groups(group)[1], cluster)
     sums = _summed(np.stack([np.ones(len(values)), values, values**2], axis=1), cell)
     totals = _summed(sums, of_group)
-    whole = _half_squares(totals)
-    lost = whole[of_group] - _half_squares(totals[of_group] - sums)
-    without: FloatArray = whole.sum(axis=0) - np.concatenate([np.zeros((1, 2)), _summed(lost, of_cluster)])
+    complete = _half_squares(totals)
+    lost = complete[of_group] - _half_squares(totals[of_group] - sums)
+    without: FloatArray = complete.sum(axis=0) - np.concatenate([np.zeros((1, 2)), _summed(lost, of_cluster)])
     return without
 
 

@@ -169,10 +169,10 @@ def in_clusters(
     source           : Kish 1965, Survey Sampling, §5.4 (the design effect 1 + (m - 1) ρ)
     """
     centred, (item, group) = _columns(values, instance=instance, cluster=cluster)
-    everything, near, within = (_differences(centred, codes) for codes in (np.zeros_like(item), group, item))
-    apart, of_cluster = _moment(everything - near), _moment(near - within)
-    known = apart is not None and of_cluster is not None
-    shared = (apart or 0.0) - (of_cluster or 0.0) if known else components.instance
+    everything, near, inside = (_differences(centred, codes) for codes in (np.zeros_like(item), group, item))
+    between, of_cluster = _moment(everything - near), _moment(near - inside)
+    is_estimable = between is not None and of_cluster is not None
+    shared = (between or 0.0) - (of_cluster or 0.0) if is_estimable else components.instance
     return replace(
         components, cluster=float(np.clip(shared, 0, components.instance)), cluster_size=mean_cluster_size(sizes)
     )

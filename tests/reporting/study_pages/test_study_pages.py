@@ -268,7 +268,7 @@ def test_a_batch_page_counts_slots_and_its_state_is_the_managers(
     assert manager.post(f"{address}status/", {"status": "paused"}).status_code == 302
     batch.refresh_from_db()
     assert batch.status == "paused"
-    assert manager.post(f"{address}status/", {"status": "burnt"}).status_code == 409
+    assert manager.post(f"{address}status/", {"status": "burnt"}).status_code == 422
 
 
 # Errors, text, queries
@@ -278,7 +278,7 @@ def test_a_domain_error_is_a_card_for_htmx(study: Study, manager: Client) -> Non
     address = f"/studies/study/batches/{make_batch(study).pk}/status/"
     response = manager.post(address, {"status": "bogus"}, headers={"HX-Request": "true"})
 
-    assert response.status_code == 409
+    assert response.status_code == 422
     assert "<html" not in response.text
     assert 'role="alert"' in response.text
 
