@@ -71,7 +71,7 @@ def test_roles_and_links_are_logged_by_the_numbers_of_accounts(written: io.Strin
     lines = written.getvalue()
     assert f"researcher given to account {member.pk} in {study} by account {boss.pk}" in lines
     assert f"researcher taken from account {member.pk} in {study} by account {boss.pk}" in lines
-    assert f"new link for rater {made.rater} of study {study} made by account {boss.pk}" in lines
+    assert f"new link for rater {made.rater} of study {study} created by account {boss.pk}" in lines
     assert_no_person_in(lines)
     assert "boss.of.all" not in lines
 

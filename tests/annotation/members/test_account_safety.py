@@ -326,8 +326,8 @@ def test_the_log_says_who_made_a_new_link(channel: Channel, caplog: pytest.LogCa
         output_of("invite", "talks", "--rater", code)
     assert made.status_code == 302
     assert caplog.messages == [
-        f"new link for rater {code} of study talks made by account {boss.pk}",
-        f"new link for rater {code} of study talks made by the command line",
+        f"new link for rater {code} of study talks created by account {boss.pk}",
+        f"new link for rater {code} of study talks created by the command line",
     ]
 
 

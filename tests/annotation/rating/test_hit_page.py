@@ -245,7 +245,7 @@ def test_the_card_comes_with_the_foot_of_the_page(study: Study) -> None:
 
 
 def test_a_hit_of_one_pair_names_no_open_pair() -> None:
-    study = make_study(k=1)
+    study = make_study("lone", k=1)
     make_batch(study, pairs=1)
     client, address, _ = at_hit(study)
     page = client.get(address).text

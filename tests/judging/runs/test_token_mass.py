@@ -1,6 +1,7 @@
 """The letters' part of a token's probability: stored with a judgment, whatever came of it, shown and exported."""
 
 import math
+import re
 from typing import Any
 
 import pytest
@@ -55,4 +56,6 @@ def test_a_newer_parser_stores_the_mass_of_stored_answers(run: JudgeRun) -> None
 def test_mass_is_on_the_page_of_a_judgment(run: JudgeRun, admin_client: Client, status: str) -> None:
     judgment = Judgment.objects.get(run=run, status=status)
     page = admin_client.get(reverse("judging:judgment", args=[run.study.slug, judgment.pk]))
-    assert f'data-fact="token-mass">{judgment.token_mass:.4f}<' in page.content.decode()
+    shown = re.search(r'data-fact="token-mass">\s*([0-9.]+)', page.content.decode())
+    assert shown is not None
+    assert shown[1] == f"{judgment.token_mass:.4f}"
