@@ -106,7 +106,7 @@ def _missing_judgments(
     listed = ", ".join(instance_ids[place] for place in missing[judge][:_LISTED])
     more = ", …" if len(missing[judge]) > _LISTED else ""
     return (
-        f"active needs a judge's verdict on every instance of {configuration}; {judges[judge]} has none on "
+        f"This selection needs a judge's verdict on every instance of {configuration}; {judges[judge]} has none on "
         f"{len(missing[judge])} of {counted(len(instance_ids), 'instances')} ({listed}{more}); run: {command} {judges[judge]}"
     )
 

@@ -26,7 +26,7 @@ def freeze(request: HttpRequest, study: Study) -> HttpResponse:
         "study": study,
         "form": form,
         "plan": plan,
-        "facts": plan_facts(plan.content) if plan else [],
+        "stated": {"facts": plan_facts(plan.content)} if plan else None,
         "has_votes": has_votes(study),
         "withdrawal": WithdrawPlan(),
     }
