@@ -4,6 +4,8 @@ import itertools
 import json
 import re
 import shlex
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,12 +14,31 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from annotation.models import Annotator, Batch, ComparisonTable, Event, Participant, RoleGrant, Study
+from annotation.models import (
+    Annotator,
+    Batch,
+    Channel,
+    ComparisonTable,
+    Event,
+    Instance,
+    Participant,
+    PlatformAction,
+    RoleGrant,
+    Study,
+)
 from annotation.models.members import Role
-from judging.models import JudgeRun, Judgment
+from judging.methods.own_wording import OF_ONE_TEXT, OWN_PLACEHOLDERS
+from judging.models import Completion, Judge, JudgeRun, Judgment, PromptFile
+from judging.outcomes.judgments import verdicts_by_pair
+from judging.wordings.checks import READERS
+from reporting.accuracy.accuracies import judge_accuracy
+from tests.annotation.recruitment.mturk.server import MturkServer
+from tests.annotation.recruitment.mturk.setup import do_work, make_mturk
+from tests.annotation.recruitment.mturk.setup import mturk as mturk
 from tests.annotation.recruitment.prolific.setup import OTHER_PID, OTHER_SESSION, PID, SESSION, come, make_prolific
 from tests.annotation.recruitment.prolific.setup import prolific as prolific
 from tests.factories import (
@@ -31,7 +52,12 @@ from tests.factories import (
     rate,
     token_of,
 )
-from tests.howto import ROOT, blocks, commands, walk
+from tests.fakes import StandIn
+from tests.howto import ROOT, blocks, commands, text_of, walk
+from tests.hub_folders import load_folder
+from tests.judging.builders import make_endpoint
+from tests.judging.builders import make_study as make_judged_study
+from tests.judging.tuning.test_tuning import make_voted_study
 from tests.standin.process import StandInProcess, running
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -310,6 +336,175 @@ def test_prolific(prolific: Any) -> None:
     walk("docs/howto/recruit.md#prolific")
     assert [prolific.submissions[session]["status"] for session in (SESSION, OTHER_SESSION)] == ["APPROVED", "REJECTED"]
     assert prolific.paid(SESSION) == [75.0]
+
+
+def test_batches() -> None:
+    walk("docs/howto/make_a_batch.md")
+    main, again = Batch.objects.order_by("pk")
+    assert (main.status, main.raters_per_hit, main.hits.count(), main.slots.count()) == ("open", 5, 9, 45)
+    assert (again.status, again.raters_per_hit, again.hits.count()) == ("closed", 5, 6)
+    kinds = list(Event.objects.filter(batch=main).order_by("pk").values_list("kind", flat=True))
+    assert kinds == ["launched", "paused", "launched", "extended", "extended"]
+
+
+def test_links_lead_raters_to_a_hit(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, *arguments in commands("docs/howto/recruit.md#where-raters-come-from"):
+        for rater in Annotator.objects.order_by("pk")[:1]:
+            Annotator.objects.filter(pk=rater.pk).update(code="r-1a2b3c4d")  # whom the page names
+        call_command(name, *arguments)
+    said = capsys.readouterr().out
+    assert said.count("https://rate.example.org/join/") == 20
+    assert list(Channel.objects.values_list("name", "batch__name")) == [
+        ("Invitations", None),
+        ("Invitations: main", "main"),
+    ]
+    assert Annotator.objects.count() == 45
+    links = re.findall(r"(/join/[\w-]+/[\w-]+/)", said)
+    assert Client().get(links.pop()).status_code == 302  # in place of the first one
+    for link in (links[1], links[-1]):  # into every batch, and into one
+        client = Client()
+        consent = client.get(link, follow=True)
+        page = client.post(consent.redirect_chain[-1][0], {"answer": "accept"}, follow=True)
+        assert re.fullmatch(r"/rate/hit/[\w-]+/", page.redirect_chain[-1][0])
+
+
+def test_mturk(mturk: MturkServer) -> None:
+    study = make_study("talks")
+    make_batch(study)
+    channel = make_mturk(mturk, study=study)
+    publish, *others = commands("docs/howto/recruit.md#amazon-mechanical-turk")
+    named = [line[line.index("--assignment") + 1] for line in others if "--assignment" in line]
+    call_command(*publish)
+    assert PlatformAction.objects.filter(kind="hit", state="done").count() == 3
+    done = [do_work(mturk, channel, hit, f"AWORKER{hit}") for hit in list(mturk.hits)[:2]]
+    workers = dict(zip(dict.fromkeys(named), done, strict=True))
+    for line in others:
+        call_command(*(workers.get(word, word) for word in line))
+    assert {line[1] for line in [publish, *others]} == {
+        *("publish", "sync", "approve", "reject", "bonus", "qualify", "expire")
+    }
+    assert [mturk.assignments[one]["AssignmentStatus"] for one in done] == ["Rejected", "Approved"]
+
+
+def test_jury(capsys: pytest.CaptureFixture[str]) -> None:
+    study = make_judged_study("tea")
+    assert len(walk("docs/howto/improve_a_judge.md#create-a-jury")) == 9
+    assert "juries: independent votes that they are worth" in capsys.readouterr().out
+    for run in study.judge_runs.filter(judge__method="jury"):
+        assert len(verdicts_by_pair(study, run.judge)) == 6
+
+
+@pytest.mark.weekly
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.any_engine
+def test_tuning(capsys: pytest.CaptureFixture[str]) -> None:
+    page = "docs/howto/improve_a_judge.md#tune-a-judge-on-peoples-votes"
+    study = make_voted_study(30)
+    with StandIn() as server:
+        assert len(walk(page, {"https://api.example.com/v1": server.base_url})) == 6
+        calls = server.calls
+        name, *arguments = commands(page)[3]
+        call_command(name, *arguments)  # the same again asks nothing
+        assert server.calls == calls
+        with pytest.raises(CommandError, match="--max-cost"):
+            call_command(name, *arguments[:-1], "a lot")
+    said = capsys.readouterr().out
+    assert "held out: 15" in said
+    assert "judges tuned on people's ratings" in said
+    tuned = Judge.objects.get(name="plain-tuned")
+    assert len(tuned.tuned["instances"]) == 15
+    assert Judgment.objects.filter(run__judge=tuned, run__study=study).count() == 30
+
+
+def test_own_prompt() -> None:
+    page = "docs/howto/improve_a_judge.md#bring-your-own-prompt"
+    [example] = blocks(page, "text")
+    Path("plain-words.txt").write_text(example, encoding="utf-8")
+    make_judged_study("my-study", instances=1, k=2, question="Which one is plainer?", task_kind="free")
+    with StandIn(answer=lambda body: "The second one is shorter.\nVerdict: B") as stand_in:
+        call_command("add_endpoint", "big", base_url=stand_in.base_url, model="big-1")
+        for line in re.findall(r"manage\.py (.+)", text_of(page)):
+            call_command(*shlex.split(line))
+    assert str(PromptFile.objects.get()) == "plain-words.v1"
+    assert set(Judgment.objects.values_list("status", "rationale")) == {("parsed", "The second one is shorter.")}
+    assert {"plain-words.v1:verdict-line" in one.prompt_version for one in Judgment.objects.all()} == {True}
+    content = Completion.objects.earliest("pk").request["messages"][0]["content"]
+    assert content.startswith("You help an editor who wants plain words. Which one is plainer?")
+    assert content.endswith("name the letter A or the letter B:\nVerdict: <A or B>")
+
+
+def test_page_on_prompts_names_every_parser_and_every_placeholder() -> None:
+    text = text_of("docs/howto/improve_a_judge.md#bring-your-own-prompt")
+    assert [name for name in READERS if f"| `{name}` |" not in text] == []
+    assert [name for name in OWN_PLACEHOLDERS | OF_ONE_TEXT if f"`${name}`" not in text] == []
+
+
+def test_counting_judges_against_gold(capsys: pytest.CaptureFixture[str]) -> None:
+    page = "docs/howto/judge_the_judges.md#count-them-against-gold-labels"
+    outputs = [
+        {"input": f"Question {n}", "output_1": "Yes, it is.", "output_2": "No.", "label": 1 + n % 2} for n in range(4)
+    ]
+    for name in ("Natural.json", "Adversarial_Manual.json"):
+        Path(name).write_text(json.dumps(outputs), encoding="utf-8")
+    Path("helpful.jsonl").write_bytes(
+        json_lines({"prompt": f"Please {n}", "chosen": "Gladly, here it is.", "rejected": "No."} for n in range(4))
+    )
+    [table] = blocks(page, "csv")
+    Path("verdicts.csv").write_text(table, encoding="utf-8")
+    assert len(walk(page)) == 8
+    assert r"\begin{table}" in capsys.readouterr().out
+    found = judge_accuracy(Study.objects.get(slug="bar"))
+    of = {judge["judge"]: {row["subset"]: row for row in judge["subsets"]} for judge in found["judges"]}
+    assert {name: row["pairs"] for name, row in of["longest"].items()} == {
+        "Adversarial_Manual": 4, "Natural": 4, "helpful": 4, "adversarial": 4, "natural": 8, "all": 12,
+    }  # fmt: skip
+    assert of["longest"]["helpful"]["accuracy"]["value"] == 1.0  # there the longer text is the chosen one
+    assert of["longest"]["Natural"]["accuracy"]["value"] == 0.5
+    mine = of["my-judge"]["Natural"]
+    assert (mine["asked"], mine["a"], mine["b"], mine["unparsed"]) == (3, 1, 1, 1)
+
+
+def summary(article: str, model: int) -> dict[str, Any]:
+    """Write a line of a file of SummEval's form."""
+    scores = [{"coherence": model + expert, "fluency": 5 - model} for expert in (0, 1)]
+    text = f"{article} was written in{' ever' * model} more words."
+    named = {"id": article, "model_id": f"M{model}", "decoded": text, "text": f"Of {article}."}
+    return {**named, "expert_annotations": scores}
+
+
+def converted(rows: list[dict[str, Any]], *more: str) -> subprocess.CompletedProcess[str]:
+    Path("summaries.jsonl").write_bytes(json_lines(rows))
+    command = [sys.executable, "examples/summeval_to_study.py", "summaries.jsonl", *more]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_summaries_become_instances_with_the_experts_means_as_gold() -> None:
+    made = converted([summary("a1", 0), summary("a1", 2), summary("a2", 1)], "--aspect", "coherence")
+    first, second = map(json.loads, made.stdout.splitlines())
+    assert first["gold"] == {"scores": {"M0": 0.5, "M2": 2.5}}
+    assert (first["dataset"], first["source"]) == ("summeval-coherence", "Of a1.")
+    assert (list(first["generations"]), second["instance_id"]) == (["M0", "M2"], "a2")
+    refused = converted([summary("a1", 0), {"id": "a1"}])
+    assert refused.returncode == 1
+    assert "line 2 has no 'model_id'" in refused.stderr
+
+
+@pytest.mark.weekly
+def test_rebuilding_a_paper(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [summary(article, model) for article in ("a1", "a2", "a3") for model in range(4)]
+    Path("coherence.jsonl").write_text(converted(rows).stdout, encoding="utf-8")
+    standin.behave(answer="longer")
+    make_endpoint(standin.base_url, name="small")
+    walk("docs/howto/audit_a_judge.md#rebuild-the-set-up-of-aligning-with-logic")
+    said = capsys.readouterr().out
+    assert Instance.objects.get(instance_id="a1").gold == {"scores": {f"M{n}": n + 0.5 for n in range(4)}}
+    # Two articles with six pairs, both orders, plain and negated, twice, of two judges.
+    assert Judgment.objects.filter(status="parsed").count() == 2 * 6 * 2 * 2 * 2 * 2
+    assert "judge:thinks-audit2,summeval-coherence,transitivity_3," in said
+    assert "REPAIR" in Path("repaired/README.md").read_text(encoding="utf-8")
+    assert list(load_folder(Path("repaired").absolute())) == ["train"]  # a fifth of two instances is none
+    assert "<svg" in Path("pairs.svg").read_text(encoding="utf-8")
+    assert "  pairs-beam\n" in said
 
 
 INSTANCES = 4
