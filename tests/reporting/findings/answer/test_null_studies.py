@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bench.answers import EPSILON, FILTERS, Population, judged, length_matters, populations, right_at_epsilon
+from bench.answers import EPSILON, FILTERS, Population, judged, length_matters, main, populations, right_at_epsilon
 from reporting.findings.answer.answer_text import TEXTS
 from reporting.findings.computing import judge_findings
 from reporting.findings.pooled.vote_table import vote_table
@@ -30,6 +30,21 @@ def test_a_study_of_each_cell_is_simulated(population: Population) -> None:
 def test_an_effect_of_length_is_found() -> None:
     rng = np.random.default_rng(0)
     assert sum("length" in length_matters(rng, 50, longer=0.0, number=1, effect=4.0) for _ in range(5)) > 2
+
+
+def test_an_unknown_effect_of_length_is_no_claim() -> None:
+    assert length_matters(np.random.default_rng(0), 20, longer=2.0, number=4) == {"length_few"}
+
+
+@pytest.mark.parametrize("words", ["votes at random, independent  ", "no such cell"])
+def test_cells_are_simulated_by_the_words_of_their_line(
+    words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CELL", words)
+    monkeypatch.setenv("STUDIES", "3")
+    main()
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()[1:-1]]
+    assert [line[-3:-1] for line in lines] == ([["20", "3"], ["50", "3"]] if "random" in words else [])
 
 
 def test_claims_are_rules_of_the_answer_or_named_by_the_simulation() -> None:
