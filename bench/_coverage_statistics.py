@@ -1,7 +1,8 @@
 """Populations for `bench.coverage` whose intervals need more than sums of instances: two samples, two ways, statistics, judges."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import combinations
 from statistics import NormalDist
 
 import numpy as np
@@ -15,7 +16,11 @@ from analysis.judges.non_inferiority import non_inferiority
 from analysis.judges.prediction_powered import prediction_powered_win_rate
 from analysis.ranking import jackknife_covariance, left_out_strengths
 from analysis.types import FloatArray
-from bench._coverage_populations import Population, Simulated, chances, columns, drawn_shares, unequal
+from bench._coverage_populations import TIES, Population, Simulated, chances, columns, drawn_shares, unequal
+from bench.answers import configuration
+from reporting.core.estimates import IntervalSettings
+from reporting.findings.pooled.pooled import people_agreement
+from reporting.findings.pooled.vote_table import vote_table
 
 LARGE = (20, 50)
 CROSSED = (5, 8, 13, 20)  # raters
@@ -24,6 +29,7 @@ SPREAD_CROSSED = 0.3  # variance of instances and of raters, where that of a cel
 STRENGTHS = np.array([-0.75, -0.25, 0.25, 0.75])
 PAIRS, PEOPLE = 5, 3
 JUDGED = 200
+ICC = 0.3  # of votes pooled over pairs of systems
 ONE_SIDED = "four of five votes are for one side"
 Study = Callable[[np.random.Generator, int], tuple[float, Bounds]]
 
@@ -80,6 +86,10 @@ def statistics() -> Iterator[Population]:
             for name, study in (("alpha", alpha), ("kappa", kappa)):
                 simulate = of_studies(partial(study, p=p, icc=icc))
                 yield Population(f"{name} {icc}, share {p}", icc, simulate, LARGE, beyond)
+    for shares in ((0.5, 0.5, 0.5), (0.8, 0.3, 0.6)):
+        for name, truth in _pooled_truths(shares).items():
+            simulate = of_studies(partial(pooled_agreement, shares=shares, name=name))
+            yield Population(f"pooled {name}, three systems, shares {shares}", truth, simulate, LARGE)
     for copied in (0.0, 0.5):
         simulate = of_studies(partial(strength, copied=copied))
         yield Population(f"Bradley-Terry strength, {copied} of votes copied", float(STRENGTHS[0]), simulate, LARGE)
@@ -101,6 +111,32 @@ def kappa(rng: np.random.Generator, n: int, *, p: float, icc: float) -> tuple[fl
     """Two raters of five pairs an instance."""
     votes, instance = _votes(rng, n, p, icc, 2)
     return _of_statistic(cluster_sums(confusions(*votes.T), instance), kappa_from_confusions)
+
+
+def pooled_agreement(rng: np.random.Generator, n: int, *, shares: Sequence[float], name: str) -> tuple[float, Bounds]:
+    """Agreement over three pairs of systems on the same instances, each pair of systems with its share for A."""
+    datas = []
+    for systems, share in zip(combinations(("one", "two", "three"), 2), shares, strict=True):
+        chance = chances(rng, share, ICC, (n, 1, 1))
+        votes = np.where(rng.random((n, PAIRS, PEOPLE)) < chance, -1.0, 1.0)
+        datas.append(configuration("data", systems, np.where(rng.random(votes.shape) < TIES, 0.0, votes)))
+    found = people_agreement(vote_table(datas), IntervalSettings())
+    estimate = found["krippendorff_alpha"]["ordinal"] if name == "alpha" else found["gwet"][name]
+    return estimate["value"], Bounds(estimate["low"], estimate["high"], 0.95, n)
+
+
+def _pooled_truths(shares: Sequence[float]) -> dict[str, float]:
+    """Coefficients of `pooled_agreement`: A and B are equally likely by chance, as units count both ways."""
+    p = np.array(shares)
+    differ = (1 - TIES) ** 2 * float(np.mean(2 * p * (1 - p) * (1 - ICC)))  # A and B
+    half = 2 * TIES * (1 - TIES)  # a tie and a preference
+    equal, spread = 1 - differ - half, TIES * (1 - TIES) + (1 - TIES) * (1 + TIES) / 2
+    by_chance = {"ac1": spread / 2, "ac2": 17 / 18 * spread}
+    gwet = {
+        name: (seen - by_chance[name]) / (1 - by_chance[name])
+        for name, seen in (("ac1", equal), ("ac2", equal + 2 / 3 * half))
+    }
+    return {"alpha": 1 - (half + 4 * differ) / (half + 2 * (1 - TIES) ** 2), **gwet}
 
 
 def _of_statistic(sums: FloatArray, statistic: Statistic) -> tuple[float, Bounds]:

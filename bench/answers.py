@@ -94,7 +94,9 @@ def populations() -> Iterator[Population]:
         yield Population(f"{LOOKS} looks, {name}", ("preferred",), partial(_looked_at, **shapes[name]), (100,))
     for name in ("independent", "a third of the votes missing", "three instances a source"):
         shape = {key: value for key, value in shapes.get(name, {}).items() if key != "alike"}
-        yield Population(f"votes at random, {name}", ("agreement_above_chance",), partial(_agree, **shape), MANY)
+        for systems, under in ((2, ""), (3, ", each two of 3 systems")):
+            study = partial(_agree, systems=systems, **shape)
+            yield Population(f"votes at random, {name}{under}", ("agreement_above_chance",), study, MANY)
         yield Population(
             f"separability without effect, {name.replace('votes', 'sets')}",
             ("rises",),
@@ -185,10 +187,14 @@ def _looked_at(rng: np.random.Generator, n: int, **shape: Any) -> set[str]:
     return set()
 
 
-def _agree(rng: np.random.Generator, n: int, **shape: Any) -> set[str]:
-    """Return what is said of the agreement of people who vote at random."""
-    votes, filters, _ = _votes_on_two(rng, n, ties=1 / 3, **shape)
-    findings = {"pooled": {"people_agreement": people_agreement(votes, filters.intervals)}}
+def _agree(rng: np.random.Generator, n: int, *, systems: int, **shape: Any) -> set[str]:
+    """Return what is said of the agreement of people who vote at random on each two systems, on the same instances."""
+    datas = [
+        configuration("data", pair, _votes(rng, n, ties=1 / 3, **shape), source=shape.get("source", 1))
+        for pair in combinations(("one", "two", "three")[:systems], 2)
+    ]
+    votes = vote_table(datas)
+    findings = {"pooled": {"people_agreement": people_agreement(votes, _filters(votes).intervals)}}
     return {statement.rule for statement in agreement(findings)}
 
 

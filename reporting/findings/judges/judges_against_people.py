@@ -1,7 +1,7 @@
 """Agreement of judges with people, and of people with one another on the same pairs."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -110,11 +110,12 @@ def _table(compared: "_Beside", settings: IntervalSettings) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class _Beside:
-    """A judge's verdicts beside people's votes, or people's votes beside one another's.
+    """A judge's verdicts beside people's votes, or people's votes beside one another's. Verdicts and counts are directed.
 
     instance, cluster, verdict, majority : (n_units,); counts : (n_units, 3) votes for -1, 0, +1
     shares : of the votes beside others', where the judge has a verdict
     left_out : votes that stand alone on their pair, or without a verdict of the judge
+    both_ways : `VoteTable.both_ways`
     """
 
     instance: IntArray
@@ -124,21 +125,23 @@ class _Beside:
     counts: FloatArray
     shares: VoteShares
     left_out: BoolArray
+    both_ways: Callable[[FloatArray], list[FloatArray]]
     why: Reason
 
     @classmethod
     def of(cls, votes: VoteTable, judge: str | None) -> "_Beside":
         verdict = np.where(votes.is_rated, 0.0 if judge is None else votes.judges[judge], np.nan)
-        counts = votes.class_counts.astype(np.float64)
+        counts = votes.directed(votes.class_counts.astype(np.float64))
         shares = vote_shares(verdict, votes.votes)
         return cls(
             instance=votes.instance,
             cluster=votes.cluster,
-            verdict=verdict,
+            verdict=verdict * votes.direction,
             majority=majority_of_counts(counts),
             counts=counts,
             shares=shares.at(shares.counted),
             left_out=np.isnan(verdict) | (counts.sum(axis=1) < 2),
+            both_ways=votes.both_ways,
             why=NO_COMMON_VOTES if judge is None else NO_SHARED_VOTES,
         )
 
@@ -192,7 +195,8 @@ class _Beside:
         rows = self._decided
         cells = _cells(self.cluster[rows], self.verdict[rows], self.majority[rows])
         instances = count_groups(self.instance[rows])
-        return statistic(cells, kappa_from_confusions, self._majorities, settings, instances=instances, ceiling=1.0)
+        sums = np.sum(self.both_ways(cells), axis=0)
+        return statistic(sums, kappa_from_confusions, self._majorities, settings, instances=instances, ceiling=1.0)
 
     def _statistic(
         self, sums: FloatArray, of_sums: Statistic, settings: IntervalSettings, *, ceiling: float = math.inf
@@ -214,7 +218,8 @@ class _Beside:
         """(n_clusters, 2, 3, 3): judge by vote, and vote by the shares of the other people's votes."""
         counts, verdict = self.counts[~self.left_out], self.verdict[~self.left_out]
         judge = (verdict[:, np.newaxis] == (-1, 0, 1))[:, :, np.newaxis] * counts[:, np.newaxis, :]
-        return cluster_sums(np.stack([judge, coincidences_of_counts(counts)], axis=1), self.cluster[~self.left_out])
+        cells = [sum(self.both_ways(table)) for table in (judge, coincidences_of_counts(counts))]
+        return cluster_sums(np.stack(cells, axis=1), self.cluster[~self.left_out])
 
     @cached_property
     def _decided(self) -> BoolArray:

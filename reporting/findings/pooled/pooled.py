@@ -299,14 +299,13 @@ def agreement_of_counts(
     counts  : (n_units, 3) votes for -1, 0, +1 on the units of `votes`
     of, why : what raw agreement counts, and the reason where there is none
     """
+    counts = votes.directed(counts)
     total, instance = counts.sum(axis=1), votes.instance
     shared, alone = total > 1, int((total == 1).sum())
-    ways = votes.both_ways(counts)
-    of_gwet = cluster_sums(np.sum([gwet_sums(way) for way in ways], axis=0), settings.cluster(instance))
+    of_gwet = cluster_sums(sum(gwet_sums(way) for way in votes.both_ways(counts)), settings.cluster(instance))
     counts, instance = counts[shared], instance[shared]
     pairs = agreement_sums_of_counts(counts)
-    coincidences = np.sum([coincidences_of_counts(way[shared]) for way in ways], axis=0)
-    sums = cluster_sums(coincidences, settings.cluster(instance))
+    sums = cluster_sums(sum(votes.both_ways(coincidences_of_counts(counts))), settings.cluster(instance))
     rated = Basis(int(pairs[:, 1].sum()), of, TIE_EQUALS_TIE, alone, why)
     return {
         "raw_agreement": share_estimate(pairs, instance, rated, settings),
@@ -345,14 +344,14 @@ def rater_pairs(votes: VoteTable, settings: IntervalSettings) -> dict[str, Any]:
     verdicts = np.full((len(compared), len(votes.instance)), np.nan)
     for row, person in enumerate(compared):
         own = votes.person == person
-        verdicts[row, votes.unit[own]] = votes.verdict[own]
+        verdicts[row, votes.unit[own]] = votes.verdict[own] * votes.direction[votes.unit[own]]
     pairs: list[dict[str, Any]] = []
     for first, second in combinations(range(len(compared)), 2):
         shared = ~np.isnan(verdicts[first]) & ~np.isnan(verdicts[second])
         n = int(shared.sum())
         if n < MIN_SHARED:
             continue
-        cells = confusions(verdicts[first, shared], verdicts[second, shared])
+        cells = sum(votes.both_ways(confusions(verdicts[first, shared], verdicts[second, shared])))
         basis = Basis(n, "pairs rated by both", TIE_EQUALS_TIE, 0, NO_VARIATION)
         sums = cluster_sums(cells, votes.cluster[shared])
         instances = count_groups(votes.instance[shared])

@@ -94,17 +94,24 @@ class VoteTable:
         """Whether all configurations compare the same two systems."""
         return len({frozenset(pair) for pair in zip(self.system_a, self.system_b, strict=True)}) < 2
 
-    def both_ways(self, counts: FloatArray) -> list[FloatArray]:
-        """Return votes for A, for ties and for B that don't depend on which system a configuration calls A.
+    @cached_property
+    def direction(self) -> FloatArray:
+        """(n_units,) -1 where two systems stand the other way round than in the first configuration, else 1."""
+        is_turned = (self.system_a != self.system_a[:1]) & self.compares_two
+        direction: FloatArray = np.where(is_turned, -1.0, 1.0)[self.configuration]
+        return direction
 
-        counts  : (n_units, 3)
-        returns : one table, of the first configuration's A, where all compare the same two systems; else these counts and the same
-                  with A and B exchanged, as A means nothing over configurations
+    def directed(self, shares: FloatArray, unit: IntArray | slice = slice(None)) -> FloatArray:
+        """Return (n, 3) counts or shares of A, of ties and of B in the `direction` of their units, all units by default."""
+        return np.where(self.direction[unit][:, np.newaxis] < 0, shares[:, ::-1], shares)
+
+    def both_ways(self, tables: FloatArray) -> list[FloatArray]:
+        """Return tables over directed votes for A, for ties and for B such that no sum depends on what a configuration calls A.
+
+        tables  : (n, 3) or (n, 3, 3)
+        returns : these, and where several pairs of systems are compared, so that A means nothing, the same with A and B exchanged
         """
-        is_turned = (self.system_a != self.system_a[:1])[self.configuration]
-        if self.compares_two:
-            return [np.where(is_turned[:, np.newaxis], counts[:, ::-1], counts)]
-        return [counts, counts[:, ::-1]]
+        return [tables] if self.compares_two else [tables, np.flip(tables, axis=tuple(range(1, tables.ndim)))]
 
     def rows_by_person(self) -> list[IntArray]:
         """Return the rows of each person, in the order of the votes."""

@@ -1,12 +1,14 @@
 """Dawid and Skene's verdicts beside people's majority, with the confusion matrix of each person."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from analysis.agreement.coefficients import VALUES
 from analysis.agreement.dawid_skene import DawidSkene, dawid_skene
+from analysis.agreement.leave_one_out import Votes
 from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import number
 from reporting.findings.data.inputs import ConfigurationData
@@ -22,7 +24,8 @@ MOST_VOTES_IN_ALL_ROUNDS = 20_000_000  # rounds end at it, converged or not: som
 def aggregated_verdicts(everything: Sequence[ConfigurationData], votes: VoteTable) -> dict[str, Any]:
     """Return Dawid and Skene's verdicts of all people together. Each configuration has a prevalence of its own.
 
-    A person's confusion matrix holds in all configurations: rows are true classes, columns what the person gave.
+    A person's confusion matrix holds in all configurations: rows are true classes, columns what the person gave. Of two systems A
+    is that of the first configuration. Over several pairs of systems it means nothing: units count both ways, A and B exchanged.
     """
     counts = votes.class_counts
     sizes = counts.sum(axis=1)
@@ -30,21 +33,30 @@ def aggregated_verdicts(everything: Sequence[ConfigurationData], votes: VoteTabl
     if not totals["pairs_with_three_votes"]:
         return {**totals, "configurations": None, "people": None, **FEW_PEOPLE.as_json()}
     rounds = max(20, min(1000, MOST_VOTES_IN_ALL_ROUNDS // len(votes.person)))
-    estimates = dawid_skene(votes.votes, group=votes.configuration, max_iterations=rounds, tolerance=TOLERANCE)
-    majority = _majority(counts)
-    prevalence = np.full((len(everything), 3), np.nan)  # the last configurations may have no votes
-    prevalence[: len(estimates.prevalence)] = estimates.prevalence
+    n, configurations = len(votes.instance), len(everything)
+    cast, groups = votes.votes, votes.configuration
+    if not votes.compares_two:
+        units, both = np.append(cast.unit, cast.unit + n), np.append(cast.verdict, -cast.verdict)
+        cast = Votes(units, np.tile(cast.person, 2), both, 2 * n, cast.n_people)
+        groups = np.append(groups, groups + configurations)
+    directed = replace(cast, verdict=cast.verdict * np.resize(votes.direction, cast.n_units)[cast.unit])
+    estimates = dawid_skene(directed, group=groups, max_iterations=rounds, tolerance=TOLERANCE)
+    verdict, majority = estimates.verdict[:n] * votes.direction, _majority(counts)
+    prevalence = np.full((configurations, 3), np.nan)  # the last configurations may have no votes
+    estimated = estimates.prevalence[:configurations]
+    prevalence[: len(estimated)] = estimated
+    is_turned = votes.compares_two & (votes.system_a != votes.system_a[0])
+    prevalence[is_turned] = prevalence[is_turned, ::-1]
     return {
         **totals,
         "iterations": estimates.iterations,
         "converged": estimates.converged,
         "configurations": [
-            _configuration(
-                data, estimates, majority, votes.is_rated & (votes.configuration == index), prevalence[index]
-            )
+            _configuration(data, verdict[rated], majority[rated], prevalence[index])
             for index, data in enumerate(everything)
+            for rated in [votes.is_rated & (votes.configuration == index)]
         ],
-        "people": _people(estimates, votes),
+        "people": _people(estimates, directed, votes.people, compares_two=votes.compares_two),
     }
 
 
@@ -56,15 +68,14 @@ def _majority(counts: IntArray) -> FloatArray:
 
 
 def _configuration(
-    data: ConfigurationData, estimates: DawidSkene, majority: FloatArray, is_in: np.ndarray, prevalence: FloatArray
+    data: ConfigurationData, verdict: FloatArray, by_most: FloatArray, prevalence: FloatArray
 ) -> dict[str, Any]:
-    verdict, by_most = estimates.verdict[is_in], majority[is_in]
     both = ~np.isnan(verdict) & ~np.isnan(by_most)
     return {
         "dataset": data.dataset,
         "system_a": data.systems[0],
         "system_b": data.systems[1],
-        "pairs": int(is_in.sum()),
+        "pairs": len(verdict),
         "prevalence": dict(zip(CLASSES, map(number, prevalence.tolist()), strict=True)),
         "verdicts": _counted(verdict),
         "majority": _counted(by_most),
@@ -78,14 +89,15 @@ def _counted(verdicts: FloatArray) -> dict[str, int]:
     return {**counted, "shared": int(np.isnan(verdicts).sum())}
 
 
-def _people(estimates: DawidSkene, votes: VoteTable) -> list[dict[str, Any]]:
+def _people(estimates: DawidSkene, votes: Votes, names: Sequence[str], *, compares_two: bool) -> list[dict[str, Any]]:
     """Return each person's matrix. A row with next to no pair of its class behind it is `null`."""
-    n = len(votes.people)
+    n, copies = votes.n_people, 1 if compares_two else 2
     rated = np.stack(
-        [np.bincount(votes.person, weights=column[votes.unit], minlength=n) for column in estimates.posterior.T], axis=1
+        [np.bincount(votes.person, column[votes.unit], minlength=n) / copies for column in estimates.posterior.T],
+        axis=1,
     )
     right = (np.diagonal(estimates.confusion, axis1=1, axis2=2) * rated).sum(axis=1)
-    ratings = np.bincount(votes.person, minlength=n)
+    ratings = np.bincount(votes.person, minlength=n) // copies
     return [
         {
             "rater": code,
@@ -97,6 +109,6 @@ def _people(estimates: DawidSkene, votes: VoteTable) -> list[dict[str, Any]]:
                 for row, weight in zip(estimates.confusion[person].tolist(), rated[person], strict=True)
             ],
         }
-        for person, code in enumerate(votes.people)
+        for person, code in enumerate(names)
         if ratings[person]
     ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from analysis.intervals.analytic import Spread, ratio_spreads
 from analysis.intervals.bootstrap import mean_rows
-from analysis.types import FloatArray, IntArray
+from analysis.types import FloatArray
 from reporting.core.estimates import Basis, Estimate, mean_of_spread, number, share_of_spread
 from reporting.findings.configurations.rater_findings import TIE_IN_CONSISTENCY, TIE_IN_POSITIONS
 from reporting.findings.data.inputs import Checks, Filters, StudyData
@@ -46,6 +46,7 @@ def raters_table(data: StudyData, votes: VoteTable, filters: Filters) -> list[di
     people = float(np.nanmean(agreeing)) if not np.isnan(agreeing).all() else np.nan
     sets = _consistencies(data, votes, filters)
     moved, cluster = influences(votes), votes.cluster[votes.unit]
+    directed = [votes.directed(shares, votes.unit) for shares in (np.eye(3)[votes.place], other_votes)]
     share_left = np.where(votes.on_left == 0, np.nan, (1 - votes.on_left) / 2)
     agreements, left_shares = (
         ratio_spreads(mean_rows(values), cluster, votes.person, len(votes.people)) for values in (agreeing, share_left)
@@ -68,7 +69,7 @@ def raters_table(data: StudyData, votes: VoteTable, filters: Filters) -> list[di
             words_per_minute=speed["words_per_minute"],
             timed=speed["timed"],
             agreement=agreement,
-            chance=_by_chance(other_votes[rows], votes.place[rows]),
+            chance=_by_chance(*([way[rows] for way in votes.both_ways(shares)] for shares in directed)),
             people=people,
         )
         results.append(
@@ -107,13 +108,13 @@ def _agreement(spread: Spread, agreeing: FloatArray, filters: Filters) -> Estima
     return mean_of_spread(spread, basis, filters.intervals)
 
 
-def _by_chance(other_votes: FloatArray, values: IntArray) -> float:
-    """Return the agreement of as many votes of each kind, were they given without a look at the pair."""
-    has_others = ~np.isnan(other_votes[:, 0])
+def _by_chance(own: list[FloatArray], others: list[FloatArray]) -> float:
+    """Return the agreement of as many votes of each kind, were they given without a look at the pair; tables of `both_ways`."""
+    has_others = ~np.isnan(others[0][:, 0])
     if not has_others.any():
         return np.nan
-    own = np.bincount(values[has_others], minlength=3) / has_others.sum()
-    return float(own @ other_votes[has_others].mean(axis=0))
+    means = (np.mean([way[has_others] for way in ways], axis=(0, 1)) for ways in (own, others))
+    return float(np.dot(*means))
 
 
 def _left_share(spread: Spread, on_left: FloatArray, filters: Filters) -> Estimate:
