@@ -1,8 +1,9 @@
 """The three ways to correct a study: its page, the API and the command."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,6 +16,11 @@ from annotation.models import Study
 from tests.factories import api_of, make_user, output_of, signed_in
 
 DOORS = ("page", "api", "command")
+
+
+def in_turn(cases: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return each case with one of the doors in turn: they run one form, which decides."""
+    return [(door, *case) for door, case in zip(cycle(DOORS), cases, strict=False)]
 
 
 @dataclass

@@ -8,7 +8,7 @@ from annotation.allocation.claims import draw_arm
 from annotation.annotators.consent import answer_consent
 from annotation.models import Annotator, Assignment, Event, QualificationResult, Rating, Study
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
-from tests.reporting.corrections.doors import DOORS, correct
+from tests.reporting.corrections.doors import DOORS, correct, in_turn
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
@@ -57,17 +57,18 @@ def _accounts(study: Study) -> None:
         study.annotators.filter(code=name).update(user=account)
 
 
-@pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize(
-    ("change", "part"),
-    [
-        (_share, "2 of the same pairs"),
-        (_accounts, "account"),
-        (lambda study: study.annotators.filter(code="first").update(excluded=True), "excluded"),
-        (lambda study: study.annotators.filter(code="first").update(kind="scripted"), "program"),
-        (lambda study: study.annotators.filter(code="second").update(withdrawn_at=NOON), "no rater second"),
-        (lambda study: study.annotators.filter(code="second").update(code="other"), "no rater second"),
-    ],
+    ("door", "change", "part"),
+    in_turn(
+        [
+            (_share, "2 of the same pairs"),
+            (_accounts, "account"),
+            (lambda study: study.annotators.filter(code="first").update(excluded=True), "excluded"),
+            (lambda study: study.annotators.filter(code="first").update(kind="scripted"), "program"),
+            (lambda study: study.annotators.filter(code="second").update(withdrawn_at=NOON), "no rater second"),
+            (lambda study: study.annotators.filter(code="second").update(code="other"), "no rater second"),
+        ]
+    ),
 )
 def test_nothing_is_lost_silently(study: Study, door: str, change: Any, part: str) -> None:
     change(study)

@@ -15,7 +15,7 @@ from reporting.core.data_version import version_of
 from reporting.corrections.replacing import replace_text
 from tests.factories import claim, make_annotator, make_batch, make_study, rate
 from tests.judging.builders import make_judge
-from tests.reporting.corrections.doors import DOORS, correct
+from tests.reporting.corrections.doors import DOORS, correct, in_turn
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
@@ -69,14 +69,15 @@ def test_a_source_is_replaced(study: Study, door: str) -> None:
     assert study.instances.get().source == ""
 
 
-@pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize(
-    ("sent", "part"),
-    [
-        ({"instance": "news-9", "text": "x"}, "no instance news-9"),
-        ({**OF_SYSTEM, "index": 7, "text": "x"}, "alpha 0, alpha 1"),
-        ({"instance": "news-1", "text": "Source of news-1."}, "already"),
-    ],
+    ("door", "sent", "part"),
+    in_turn(
+        [
+            ({"instance": "news-9", "text": "x"}, "no instance news-9"),
+            ({**OF_SYSTEM, "index": 7, "text": "x"}, "alpha 0, alpha 1"),
+            ({"instance": "news-1", "text": "Source of news-1."}, "already"),
+        ]
+    ),
 )
 def test_what_is_not_there_or_the_same_is_refused(study: Study, door: str, sent: dict[str, Any], part: str) -> None:
     outcome = correct(door, study, "replace-text", sent)
@@ -84,8 +85,7 @@ def test_what_is_not_there_or_the_same_is_refused(study: Study, door: str, sent:
     assert (outcome.made, part in outcome.text) == (False, True), outcome.text
 
 
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("busy", ["rater", "judge", "job"])
+@pytest.mark.parametrize(("door", "busy"), in_turn([("rater",), ("judge",), ("job",)]))
 def test_nobody_sees_one_text_and_is_counted_for_the_other(study: Study, door: str, busy: str) -> None:
     if busy == "rater":
         claim(make_annotator(study, "second"))

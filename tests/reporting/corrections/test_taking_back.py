@@ -18,7 +18,7 @@ from reporting.corrections import taking_back
 from reporting.corrections.taking_back import is_in, take_back
 from reporting.uploads.jobs import look_after_uploads
 from tests.factories import claim, json_lines, make_annotator, make_batch, make_study, study_line
-from tests.reporting.corrections.doors import DOORS, correct
+from tests.reporting.corrections.doors import DOORS, correct, in_turn
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.engine, pytest.mark.slow]
 
@@ -58,9 +58,9 @@ def rows() -> dict[str, list[int]]:
     }
 
 
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("kind", IMPORTS)
-@pytest.mark.parametrize("staged", [False, True])
+@pytest.mark.parametrize(
+    ("door", "kind", "staged"), in_turn([(kind, staged) for kind in IMPORTS for staged in (False, True)])
+)
 def test_an_import_leaves_nothing(monkeypatch: pytest.MonkeyPatch, door: str, kind: str, staged: bool) -> None:
     study = make_study(instances=0)
     if kind != "texts":
@@ -86,16 +86,17 @@ def test_an_import_leaves_nothing(monkeypatch: pytest.MonkeyPatch, door: str, ki
     assert rows().keys() > before.keys() or study.imports.count() > 1
 
 
-@pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize(
-    ("built", "part"),
-    [
-        ("ratings", "1 rating."),
-        ("tables", "1 comparison table."),
-        ("judgments", "1 judgment."),
-        ("batch", "2 HITs"),
-        ("more", "4 texts"),
-    ],
+    ("door", "built", "part"),
+    in_turn(
+        [
+            ("ratings", "1 rating."),
+            ("tables", "1 comparison table."),
+            ("judgments", "1 judgment."),
+            ("batch", "2 HITs"),
+            ("more", "4 texts"),
+        ]
+    ),
 )
 def test_what_was_built_on_it_is_listed(door: str, built: str, part: str) -> None:
     study = make_study(instances=0)
