@@ -9,8 +9,10 @@ from django.db import OperationalError
 from annotation.batches.services import set_batch_status
 from annotation.batches.stop_rules import BUDGET, DECIDED, JUDGE, StopRule, submitted_hits, why_spent
 from annotation.models import Batch
+from annotation.studies.questions import question_named
+from reporting.findings.data.inputs import Filters
 from reporting.findings.judges.verdicts import MAY_REPLACE
-from reporting.findings.study_findings import findings
+from reporting.findings.study_findings import findings_under
 
 log = logging.getLogger(__name__)
 LEAST_GROWTH = 0.02  # of the submitted HITs, after which a batch is looked at again
@@ -21,7 +23,9 @@ def why_settled(batch: Batch) -> str:
     rule = StopRule.parse(batch.stop_rule)
     if rule.kind == BUDGET:
         return why_spent(batch, rule)
-    found = findings(batch.study, batches=[batch], judges=(rule.judge,) if rule.kind == JUDGE else (), rounds=1)
+    judges = (rule.judge,) if rule.kind == JUDGE else ()
+    main = question_named(batch.study, "")
+    found = findings_under(batch.study, Filters(batches=(batch.name,), judges=judges, rounds=1, question=main))
     return _why_judged(found, rule) if rule.kind == JUDGE else _why_known(found, rule)
 
 

@@ -30,7 +30,10 @@ from annotation.models import (
 )
 from annotation.models.members import main_group
 from annotation.questions.questions import Answer
+from annotation.studies.questions import question_named
 from judging.models import Judge, JudgeRun, Judgment
+from reporting.findings.data.inputs import Filters
+from reporting.findings.study_findings import findings_under
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 SHOWN_FIRST = Path(__file__).parent / "golden" / "shown_first.json"
@@ -52,6 +55,14 @@ class Built:
     hits: list[Hit]
     matchups: list[Matchup]
     pairs: list[list[Pair]]
+
+
+def findings(
+    study: Study, *, question: str = "", batches: Sequence[Batch] | None = None, **settings: Any
+) -> dict[str, Any]:
+    """Compute a study's findings on a question, the main one by default; `settings` are further fields of `Filters`."""
+    names = None if batches is None else tuple(batch.name for batch in batches)
+    return findings_under(study, Filters(question=question_named(study, question), batches=names, **settings))
 
 
 def build_study(slug: str = "tried") -> Study:

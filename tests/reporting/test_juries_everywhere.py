@@ -10,9 +10,8 @@ from django.urls import NoReverseMatch, reverse
 
 from annotation.models import Instance, Study
 from judging.runs.juries import add_jury
-from reporting.findings.study_findings import findings
 from reporting.logic.audits import kept_audit
-from tests.reporting.builders import build_configuration, build_study, judge, rate
+from tests.reporting.builders import build_configuration, build_study, findings, judge, rate
 from tests.routes import Route, routes
 
 pytestmark = pytest.mark.slow  # asks for every address of a study

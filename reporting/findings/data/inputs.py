@@ -170,11 +170,6 @@ class ConfigurationData:
         """People first, then the judges."""
         return (self.people, *(judge.rater for judge in self.judges))
 
-    @property
-    def label(self) -> str:
-        """Name the configuration for the seeds of its intervals."""
-        return "\0".join((self.dataset, *self.systems))
-
 
 @dataclass(frozen=True, eq=False)
 class StudyAlignments:

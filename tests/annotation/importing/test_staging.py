@@ -50,7 +50,6 @@ from judging.importing.services import import_judgments
 from judging.models import Judge, JudgeRun, Judgment
 from reporting.exports.rows import rating_rows
 from reporting.findings.snapshots import renew_snapshot
-from reporting.findings.study_findings import findings
 from reporting.uploads import jobs as upload_jobs
 from tests.factories import (
     NOON,
@@ -64,6 +63,7 @@ from tests.factories import (
     mturk_row,
     study_line,
 )
+from tests.reporting.builders import findings
 from tests.rows import undone_at_the_end
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]

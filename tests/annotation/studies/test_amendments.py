@@ -15,9 +15,9 @@ from annotation.studies.amendments import rating_has_begun
 from annotation.studies.log import log, shown_with_results
 from annotation.studies.services import save_settings
 from annotation.studies.settings_form import StudySettingsForm
-from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
+from tests.reporting.builders import findings
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

@@ -26,10 +26,10 @@ from judging.tuning.candidates import candidates_of
 from judging.tuning.planning import TuningSettings, estimate_tuning, make_plan
 from judging.tuning.searching import Search, TuningStopped, cost_of_tuning
 from judging.tuning.services import queue_tuning, start_tuning
-from reporting.findings.study_findings import findings
 from reporting.logic.text_sets import read_text_sets
 from tests.fakes import ScriptedClient, chat_completion
 from tests.judging.builders import make_batch, make_endpoint, make_judge, make_study, no_sleep, pairs_in
+from tests.reporting.builders import findings
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 INSTANCES = 40

@@ -12,11 +12,11 @@ from judging.audits.stress import StressTest, start_stress
 from judging.models import Judge, JudgeRun, Judgment
 from reporting.accuracy.accuracies import judge_accuracy
 from reporting.bundle.exporting import export_bundle
-from reporting.findings.study_findings import findings
 from reporting.logic.audits import audit_study, judges_audited
 from tests.factories import claim, make_annotator, make_batch, rate
 from tests.judging.audits.readers import Reader, client_of, study_of_facts
 from tests.judging.builders import judge_with, make_endpoint, make_judge
+from tests.reporting.builders import findings
 
 pytestmark = pytest.mark.django_db
 RATED = (Study, System, Instance, Generation, Matchup, Pair, Batch, Hit, HitPair, Judge, JudgeRun)

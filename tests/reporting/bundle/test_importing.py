@@ -20,8 +20,8 @@ from reporting.bundle.opening import open_bundle
 from reporting.bundle.records import TABLES
 from reporting.bundle.storing import settings_of, store
 from reporting.bundle.verifying import verify_bundle
-from reporting.findings.study_findings import findings
 from tests.factories import make_study
+from tests.reporting.builders import findings
 from tests.reporting.bundle.test_verifying import in_every_row, in_row, rewrite, stated, unpacked
 from tests.whole_study import build_whole_study
 

@@ -20,8 +20,9 @@ from reporting.disagreements.choosing import asked_of, chosen, sizes
 from reporting.disagreements.reading import read_table
 from reporting.disagreements.views import KINDS, rows_of
 from reporting.exports.rows import rating_rows
-from reporting.findings.study_findings import findings, findings_under
+from reporting.findings.study_findings import findings_under
 from reporting.table_effect.reading import table_effect
+from tests.reporting.builders import findings
 from tests.reporting.bundle.test_importing import shown, without
 from tests.reporting.bundle.test_verifying import stated
 

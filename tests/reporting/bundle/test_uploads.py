@@ -14,10 +14,9 @@ from rest_framework.test import APIClient
 from annotation.models import Study, Upload
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.numbers import PAGES
-from reporting.findings.study_findings import findings
 from reporting.uploads.jobs import folder_of, read_files
 from tests.factories import api_of, make_study, make_user
-from tests.reporting.builders import build_configuration, build_study, rate
+from tests.reporting.builders import build_configuration, build_study, findings, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 IMPORT = "/api/v1/studies/study/import/"

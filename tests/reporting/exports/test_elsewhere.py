@@ -13,9 +13,8 @@ from annotation.models import Annotator, Generation, Rating, Study
 from judging.models import Judge
 from reporting.exports.elsewhere import WantedVerdicts
 from reporting.exports.files import types_of
-from reporting.findings.study_findings import findings
 from reporting.refinement.given_preferences import count_preferences
-from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
+from tests.reporting.builders import Built, build_configuration, build_study, findings, judge, rate
 from tests.reporting.refinement.test_repair import build_four_systems, order_by_hand
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

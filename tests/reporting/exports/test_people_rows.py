@@ -20,8 +20,8 @@ from judging.runs.services import pairs_of
 from reporting.exports import rows
 from reporting.exports.files import READ_BACK, export_lines
 from reporting.exports.rows import FLAG_COLUMNS, HISTORY_COLUMNS, flag_rows, history_rows, rating_rows
-from reporting.findings.study_findings import findings
 from tests.factories import NOON, add_instances, claim, make_annotator, make_batch, make_study, rate
+from tests.reporting.builders import findings
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

@@ -12,9 +12,8 @@ from django.utils import timezone
 from annotation.models import Display, Study, VoteChange
 from annotation.questions.questions import Answer
 from reporting.exports.rows import HISTORY_COLUMNS, history_rows, rating_rows
-from reporting.findings.study_findings import findings
 from tests.factories import ask_more, criterion
-from tests.reporting.builders import Built, answer_too, build_configuration, build_study, build_user, rate
+from tests.reporting.builders import Built, answer_too, build_configuration, build_study, build_user, findings, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 FURTHER = (criterion("fluency", strength=True, tie_kinds=True), criterion("detail"))

@@ -14,10 +14,9 @@ from annotation.models import Display, Generation, Study
 from annotation.separability.services import compute_separability
 from judging.models import Judge, JudgeRun
 from reporting.exports.files import KINDS, READ_BACK
-from reporting.findings.study_findings import findings
 from reporting.uploads.jobs import take_in
 from tests.factories import make_study
-from tests.reporting.builders import build_configuration, build_study, judge, rate
+from tests.reporting.builders import build_configuration, build_study, findings, judge, rate
 
 WORDS = ["river", "stone", "cloud", "amber", "valley", "thunder", "maple"]
 SIDES = (True, False, None)

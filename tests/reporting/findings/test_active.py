@@ -19,11 +19,19 @@ from annotation.models import Batch, Hit, Rating
 from judging.models import Judge, Judgment
 from reporting.corrections.renaming import rename_judge
 from reporting.findings.sections.judges import judges_section
-from reporting.findings.study_findings import findings
 from reporting.report.references import cited
 from tests.annotation.batches.test_batches import chosen
 from tests.factories import api_of, make_batch, make_user, output_of, signed_in
-from tests.reporting.builders import Built, build_batch, build_configuration, build_study, judge, rate, separate
+from tests.reporting.builders import (
+    Built,
+    build_batch,
+    build_configuration,
+    build_study,
+    findings,
+    judge,
+    rate,
+    separate,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 ALL, PILOT, DRAWN = 120, 24, 30

@@ -12,9 +12,17 @@ from annotation.studies.outcomes import batches_named
 from reporting.core.text import SCRIPTED
 from reporting.findings.data.asked import judges_named
 from reporting.findings.reasons import not_computed_with
-from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
-from tests.reporting.builders import Built, build_batch, build_configuration, build_study, judge, rate, separate
+from tests.reporting.builders import (
+    Built,
+    build_batch,
+    build_configuration,
+    build_study,
+    findings,
+    judge,
+    rate,
+    separate,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

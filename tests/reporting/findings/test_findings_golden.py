@@ -8,8 +8,7 @@ import pytest
 
 from annotation.models import Pair, Study
 from judging.models import Judge, JudgeRun, Judgment
-from reporting.findings.study_findings import findings
-from tests.reporting.builders import GOLDEN, GOLDEN_CONFIGURATIONS, build_golden, build_study, separate
+from tests.reporting.builders import GOLDEN, GOLDEN_CONFIGURATIONS, build_golden, build_study, findings, separate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 EXACT = 1e-9

@@ -29,7 +29,7 @@ from reporting.findings.answer.planned import NO_PLAN, plan_notes, status_of
 from reporting.findings.data.inputs import Filters
 from reporting.findings.plans import FreezePlan
 from reporting.findings.sections import page_sections
-from reporting.findings.study_findings import findings, findings_under
+from reporting.findings.study_findings import findings_under
 from reporting.report.building import report_page
 from tests.factories import (
     NOON,
@@ -45,7 +45,7 @@ from tests.factories import (
     signed_in,
 )
 from tests.judging.builders import make_judge
-from tests.reporting.builders import build_configuration, build_study, judge
+from tests.reporting.builders import build_configuration, build_study, findings, judge
 
 pytestmark = pytest.mark.django_db
 PLANNED_FIELDS = {"claims": ["preference"], "epsilon": 0.15, "judges": [], "raters": 1}

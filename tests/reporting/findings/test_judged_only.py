@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from annotation.models import Batch, Hit
-from reporting.findings.study_findings import findings
-from tests.reporting.builders import Built, build_batch, build_configuration, build_study, judge, rate
+from tests.reporting.builders import Built, build_batch, build_configuration, build_study, findings, judge, rate
 
 pytestmark = pytest.mark.django_db
 RATED, ALL = 60, 400

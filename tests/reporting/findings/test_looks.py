@@ -14,9 +14,9 @@ from reporting.findings.pooled.pooled import StudyScale
 from reporting.findings.pooled.vote_table import vote_table
 from reporting.findings.rankings.comparisons import comparisons_of_raters
 from reporting.findings.rankings.ranking_models import elo_rankings
-from reporting.findings.study_findings import findings
 from reporting.report.methods import methods_of
 from tests.factories import claim, make_annotator, make_batch, make_study, rate
+from tests.reporting.builders import findings
 
 pytestmark = pytest.mark.django_db
 

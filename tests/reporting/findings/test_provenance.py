@@ -5,10 +5,9 @@ from django.test import Client
 from django.urls import reverse
 
 from judging.models import Completion, Endpoint, Judge, Judgment
-from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
 from reporting.report.limitations import limitations_of
-from tests.reporting.builders import Built, build_configuration, build_study, judge
+from tests.reporting.builders import Built, build_configuration, build_study, findings, judge
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

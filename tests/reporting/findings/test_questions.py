@@ -13,7 +13,6 @@ from annotation.models import Rating, Study
 from annotation.questions.questions import Answer
 from judging.models import JudgeRun, Judgment
 from reporting.findings.data.inputs import Filters
-from reporting.findings.study_findings import findings
 from tests.factories import ask_more
 from tests.reporting.builders import (
     Built,
@@ -22,6 +21,7 @@ from tests.reporting.builders import (
     build_configuration,
     build_study,
     build_user,
+    findings,
     judge,
     rate,
     separate,

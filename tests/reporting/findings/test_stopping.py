@@ -20,7 +20,6 @@ from annotation.recruitment.mails import COMPOSERS
 from annotation.studies.frozen_plans import freeze_plan
 from reporting.findings import stopping
 from reporting.findings.stopping import stop_settled_batches, why_settled
-from reporting.findings.study_findings import findings
 from tests.factories import (
     api_of,
     claim,
@@ -32,6 +31,7 @@ from tests.factories import (
     rate,
     signed_in,
 )
+from tests.reporting.builders import findings
 
 pytestmark = pytest.mark.django_db
 

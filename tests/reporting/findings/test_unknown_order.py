@@ -8,10 +8,9 @@ import pytest
 from annotation.models import Study
 from annotation.monitoring.batch_annotators import raters_of
 from reporting.exports.rows import rating_rows
-from reporting.findings.study_findings import findings
 from reporting.logic.audits import audit_study
 from tests.factories import NOON
-from tests.reporting.builders import build_configuration, build_study, rate
+from tests.reporting.builders import build_configuration, build_study, findings, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 # Ann prefers what is on the left where that is known; of the others A, which stays A whoever assumes an order.

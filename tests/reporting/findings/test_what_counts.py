@@ -12,10 +12,10 @@ from annotation.separability.services import compute_separability
 from annotation.studies.outcomes import batches_named
 from annotation.studies.votes import read_votes
 from reporting.findings.reasons import ONE_CAME_LATER, ONE_OF_ONE_GENERATION
-from reporting.findings.study_findings import findings
 from reporting.separability.arrays import SeparabilityFilters
 from reporting.separability.study_separability import distinguishable
 from tests.factories import add_instances, make_batch, make_study
+from tests.reporting.builders import findings
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 

@@ -13,13 +13,12 @@ from annotation.models import Annotator, Batch, Channel, Hit, Instance, Particip
 from annotation.studies.log import log
 from judging.methods.prompts import FOLDER
 from judging.models import Endpoint, Judge, Judgment
-from reporting.findings.study_findings import findings
 from reporting.report import building
 from reporting.report.building import write_report
 from reporting.report.limitations import limitations_of
 from reporting.report.methods import MOST_BATCHES, methods_of
 from reporting.report.references import ENTRIES, bibtex, cited
-from tests.reporting.builders import build_configuration, build_study, judge, rate, separate
+from tests.reporting.builders import build_configuration, build_study, findings, judge, rate, separate
 from tests.reporting.refinement.test_repair import build_four_systems
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

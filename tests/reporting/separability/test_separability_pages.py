@@ -14,11 +14,10 @@ from annotation.core.errors import UnknownName
 from annotation.models import Annotator, Generation, SeparabilityRun, Study
 from judging.models import Endpoint, GenerationRun
 from reporting.findings.data.asked import similarity_named
-from reporting.findings.study_findings import findings
 from reporting.separability.arrays import MAX_RUNS, SeparabilityFilters
 from reporting.separability.study_separability import distinguishable
 from tests.factories import make_user, signed_in, token_of
-from tests.reporting.builders import Built, build_configuration, build_study, judge, rate, separate
+from tests.reporting.builders import Built, build_configuration, build_study, findings, judge, rate, separate
 from tests.reporting.separability.pages import EVIL, PAGE, STEADY, TORN, A, B, body, chart_path, only, people, spread
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from annotation.models import Annotator, Assignment, Batch, Hit, HitPair, Study
-from reporting.findings.study_findings import findings
 from tests.annotation.batches.test_batches import chosen, separate
 from tests.factories import claim, make_annotator, make_batch, make_study, make_user, signed_in
 from tests.factories import rate as vote
-from tests.reporting.builders import Built, build_batch, build_configuration, build_study, judge, rate
+from tests.reporting.builders import Built, build_batch, build_configuration, build_study, findings, judge, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

@@ -5,8 +5,7 @@ import pytest
 from judging.models import Judgment
 from reporting.findings.pictures import draw
 from reporting.findings.sections.judges import judges_section
-from reporting.findings.study_findings import findings
-from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
+from tests.reporting.builders import Built, build_configuration, build_study, findings, judge, rate
 
 pytestmark = pytest.mark.django_db
 # Probability of B with A first and with B first, beside two votes.

@@ -22,10 +22,9 @@ from reporting.findings.pooled.pooled import StudyScale
 from reporting.findings.pooled.vote_table import vote_table
 from reporting.findings.rankings.rankings import ranking_findings
 from reporting.findings.reasons import NOT_COMPUTED, SHARED_FIRST, UNEQUAL
-from reporting.findings.study_findings import findings
 from reporting.findings.text import as_text
 from reporting.leaderboard.leaderboard import by_rater
-from tests.reporting.builders import GOLDEN, build_configuration, build_study, rate
+from tests.reporting.builders import GOLDEN, build_configuration, build_study, findings, rate
 
 Vote = tuple[str, int, str, float]  # instance, pair, rater's code, verdict
 MODELS = ("bradley_terry", "elo", "sep_bradley_terry", "sep_elo")
