@@ -28,6 +28,7 @@ from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.studies.rated_pairs import RatedPairs
 from reporting.core.estimates import Basis, IntervalSettings, mean_estimate
 from reporting.core.raters import PEOPLE, JudgeRater, Positions, Rater, rater
+from reporting.core.text import JUDGE
 from reporting.findings.answer import judges_alone
 from reporting.findings.answer.answer import agreement, consistency_rises, headline_of
 from reporting.findings.answer.lengths import length_rule, side
@@ -220,7 +221,7 @@ def _judges_alone(rng: np.random.Generator, n: int, *, judges: int) -> set[str]:
     verdicts = [_votes(rng, n, people=1, alike=0.5)[:, :, 0] for _ in range(judges)]
     data = configuration("data", ("one", "two"), np.empty((n, PAIRS, 0)), verdicts)
     votes = vote_table([data])
-    filters, names = _filters(votes), [name.removeprefix(judges_alone.PREFIX) for name in votes.judges]
+    filters, names = _filters(votes), [name.removeprefix(JUDGE) for name in votes.judges]
     findings = {
         **_rankings([data], votes, filters),
         "judge_agreement": judge_agreement(votes, set(), frozenset(), filters.intervals),

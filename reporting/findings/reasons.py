@@ -96,10 +96,13 @@ NOTHING_COMPARED = Reason("nothing_compared", "no system has been compared")
 SEVERAL_GROUPS = Reason("several_groups", "the groups were never compared, so no system is first of all")
 UNEQUAL = Reason("unequal", "systems met different opponents, on which these scores depend")
 SHARED_FIRST = Reason("shared_first", "several systems share the first place")
-NOT_TESTED = Reason(
-    "not_tested",
-    "no test: fewer than {least} instances of a system, one instance alone connects systems, or all are alike",
-)
+NOT_TESTED = Reason("not_tested", "one instance alone connects systems, or all are alike")
+TOO_FEW_TO_TEST = Reason("too_few_to_test", "a system has {n} instances, and a test needs {least}")
+
+
+def not_tested(fewest: int, least: int) -> Reason:
+    """Return why a test between systems is not made, of which one has the fewest instances, or clusters."""
+    return TOO_FEW_TO_TEST.with_values(n=fewest, least=least) if fewest < least else NOT_TESTED
 
 
 def not_computed_with(similarity: str | None) -> Reason:

@@ -4,12 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from statistics import NormalDist
 from typing import Any, cast
 
+from analysis.intervals.jackknife import student_quantile
 from analysis.planning.sample_sizes import instances_needed
 from analysis.planning.variance import Components
 from analysis.ranking.settling import CHANCE
+from reporting.core.estimates import IntervalSettings
 from reporting.core.raters import PEOPLE
+from reporting.core.text import JUDGE
 from reporting.findings.answer.answer_text import english
-from reporting.findings.answer.judges_alone import PREFIX, judges_alone, position
+from reporting.findings.answer.judges_alone import judges_alone, position
 from reporting.findings.answer.lengths import length_rule
 from reporting.findings.answer.planned import CLAIM_OF_RULE, status_of
 from reporting.findings.answer.statements import LEAST_INSTANCES, Statement, counts_of, estimate, uneven
@@ -148,22 +151,26 @@ def _of_many(findings: Findings, rates: Findings) -> Statement:
         return Statement("unranked", evidence[:1], systems)
     if leader["n_instances"] < LEAST_INSTANCES:
         return _too_few(leader, evidence)
-    rate_of = {row["system"]: estimate(row) for row in rates["systems"]}
+    row_of = {row["system"]: row for row in rates["systems"]}
     values = {
         **systems,
         "first": leader["system"],
-        "rate": rate_of[leader["system"]],
+        "rate": estimate(row_of[leader["system"]]),
         "rank": _rank(leader),
         "second": second["system"],
-        "second_rate": rate_of[second["system"]],
+        "second_rate": estimate(row_of[second["system"]]),
         "second_rank": _rank(second),
         "settled": {"places": strengths["settled"], "of": len(ranked)},
         "instances": leader["n_instances"],
         "sample": _sample(leader),
         "second_sample": _sample(second),
+        **{key: verdict[key] for key in ("p_value", "against") if key in verdict},
+        **uneven(row_of[leader["system"]]),
         **({"unequal": True} if rates["first"].get("why_code") == UNEQUAL.code and _is_uneven(ranked) else {}),
     }
     rule = {True: "first", False: "leads", None: "untested"}[verdict["by_more_than_chance"]]
+    if rule == "untested" and "why" in verdict:
+        values["why"] = verdict["why"]
     return Statement(rule, [*evidence, *(["system_tests"] if findings.get("system_tests") else [])], values)
 
 
@@ -315,7 +322,7 @@ def _standing(judge: Findings) -> tuple[bool, int, float, str]:
 
 
 def _position_of_judges(findings: Findings) -> Iterator[Statement]:
-    judges = {row["rater"].removeprefix(PREFIX) for row in findings["pooled"].get("preferred_first", ())} - {PEOPLE}
+    judges = {row["rater"].removeprefix(JUDGE) for row in findings["pooled"].get("preferred_first", ())} - {PEOPLE}
     statements = position(findings, sorted(judges - set(findings.get("baselines") or ())))
     yield from (statement for statement in statements if statement.rule == "position_bias")
 
@@ -329,7 +336,7 @@ def _length(findings: Findings) -> Iterator[Statement]:
 def _missing(findings: Findings, headline: Statement) -> Iterator[Statement]:
     """Say what would settle the preference, or else what is missing first."""
     if headline.rule == "no_preference":
-        yield _more_instances(headline)
+        yield _more_instances(headline, findings.get("horizon"))
     elif unmet := list(_unmet(findings, headline)):
         yield from unmet
     elif headline.rule == "leads":
@@ -366,17 +373,21 @@ def _more_for_first(findings: Findings, headline: Statement) -> Statement:
     return Statement("more_to_be_first", headline.evidence, values)
 
 
-def _more_instances(headline: Statement) -> Statement:
-    """Plan the instances whose interval leaves one half out with a chance of 80 %, were the rate to stay what it is."""
+def _more_instances(headline: Statement, horizon: int | None) -> Statement:
+    """Plan the instances whose interval leaves one half out with a chance of 80 %, were the rate to stay what it is.
+
+    The standard error follows from the interval, which is Student's t over so few clusters; that over many is nearly normal.
+    """
     rate, instances = headline.values["rate"], headline.values["instances"]
     away = rate["value"] - 0.5
     if away <= 0:
         return Statement("level", headline.evidence)
+    clusters = headline.values["sample"].get("clusters", instances)
+    level = IntervalSettings(level=rate["level"], horizon=horizon).level_of(clusters)
     # As if the other side were as long as that towards one half, which has to shrink.
-    width = 2 * (rate["value"] - rate["low"])
-    # The variance of one instance's mean, as an interval of this width over so many instances implies it.
+    effective = headline.values.get("effective_n", clusters)
+    spread = (rate["value"] - rate["low"]) / student_quantile((1 + level) / 2, max(effective - 1, 1))
     quantile = NormalDist().inv_cdf((1 + rate["level"]) / 2)
-    spread = width / (2 * quantile)
     components = Components(instance=instances * spread**2, pair=0.0, rater=0.0, residual=0.0)
     # Always a number: further instances have no bound, and those at hand are too few.
     wanted = 2 * away * quantile / (quantile + NormalDist().inv_cdf(CHANCE))

@@ -137,7 +137,7 @@ TEXTS = {
     "unmet_many": "**{first} never met {number} of the systems.** Their order is inferred through other systems.",
     "no_separability": "**Separability is not computed.** It shows where raters can tell the systems apart.",
     "judge_alone": "**{results:results}.** {first} wins {rate:percent} of verdicts ({instances:instances}; a tie counts as half).",
-    "judges": "**{results:results}.** Verdicts won ({instances:instances}; a tie counts as half): {rates:rates}.",
+    "judges": "**{results:results}.** Verdicts won{rates:winner} ({instances:instances}; a tie counts as half): {rates:rates}.",
     "judge_silent": "**{results:results}.**",
     "judges_agree": "**Two judges agree on {rate:percent} of pairs** ({instances:instances}).",
     "judges_agree_alpha": (
@@ -158,6 +158,9 @@ TEXTS = {
 }
 # Sentences that follow where a value of this name is given.
 CLAUSES = {
+    "against": " The first place is tested by Bradley–Terry strengths, with Holm’s correction ({p_value:p} against {against}).",
+    "why": " The reason: {why}.",
+    "unadjusted": " Tests are adjusted by Holm’s method over {tests:judges}; before it, {unadjusted} showed a preference.",
     "effective_n": " Few instances have most ratings: the interval is as wide as with {effective_n:1} of equal size.",
     "unequal": " Systems met different opponents, so the order (Bradley–Terry) may differ from that of win rates.",
     "left_out": " {left_out:rating sets} without all ratings are left out.",
@@ -256,11 +259,17 @@ class _Writer(Formatter):
             parts.append(f"{who} {self.format(RESULTS[result['result']], **result)}")
         return "; ".join(parts)
 
+    def write_winner(self, rates: list[dict[str, Any]]) -> str:
+        """Name the system that all rates are of."""
+        systems = {rate["system"] for rate in rates}
+        return f" by {self.name(systems.pop())}" if len(systems) == 1 else ""
+
     def write_rates(self, rates: list[dict[str, Any]]) -> str:
         """Write how often each judge's first system wins, of many judges for some."""
         number = len(rates) if len(rates) <= MOST_NAMED else MOST_NAMED - 1
+        of_one = bool(self.write_winner(rates))
         listed = [
-            f"{self.name(rate['system'])} {self.write_percent(rate)} with “{self.name(rate['judge'])}”"
+            f"{'' if of_one else self.name(rate['system']) + ' '}{self.write_percent(rate)} with “{self.name(rate['judge'])}”"
             for rate in rates[:number]
         ]
         return ", ".join([*listed, *([f"{len(rates) - number} more under Rankings"] * (number < len(rates)))])

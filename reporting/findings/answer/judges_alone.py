@@ -6,22 +6,22 @@ from typing import Any
 
 from analysis.intervals.multiple_testing import holm
 from reporting.core.raters import PEOPLE
+from reporting.core.text import JUDGE
 from reporting.findings.answer.statements import (
     LEAST_INSTANCES,
     Findings,
     Statement,
     counts_of,
     estimate,
+    leading_system,
     uneven,
 )
-
-PREFIX = "judge:"
 
 
 def judges_alone(findings: Findings) -> Iterator[Statement]:
     """Yield the headline and the statements, if there is a judge. Baselines count only where there is no other judge."""
     judges = [
-        ranking["rater"].removeprefix(PREFIX) for ranking in findings["rankings"] if ranking["measure"] == "win_rate"
+        ranking["rater"].removeprefix(JUDGE) for ranking in findings["rankings"] if ranking["measure"] == "win_rate"
     ]
     judges = [judge for judge in judges if judge != PEOPLE]
     baselines = set(findings.get("baselines") or ())
@@ -45,33 +45,44 @@ def headline_of(findings: Findings, judges: list[str]) -> Statement:
     leading = {judge: _leading(findings, judge) for judge in judges}
     adjusted = holm([leader["p_value"] for leader in leading.values()]).tolist()
     results: dict[tuple[str, str], dict[str, Any]] = {}
+    unadjusted = sum(_is_below_level(leader, leader["p_value"]) for leader in leading.values())
     for (judge, leader), p_value in zip(leading.items(), adjusted, strict=True):
         result, system = leader["result"], leader.get("system", "")
-        if system and not p_value < 1 - leader["rate"]["level"]:
+        if system and not _is_below_level(leader, p_value):
             result, system = "open", ""
         row = results.setdefault((result, system), {**leader, "result": result, "judges": []})
         row["judges"].append(judge)
     keys = ("result", "judges", "system", "other", "systems")
-    values: dict[str, Any] = {"results": [{key: row[key] for key in keys if key in row} for row in results.values()]}
+    shown = leading_system(findings)
+    listed = sorted(results.values(), key=lambda row: row.get("system") != shown)
+    values: dict[str, Any] = {"results": [{key: row[key] for key in keys if key in row} for row in listed]}
+    if sum(len(row["judges"]) for row in results.values() if row["result"] in ("prefers", "first")) < unadjusted:
+        tests = sum(not math.isnan(p_value) for p_value in adjusted)
+        values |= {"unadjusted": unadjusted, "tests": tests}
     rated = {judge: leader for judge, leader in leading.items() if "rate" in leader}
     if not rated:
         return Statement("judge_silent", ["configurations.raters"], values)
-    values["rates"] = [
-        {"judge": judge, "system": leader["system"], **leader["rate"]} for judge, leader in rated.items()
-    ]
+    values["rates"] = [{"judge": judge, "system": leader["shown"], **leader["rate"]} for judge, leader in rated.items()]
     values["instances"] = max(leader["instances"] for leader in rated.values())
     if len(rated) > 1:
         return Statement("judges", ["rankings"], values)
     (leader,) = rated.values()
-    values |= {"first": leader["system"], "rate": leader["rate"], **uneven(leader["rate"])}
+    values |= {"first": leader["shown"], "rate": leader["rate"], **uneven(leader["rate"])}
     return Statement("judge_alone", ["rankings"], values)
 
 
+def _is_below_level(leader: Findings, p_value: float) -> bool:
+    return "rate" in leader and p_value < 1 - leader["rate"]["level"]
+
+
 def _leading(findings: Findings, judge: str) -> dict[str, Any]:
-    """Return the system that a judge has first with its win rate, and the p-value of its being first; NaN without a test."""
-    ranked = {ranking["measure"]: ranking for ranking in findings["rankings"] if ranking["rater"] == PREFIX + judge}
+    """Return the system that a judge has first, and the p-value of its being first, or NaN without a test.
+
+    The rate is its own, or of two systems that of the `leading_system` of all.
+    """
+    ranked = {ranking["measure"]: ranking for ranking in findings["rankings"] if ranking["rater"] == JUDGE + judge}
     rates = ranked["win_rate"]["systems"]
-    compared, counts = [row for row in rates if row["value"] is not None], counts_of(findings, PREFIX + judge)
+    compared, counts = [row for row in rates if row["value"] is not None], counts_of(findings, JUDGE + judge)
     if len(compared) < 2:
         return {"result": "silent", "p_value": math.nan}
     if not counts["a"] + counts["b"]:
@@ -80,13 +91,16 @@ def _leading(findings: Findings, judge: str) -> dict[str, Any]:
     row = next((row for row in compared if row["system"] == first["system"]), compared[0])
     if row["n_instances"] < LEAST_INSTANCES or row["low"] is None:
         return {"result": "few", "p_value": math.nan}
+    leading = leading_system(findings)
+    shown = next((item for item in compared if item["system"] == leading), row)
     p_value, is_ahead = first.get("p_value"), first["system"] is not None and (len(rates) > 2 or row["low"] > 0.5)
     return {
         "result": "prefers" if len(rates) == 2 else "first",
         "system": row["system"],
         "other": next(other["system"] for other in compared if other is not row),
         "systems": len(compared),
-        "rate": {**estimate(row), **uneven(row)},
+        "shown": shown["system"],
+        "rate": {**estimate(shown), **uneven(shown)},
         "instances": row["n_instances"],
         "p_value": math.nan if p_value is None else p_value if is_ahead else 1.0,
     }
@@ -113,7 +127,7 @@ def agreement(findings: Findings) -> Iterator[Statement]:
 
 def position(findings: Findings, judges: list[str]) -> Iterator[Statement]:
     """Name the judge whose share of verdicts for the text shown first is furthest from half, and how many are biased."""
-    names = {PREFIX + judge for judge in judges}
+    names = {JUDGE + judge for judge in judges}
     shares = [
         row for row in findings["pooled"].get("preferred_first", ()) if row["rater"] in names and row["low"] is not None
     ]
@@ -121,7 +135,7 @@ def position(findings: Findings, judges: list[str]) -> Iterator[Statement]:
         return
     biased = [row for row in shares if row["biased"]]
     share = max(biased or shares, key=lambda row: abs(row["value"] - 0.5))
-    values = {"judge": share["rater"].removeprefix(PREFIX), "share": estimate(share)}
+    values = {"judge": share["rater"].removeprefix(JUDGE), "share": estimate(share)}
     if len(shares) > 1:
         values |= {"biased": len(biased), "tested": len(shares)} if biased else {"furthest": len(shares)}
     yield Statement("position_bias" if biased else "no_position_bias", ["pooled.preferred_first"], values)

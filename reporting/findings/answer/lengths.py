@@ -77,6 +77,13 @@ def _values(findings: Findings) -> dict[str, Any]:
     }
 
 
+def seen_from(configuration: Findings, system: str | None) -> Findings:
+    """Return a configuration with the win rates of `system`, if it is its B."""
+    if configuration["system_b"] != system:
+        return configuration
+    return {**configuration, **{key: _mirrored(configuration[key]) for key in ("plain", "win_rate_a")}}
+
+
 def _mirrored(rate: Findings) -> dict[str, Any]:
-    low, high = (None if item is None else 1 - item for item in (rate["high"], rate["low"]))
-    return {**rate, "value": 1 - rate["value"], "low": low, "high": high}
+    value, low, high = (None if rate[key] is None else 1 - rate[key] for key in ("value", "high", "low"))
+    return {**rate, "value": value, "low": low, "high": high}

@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from reporting.core.raters import PEOPLE
+from reporting.core.text import JUDGE
+
 Findings = Mapping[str, Any]
 LEAST_INSTANCES = 5  # below it nothing is claimed, as no interval is given
 
@@ -27,6 +30,25 @@ def estimate(row: Findings) -> dict[str, Any]:
 def uneven(row: Findings) -> dict[str, Any]:
     """Return the effective number of instances, where few of them have most of the verdicts."""
     return {"effective_n": row["effective_n"]} if "effective_n" in row else {}
+
+
+def leading_system(findings: Findings) -> str | None:
+    """Return the system whose win rates are shown of two: the one that people prefer, or else most judges. None of more.
+
+    Baselines count only where nobody else rated.
+    """
+    rankings = [
+        ranking
+        for ranking in findings["rankings"]
+        if ranking["measure"] == "win_rate" and all(row["value"] is not None for row in ranking["systems"])
+    ]
+    if not rankings or len(rankings[0]["systems"]) != 2:
+        return None
+    baselines = {f"{JUDGE}{name}" for name in findings.get("baselines") or ()}
+    raters = [ranking for ranking in rankings if ranking["rater"] not in baselines] or rankings
+    people = [ranking for ranking in raters if ranking["rater"] == PEOPLE]
+    firsts = Counter(str(ranking["systems"][0]["system"]) for ranking in people or raters)
+    return firsts.most_common(1)[0][0]
 
 
 def counts_of(findings: Findings, rater: str) -> Counter[str]:

@@ -16,6 +16,8 @@ from reporting.core.charts import (
 )
 from reporting.core.raters import PEOPLE
 from reporting.core.themes import SHAPES, THEMES
+from reporting.findings.answer.lengths import seen_from
+from reporting.findings.answer.statements import leading_system
 from reporting.findings.charts.cells import ShadedCell, cells_body
 from reporting.findings.charts.common import SUBJECT, interval_notes, rater_look, rater_names, study_notes
 from reporting.findings.charts.dots import Row, dot_rows, point
@@ -39,13 +41,14 @@ def preferences(findings: Findings, theme: str) -> Spec:
     systems = _ranked(findings)
     axis = "Verdicts won, a tie as half"  # fits a phone
     if len(systems) == 2:
-        first, second = (shorten(name) for name in systems)
+        first_system = leading_system(findings) or systems[0]
+        first, second = (shorten(name) for name in sorted(systems, key=first_system.__ne__))
         names = rater_names(findings, (ranking["rater"] for ranking in rankings), MAX_NAME_LENGTH)
         rows = [
             point(names[ranking["rater"]], "", row, rater_look(findings, ranking["rater"], theme))
             for ranking in rankings
             for row in ranking["systems"]
-            if row["system"] == systems[0] and row["value"] is not None
+            if row["system"] == first_system and row["value"] is not None
         ]
         title = f"How often {first} is preferred to {second}"
         body, about_rows = dot_rows(rows, [""], axis, theme, share=True, marks=[(0.5, True)])
@@ -144,6 +147,7 @@ def length_adjusted(findings: Findings, theme: str) -> Spec:
     names = rater_names(findings, raters, MAX_NAME_LENGTH)
     plain, adjusted = "as it is", "at equal lengths"
     several = len(findings["configurations"]) > 1
+    shown = None if several else leading_system(findings)
     rows = [
         point(
             f"{configuration['system_a']} / {configuration['system_b']}, {configuration['dataset']}"
@@ -156,13 +160,16 @@ def length_adjusted(findings: Findings, theme: str) -> Spec:
         )
         for rater in findings["length_adjusted"]
         if rater["rater"] in raters
-        for configuration in sorted(rater["configurations"], key=_change, reverse=True)[:limit]
+        for row in sorted(rater["configurations"], key=_change, reverse=True)[:limit]
+        for configuration in [seen_from(row, shown)]
         for series, key, shape in ((plain, "plain", "circle"), (adjusted, "win_rate_a", "diamond"))
         if configuration[key]["value"] is not None
     ]
     if not any(row["series"] == adjusted for row in rows):
         return empty_chart(title, _why_not_adjusted(findings) if rows else "no comparison yet", theme)
-    first = "the first system" if several else shorten(findings["configurations"][0]["system_a"], LONGEST_LABEL)
+    first = (
+        "the first system" if several else shorten(shown or findings["configurations"][0]["system_a"], LONGEST_LABEL)
+    )
     axis = f"Win rate of {first}, a tie as half"
     body, about_rows = dot_rows(rows, [plain, adjusted], axis, theme, share=True, marks=[(0.5, True)], panel=several)
     count = len(findings["configurations"])

@@ -16,12 +16,12 @@ from reporting.core.raters import PEOPLE
 from reporting.findings.pooled.pooled import StudyScale
 from reporting.findings.pooled.vote_table import VoteTable
 from reporting.findings.reasons import (
-    NOT_TESTED,
     NOTHING_COMPARED,
     SEVERAL_GROUPS,
     SHARED_FIRST,
     TESTS_PENDING,
     UNEQUAL,
+    not_tested,
 )
 
 DISCONNECTED_NOTE = (
@@ -206,7 +206,7 @@ def ranking(
         "tie_rule": tie_rule,
         "systems": systems,
         "settled": sum(places) if places else None,
-        "first": _first(comparisons.names, standing, codes, settings)
+        "first": _first(comparisons, standing, codes, settings)
         | ({"system": None, **SHARED_FIRST.as_json()} if fair and not several and (rank == 1).sum() > 1 else {}),
         "tests": {"adjustment": "Holm", "of": standing.tests.tested, "level": level},
         **({"groups": groups, "note": DISCONNECTED_NOTE} if several else {}),
@@ -214,8 +214,9 @@ def ranking(
 
 
 def _first(
-    names: Sequence[str], standing: RankBasis, codes: Sequence[int], settings: IntervalSettings
+    comparisons: RaterComparisons, standing: RankBasis, codes: Sequence[int], settings: IntervalSettings
 ) -> dict[str, Any]:
+    names = comparisons.names
     if len(codes) != 1:
         return _untold(None, SEVERAL_GROUPS if codes else NOTHING_COMPARED)
     if not standing.is_fair:
@@ -226,7 +227,8 @@ def _first(
     own = np.flatnonzero((tests.first == best) | (tests.second == best))
     adjusted = tests.adjusted[own]
     if np.isnan(adjusted).any():
-        return _untold(names[best], NOT_TESTED.with_values(least=standing.least))
+        fewest = int(comparisons.clusters[standing.component == codes[0]].min())
+        return _untold(names[best], not_tested(fewest, standing.least))
     weakest = own[adjusted.argmax()]  # the test that leaves most doubt
     p_value, opponent = float(adjusted.max()), int(tests.first[weakest] + tests.second[weakest] - best)
     verdict = {"by_more_than_chance": p_value < 1 - settings.level, "p_value": p_value}

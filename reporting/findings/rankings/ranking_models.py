@@ -42,9 +42,9 @@ from reporting.findings.reasons import (
     EVERY_TIE,
     NEVER_COMPARED,
     NO_SEPARABILITY,
-    NOT_TESTED,
     SEVERAL_GROUPS,
     TOO_ALIKE,
+    not_tested,
 )
 
 LEAST_ROUNDS = 100
@@ -148,7 +148,8 @@ def _next_place(strengths: Strengths, settings: IntervalSettings) -> dict[str, A
     }
     if math.isfinite(place.factor):
         return {**next_row, "more": math.ceil((place.factor - 1) * len(comparisons.outcomes))}
-    why = NOT_TESTED.with_values(least=MIN_FOR_STATISTIC) if math.isnan(place.factor) else TOO_ALIKE
+    fewest = int(comparisons.clusters.min())
+    why = not_tested(fewest, MIN_FOR_STATISTIC) if math.isnan(place.factor) else TOO_ALIKE
     return {**next_row, "more": None, **why.as_json()}
 
 

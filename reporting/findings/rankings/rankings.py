@@ -38,7 +38,7 @@ from reporting.findings.rankings.ranking_models import (
     elo_and_weighted_rankings,
     fit_strengths,
 )
-from reporting.findings.reasons import BY_PRIOR, NEVER_COMPARED, NOT_TESTED
+from reporting.findings.reasons import BY_PRIOR, NEVER_COMPARED, not_tested
 
 TIE_IN_WIN_LOSS = "a tie is a verdict without a winner"
 OPPONENTS_CAUTION = "a rate depends on a system's opponents; where these differ, the order of rates is not a ranking"
@@ -160,7 +160,8 @@ def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any
     results = []
     for row, (first, second) in enumerate(zip(tests.first.tolist(), tests.second.tolist(), strict=True)):
         tested, prior = not math.isnan(tests.p_value[row]), bool(fit.by_prior[first])
-        why = NOT_TESTED.with_values(least=MIN_FOR_STATISTIC) if not tested else BY_PRIOR if prior else None
+        fewest = int(min(clusters[first], clusters[second]))
+        why = not_tested(fewest, MIN_FOR_STATISTIC) if not tested else BY_PRIOR if prior else None
         limits = (math.nan, math.nan) if why else (POINTS * low[row], POINTS * high[row])
         difference: Estimate = {
             "value": number(POINTS * tests.value[row]),
@@ -169,7 +170,7 @@ def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any
             "n": int(comparisons.compared[comparisons.component == comparisons.component[first]].sum()) // 2,
             "of": "verdicts",
             "n_instances": int(min(instances[first], instances[second])),
-            **({} if filters.clusters is None else {"n_clusters": int(min(clusters[first], clusters[second]))}),
+            **({} if filters.clusters is None else {"n_clusters": fewest}),
             "level": level,
             "tie_rule": TIES[filters.ties],
             "excluded": comparisons.excluded,

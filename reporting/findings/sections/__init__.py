@@ -9,6 +9,7 @@ from typing import Any
 from annotation.models import Event
 from reporting.findings.answer.answer_text import on_page
 from reporting.findings.answer.planned import plan_facts, plan_notes, status_of
+from reporting.findings.answer.statements import leading_system
 from reporting.findings.sections.judges import judges_section
 from reporting.findings.sections.people import agreement_section, position_section, separability_section
 from reporting.findings.sections.rankings import lengths_section, rankings_section
@@ -51,7 +52,7 @@ def page_sections(numbers: Mapping[str, Any], figures: dict[str, list[dict[str, 
     rankings, judges = rankings_section(numbers), judges_section(numbers)
     sections = {
         "rankings": rankings if rated and rankings["raters"] else None,
-        "lengths": lengths_section(numbers["length_adjusted"]) if rated else None,
+        "lengths": lengths_section(numbers["length_adjusted"], leading_system(numbers)) if rated else None,
         "judges": judges if (judges["has_people"] and numbers["replacement"]) or judges["agreement"] else None,
         "agreement": agreement_section(numbers) if of_people and numbers["pooled"]["people_agreement"] else None,
         "separability": separability_section(numbers) if rated else None,

@@ -8,7 +8,8 @@ from annotation.core.database.aggregates import grouped
 from annotation.core.tables import DataTable, Row, fixed, printable
 from reporting.core.raters import PEOPLE
 from reporting.core.text import rater_name, subject
-from reporting.findings.answer.lengths import side
+from reporting.findings.answer.lengths import seen_from, side
+from reporting.findings.answer.statements import leading_system
 from reporting.findings.reasons import NO_OVERLAP_HERE, TESTS_PENDING, UNEQUAL
 from reporting.findings.sections.data_table import LEAST_P, adjusted_heading, configuration_name, p_text
 from reporting.findings.sections.titles import Title
@@ -43,16 +44,18 @@ def rankings_section(numbers: Findings) -> dict[str, Any]:
     return {
         "raters": raters,
         "people": people,
-        "table": _main_table(by_rater, raters, people) if raters else None,
+        "table": _main_table(by_rater, raters, people, leading_system(numbers)) if raters else None,
         "title": _title(by_rater.get(PEOPLE, []), people),
     }
 
 
-def _main_table(by_rater: Mapping[str, list[Findings]], raters: list[dict[str, Any]], people: str) -> DataTable:
+def _main_table(
+    by_rater: Mapping[str, list[Findings]], raters: list[dict[str, Any]], people: str, shown: str | None
+) -> DataTable:
     """Return the table of people, or else of the first judge. Of two systems there is one number for each rater."""
     table: DataTable = raters[0]["table"]
     if len(table.rows) == 2:
-        return _rates_by_rater(by_rater, people)
+        return _rates_by_rater(by_rater, people, shown)
     if raters[0]["is_people"] or len(raters) == 1:
         return table
     return _ranks_by_judge(by_rater, raters)
@@ -86,12 +89,12 @@ def _ranks_by_judge(by_rater: Mapping[str, list[Findings]], raters: list[dict[st
     return DataTable("ranking-by-judge", f"Win rates by judge, with ranks{more}", columns, rows, most=MOST_RANKED)
 
 
-def _rates_by_rater(by_rater: Mapping[str, list[Findings]], people: str) -> DataTable:
-    """Return each rater's win rate of the first of two systems."""
+def _rates_by_rater(by_rater: Mapping[str, list[Findings]], people: str, shown: str | None) -> DataTable:
+    """Return each rater's win rate of one of two systems."""
     rates = {
         name: ranking for name, rankings in by_rater.items() for ranking in rankings if ranking["measure"] == "win_rate"
     }
-    first = next(iter(rates.values()))["systems"][0]["system"]
+    first = shown or next(iter(rates.values()))["systems"][0]["system"]
     rows: list[Row] = []
     for name, ranking in rates.items():
         rate = next(row for row in ranking["systems"] if row["system"] == first)
@@ -150,7 +153,7 @@ def first_text(ranking: Findings) -> str:
     if first.get("why_code") == TESTS_PENDING.code:
         return f"{first['system']} leads; the test is being computed."
     if first["by_more_than_chance"] is None:
-        return f"{first['system']} leads; it cannot be tested yet."
+        return f"{first['system']} leads; it cannot be tested: {first['why']}."
     p = tested_p_text(first.get("p_value"), ranking["tests"]["of"])
     against = f", against {first['against']}" if first.get("against") else ""
     result = "is first" if first["by_more_than_chance"] else "leads, which may be chance"
@@ -338,14 +341,17 @@ def _settled_text(ranking: Findings) -> str:
     return f"{places} (tests of {number_of(tests, 'pair')} of systems, adjusted by Holm’s method)."
 
 
-def lengths_section(raters: list[Findings]) -> dict[str, Any]:
-    """Return the table of win rates as they are and at equal lengths, and how often length changes people's."""
+def lengths_section(raters: list[Findings], shown: str | None = None) -> dict[str, Any]:
+    """Return the table of win rates as they are and at equal lengths, and how often length changes people's.
+
+    shown : of the only two systems, the one whose rates are shown
+    """
     rows: list[Row] = []
     verdicts = changed = 0
     raters = [rater for rater in raters if any(row["plain"]["n"] for row in rater["configurations"])] or raters
     together = any(configuration.get("together") for rater in raters for configuration in rater["configurations"])
     for rater in raters:
-        for row in rater["configurations"]:
+        for row in (seen_from(configuration, shown) for configuration in rater["configurations"]):
             verdict = _length_verdict(row)
             verdicts += rater["kind"] == "person" and verdict is not None
             changed += rater["kind"] == "person" and verdict not in (None, SAME)
@@ -354,7 +360,7 @@ def lengths_section(raters: list[Findings]) -> dict[str, Any]:
             cells += [_common_effect(row)] if together else []
             rows.append(((configuration_name(row), rater_name(rater["rater"])), cells))
     headings = [
-        *("Configuration", "Rater", "Win rate of A", "At equal lengths", "What it changes"),
+        *("Configuration", "Rater", f"Win rate of {shown or 'A'}", "At equal lengths", "What it changes"),
         *("Effect of length (log-odds)", "Mean length of A", "Mean length of B"),
         *(["Common effect (ridge)"] if together else []),
     ]

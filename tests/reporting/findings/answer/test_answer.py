@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.intervals.jackknife import student_quantile
+from analysis.intervals.sequences import level_of_look
 from reporting.findings.answer.answer import answer
 from reporting.findings.answer.answer_text import TEXTS, on_page
 
@@ -176,6 +178,17 @@ def test_first_of_many(rankings: list[Found], rule: str) -> None:
     assert found["rule"] == rule
 
 
+def test_the_first_of_many_has_its_test_or_the_reason_why_there_is_none() -> None:
+    tested = {"system": "a", "by_more_than_chance": False, "p_value": 0.434, "against": "b"}
+    values = answer(study(rankings=strengths(False, first=tested)))[0]["values"]
+    assert (values["p_value"], values["against"], "why" in values) == (0.434, "b", False)
+    untested = {"system": "a", "by_more_than_chance": None, "why": "a system has 13 instances"}
+    rankings = strengths(None, first=untested)
+    rankings[0]["systems"][0]["effective_n"] = 2.6
+    values = answer(study(rankings=rankings))[0]["values"]
+    assert (values["why"], values["effective_n"], "against" in values) == (untested["why"], 2.6, False)
+
+
 def test_several_systems_have_rates_ranks_and_the_runner_up() -> None:
     values = answer(study(rankings=strengths(False)))[0]["values"]
     assert (values["first"], values["second"], values["systems"]) == ("a", "b", 3)
@@ -245,17 +258,31 @@ def test_first_of_many_on_few_instances_is_not_claimed() -> None:
 
 
 def test_settling_takes_the_planned_number_of_instances() -> None:
-    # Half the width is .1, at .05 from one half: twice as narrow, so four times as many, times ((1.960 + 0.842) / 1.960)^2.
+    # The standard error is .1 / 2.093 (Student's t, 19), at .05 from one half: 20 (.0478 (1.960 + 0.842) / .05)^2.
     last = answer(study(rankings=[win_rates(0.55, 0.45, 0.65, ("a", "b"))]))[-1]
-    assert (last["rule"], last["values"]["needed"], last["values"]["instances"]) == ("more_instances", 164, 20)
+    assert (last["rule"], last["values"]["needed"], last["values"]["instances"]) == ("more_instances", 144, 20)
     far = answer(study(rankings=[win_rates(0.51, 0.41, 0.61, ("a", "b"))]))[-1]
-    assert (far["rule"], far["values"]["rate"], far["values"]["needed"]) == ("out_of_reach", 0.51, 4087)
+    assert (far["rule"], far["values"]["rate"], far["values"]["needed"]) == ("out_of_reach", 0.51, 3584)
     assert rules(study(rankings=[win_rates(0.5, 0.4, 0.6, ("a", "b"))]))[-1] == "level"
-    # The part of an interval towards one half is the longer one: (0.17 / 0.16)^2 of 20 times 2.04, although half of its width is 0.15.
+    # The part of an interval towards one half is the longer one: 20 (.17 / 2.093 * 2.802 / .16)^2, although half of its width is .15.
     uneven = answer(study(rankings=[win_rates(0.66, 0.49, 0.79, ("a", "b"))]))[-1]
-    assert (uneven["rule"], uneven["values"]["needed"]) == ("more_instances", 47)
+    assert (uneven["rule"], uneven["values"]["needed"]) == ("more_instances", 41)
     touching = answer(study(rankings=[win_rates(0.66, 0.5, 0.79, ("a", "b"))]))[-1]
-    assert touching["values"]["needed"] == 41
+    assert touching["values"]["needed"] == 36
+    # Ten instances of standard deviation .375: ((1.960 + 0.842) .375 / .0333)^2, whatever Student's t of nine is.
+    reach = 2.2622 * 0.375 / 10**0.5
+    small = win_rates(8 / 15, 8 / 15 - reach, 8 / 15 + reach, ("a", "b"), n_instances=10)
+    assert answer(study(rankings=[small]))[-1]["values"]["needed"] == 994
+    # While votes come in the interval is wider, and the plan is not.
+    wide = (
+        2.2622
+        * 0.375
+        / 10**0.5
+        * student_quantile((1 + level_of_look(10, horizon=20)) / 2, 9)
+        / student_quantile(0.975, 9)
+    )
+    small = win_rates(8 / 15, 8 / 15 - wide, 8 / 15 + wide, ("a", "b"), n_instances=10)
+    assert answer(study(rankings=[small], horizon=20))[-1]["values"]["needed"] == 994
 
 
 @pytest.mark.parametrize(

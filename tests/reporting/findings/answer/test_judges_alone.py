@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reporting.findings.answer.statements import leading_system
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, JuryMembers, StudyData
 from reporting.findings.sections import page_sections
@@ -85,6 +86,25 @@ def test_preferences_of_judges_are_adjusted_over_the_judges() -> None:
     assert results(alone) == [("prefers", ["some"])]
     many = found_in(configuration({"some": some, **{f"level-{n}": judge(A, A, B, B) for n in range(10)}}))
     assert [result for result, _ in results(many)] == ["open"]
+    values = many["answer"][0]["values"]
+    assert (values["unadjusted"], values["tests"]) == (1, 11)
+    assert "unadjusted" not in alone["answer"][0]["values"]
+
+
+def test_all_rates_are_of_the_system_that_most_judges_prefer() -> None:
+    found = found_in(
+        configuration(
+            {"contrary": judge(B), "direct": judge(A), "longer": judge(B), "third": judge(B), "strict": judge(A)}
+        ),
+        baselines=("longer", "third"),
+    )
+    assert results(found) == [("prefers", ["direct", "strict"]), ("prefers", ["contrary"])]
+    rates = [(row["judge"], row["system"], row["value"]) for row in found["answer"][0]["values"]["rates"]]
+    assert rates == [("contrary", "heron", 0.0), ("direct", "heron", 1.0), ("strict", "heron", 1.0)]
+    table = rankings_section(found)["table"]
+    assert {head[0]: cells[0]["value"] for head, cells in table.rows}["contrary"] == 0.0
+    people = [(instance, pair, "ann", B) for instance, pair in CELLS]
+    assert leading_system(found_in(configuration({"direct": judge(A)}, people))) == "magpie"
 
 
 def test_json_has_the_agreement_of_every_two_judges_and_juries_are_left_out() -> None:

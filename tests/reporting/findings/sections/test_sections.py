@@ -188,7 +188,7 @@ def test_bins_are_rows_and_raters_columns() -> None:
         ),
         (
             {"system": "x", "by_more_than_chance": None, "why": "few"},
-            "x leads; it cannot be tested yet.",
+            "x leads; it cannot be tested: few.",
         ),
         ({"system": None, "by_more_than_chance": None, "why": "groups"}, "No clear winner: groups."),
     ],
@@ -311,6 +311,11 @@ def test_win_rates_at_equal_lengths_show_on_which_side_of_one_half_they_end(low:
     ((_heads, cells),) = lengths_section([lengths])["table"].rows
     assert f"[{shown}, " in cell(cells[1])
     assert "[−0.250, 0.450]" in cell(cells[3])
+    turned = lengths_section([lengths], "b")["table"]
+    ((_heads, cells),) = turned.rows
+    assert (cells[0]["value"], cells[1]["value"]) == pytest.approx((1 - ESTIMATE["value"], 1 - 0.5626))
+    assert (cells[1]["low"], cells[1]["high"]) == pytest.approx((1 - 0.623, 1 - low))
+    assert turned.columns[2] == "Win rate of b"
     unadjusted = lengths_section([{**lengths, "configurations": [{**one, "win_rate_a": {**rate, "value": None}}]}])
     assert (unadjusted["title"].code, unadjusted["table"]) == ("lengths_unadjusted", None)
 
