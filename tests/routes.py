@@ -244,14 +244,25 @@ def carry(client: Client, session: str) -> None:
         client.cookies[settings.SESSION_COOKIE_NAME] = session
 
 
-def ask(client: Client, route: Route, method: str, whole: Whole, session: str, **more: Any) -> HttpResponseBase:
+def ask(
+    client: Client,
+    route: Route,
+    method: str,
+    whole: Whole,
+    session: str,
+    *,
+    values: dict[str, Any] | None = None,
+    **more: Any,
+) -> HttpResponseBase:
     """Request an address as the user of the session, with nothing else kept; what that changed is undone.
 
     One client asks for all: each new one would set up the whole program again. `more` goes to its request.
+
+    values : what stands in the address, if not what belongs to `whole`
     """
     client.raise_request_exception = False
     carry(client, session)
-    address = reverse(route.name, kwargs=values_of(route, whole))
+    address = reverse(route.name, kwargs=values or values_of(route, whole))
     sent = sent_to(route, whole, method)
     with transaction.atomic():
         if method in ("GET", "POST"):

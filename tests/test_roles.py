@@ -22,7 +22,7 @@ from annotation.models.members import Role
 from reporting.findings.data.inputs import Filters
 from reporting.findings.snapshots import snapshot_of
 from tests.planted import plant_secrets
-from tests.routes import Route, ask, body_of, carry, outcome, routes, session_of
+from tests.routes import Route, ask, body_of, carry, outcome, routes, session_of, values_of
 from tests.whole_study import ROLES, Whole, build_whole_study, member
 
 pytestmark = pytest.mark.slow
@@ -32,6 +32,7 @@ COLUMNS = ("signed out", "annotator", "researcher", "study admin", "site admin",
 ROW = re.compile(r"^\| `([\w:-]+)` \| `([^`]+)` \| ([A-Z, ]+) \|(.*)\|$", re.M)
 OF_ONE_GROUP = ("annotator", "researcher", "study admin")
 THEIRS = "zanzibar"
+NAMES_A_ROW = {"pk", "key", "run_id", "judgment_id", "prompt_id", "channel_key"}
 HTMX = {"HX-Request": "true", "HX-Target": "separability"}  # a view reads one of them: the study's page the target
 # Sent by a platform, which signs what it sends and has no cookie of ours.
 WITHOUT_CSRF = {"annotation:prolific-webhook"}
@@ -79,6 +80,8 @@ class Sweep:
     told: list[str] = field(default_factory=list)  # requests whose response names the other group
     secrets: list[str] = field(default_factory=list)
     spilled: set[str] = field(default_factory=set)  # requests whose response holds one of them
+    raw: dict[str, bool] = field(default_factory=dict)  # pages that show a text with markup, and whether they escape it
+    misplaced: dict[str, int] = field(default_factory=dict)  # outcomes for another study's row below one's own study
     parts: int = 0
     opened: dict[str, str] = field(default_factory=dict)  # what a browser sees at an address that takes no GET
     pages: dict[tuple[str, str], str] = field(default_factory=dict)  # what it sees where it is led to
@@ -90,6 +93,9 @@ class Sweep:
         if column in OF_ONE_GROUP and THEIRS in whole:
             self.told.append(f"{method} {route.name} {column} {more}")
         self.spilled.update(f"{method} {route.name} {column}: {one}" for one in self.secrets if one in whole)
+        page = body_of(answer)
+        if answer.headers.get("Content-Type", "").startswith("text/html") and re.search("(&gt;|>)raw", page):
+            self.raw[f"{method} {route.name} {column} {more}"] = "<i>raw" not in page and "</textarea><i" not in page
         return answer
 
     def page_at(self, address: str, column: str) -> str:
@@ -124,7 +130,17 @@ def sweep(module_rows: None) -> Sweep:
         for route in routes():
             for method in route.methods:
                 request_as_every_role(made, route, method)
+                if values := misplaced_values(route, whole, other):
+                    answer = ask(made.client, route, method, whole, made.sessions["site admin"], values=values)
+                    made.misplaced[f"{method} {route.name} {values}"] = answer.status_code
         return made
+
+
+def misplaced_values(route: Route, whole: Whole, other: Whole) -> dict[str, Any] | None:
+    """Return what names a row of another study in an address below one's own, where an address names a row."""
+    if not route.address.startswith("/studies/<slug>/") or not NAMES_A_ROW & {*route.arguments}:
+        return None
+    return {**values_of(route, other), "slug": whole.study.slug}
 
 
 def request_as_every_role(sweep: Sweep, route: Route, method: str) -> None:
@@ -182,6 +198,16 @@ def test_every_route_does_for_every_role_what_the_table_says(sweep: Sweep) -> No
 def test_no_page_part_download_or_row_shows_anything_of_another_group(sweep: Sweep) -> None:
     assert sweep.told == []
     assert sweep.parts > 60
+
+
+def test_no_page_takes_a_text_for_markup(sweep: Sweep) -> None:
+    assert [name for name, is_escaped in sweep.raw.items() if not is_escaped] == []
+    assert len(sweep.raw) > 40
+
+
+def test_no_row_of_another_study_is_found_below_ones_own(sweep: Sweep) -> None:
+    assert {name: status for name, status in sweep.misplaced.items() if status not in (404, 405)} == {}
+    assert len(sweep.misplaced) > 40
 
 
 def test_no_response_holds_a_secret(sweep: Sweep) -> None:

@@ -37,6 +37,7 @@ from tests.fakes import ScriptedClient
 from tests.judging.builders import judge_with, make_endpoint, make_judge
 
 ROLES = (Role.ANNOTATOR, Role.RESEARCHER, Role.STUDY_ADMIN)
+RAW = "</textarea><i>raw</i>"  # in the texts, which no page takes for markup
 
 
 @dataclass(eq=False)
@@ -116,13 +117,13 @@ def build_whole_study(mark: str, **settings: Any) -> Whole:
 
 def _study(mark: str, group: ResearchGroup, settings: dict[str, Any]) -> Study:
     told = ("title", "question", "guidelines", "contact", "label_left", "label_right", "source_label")
-    named = {name: f"{mark} {name}" for name in told}
+    named = {name: f"{mark} {name} {RAW}" for name in told}
     study = make_study(
         f"{mark}-study",
         instances=0,
         **{**named, "group": group, "qualification_share": 0.0, "pay_per_hit": 1, "currency": "EUR", **settings},
     )
-    known = {"better": f"{mark}-alpha", "why": f"{mark} reason"}
+    known = {"better": f"{mark}-alpha", "why": f"{mark} reason {RAW}"}
     add_instances(
         study,
         [
@@ -141,10 +142,12 @@ def _with(row: InstanceRow, gold: dict[str, str] | None = None) -> InstanceRow:
     """Return an instance whose texts aren't all alike, for their similarity to be normalised."""
     words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
     texts = {
-        system: [f"{text} {' '.join(words[: row.number * (place + 1)])}" for place, text in enumerate(generations)]
+        system: [
+            f"{text} {RAW} {' '.join(words[: row.number * (place + 1)])}" for place, text in enumerate(generations)
+        ]
         for system, generations in row.generations.items()
     }
-    return replace(row, generations=texts, gold=gold)
+    return replace(row, source=f"{row.source} {RAW}", generations=texts, gold=gold)
 
 
 def _of(mark: str, *, alone: bool = True) -> dict[str, Any]:
@@ -160,17 +163,17 @@ def _judged(mark: str, study: Study) -> tuple[Judge, JudgeRun]:
     # A number needs no look-up; a scripted client doesn't go there either.
     endpoint = make_endpoint("https://1.1.1.1/v1", name=f"endpoint-{study.pk}")
     judge = make_judge(name=f"{mark}-judge", endpoint=endpoint, family=f"{mark}-family")
-    judge_with(ScriptedClient(then=f"Comparison: {mark}.\nPreferred: A"), study, judge)
+    judge_with(ScriptedClient(then=f"Comparison: {mark} {RAW}.\nPreferred: A"), study, judge)
     return judge, JudgeRun.objects.get(study=study)
 
 
 def _making(mark: str, study: Study, run: JudgeRun) -> TableMaking:
     """Store how a table was made, as if the judge had made it."""
-    row = {"aspect": f"{mark} aspect", "only_a": f"{mark} cell", "both": "", "only_b": ""}
+    row = {"aspect": f"{mark} aspect {RAW}", "only_a": f"{mark} cell {RAW}", "both": "", "only_b": ""}
     record = {
         "scheme": "random",
         "aspects": {"how": "fixed", "chosen": [row["aspect"]]},
-        "samples": [{"rows": [row]}, {"lost": f"{mark} lost"}],
+        "samples": [{"rows": [row]}, {"lost": f"{mark} lost {RAW}"}],
         "budget": None,
         "left_over": 0,
         "schema": False,
@@ -187,7 +190,7 @@ def _making(mark: str, study: Study, run: JudgeRun) -> TableMaking:
 
 def _prompt(mark: str, group: ResearchGroup) -> PromptFile:
     """Add a wording of the group's own."""
-    text = f"{mark} wording [$fence begin]\n$source\nA: $first\nB: $second\nVerdict: $letters"
+    text = f"{mark} wording {RAW} [$fence begin]\n$source\nA: $first\nB: $second\nVerdict: $letters"
     return add_prompt(prompt=PromptText(text), name=f"{mark}-prompt", parser="verdict-line", group=group)[0]
 
 
@@ -196,14 +199,21 @@ def _spoken_of(mark: str, study: Study, annotator: Annotator, admin: User) -> No
     now = timezone.now()
     rated = annotator.assignments.filter(purpose="rating").earliest("pk")
     display = rated.displays.select_related("pair").earliest("pk")
-    Flag.objects.create(display=display, kind="other", comment=f"{mark} comment", flagged_at=now)
-    Message.objects.create(annotator=annotator, text=f"{mark} message", sent_at=now)
-    log(study=study, kind=Event.Kind.AMENDMENT, by=admin, reason=f"{mark} reason", changes={"title": ["a", mark]})
+    Flag.objects.create(display=display, kind="other", comment=f"{mark} comment {RAW}", flagged_at=now)
+    Message.objects.create(annotator=annotator, text=f"{mark} message {RAW}", sent_at=now)
+    log(
+        study=study,
+        kind=Event.Kind.AMENDMENT,
+        by=admin,
+        reason=f"{mark} reason {RAW}",
+        changes={"title": ["a", f"{mark} {RAW}"]},
+    )
     ComparisonTable.objects.create(
         study=study,
         table_id=f"{mark}-table",
         pair=display.pair,
         variant=f"{mark}-variant",
-        aspects=[f"{mark} aspect"],
-        rows=[{"aspect": f"{mark} aspect", "only_a": [mark], "both": [], "only_b": [mark]}],
+        made_by={"judge": RAW},
+        aspects=[f"{mark} aspect {RAW}"],
+        rows=[{"aspect": f"{mark} aspect {RAW}", "only_a": [RAW], "both": [RAW], "only_b": [RAW]}],
     )

@@ -291,15 +291,6 @@ def test_a_batch_is_launched_and_closed_by_its_buttons(study: Study, manager: Cl
     assert manager.get(f"{START}{batch.pk}/status/").status_code == 405
 
 
-def test_another_studys_batch_is_not_found(manager: Client) -> None:
-    other = make_batch(make_study("other"))
-
-    for name in ("extend", "copy"):
-        assert manager.get(f"{START}{other.pk}/{name}/").status_code == 404
-    assert manager.post(f"{START}{other.pk}/status/", {"status": "closed"}).status_code == 404
-    assert set(Batch.objects.values_list("name", "status")) == {("batch", "open")}
-
-
 def test_names_are_text_on_every_page(manager: Client, study: Study) -> None:
     attack = "<script>alert(1)</script>"
     add_instances(study, instances=2, dataset=attack, systems=(attack, f"{attack}2"), prefix=attack)

@@ -81,18 +81,6 @@ def text_of(client: Client, address: str, **more: Any) -> str:
     return answer.content.decode()
 
 
-def test_pages_of_another_study_do_not_show_this_ones(researcher: Client, run: JudgeRun) -> None:
-    other = make_study("coffee", instances=1)
-    researcher.force_login(make_user("rob", "researcher", other), backend="annotation.members.signed_in.AccountBackend")
-    judgment = run.judgments.earliest("pk")
-    assert researcher.get(reverse("judging:run", args=["coffee", run.pk])).status_code == 404
-    assert researcher.get(reverse("judging:judgments", args=["coffee", run.pk])).status_code == 404
-    assert researcher.get(reverse("judging:judgment", args=["coffee", judgment.pk])).status_code == 404
-    assert researcher.post(reverse("judging:steer", args=["coffee", run.pk]), {"action": "pause"}).status_code == 404
-    asked = researcher.get(reverse("judging:compare", args=["coffee"]), {"first": "judy", "second": "@people"})
-    assert asked.status_code == 422  # the judge never ran there, so it is no choice
-
-
 def test_run_page_shows_counts_that_add_up_and_escapes_what_models_wrote(researcher: Client, run: JudgeRun) -> None:
     page = text_of(researcher, pages(run)[1])
     for name, count in {"asked": 6, "a": 4, "tie": 0, "b": 0, "unparsed": 1, "refused": 1, "errors": 0}.items():

@@ -277,13 +277,6 @@ def test_a_batch_form_takes_no_strange_beginning(built: Built) -> None:
     assert EVIL not in form.content.decode()
 
 
-def test_texts_of_the_list_are_escaped(built: Built, reader: Client) -> None:
-    Generation.objects.filter(instance=built.matchups[11].instance_id).update(text=EVIL)
-    page = body(reader, built.study)
-    assert "<script>alert" not in page
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
-
-
 def test_unknown_names_are_refused_in_words(built: Built, reader: Client) -> None:
     for filters in (
         SeparabilityFilters(dataset="nope"),
