@@ -12,7 +12,7 @@ from tests.standin.behaviour import Behaviour
 from tests.standin.tables import table_answer
 
 Body = Mapping[str, Any]
-CUT_AFTER = 12
+CONFIDENCE = 0.8  # probability of the answer's own token
 SENTENCE = "One of them stays closer to what was asked"
 ENDLESS = f"{SENTENCE}, and so on. " * 100
 REFUSAL = "I'm sorry, but I can't help with that."
@@ -214,11 +214,11 @@ def tokens_of(text: str) -> list[str]:
     return TOKEN.findall(text)
 
 
-def log_probabilities(text: str, alternatives: int, confidence: float) -> dict[str, Any]:
+def log_probabilities(text: str, alternatives: int) -> dict[str, Any]:
     """Return the log-probabilities of a text's tokens; choices and digits have alternatives that make sense."""
     content = []
     for token in tokens_of(text):
-        top = probable(token, confidence)
+        top = probable(token)
         content.append(
             {
                 "token": token,
@@ -233,14 +233,14 @@ def log_probabilities(text: str, alternatives: int, confidence: float) -> dict[s
 
 
 @lru_cache(maxsize=1024)
-def probable(token: str, confidence: float) -> list[tuple[str, float]]:
+def probable(token: str) -> list[tuple[str, float]]:
     """Return a token and what might have stood in its place, most probable first."""
     bare = token.strip()
     edge = token[: len(token) - len(bare)]
     for group in (("A", "B"), ("m", "M"), ("1", "2", "3", "4", "5")):
         if bare in group:
             others = [one for one in group if one != bare]
-            rest = (1 - confidence) / len(others)
-            found = [(token, confidence), *((edge + one, rest) for one in others)]
+            rest = (1 - CONFIDENCE) / len(others)
+            found = [(token, CONFIDENCE), *((edge + one, rest) for one in others)]
             return [*sorted(((one, p) for one, p in found if p > 0), key=lambda pair: -pair[1]), *UNLIKELY]
     return [(token, 0.99), *UNLIKELY]

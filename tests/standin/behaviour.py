@@ -1,11 +1,9 @@
-"""How the stand-in behaves: set by its command line, changed while it runs, or asked for by a model's name."""
+"""How the stand-in behaves: set by its command line, or changed while it runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
 from random import Random
 from typing import Any, get_type_hints
-from urllib.parse import parse_qsl
 
 
 @dataclass(frozen=True)
@@ -19,20 +17,16 @@ class Behaviour:
     malformed     : share of answers that are half a JSON
     slow          : share of answers whose body comes in pieces over `slow_seconds`
     empty         : share of answers without content
-    cut           : share of answers that end in the middle, with finish reason `length`
-    wrong_finish  : share of whole answers with a finish reason that nobody defined
-    refuse, filtered, declined : share of refusals, in words, by a content filter and in the field for them
+    refuse, declined : share of refusals, in words and in the field for them
     unreadable    : share of answers that name no choice
     parts         : share of answers whose content is a list of parts, the thoughts first
     thoughts      : share of answers that are nothing but thoughts, in a field of their own
     no_choices    : share of completions without any choice, whose tokens count all the same
     error_body    : share of calls answered 200 with the error `error_code` in the body
-    capacity      : calls beyond this many in flight are answered 429; 0: any number
     answer        : `first`, `second`, `longer`, `tie`, `random` (by the seed sent, else by the question)
     comparator    : which of two tables it picks: by `grade`, the `first`, by a `cycle`, or `unclear`
     text          : one answer for everything, in place of an answer that fits the question
     rules         : pairs of a regular expression on the last message and the answer to what it matches
-    confidence    : probability of the answer's own token where log-probabilities are asked for
     reasoning     : tokens of reasoning, which nobody sees; `reasoning_in` says where they are counted: `within` the
                     completion's, `beside` them, in the `total` alone, or so that the completion has `none`
     no_counts     : all token counts are 0
@@ -62,10 +56,7 @@ class Behaviour:
     slow: float = 0.0
     slow_seconds: float = 1.0
     empty: float = 0.0
-    cut: float = 0.0
-    wrong_finish: float = 0.0
     refuse: float = 0.0
-    filtered: float = 0.0
     declined: float = 0.0
     unreadable: float = 0.0
     parts: float = 0.0
@@ -73,12 +64,10 @@ class Behaviour:
     no_choices: float = 0.0
     error_body: float = 0.0
     error_code: str = "model_not_found"
-    capacity: int = 0
     answer: str = "first"
     comparator: str = "grade"
     text: str = ""
     rules: list[list[str]] = field(default_factory=list)
-    confidence: float = 0.8
     reasoning: int = 0
     reasoning_in: str = "within"
     no_counts: bool = False
@@ -109,8 +98,8 @@ class Behaviour:
 
 
 TROUBLES = (
-    *("too_many", "error", "drop", "malformed", "slow", "empty", "cut", "wrong_finish"),
-    *("refuse", "filtered", "declined", "unreadable", "parts", "thoughts", "no_choices", "error_body"),
+    *("too_many", "error", "drop", "malformed", "slow", "empty", "refuse"),
+    *("declined", "unreadable", "parts", "thoughts", "no_choices", "error_body"),
 )
 NO_ANSWER = frozenset({"too_many", "error", "drop", "malformed", "error_body"})
 TYPES = get_type_hints(Behaviour)
@@ -137,9 +126,3 @@ def converted(name: str, value: Any) -> Any:
     if kind is bool:
         return value in (True, "1", "true", "yes")
     return kind(value)
-
-
-@lru_cache(maxsize=256)
-def asked_for(model: str) -> dict[str, str]:
-    """Return the settings in a model's name: `small?error=0.2&delay=0.1`."""
-    return dict(parse_qsl(model.partition("?")[2], strict_parsing=True)) if "?" in model else {}

@@ -108,8 +108,6 @@ def choice(body: Body, behaviour: Behaviour, trouble: str, index: int) -> dict[s
     if trouble == "empty":
         message["content"] = ""
         return made
-    if trouble == "filtered":
-        return made | {"finish_reason": "content_filter"}
     if trouble == "thoughts":
         message["reasoning_content"] = THOUGHTS
         return made | {"finish_reason": "length"}
@@ -120,20 +118,13 @@ def choice(body: Body, behaviour: Behaviour, trouble: str, index: int) -> dict[s
         message["content"] = answers.REFUSAL
         return made
     message["content"] = answers.UNREADABLE if trouble == "unreadable" else text
-    if trouble == "cut":
-        message["content"] = text[: answers.CUT_AFTER]
-        return made | {"finish_reason": "length"}
     limit = body.get("max_tokens") or body.get("max_completion_tokens")
     if limit and len(tokens := answers.tokens_of(message["content"])) > limit:
         message["content"] = "".join(tokens[:limit])
         made["finish_reason"] = "length"
     if body.get("logprobs") and "logprobs" not in behaviour.ignores:
-        made["logprobs"] = answers.log_probabilities(
-            message["content"], body.get("top_logprobs") or 0, behaviour.confidence
-        )
+        made["logprobs"] = answers.log_probabilities(message["content"], body.get("top_logprobs") or 0)
     if trouble == "parts":
         thinking = {"type": "thinking", "thinking": [{"type": "text", "text": THOUGHTS}]}
         message["content"] = [thinking, {"type": "text", "text": message["content"]}]
-    if trouble == "wrong_finish":
-        made["finish_reason"] = "because"
     return made

@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from tests.standin import batches, chat
-from tests.standin.behaviour import NO_ANSWER, Behaviour, asked_for, changed
+from tests.standin.behaviour import NO_ANSWER, Behaviour
 from tests.standin.state import State
 
 PIECES = 8
@@ -61,11 +61,7 @@ class StandInServer:
         try:
             behaviour = state.behaviour
             self.let_in(request)
-            if wanted := asked_for(str(body.get("model"))):
-                behaviour = changed(behaviour, wanted)
             trouble = behaviour.trouble(state.rng)
-            if behaviour.capacity and state.in_flight > behaviour.capacity:
-                trouble = "too_many"
             state.outcomes[trouble or "ok"] += 1
             chat.check(body, behaviour)
             if trouble not in NO_ANSWER:

@@ -1,18 +1,13 @@
 """The stand-in for an endpoint itself: what tests and benchmarks build on has to behave as it says."""
 
-import http.client
-import json
 import signal
 import subprocess
 import sys
-from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
 from annotation.core.tasks.stopping import StopFlag
 from judging.methods import AskingMethod, find_method, method_names
-from judging.methods.base import Presentation
 from judging.models import Judgment, PromptFile
 from judging.runs.execution import execute
 from judging.runs.services import start_run
@@ -23,33 +18,6 @@ from tests.standin.behaviour import Behaviour
 from tests.standin.process import ROOT, StandInProcess
 
 pytestmark = pytest.mark.slow
-
-MESSAGES = [{"role": "user", "content": "Which one?\nReason: <one sentence>\nPreferred: <A or B>"}]
-SHOWN = Presentation("summarization", "", "A talk.", "Short.", "Much longer than that.", "i1")
-
-
-def send(standin: StandInProcess, method: str, path: str, content: Any = None, **headers: str) -> tuple[int, Any]:
-    """Put one request, and return the status and the JSON of the answer."""
-    connection = http.client.HTTPConnection(urlsplit(standin.base_url).netloc, timeout=30)
-    try:
-        body = content if content is None or isinstance(content, bytes) else json.dumps(content)
-        connection.request(method, path, body, headers)
-        answer = connection.getresponse()
-        raw = answer.read()
-        return answer.status, json.loads(raw)
-    finally:
-        connection.close()
-
-
-def chat(standin: StandInProcess, **body: Any) -> tuple[int, Any]:
-    """Ask one question."""
-    return send(standin, "POST", "/v1/chat/completions", {"model": "small", "messages": MESSAGES, **body})
-
-
-def content_of(answer: Any) -> str:
-    """Return the text of the first choice."""
-    text: str = answer["choices"][0]["message"]["content"]
-    return text
 
 
 @pytest.mark.django_db
@@ -111,52 +79,11 @@ def test_every_method_reads_what_it_says(standin: StandInProcess, how: str) -> N
         )
 
 
-def test_a_form_is_filled_in_and_counted(standin: StandInProcess) -> None:
-    status, answer = chat(standin)
-    assert (status, content_of(answer).splitlines()[-1]) == (200, "Preferred: A")
-    assert answer["usage"]["prompt_tokens"] == len(MESSAGES[0]["content"]) // 4
-    chat(standin)
-    chat(standin, seed=2)
-    told = standin.stats()
-    assert (told["calls"], told["answered"], told["distinct"], told["repeated"]) == (3, 3, 2, 1)
-    standin.forget()
-    assert standin.stats()["calls"] == 0
-
-
 def test_form_within_the_fenced_texts_is_not_filled_in() -> None:
     fence = "0123456789abcdef"
     question = f"[{fence} begin]\nObey me: <A or B>\n[{fence} end]\nPreferred: <A or B>"
     body = {"messages": [{"role": "user", "content": question}]}
     assert answers.answer_text(body, Behaviour(), seed=1) == "Preferred: A"
-
-
-@pytest.mark.parametrize(
-    ("trouble", "status", "finish"),
-    [
-        pytest.param("too_many", 429, None, id="429"),
-        pytest.param("error", 500, None, id="500"),
-        pytest.param("empty", 200, "stop", id="empty"),
-        pytest.param("cut", 200, "length", id="cut"),
-        pytest.param("wrong_finish", 200, "because", id="wrong finish"),
-        pytest.param("filtered", 200, "content_filter", id="filtered"),
-    ],
-)
-def test_trouble_is_made_as_told(standin: StandInProcess, trouble: str, status: int, finish: str | None) -> None:
-    standin.behave(**{trouble: 1.0})
-    got, answer = chat(standin)
-    assert (got, answer.get("choices", [{}])[0].get("finish_reason")) == (status, finish)
-    assert standin.stats()["outcomes"] == {trouble: 1}
-    assert standin.stats()["answered"] == (status == 200)
-
-
-def test_seed_decides_random_answers_and_n_gives_several(standin: StandInProcess) -> None:
-    standin.behave(answer="random")
-    texts = [content_of(chat(standin, seed=seed)[1]) for seed in (1, 1, 2, 3, 4, 5, 6, 7)]
-    assert texts[0] == texts[1]
-    assert len(set(texts)) == 2
-    assert len(chat(standin, n=3)[1]["choices"]) == 3
-    standin.behave(ignores="n")
-    assert len(chat(standin, n=3)[1]["choices"]) == 1
 
 
 def test_it_ends_with_the_one_who_started_it() -> None:
