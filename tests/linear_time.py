@@ -9,7 +9,7 @@ UNITS = (
     *('"', "“", "„", "«", "(", "[", "{", "<", ">", "*", "_", "**", "*a ", "`", "```\n", "$", "$a ", "\\", "\\(", "\\boxed{"),
     *("|", "|a|b|\n", "~~", "-", "- a\n", ".", " ", "\t", "\n", "1", "1. a\n", "a", "\u0301", "\u200b", "<b>", "<s>", "<think>"),
     *("</think>", "<|x|>", "<|channel|>", "[THINK]", "[[A]]", "![](", "<!--", "&", '{"a":', "> ", "A is better. "),
-    *("Preferred: A\n", "Human: x\n"),
+    *("Preferred: A\n", "Human: x\n", "the ", "choice:\n", "score\n", "Comparison"),
 )  # fmt: skip
 SHORT, LONG = 6_000, 12_000  # characters
 QUICK = 0.05  # seconds for the long text, below which growth can't be told from noise, and does not matter

@@ -157,16 +157,3 @@ def test_a_copy_may_be_of_another_configuration(study: Study, manager: APIClient
     assert post(manager, address, {"name": "c", "dataset": "talk", "systems": ["alpha", "gamma"]}).status_code == 200
     assert post(manager, address, {"name": "d", "dataset": "talk"}).status_code == 404
     assert post(manager, address, {}).status_code == 422
-
-
-@pytest.mark.parametrize("sent", [b"[]", b"{", b'{"name": "\\u0000"}', b"[" * 100_000])
-def test_what_is_no_object_is_refused(manager: APIClient, sent: bytes) -> None:
-    assert manager.post(BATCHES, sent, content_type="application/json").status_code == 400
-
-
-def test_the_schema_declares_what_is_refused() -> None:
-    answer = APIClient().get("/api/v1/schema/", HTTP_ACCEPT="application/vnd.oai.openapi+json")
-
-    for address in ("", "{id}/status/", "{id}/extend/", "{id}/copy/"):
-        responses = set(answer.data["paths"][f"{BATCHES}{address}"]["post"]["responses"])
-        assert {"200", "400", "401", "403", "404", "409", "413", "415", "422"} <= responses

@@ -129,14 +129,6 @@ def test_a_newcomers_link_opens_nothing_that_was_given_after_it_was_made(study: 
     assert Client().post(late).status_code == 302
 
 
-def test_two_roles_one_after_the_other_and_then_a_link(study: Study) -> None:
-    output_of("grant", "new", "--role", "annotator", "--study", "talks")
-    output_of("grant", "new", "--role", "researcher")
-    client = Client()
-    assert client.post(output_of("login_link", "new", "--base-url", "").strip()).status_code == 302
-    assert client.get(reverse("annotation:study", args=["talks"])).status_code == 200
-
-
 def test_who_used_a_newcomers_link_is_signed_out_when_the_account_becomes_a_site_admins() -> None:
     output_of("grant", "new", "--role", "annotator")
     client = Client()

@@ -229,13 +229,6 @@ def test_a_group_lists_its_readers_to_readers_and_its_annotators_to_admins(group
     assert "Revoke the role Researcher of rea" in managed.text
 
 
-def test_navigation_leads_readers_of_a_group_to_it(group: ResearchGroup, study: Study, admin: User) -> None:
-    link = f'href="{reverse("annotation:groups")}"'
-    local, ann = member("loc", Role.RESEARCHER, study=study), member("ann", Role.ANNOTATOR, group=group)
-    shown = {user: link in signed_in(user).get(reverse("annotation:progress")).text for user in (admin, local, ann)}
-    assert shown == {admin: True, local: False, ann: False}
-
-
 def test_site_admins_make_rename_and_see_all_groups(root: User, admin: User, group: ResearchGroup) -> None:
     browser, page = signed_in(root), reverse("annotation:groups")
     made = browser.post(page, {"slug": "vision", "name": "Vision"})

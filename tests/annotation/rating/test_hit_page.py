@@ -5,14 +5,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.utils import timezone
 
 from annotation.allocation.claims import return_hit
 from annotation.models import Assignment, Rating, Study, VoteChange
 from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
 from tests.annotation.rating.pages import HTMX, Forms, at_hit, send
-from tests.factories import make_annotator, make_batch, make_study, rate, signed_in
+from tests.factories import make_batch, make_study, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -120,18 +119,6 @@ def test_a_pair_that_is_not_on_the_hit_is_a_404(study: Study) -> None:
     assert Rating.objects.count() == 0
 
 
-def test_another_annotators_hit_is_a_404(study: Study) -> None:
-    _, address, assignment = at_hit(study)
-    key = assignment.displays.select_related("pair")[0].pair.key
-    for intruder in (signed_in(make_annotator(study, "other")), signed_in(User.objects.create_superuser("root"))):
-        assert intruder.get(address).status_code == 404
-        assert intruder.post(f"{address}vote/", {"pair_key": key, "choice": "left"}).status_code == 404
-        assert intruder.post(f"{address}flag/", {"pair_key": key, "kind": "empty"}).status_code == 404
-        assert intruder.post(f"{address}submit/").status_code == 404
-    assert Rating.objects.count() == 0
-    assert Assignment.objects.get(pk=assignment.pk).state == "claimed"
-
-
 def test_submitting_too_early_says_which_pairs_are_open(study: Study) -> None:
     client, address, _ = at_hit(study)
     key = next(iter(Forms(client.get(address).text).pairs))
@@ -159,17 +146,6 @@ def test_a_submitted_hit_is_closed(study: Study) -> None:
     assert "<html" not in vote.text
     assert client.post(f"{address}submit/").status_code == 409
     assert {rating.choice for rating in Rating.objects.select_related("display")} == {"left"}
-
-
-def test_votes_and_submits_are_posts(study: Study) -> None:
-    client, address, _ = at_hit(study)
-
-    for step in ("vote", "lock", "second", "flag", "submit"):
-        assert {client.put(f"{address}{step}/").status_code, client.delete(f"{address}{step}/").status_code} == {405}
-        # The address of what was refused, opened again, leads back to the HIT.
-        answer = client.get(f"{address}{step}/")
-        assert (answer.status_code, answer["Location"]) == (302, address)
-    assert Assignment.objects.get().state == Assignment.State.CLAIMED
 
 
 def test_a_stale_page_gets_the_choice_that_holds_and_is_told_so(study: Study) -> None:
@@ -217,13 +193,6 @@ def test_a_choice_on_a_translated_page_is_noted_with_the_rating(study: Study) ->
     assert stored == [True, False, None]
 
 
-def test_texts_ask_browsers_not_to_translate_them(study: Study) -> None:
-    client, address, _ = at_hit(study)
-    parts = re.findall(r'<div class="text[^>]*>', client.get(address).text)
-    assert len(parts) == 1 + 2 * 2  # the source, and both texts of each pair
-    assert all('translate="no"' in part for part in parts)
-
-
 def test_the_card_comes_with_the_foot_of_the_page(study: Study) -> None:
     client, address, assignment = at_hit(study)
     first, second = Forms(client.get(address).text).pairs
@@ -242,15 +211,6 @@ def test_the_card_comes_with_the_foot_of_the_page(study: Study) -> None:
     assert "2 of 2 rated." in both
     assert "Still open" not in both
     assert Forms(both).submits == 1
-
-
-def test_a_hit_of_one_pair_names_no_open_pair() -> None:
-    study = make_study("lone", k=1)
-    make_batch(study, pairs=1)
-    client, address, _ = at_hit(study)
-    page = client.get(address).text
-    assert "0 of 1 rated." in page
-    assert 'href="#pair-' not in page
 
 
 def test_nothing_of_a_returned_hit_is_shown_any_more() -> None:

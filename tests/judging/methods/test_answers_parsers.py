@@ -241,19 +241,6 @@ def test_function_call_is_read(reply: Reply, letter: str | None) -> None:
         assert read("function", reply).letter == letter
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("at_once")
-@pytest.mark.parametrize("parser", sorted(PARSERS))
-@pytest.mark.parametrize(
-    "completion",
-    ["{" * 50_000, "[" * 50_000, '{"a":' * 12_000, "[[" * 25_000, "[[A" * 15_000, "the " * 12_000, "response " * 5_000],
-    ids=lambda text: text[:8],
-)
-def test_hostile_answer_is_left_at_once(parser: str, completion: str) -> None:
-    with pytest.raises(UnparsedVerdict):
-        read(parser, completion)
-
-
 def test_unknown_parser_is_refused() -> None:
     with pytest.raises(BadSettings, match="no parser telepathy; there are verdict-line, letter"):
         find_parser("telepathy")

@@ -2,8 +2,6 @@
 
 import json
 import re
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -11,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.calls.results import LONGEST_ANSWER
 from judging.core.errors import UnparsedVerdict
 from judging.methods import Reply
 from judging.methods.sc2.aspects import most_central, read_list
@@ -255,17 +252,6 @@ def test_choice_of_a_table_is_read(text: str, first_wins: bool, reason: str) -> 
 def test_unclear_choice_is_none(text: str) -> None:
     with pytest.raises(UnparsedVerdict):
         read_choice(Reply(text))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("read_it", [read_choice, read_list])
-@pytest.mark.parametrize("piece", ["\n", "```\n", "\n- ", "choice:\n", "1\n", " "])
-def test_answer_that_repeats_itself_is_read_at_once(read_it: Callable[[Reply], object], piece: str) -> None:
-    text = f"x{piece * (LONGEST_ANSWER // len(piece) - 1)}x"
-    began = time.process_time()
-    with suppress(UnparsedVerdict):
-        read_it(Reply(text))
-    assert time.process_time() - began < 2
 
 
 def test_list_is_read_after_the_reasons_each_aspect_once() -> None:

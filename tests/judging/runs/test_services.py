@@ -39,22 +39,6 @@ KEY_ENVS_REFUSED = [
 ]
 
 
-@pytest.mark.any_engine
-def test_endpoint_is_added_once() -> None:
-    assert [add_endpoint(**ENDPOINT)[1], add_endpoint(**ENDPOINT)[1]] == [True, False]
-    assert Endpoint.objects.get().base_url == "https://models.example/v1"
-
-
-@pytest.mark.parametrize(
-    "change", [{"model": "small"}, {"base_url": "https://other.example"}, {"key_env": "OTHER_KEY"}]
-)
-@pytest.mark.any_engine
-def test_another_endpoint_under_a_used_name_is_refused(change: dict[str, str]) -> None:
-    add_endpoint(**ENDPOINT)
-    with pytest.raises(BadSettings, match="endpoint far exists with other settings"):
-        add_endpoint(**{**ENDPOINT, **change})
-
-
 @pytest.mark.parametrize("key_env", KEY_ENVS_REFUSED)
 @pytest.mark.any_engine
 def test_key_in_place_of_a_variables_name_is_refused_and_not_repeated(key_env: str) -> None:
@@ -77,13 +61,6 @@ def test_endpoint_on_a_private_network_is_refused(settings: Any) -> None:
     assert not Endpoint.objects.exists()
     settings.ENDPOINT_ALLOWLIST = ["10.0.0.1"]
     assert add_endpoint(**private)[1]
-
-
-@pytest.mark.any_engine
-def test_judge_is_added_once_and_keeps_its_seed() -> None:
-    first, is_new = add_judge(name="coin", method="coin")
-    again, is_new_again = add_judge(name="coin", method="coin")
-    assert (is_new, is_new_again, again.seed) == (True, False, first.seed)
 
 
 @pytest.mark.parametrize(

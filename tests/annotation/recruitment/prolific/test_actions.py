@@ -177,16 +177,17 @@ def test_retry_after_reads_a_date_to_come() -> None:
 
 
 @pytest.mark.parametrize(
-    ("trouble", "known"),
+    ("trouble", "known", "sent"),
     [
-        pytest.param(HELD, "pending", id="no answer in time"),
-        pytest.param(HELD_AND_DONE, "pending", id="done, and no answer in time"),
-        pytest.param(FAULT, "pending", id="500"),
-        pytest.param(BUSY, "failed", id="429: certainly not done"),
+        pytest.param(HELD, "pending", 3, id="no answer in time"),
+        pytest.param(HELD_AND_DONE, "pending", 2, id="done, and no answer in time"),
+        pytest.param(LOST, "pending", 2, id="done, and its answer lost"),
+        pytest.param(FAULT, "pending", 3, id="500"),
+        pytest.param(BUSY, "failed", 3, id="429: certainly not done"),
     ],
 )
-def test_lasting_trouble_leaves_the_request_to_be_tried_again(
-    channel: Channel, submission: Submission, prolific: ProlificServer, trouble: Trouble, known: str
+def test_lasting_trouble_leaves_the_request_to_be_tried_again_unless_it_was_done(
+    channel: Channel, submission: Submission, prolific: ProlificServer, trouble: Trouble, known: str, sent: int
 ) -> None:
     prolific.fail(trouble, trouble, on="transition")
     with pytest.raises(ProlificUnreachable):
@@ -197,18 +198,6 @@ def test_lasting_trouble_leaves_the_request_to_be_tried_again(
 
     assert (done.before, done.action.state, done.action.attempts) == (False, "done", 2)
     assert state(submission) == "approved"
-
-
-def test_second_try_asks_first_and_sends_nothing_when_it_was_done(
-    channel: Channel, submission: Submission, prolific: ProlificServer
-) -> None:
-    prolific.fail(LOST, LOST, on="transition")
-    with pytest.raises(ProlificUnreachable):
-        approve(submission=submission, client=hasty(channel), at=NOON)
-    sent = len(prolific.asked("transition"))
-
-    approve(submission=submission, client=client_of(channel), at=NOON)
-
     assert len(prolific.asked("transition")) == sent
 
 
@@ -487,17 +476,6 @@ def test_bonus_of_the_same_amount_paid_before_is_not_taken_for_this_one(
         pay(submission, at=NOON + timedelta(minutes=1))
 
 
-def test_another_bonus_waits_until_the_first_is_settled(
-    channel: Channel, submission: Submission, prolific: ProlificServer
-) -> None:
-    prolific.fail(LOST, on="/pay/")
-    with pytest.raises(ProlificUnreachable):
-        pay(submission, client=hasty(channel))
-
-    with pytest.raises(Unacceptable, match="is not known yet"):
-        pay(submission, "1.00")
-
-
 def test_bonus_is_unsettled_from_its_payment_until_it_is_found(
     channel: Channel, submission: Submission, prolific: ProlificServer
 ) -> None:
@@ -516,22 +494,17 @@ def test_bonus_is_unsettled_from_its_payment_until_it_is_found(
         pay(submission, "1.00")
 
 
-@pytest.mark.parametrize("trouble", [BUSY, Trouble(status=429, retry_after="3")])
-def test_bonus_that_was_certainly_not_taken_is_sent_again(
-    submission: Submission, prolific: ProlificServer, trouble: Trouble
+@pytest.mark.parametrize(
+    ("on", "trouble"),
+    [
+        *(("/pay/", trouble) for trouble in (BUSY, Trouble(status=429, retry_after="3"))),
+        *(("submissions/bonus-payments", trouble) for trouble in (LOST, FAULT, BUSY, CUT)),
+    ],
+)
+def test_bonus_that_was_certainly_not_taken_is_sent_again_and_paid_once(
+    submission: Submission, prolific: ProlificServer, on: str, trouble: Trouble
 ) -> None:
-    prolific.fail(trouble, trouble, on="/pay/")
-
-    pay(submission)
-
-    assert prolific.paid(SESSION) == [75.0]
-
-
-@pytest.mark.parametrize("trouble", [LOST, FAULT, BUSY, CUT])
-def test_trouble_while_a_bonus_is_only_written_down_pays_nothing_twice(
-    submission: Submission, prolific: ProlificServer, trouble: Trouble
-) -> None:
-    prolific.fail(trouble, trouble, on="submissions/bonus-payments")
+    prolific.fail(trouble, trouble, on=on)
 
     pay(submission)
 
