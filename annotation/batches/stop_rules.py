@@ -10,6 +10,11 @@ from annotation.core.errors import InvalidSelection
 from annotation.models import Assignment, Batch, Study
 
 DECIDED, WIDTH, JUDGE, BUDGET = "decided", "width", "judge", "budget"
+UNEQUAL_CHANCES = (
+    "stratified",
+    "importance",
+    "active",
+)  # kinds of selections that prefer some instances, and record by how much
 NO_RULE = "none"  # in place of a rule: the batch has none any more
 ALLOWED = "decided, width:W (as width:0.1), judge:NAME, or budget:AMOUNT (in the study’s currency)"
 _RULE = re.compile(r"(?P<kind>decided|width|judge|budget)(?::(?P<value>.+))?")
@@ -83,14 +88,15 @@ def refuse_stop_rule(study: Study, text: str, batch: Batch | None = None) -> Non
 
 
 def refuse_rule_of_draw(text: str, selection: str) -> None:
-    """Refuse a rule that looks at instances which were drawn because they are hard.
+    """Refuse a rule that would count instances alike which were drawn with different chances.
 
     Raises: InvalidSelection.
     """
-    if text and selection.startswith("active:") and StopRule.parse(text).kind != BUDGET:
+    kind = selection.partition(":")[0]
+    if text and kind in UNEQUAL_CHANCES and StopRule.parse(text).kind != BUDGET:
         raise InvalidSelection(
-            f"the stop rule {text} looks at the drawn instances alone, which active prefers to be hard; "
-            "set budget:AMOUNT or none"
+            f"The stop rule {text} counts all drawn instances alike, but {kind} prefers some of them. "
+            "Set budget:AMOUNT or none, or draw with random:N."
         )
 
 

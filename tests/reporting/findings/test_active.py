@@ -14,6 +14,7 @@ from analysis.planning.selection import inclusion_probabilities
 from annotation.batches.changes import extend_batch
 from annotation.batches.forms import BatchForm, CreateBatch, ExtendForm
 from annotation.batches.sampling import SelectionSpec
+from annotation.batches.services import set_batch_status
 from annotation.core.errors import InvalidSelection
 from annotation.models import Batch, Hit, Rating
 from judging.models import Judge, Judgment
@@ -176,13 +177,18 @@ def test_its_chances_belong_to_one_draw(built: Built) -> None:
             extend_batch(batch=target, selection=SelectionSpec(spec), reason="x")
 
 
-def test_only_a_budget_may_stop_it(built: Built) -> None:
+@pytest.mark.parametrize("select", ["active:5", "importance:5", "stratified:2x2"])
+def test_only_a_budget_may_stop_what_is_drawn_with_unequal_chances(built: Built, select: str) -> None:
+    separate(built, [(0.5, 0.5, 0.1)] * ALL, np.linspace(0, 1, ALL).tolist())
     rules = {"decided": False, "width:0.1": False, "judge:both": False, "budget:3": True, "": True}
     for number, (rule, allowed) in enumerate(rules.items()):
         with nullcontext() if allowed else pytest.raises(InvalidSelection, match="budget:AMOUNT"):
             make_batch(
-                built.study, name=f"b{number}", systems=SYSTEMS, pairs=1, raters=1, select="active:5", stop_rule=rule
+                built.study, name=f"b{number}", systems=SYSTEMS, pairs=1, raters=1, select=select, stop_rule=rule
             )
+    batch = built.study.batches.get(name="b4")
+    with pytest.raises(InvalidSelection, match="budget:AMOUNT"):
+        set_batch_status(batch=batch, stop_rule="decided")
 
 
 def test_a_renamed_judge_is_renamed_in_what_chances_were_made_from(built: Built) -> None:
