@@ -137,6 +137,11 @@ def _judged_populations() -> Iterator[Population]:
     judges: dict[str, dict[str, Any]] = {
         "at ε": {"right": right_at_epsilon(0.8)},
         "at ε, all of an instance alike": {"right": right_at_epsilon(0.8), "whole": True},
+        "at ε, all of an instance alike, people agree more": {
+            "right": right_at_epsilon(0.95),
+            "people": 0.95,
+            "whole": True,
+        },
         "at ε, people agree less": {"right": right_at_epsilon(0.65), "people": 0.65},
         "at ε, three instances a source": {"right": right_at_epsilon(0.8), "whole": True, "source": SOURCE},
         "at ε, a third of the votes missing": {"right": right_at_epsilon(0.8), "missing": 1 / 3},

@@ -81,7 +81,9 @@ def non_inferiority(
 
         √n (W + γ W² / 3 + γ² W³ / 27 + γ / (6 n)) in place of √n W
 
-    with W = (difference + margin) / s, and s and γ the spread and the skewness of the influences of n instances.
+    with W = (difference + margin) / s, and s and γ the spread and the skewness of the influences of n instances. It is at least
+    ((1 - margin) / (1 + difference))ⁿ: the chance that n instances show none of those on which a judge fails wholly, if these
+    are so many that its loss is the margin.
 
     judge    : (n_units,) of -1, 0, +1, NaN for missing; people : as for `leave_one_out.votes_of`
     instance : (n_units,) integer codes
@@ -156,7 +158,7 @@ def instances_to_pass(
     """Number of instances that it takes to pass, with the difference and the spread of a test.
 
     The least n with (t_{n-1} + z_power) s / √n at most difference + margin, where s² / n is the variance of the difference
-    over n instances. Without any spread, as many as bring the limit of equal clusters above -margin.
+    over n instances, and at least as many as bring the limit of equal clusters above -margin.
 
     power    : chance of passing with so many
     level    : of the interval; that of `found` when left out
@@ -169,16 +171,14 @@ def instances_to_pass(
     if not room > 0 or math.isnan(spread):
         return None
     upper = (1 + (level or tests.level)) / 2
-    if spread == 0:
-        # The share of all instances that may differ is room / (difference + 1).
-        n = 0.0 if margin >= 1 else math.log(1 - upper) / math.log(1 - room / (tests.difference + 1))
-        return max(MIN_CLUSTERS, math.floor(n) + 1) if n < MOST_INSTANCES else None
+    # The share of all instances that the judge may fail on is room / (difference + 1).
+    fewest = 0.0 if margin >= 1 else math.log(1 - upper) / math.log(1 - room / (tests.difference + 1))
     power_quantile = NormalDist().inv_cdf(power)
-    needed = ((NormalDist().inv_cdf(upper) + power_quantile) * spread / room) ** 2
+    needed = max(fewest, ((NormalDist().inv_cdf(upper) + power_quantile) * spread / room) ** 2)
     if needed > MOST_INSTANCES:
         return None
-    n = max(MIN_CLUSTERS, math.ceil(needed))
-    while student_quantile(upper, n - 1) + power_quantile > _steadied(room / spread, tests.skewness, n):
+    n = max(MIN_CLUSTERS, math.floor(fewest) + 1, math.ceil(needed))
+    while spread > 0 and student_quantile(upper, n - 1) + power_quantile > _steadied(room / spread, tests.skewness, n):
         n += 1
     return n
 
@@ -193,22 +193,23 @@ def _p_value(gap: Spread, skewness: float, margin: float, horizon: int | None) -
     """One-sided p-value of H0: the difference is -margin or less, by Student's t and, where that is less sure, by Hall's transformation of it.
 
     Few instances that a judge fails on, and fails clearly, make the difference skewed to the left: then Student's t alone
-    claims too often that it is above.
+    claims too often that it is above. Where none of them is among the instances, no spread shows them: it is as of equal instances.
 
-    returns : NaN below five clusters; where all instances are alike that of the limit in `jackknife.mean_bounds`
+    returns : NaN below five clusters; at least that of the limit of equal instances in `jackknife.mean_bounds`
     source  : Hall 1992, On the removal of skewness by transformation, Journal of the Royal Statistical Society B 54, eq. 2.1
     """
     if gap.clusters < MIN_CLUSTERS or math.isnan(gap.value + gap.error):
         return math.nan
     room = gap.value + margin
+    unseen = min(1.0, (max(1 - margin, 0.0) / (1 + gap.value)) ** gap.instances) if room > 0 else 1.0
     if gap.error == 0:
-        p_value = min(1.0, (max(1 - margin, 0.0) / (1 + gap.value)) ** gap.clusters) if room > 0 else 1.0
+        p_value = unseen
     else:
         t = _steadied(room / (gap.error * math.sqrt(gap.clusters)), skewness, gap.clusters)
         p_value = student_tail(t, max(gap.effective - 1, 1))
-    if horizon is None or p_value >= 0.5:
-        return p_value
-    return p_value_of_look(2 * p_value, gap.clusters, horizon=horizon) / 2
+    if horizon is not None and p_value < 0.5:
+        p_value = p_value_of_look(2 * p_value, gap.clusters, horizon=horizon) / 2
+    return max(p_value, unseen) if room > 0 else p_value
 
 
 def _lowest(gap: Spread, skewness: float, level: float) -> float:

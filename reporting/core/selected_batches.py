@@ -5,12 +5,12 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
+from annotation.batches.stop_rules import UNEQUAL_CHANCES
 from annotation.core.database.aggregates import grouped
 from annotation.models import Batch, Rating
 from reporting.core.instance_selection import BY_SEPARABILITY, OTHERS, caveat_rows
 
 Key = tuple[str, int, int]
-WITH_CHANCES = ("stratified", "importance", "active")
 
 
 def selection_rows(rated: QuerySet[Batch], batches: Iterable[Batch] | None = None) -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def _are_mixed(in_order: Sequence[Any], wanted: set[int] | None) -> bool:
         else batch.selection.get("asked", {}).get("spec", "").partition(":")[0]
         for batch in in_order
     ]
-    drawn = [place for place, kind in enumerate(kinds) if used[place] and kind in WITH_CHANCES]
+    drawn = [place for place, kind in enumerate(kinds) if used[place] and kind in UNEQUAL_CHANCES]
     if len(drawn) != 1 or kinds[drawn[0]] != "active":
         return len(drawn) > 1
     earlier = kinds[: drawn[0]]

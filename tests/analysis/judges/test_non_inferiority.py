@@ -1,5 +1,6 @@
 """A judge against a single person's agreement with others: overall, two ways, and by separability bin."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -194,7 +195,7 @@ def test_interval_above_chance_by_hand():
     # Eight instances of each verdict, six with A A or B B, two with A B. Agreement 3/4; elsewhere an agreeing pair meets
     # 14 of 30, a mixed one 15 of 30: by chance (3 · 14/30 + 1/2) / 4 = 19/40.
     people = [[A, A], [B, B], [A, A], [B, B], [A, A], [B, B], [A, B], [A, B]] * 2
-    found = non_inferiority([row[0] for row in people], people, np.arange(16))
+    found = non_inferiority([row[0] for row in people], people, np.arange(16), margin=0.3)
     assert found.people_by_chance == pytest.approx(19 / 40)
     # Per instance 1 - 28/30 + c (12 times) and 0 - 1 + c (4 times): apart by 16/15, with variance 3/16 · 16/15 (16/15) / 15.
     reach = student_quantile(0.975, 15) * (3 / 16 * (16 / 15) ** 2 / 15) ** 0.5
@@ -357,6 +358,29 @@ def test_p_value_of_equal_instances_is_that_of_their_limit():
         assert at_limit.low == pytest.approx(-0.1)
     assert np.isnan(non_inferiority(*judged_instances(4, 4)).p_value)
     assert non_inferiority(*judged_instances(0, 20)).p_value == 1.0
+
+
+def nearly_equal_instances(n, failed):
+    """People agree on all of an instance's 60 votes but one on every other; the judge fails on all of `failed` instances."""
+    truth = np.where(np.arange(n) // 2 % 2, A, B)[:, np.newaxis]
+    votes, judge = np.repeat(truth, 60, axis=1).reshape(n, 20, 3), np.repeat(truth, 20, axis=1)
+    votes[::2, 0, 0] *= -1
+    judge[np.random.default_rng(0).permutation(n)[:failed]] *= -1
+    return judge.ravel(), votes.reshape(-1, 3), np.repeat(np.arange(n), 20)
+
+
+@pytest.mark.parametrize("margin", [0.1, 0.2])
+@pytest.mark.parametrize("n", [6, 8, 14, 20, 28, 36, 50])
+def test_a_judge_that_fails_wholly_on_some_instances_passes_as_rarely_as_the_level_says(n, margin):
+    tests = [non_inferiority(*nearly_equal_instances(n, failed), margin=margin) for failed in range(n + 1)]
+    first, last = tests[0].difference, tests[-1].difference
+    fails = (first + margin) / (first - last)  # the share of all instances at which the difference is -margin
+    chances = [math.comb(n, k) * fails**k * (1 - fails) ** (n - k) for k in range(n + 1)]
+    assert sum(chance for chance, test in zip(chances, tests, strict=True) if test.passes) <= 0.025
+    assert tests[0].p_value == pytest.approx(((1 - margin) / (1 + first)) ** n)
+    needed = instances_to_pass(tests[0], margin=margin)
+    assert non_inferiority(*nearly_equal_instances(needed, 0), margin=margin).passes
+    assert not non_inferiority(*nearly_equal_instances(needed - 1, 0), margin=margin).passes
 
 
 def test_more_instances_are_needed_at_a_stricter_level_and_for_skewed_differences():

@@ -56,7 +56,7 @@ def measured(
 
 PASSES, OPEN, WORSE = measured(), measured(-0.03, -0.15, 0.09), measured(-0.3, -0.4, -0.2)
 CHANCE = measured(above=-0.01)
-FEW, NOTHING, HOPELESS = measured(n=3), measured(n=0), measured(-0.15, -0.3, 0.0)
+FEW, NOTHING, HOPELESS = measured(n=4), measured(n=0), measured(-0.15, -0.3, 0.0)
 
 
 def people(*tests: tuple[int, float]) -> AlternativeAnnotatorTest:
@@ -212,7 +212,7 @@ def test_number_beyond_reach_is_not_named(low: float, needed: bool) -> None:
 
 def test_too_small_a_bin_is_planned_by_the_spread_of_all() -> None:
     assert shown(FEW, PASSES).needed == shown(PASSES).needed or shown(PASSES).needed is None
-    assert decide(PASSES, FEW, PASSES)["until"] == shown(measured(n=3), measured(), limit=0.025).needed
+    assert decide(PASSES, FEW, PASSES)["until"] == shown(measured(n=4), measured(), limit=0.025).needed
 
 
 def test_worse_bin_below_is_said_to_be_worse_and_asks_for_no_more() -> None:
