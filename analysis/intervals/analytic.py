@@ -130,9 +130,13 @@ def mean_interval(spread: Spread, *, floor: float = 0.0, ceiling: float = 1.0, l
         level=level,
         effective=spread.effective,
     )
-    if spread.exact <= 1 - level or math.isnan(bounds.low):
+    return _with_middle(bounds, spread, (floor + ceiling) / 2)
+
+
+def _with_middle(bounds: Bounds, spread: Spread, middle: float) -> Bounds:
+    """Extend an interval to the middle of the range where the exact test does not reject it."""
+    if spread.exact <= 1 - bounds.level or math.isnan(bounds.low):
         return bounds
-    middle = (floor + ceiling) / 2
     return replace(bounds, low=min(bounds.low, middle), high=max(bounds.high, middle))
 
 
@@ -191,6 +195,7 @@ def share_interval(spread: Spread, *, level: float = 0.95) -> Bounds:
     With u units, k clusters, p the share and v its variance over clusters,
     n* = u / (v / (p (1 - p) / (u - 1))) · (t_{u-1} / t_{k*-1})², at most u, with the same quantiles of Student's t and k* the
     effective number of clusters. One unit per cluster gives n* = u. Where all clusters are equal, n* is their number.
+    With an exact test, the interval has one half too where that test does not reject it.
 
     returns : `Bounds`, NaN below five clusters
     raises  : AnalysisError for a level outside (0, 1)
@@ -202,7 +207,8 @@ def share_interval(spread: Spread, *, level: float = 0.95) -> Bounds:
     if spread.clusters < MIN_CLUSTERS or math.isnan(spread.value + spread.error):
         return Bounds(np.nan, np.nan, level, spread.clusters)
     n = effective_units(spread, level=level)
-    return Bounds(*clopper_pearson(spread.value * n, n, level=level), level, spread.clusters)
+    limits = clopper_pearson(spread.value * n, n, level=level)
+    return _with_middle(Bounds(*limits, level, spread.clusters), spread, 0.5)
 
 
 def effective_units(spread: Spread, *, level: float = 0.95) -> float:

@@ -97,15 +97,19 @@ def share_estimate(
     settings: IntervalSettings,
     *,
     rater: npt.ArrayLike | None = None,
+    exact: bool = False,
 ) -> Estimate:
     """Return a share of units that are 0 or 1, with the interval of `analysis.intervals.analytic.share_interval`.
 
     rows  : (n, 2) numerator and denominator per unit; instance : (n,) codes
     rater : (n,) codes, for an interval over instances and raters where the settings ask for it
+    exact : whether one half is tested exactly
     """
     if not settings.made:
         return _ratio_alone(rows, instance, basis, settings)
     spread = ratio_spread(rows, settings.cluster(instance), rater if settings.two_way else None)
+    if exact:
+        spread = exactly_tested(spread, rows, settings.cluster(instance), 0.5)
     return share_of_spread(spread, basis, settings) | _instances(rows, instance, settings)
 
 

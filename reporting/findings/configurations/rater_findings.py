@@ -198,6 +198,7 @@ def preferred_first(positions: Positions, settings: IntervalSettings, *, without
         ),
         settings,
         rater=positions.rater,
+        exact=True,
     )
 
 

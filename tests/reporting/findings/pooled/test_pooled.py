@@ -103,6 +103,15 @@ def test_share_for_the_text_shown_first_counts_an_instance_once() -> None:
     assert twice["n_raters"] == 2
 
 
+def test_share_for_the_text_shown_first_is_tested_exactly() -> None:
+    # More verdicts for the first text on each of five instances: two of 32 changes of signs are as far.
+    firsts = (10, 9, 8, 8, 6)
+    rows = [(i, pair, "p", A if pair < first else B) for i, first in enumerate(firsts) for pair in range(10)]
+    data = [configuration_data(rows, {}, instances=5)]
+    [people] = pooled_positions(data, vote_table(data), Filters().intervals)
+    assert (people["value"], people["low"]) == (0.82, 0.5)
+
+
 def test_people_agree_over_all_configurations() -> None:
     # Per configuration and instance one pair of two equal votes for A, and one of A and B: 6 of 12 pairs of votes agree.
     # Coincidences of the 12 units: AA 12, AB 6, BA 6; margins 18 and 6 of 24. Alpha is 1 - 23 * 12 / (2 * 18 * 6) = -5/18.
