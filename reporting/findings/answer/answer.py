@@ -15,10 +15,17 @@ from reporting.findings.answer.answer_text import english
 from reporting.findings.answer.judges_alone import judges_alone, position
 from reporting.findings.answer.lengths import length_rule
 from reporting.findings.answer.planned import CLAIM_OF_RULE, status_of
-from reporting.findings.answer.statements import LEAST_INSTANCES, Statement, counts_of, estimate, uneven
+from reporting.findings.answer.statements import (
+    LEAST_INSTANCES,
+    Statement,
+    counts_of,
+    estimate,
+    uneven,
+    without_baselines,
+)
 from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.data.separability_bins import lacks_separability
-from reporting.findings.judges.verdicts import MAY_REPLACE, OUT_OF_REACH, UNTESTED
+from reporting.findings.judges.verdicts import MAY_REPLACE, OUT_OF_REACH, UNTESTED, alternative_text, next_bin_text
 from reporting.findings.reasons import UNEQUAL
 
 Findings = Mapping[str, Any]
@@ -28,7 +35,6 @@ UNEVEN = 1.5  # times as many verdicts on two systems as on two others: below it
 # From the best verdict on a judge down; see reporting.findings.judges.verdicts.
 VERDICTS = (*MAY_REPLACE, "narrow", "open", "few", "chance", "worse", "nothing")
 SKEWED = 1.1  # times as far below a difference as above it: the limit is the test's, not Student's
-CAN_REPLACE = {"everywhere": "judge_may", "from": "judge_may_from"}
 
 
 def answer(findings: Findings) -> list[dict[str, Any]]:
@@ -261,9 +267,11 @@ def agreement(findings: Findings) -> Iterator[Statement]:
 
 def _judges(findings: Findings) -> Iterator[Statement]:
     """Say which judge may replace a rater, or which comes closest to it."""
-    judges = [judge for judge in findings.get("replacement") or () if judge["verdict"]["rule"] in VERDICTS]
+    every = [judge for judge in findings.get("replacement") or () if judge["verdict"]["rule"] in VERDICTS]
+    judges = without_baselines(every, findings)
     if not judges:
         return
+    left_out = {"models_alone": True} if len(judges) < len(every) else {}
     tested = [judge for judge in judges if judge["verdict"]["rule"] not in UNTESTED]
     if not tested:
         instances = max(judge["verdict"]["values"].get("instances", 0) for judge in judges)
@@ -273,7 +281,7 @@ def _judges(findings: Findings) -> Iterator[Statement]:
     rules, details = {judge["verdict"]["rule"] for judge in tested}, best["verdict"]["values"]
     rule = best["verdict"]["rule"]
     if rule == "chance":
-        keys = ("agreement", "by_chance", "instances")
+        keys = ("above_chance", "instances")
         yield Statement("judges_chance", ["replacement"], {key: details[key] for key in keys})
         return
     values = {"judge": best["judge"], "difference": estimate({**details, "value": details["difference"]})}
@@ -284,12 +292,17 @@ def _judges(findings: Findings) -> Iterator[Statement]:
         values["narrow"] = details["p_value"]
     if rule in MAY_REPLACE:
         can = sum(judge["verdict"]["rule"] in MAY_REPLACE for judge in judges)
-        values |= {"also": can, "judges": len(judges)} if len(judges) > 1 else {}
-        yield Statement(CAN_REPLACE.get(rule, "judge_may_overall"), ["replacement"], values)
+        values |= {"also": can, "judges": len(judges), **left_out} if len(judges) > 1 else left_out
+        if "next_bin" in details:
+            values["next_bin"] = next_bin_text(rule, details)
+        if details["alternative"].get("won") is not None:
+            values["alternative"] = alternative_text(details["alternative"])
+        yield Statement("judge_may_from" if rule == "from" else "judge_may", ["replacement"], values)
         return
     several, evidence = len(judges) > 1, ["replacement"]
     if _alike(best["judge"], {judge["judge"] for judge in judges}, findings.get("judge_tests") or ()):
         values["alike"], evidence = True, [*evidence, "judge_tests"]
+    values |= left_out
     is_worse = rules == {"worse"} and len(tested) == len(judges)
     yield Statement(f"judge{'s' * several}_{'worse' if is_worse else 'open'}", evidence, values)
 

@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 from annotation.core.counting import counted
 from annotation.core.tables import fixed, printable
 from reporting.core.reasons import TOO_FEW
+from reporting.findings.judges.verdicts import points_text, range_text
 
 # The result stands between asterisks, then follow its number and condition. A format after a colon is a number of decimals, a
 # method of the writer, or what is counted.
@@ -69,10 +70,6 @@ TEXTS = {
         "**“{judge}” can replace a rater above separability {from:2}.** Over all instances, it agrees with raters "
         "{difference:points} than raters agree with each other {difference:range}."
     ),
-    "judge_may_overall": (
-        "**“{judge}” can replace a rater over all instances together.** It agrees with raters {difference:points} than raters "
-        "agree with each other {difference:range}; at most {epsilon:points} would be acceptable."
-    ),
     "judge_worse": (
         "**“{judge}” cannot replace a rater.** It agrees with raters {difference:points} than raters agree with each other "
         "{difference:range}; at most {epsilon:points} would be acceptable."
@@ -90,8 +87,8 @@ TEXTS = {
         "raters agree with each other {difference:range}; at most {epsilon:points} would be acceptable."
     ),
     "judges_chance": (
-        "**Judges cannot be tested against raters.** Raters agree with each other on {agreement:percent} of pairs, which is too "
-        "close to chance, {by_chance:percent} ({instances:instances})."
+        "**Judges cannot be tested against raters.** {instances:instances} do not show that raters agree more than by chance "
+        "({above_chance:points}, {above_chance:ends})."
     ),
     "judges_untested": (
         "**Whether judges can replace a rater is unknown.** Two ratings and a judge’s verdict are on {instances:instances}; "
@@ -169,6 +166,8 @@ CLAUSES = {
     "skewed": " The lower end is that of the test, which allows for instances that differ much.",
     "independent": " Independent votes with the same shares would give {independent:percent}.",
     "kappa": " Its own agreement with people may be chance (κ {kappa:2}).",
+    "next_bin": " {next_bin}",
+    "alternative": " {alternative}",
     "also": " Of {judges:judges}, {also} can.",
     "alike": " Others may be as close.",
     "models_alone": " Baselines are left out.",
@@ -210,20 +209,13 @@ class _Writer(Formatter):
 
     def write_points(self, value: Any) -> str:
         """Write a difference of shares in percentage points; a plain number is the one that is allowed."""
-        difference = -value if isinstance(value, float) else value["value"]
-        points = fixed(abs(100 * difference), 0)
-        return f"{points} point{'' if points == '1' else 's'} {'more' if difference > 0 else 'less'}"
+        return points_text(-value if isinstance(value, float) else value["value"])
 
     def write_range(self, value: Mapping[str, Any]) -> str:
-        """Write the interval of a difference in points, each end as more or less."""
-        if value["low"] is None:  # two ways, over few raters
-            return "(no interval)"
-        points = {end: abs(100 * value[end]) for end in ("low", "high")}
-        ends = [
-            (fixed(size, 0 if size == 0 or size >= 0.5 else 1), "more" if value[end] > 0 else "less")
-            for end, size in points.items()
-        ]
-        return "(from {} to {})".format(*(points if points == "0" else f"{points} {sense}" for points, sense in ends))
+        return range_text(value)
+
+    def write_ends(self, value: Mapping[str, Any]) -> str:
+        return range_text(value)[1:-1]
 
     def write_rank(self, rank: Mapping[str, Any]) -> str:
         """Write the interval of a rank, or the rank if it has none."""

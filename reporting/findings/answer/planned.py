@@ -15,7 +15,7 @@ _RULES = {
     "preference": "preferred no_preference first leads",
     "agreement": "agreement_above_chance agreement_by_chance",
     "consistency": "rises",
-    "replacement": "judge_may judge_may_from judge_may_overall judge_worse judges_worse judge_open judges_open",
+    "replacement": "judge_may judge_may_from judge_worse judges_worse judge_open judges_open",
     "length": "length_moves length_newly length_no_longer length_turned length_some",
     "judges_preference": "judge_alone judges",
     "judges_agreement": "judges_agree_below_chance",

@@ -51,6 +51,12 @@ def leading_system(findings: Findings) -> str | None:
     return firsts.most_common(1)[0][0]
 
 
+def without_baselines(judges: list[Any], findings: Findings) -> list[Any]:
+    """Return the findings on judges without those on baselines, which count only where there is no other judge."""
+    baselines = findings.get("baselines") or ()
+    return [judge for judge in judges if judge["judge"] not in baselines] or judges
+
+
 def counts_of(findings: Findings, rater: str) -> Counter[str]:
     """Count a rater's verdicts for A, for B and ties, over all configurations."""
     counts: Counter[str] = Counter()

@@ -99,7 +99,6 @@ def _table(compared: "_Beside", settings: IntervalSettings) -> dict[str, Any]:
     return {
         "agreement": compared.agreement(settings),
         "people_agreement": compared.people_agreement(settings),
-        "difference": compared.difference(settings),
         "kappa": compared.kappa(settings),
         "people_kappa": compared.people_kappa(settings),
         "kappa_difference": compared.kappa_difference(settings),
@@ -167,11 +166,6 @@ class _Beside:
         pairs = (self.counts.sum(axis=1)[self.shares.unit] - 1) / 2
         weighted = mean_rows(self.shares.person) * (pairs.mean() if len(pairs) else 1.0)
         return share_estimate(weighted, self._instance_of_vote, self._votes, settings, rater=self.shares.who)
-
-    def difference(self, settings: IntervalSettings) -> Estimate:
-        """The first less the second, paired by vote."""
-        gap = mean_rows(self.shares.equal - self.shares.person)
-        return mean_estimate(gap, self._instance_of_vote, self._votes, settings, floor=-1.0, rater=self.shares.who)
 
     def kappa(self, settings: IntervalSettings) -> Estimate:
         """Cohen's kappa of the judge with single people."""

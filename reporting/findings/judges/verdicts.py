@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Literal
 
@@ -21,8 +21,9 @@ UNTESTED = ("few", "nothing")  # rules of a judge with too few votes of two peop
 ADJUSTED = (*MAY_REPLACE, "narrow")  # rules that depend on the number of judges
 OUT_OF_REACH = 10  # times as many instances: more would hardly settle it
 
-COMPARED = "it agrees with raters %(difference)s than raters agree with each other [%(low)s, %(high)s]"
+COMPARED = "it agrees with raters %(difference)s than raters agree with each other %(range)s"
 ACCEPTABLE = "at most %(epsilon)s points less would be acceptable"
+NOT_ABOVE_CHANCE = "%(instances)s do not show that raters agree more than by chance (%(above_chance)s)"
 RULES = {
     "everywhere": f"Can replace a rater at any separability: {COMPARED}; {ACCEPTABLE}.",
     "from": (
@@ -30,33 +31,27 @@ RULES = {
         "than raters do."
     ),
     "overall": f"Can replace a rater: {COMPARED}; {ACCEPTABLE}. By separability it is unknown.",
-    "overall_only": (
-        f"Can replace a rater over all instances together: {COMPARED}; {ACCEPTABLE}. It is not shown for the "
-        "most separable instances alone."
-    ),
+    "overall_only": f"Can replace a rater: {COMPARED}; {ACCEPTABLE}.",
     "worse": f"Cannot replace a rater: {COMPARED} (%(instances)s); {ACCEPTABLE}.",
     "open": f"Not shown that it can replace a rater: {COMPARED}; {ACCEPTABLE}.",
     "narrow": (
         f"Not shown that it can replace a rater: {COMPARED}. It would pass, but so narrowly that this may be chance "
         "(p = %(p_value)s; at most %(limit)s would do)."
     ),
-    "chance": (
-        "Cannot be tested: raters agree with each other on %(agreement)s%% of pairs, which is too close to chance, "
-        "%(by_chance)s%% (%(instances)s)."
-    ),
+    "chance": f"Cannot be tested: {NOT_ABOVE_CHANCE}.",
     "few": "Unknown whether it can replace a rater.",
     "nothing": "Unknown: no pair has ratings of two raters and a verdict of this judge.",
 }
 UNKNOWN_BIN = "From separability %(low)s to %(high)s it is unknown: no ratings of two raters."
 NEXT_BIN = {  # the first bin from the top that does not pass
-    "worse": "From separability %(low)s to %(high)s it cannot.",
-    "chance": "From separability %(low)s to %(high)s raters agree too close to chance for a test.",
-    "needs": "Below %(high)s it is unknown: %(instances)s, about %(needed)s are needed.",
-    "far": "Below %(high)s it is unknown: %(instances)s, about %(needed)s are needed, over %(times)s times as many.",
-    "hopeless": "Below %(high)s it is unknown: %(instances)s, and more would hardly settle it.",
+    "worse": "From separability %(low)s to %(high)s it cannot (%(bin)s).",
+    "chance": f"From separability %(low)s to %(high)s alone it cannot be tested: {NOT_ABOVE_CHANCE}.",
+    "needs": "Below separability %(high)s it is not shown (%(bin)s; about %(needed)s are needed).",
+    "far": "Below separability %(high)s it is not shown (%(bin)s; about %(needed)s are needed, over %(times)s times as many).",
+    "hopeless": "Below separability %(high)s it is not shown (%(bin)s), and more would hardly settle it.",
 }
 TOP_BIN = {  # the same where no bin passes
-    rule: NEXT_BIN[rule].replace("Below %(high)s", "From separability %(low)s to %(high)s")
+    rule: NEXT_BIN[rule].replace("Below separability %(high)s", "From separability %(low)s to %(high)s alone")
     for rule in ("needs", "far", "hopeless")
 }
 MORE = {  # about all instances together
@@ -70,9 +65,11 @@ BY_CHANCE = (
     "But its own agreement with raters may be chance (Cohen's κ %(kappa)s), as for a judge that says the same of "
     "every pair."
 )
+TESTED_RATERS = "%(tested)s raters (%(min_instances)s instances or more%(fewer)s)"
 ALTERNATIVE = {
-    "passes": "The alternative-annotator test passes: the judge holds up against %(won)s of %(tested)s raters.",
-    "fails": "The alternative-annotator test does not pass: the judge holds up against %(won)s of %(tested)s raters.",
+    "passes": f"The alternative-annotator test shows that it can for %(won)s of {TESTED_RATERS}.",
+    "fails": f"The alternative-annotator test shows that it can for only %(won)s of {TESTED_RATERS}.",
+    "none": f"The alternative-annotator test does not show that it can for any of {TESTED_RATERS}.",
     "few": (
         "The alternative-annotator test gives no verdict: it needs %(min_people)s raters with %(min_instances)s "
         "instances or more, and has %(tested)s."
@@ -93,6 +90,7 @@ class NonInferiorityResult:
     needed: int | None
     low: float | None = None
     high: float | None = None
+    evidence: Values = field(default_factory=dict)
 
 
 def shown(
@@ -122,7 +120,21 @@ def shown(
         status = "passes" if limit is None or test.p_value <= limit else "narrow"
     else:
         status = "few" if has_few else "open"
-    return NonInferiorityResult(status, test.n_instances, None if status in ("passes", "chance") else needed, low, high)
+    needed = None if status in ("passes", "chance") else needed
+    return NonInferiorityResult(status, test.n_instances, needed, low, high, _evidence(test))
+
+
+def _evidence(test: NonInferiority) -> Values:
+    """Return the difference, and how far people agree beyond chance, each with its interval."""
+    above = test.above_chance
+    return {
+        "difference": {"value": number(test.difference), "low": number(test.low), "high": number(test.high)},
+        "above_chance": {
+            "value": number(test.people_above_chance),
+            "low": number(above.low),
+            "high": number(above.high),
+        },
+    }
 
 
 @dataclass(frozen=True)
@@ -220,6 +232,7 @@ def verdict(
         "level": overall.level,
         "agreement": number(overall.people_agreement),
         "by_chance": number(overall.people_by_chance),
+        "above_chance": overall_result.evidence["above_chance"],
         "instances": overall_result.n,
         "judges": family.judges,
     }
@@ -227,7 +240,13 @@ def verdict(
         values["from"] = upper_bins[-1].low
         values["untested"] = [{"low": item.low, "high": item.high} for item in upper_bins if item.status == "nothing"]
     if stop is not None and undecided is stop:
-        values["next_bin"] = {"status": stop.status, "low": stop.low, "high": stop.high, "instances": stop.n}
+        values["next_bin"] = {
+            "status": stop.status,
+            "low": stop.low,
+            "high": stop.high,
+            "instances": stop.n,
+            **stop.evidence,
+        }
     if rule == "narrow":
         values |= {"p_value": number(overall.p_value), "limit": of_whole}
     if undecided is not None and undecided.status in ("few", "open", "narrow"):
@@ -260,49 +279,88 @@ def _hope(instances: int, values: Values) -> Literal["needs", "far", "hopeless"]
 
 def _alternative(test: AlternativeAnnotatorTest) -> Values:
     tested = [person for person in test.people if person.tested]
-    values = {"tested": len(tested), "most": max((person.n_instances for person in test.people), default=0)}
+    values = {
+        "tested": len(tested),
+        "people": len(test.people),
+        "most": max((person.n_instances for person in test.people), default=0),
+        "min_instances": MIN_INSTANCES,
+        "min_people": MIN_PEOPLE,
+    }
     if test.passes is not None:
         won = sum(row.rejected for row in tested)
-        return {"rule": "passes" if test.passes else "fails", "won": won, **values}
-    minimums = {"min_instances": MIN_INSTANCES, "min_people": MIN_PEOPLE}
-    return {"rule": "few" if tested else "no person" if test.people else "", **values, **minimums}
+        return {"rule": "passes" if test.passes else "fails" if won else "none", "won": won, **values}
+    return {"rule": "few" if tested else "no person" if test.people else "", **values}
 
 
 def verdict_text(rule: str, values: Values) -> str:
     """Return a verdict's sentences."""
-    sentences = [RULES[rule] % {**_shown_values(values), **_points(values)}]
+    sentences = [RULES[rule] % _shown_values(values)]
     sentences += [UNKNOWN_BIN % _shown_values(gap) for gap in values.get("untested", [])]
-    stop = {**values, **values.get("next_bin", {}), "times": OUT_OF_REACH}
-    hope = _hope(stop.get("instances", 0), values)
     if "next_bin" in values:
-        open_bin = (TOP_BIN if rule == "overall_only" else NEXT_BIN)[hope]
-        sentences.append(NEXT_BIN.get(stop["status"], open_bin) % _shown_values(stop))
+        sentences.append(next_bin_text(rule, values))
     elif "needed" in values:
+        hope = _hope(values["instances"], values)
         unknown = rule == "few" and hope == "hopeless"  # of a spread that is not known
-        sentences.append(MORE["unknown" if unknown else hope] % _shown_values(stop))
+        sentences.append(MORE["unknown" if unknown else hope] % _shown_values({**values, "times": OUT_OF_REACH}))
     if "kappa" in values:
         sentences.append(BY_CHANCE % _shown_values({"kappa": values["kappa"]}))
     if values.get("judges", 1) > 1 and rule in ADJUSTED:
         sentences.append(FAMILY % {"judges": values["judges"]})
-    if alternative := values["alternative"]["rule"]:
-        sentences.append(ALTERNATIVE[alternative] % values["alternative"])
-    return " ".join(sentences)
+    return " ".join(filter(None, [*sentences, alternative_text(values["alternative"])]))
 
 
-def _points(values: Values) -> Values:
-    """Format shares and their differences in percentage points, without a sign where a word has it."""
-    shares = ("low", "high", "epsilon", "agreement", "by_chance")
-    points = {name: fixed(100 * values[name], 0) for name in shares if values.get(name) is not None}
-    if (difference := values.get("difference")) is not None:
-        number = fixed(100 * abs(difference), 0)
-        points["difference"] = f"{number} point{'s' * (number != '1')} {'more' if difference > 0 else 'less'}"
-    return points
+def next_bin_text(rule: str, values: Values) -> str:
+    """Say why the most separable bin that does not pass does not, with its numbers."""
+    stop = {**values["next_bin"], "needed": values.get("needed"), "times": OUT_OF_REACH}
+    hopes = TOP_BIN if rule == "overall_only" else NEXT_BIN
+    template = NEXT_BIN.get(stop["status"]) or hopes[_hope(stop["instances"], values)]
+    return template % _shown_values(stop)
+
+
+def alternative_text(values: Values) -> str:
+    """Say what the alternative-annotator test shows."""
+    if not values["rule"]:
+        return ""
+    others = values.get("people", values["tested"]) - values["tested"]
+    fewer = f"; {others} of {values['people']} have fewer" if others else ""
+    return ALTERNATIVE[values["rule"]] % {**values, "fewer": fewer}
+
+
+def points_text(difference: float) -> str:
+    """Write a difference of shares in percentage points, without a sign."""
+    number = fixed(100 * abs(difference), 0)
+    return f"{number} point{'s' * (number != '1')} {'more' if difference > 0 else 'less'}"
+
+
+def range_text(interval: Mapping[str, Any]) -> str:
+    """Write the interval of a difference in points, each end as more or less."""
+    if interval["low"] is None:  # two ways, over few raters
+        return "(no interval)"
+    points = {end: abs(100 * interval[end]) for end in ("low", "high")}
+    ends = [
+        (fixed(size, 0 if size == 0 or size >= 0.5 else 1), "more" if interval[end] > 0 else "less")
+        for end, size in points.items()
+    ]
+    return "(from {} to {})".format(*(points if points == "0" else f"{points} {sense}" for points, sense in ends))
 
 
 def _shown_values(values: Values) -> Values:
-    """Format numbers: two decimals, counts with their noun. A dash where there is none."""
-    n = values.get("instances", 0)
+    """Format numbers: differences in points, others with two decimals, counts with their noun. A dash where there is none."""
+    n, difference = values.get("instances", 0), values.get("difference")
+    instances = f"{n} instance{pluralize(n)}"
     numbers = {name: fixed(value, 2) for name, value in values.items() if isinstance(value, float)}
     numbers |= {name: f"{values[name]:.3g}" for name in ("p_value", "limit") if name in values}
     numbers |= {name: "—" for name, value in values.items() if value is None}
-    return {**values, **numbers, "instances": f"{n} instance{pluralize(n)}"}
+    if "epsilon" in values:
+        numbers["epsilon"] = fixed(100 * values["epsilon"], 0)
+    if isinstance(difference, float):
+        numbers |= {"difference": points_text(difference), "range": range_text(values)}
+    if isinstance(difference, Mapping):
+        numbers["bin"] = f"{instances}{'' if difference['value'] is None else f', {_points_with_range(difference)}'}"
+    if above := values.get("above_chance"):
+        numbers["above_chance"] = "—" if above["value"] is None else f"{_points_with_range(above)}"
+    return {**values, **numbers, "instances": instances}
+
+
+def _points_with_range(difference: Mapping[str, Any]) -> str:
+    return f"{points_text(difference['value'])}, {range_text(difference)[1:-1]}"

@@ -5,6 +5,7 @@ from typing import Any
 
 from annotation.core.tables import DataTable, Row
 from reporting.core.text import subject
+from reporting.findings.answer.statements import without_baselines
 from reporting.findings.judges.verdicts import MAY_REPLACE, UNTESTED, verdict_text
 from reporting.findings.reasons import COLLECTING
 from reporting.findings.sections.data_table import (
@@ -32,7 +33,10 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
     """Return the verdict on each judge, and the section's tables."""
     replacement, agreement = numbers["replacement"], numbers["judge_agreement"]
     has_people = any(configuration["raters"][0]["ratings"] for configuration in numbers["configurations"])
-    overall, by_judges = _overall(numbers["judges_against_people"]), _agreement(agreement)
+    beside: list[Findings] = [
+        _beside(*both) for both in zip(numbers["judges_against_people"], replacement, strict=True)
+    ]
+    overall, by_judges = _overall(beside), _agreement(agreement)
     return {
         "title": _title(numbers, has_people=has_people),
         "has_people": has_people,
@@ -43,7 +47,7 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
             for judge in replacement
         ],
         "overall": overall,
-        "by_bin": _by_bin(numbers["judges_against_people"]),
+        "by_bin": _by_bin(beside),
         "tests": _tests(numbers["judge_tests"]),
         "probabilities": _probabilities(numbers.get("judge_probabilities", [])),
         "calibration": _calibration(numbers.get("judge_probabilities", [])),
@@ -61,7 +65,8 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
 
 def _title(numbers: Findings, *, has_people: bool) -> Title:
     """Say how many judges may replace a rater, by tests that Holm's method adjusts over judges."""
-    rules = [judge["verdict"]["rule"] for judge in numbers["replacement"]] if has_people else []
+    judges = without_baselines(numbers["replacement"], numbers) if has_people else []
+    rules = [judge["verdict"]["rule"] for judge in judges]
     if rules and not set(rules) <= {*UNTESTED, "chance"}:
         may = sum(rule in MAY_REPLACE for rule in rules)
         code = "may_replace" if may else "none_can_replace" if set(rules) == {"worse"} else "none_may_replace"
@@ -79,6 +84,20 @@ def _agreement(findings: Findings | None) -> DataTable | None:
     rows: list[Row] = [((judge["judge_a"], judge["judge_b"]), [judge["agreement"]]) for judge in findings["judges"]]
     headings = ["Judge", "Other judge", "Same verdict"]
     return DataTable("judge-agreement", "How often two judges give the same verdict on a pair", headings, rows)
+
+
+def _beside(judge: Findings, replacement: Findings) -> dict[str, Any]:
+    """Return a judge's agreement beside people's with the difference that its verdict rests on."""
+    tests = replacement["non_inferiority"]
+
+    def with_difference(table: Findings, test: Findings) -> dict[str, Any]:
+        return {**table, "difference": test["difference"]}
+
+    return {
+        **judge,
+        "overall": with_difference(judge["overall"], tests["overall"]),
+        "bins": list(map(with_difference, judge["bins"], tests["bins"])),
+    }
 
 
 def _overall(judges: list[Findings]) -> DataTable:

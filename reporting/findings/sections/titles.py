@@ -25,7 +25,7 @@ TEXTS = {
     "length_changes": "Length changes the win rate in {changed} of {tested} configurations",
     "lengths": "Win rates at equal lengths of texts",
     "lengths_unadjusted": "Win rates are not adjusted for length",
-    "may_replace": "{may} of {judges} may replace a rater, at least in part",
+    "may_replace": "{may} of {judges} can replace a rater",
     "none_can_replace": "No judge can replace a rater",
     "none_may_replace": "Not shown that any judge can replace a rater",
     "judges": "Agreement of judges with {people}",

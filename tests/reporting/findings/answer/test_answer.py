@@ -486,8 +486,7 @@ def verdict(name: str, rule: str, difference: float | None) -> Found:
         "difference": difference,
         "low": -0.4,
         "high": -0.2,
-        "agreement": 0.4,
-        "by_chance": 0.38,
+        "above_chance": {"value": 0.02, "low": -0.1, "high": 0.14},
         "instances": 20,
         "alternative": {"rule": ""},
     }
@@ -512,7 +511,7 @@ def of_judges(*judges: Found, tests: list[Found] | None = None) -> Found:
         ((BETTER,), "judge_may", "better"),
         ((POOR, GOOD, BETTER), "judge_may", "better"),
         ((POOR, GOOD), "judge_may_from", "good"),
-        ((verdict("some", "overall_only", 0.0),), "judge_may_overall", "some"),
+        ((verdict("some", "overall_only", 0.0),), "judge_may", "some"),
         ((POOR,), "judge_worse", "poor"),
         ((OPEN,), "judge_open", "open"),
         ((POOR, verdict("poorer", "worse", -0.4)), "judges_worse", "poor"),
@@ -527,6 +526,35 @@ def test_the_best_judge_is_named(judges: tuple[Found, ...], rule: str, named: st
     assert (told["rule"], told["values"].get("judge")) == (rule, named)
     if "may" in rule and len(judges) > 1:
         assert told["values"]["also"] == len(judges) - 1
+
+
+def test_a_judge_that_can_replace_has_said_what_does_not_show_it() -> None:
+    judge = verdict("some", "overall_only", 0.0)
+    top = {"status": "open", "low": 0.6, "high": 0.8, "instances": 8}
+    top |= {
+        "difference": {"value": -0.04, "low": -0.2, "high": 0.12},
+        "above_chance": {"value": 0.1, "low": 0, "high": 1},
+    }
+    raters = {"rule": "none", "won": 0, "tested": 5, "people": 8, "min_instances": 30, "min_people": 3}
+    judge["verdict"]["values"] |= {"next_bin": top, "needed": 70, "alternative": raters}
+    told = of_judges(judge)
+    for part in ("From separability 0.60 to 0.80", "8 instances, 4 points less, from 20 less to 12 more", "about 70"):
+        assert part in told["values"]["next_bin"]
+    assert "any of 5 raters (30 instances or more; 3 of 8 have fewer)" in told["values"]["alternative"]
+    assert told["text"].endswith(f"{told['values']['next_bin']} {told['values']['alternative']}")
+    judge["verdict"]["values"]["alternative"] = {**raters, "rule": "few", "won": None}
+    assert "alternative" not in of_judges(judge)["values"]
+
+
+def test_the_base_of_judges_is_without_baselines() -> None:
+    coin = verdict("coin", "everywhere", 0.2)
+    found = {**study(replacement=[GOOD, POOR, coin]), "baselines": ["coin"]}
+    (told,) = [one for one in answer(found) if "replacement" in one["evidence"]]
+    values = told["values"]
+    assert (values["judge"], values["also"], values["judges"], values["models_alone"]) == ("good", 1, 2, True)
+    alone = {**study(replacement=[coin]), "baselines": ["coin"]}
+    (told,) = [one for one in answer(alone) if "replacement" in one["evidence"]]
+    assert (told["values"]["judge"], "models_alone" in told["values"]) == ("coin", False)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,6 @@ def test_table_by_hand() -> None:
     found = beside(np.array([[A, A, B], [TIE, B, np.nan], [A, np.nan, np.nan]]), np.array([A, B, A]))
     assert (found["agreement"]["value"], found["agreement"]["n"]) == (pytest.approx(3 / 5), 5)
     assert found["people_agreement"]["value"] == pytest.approx(1 / 5)
-    assert found["difference"]["value"] == pytest.approx(2 / 5)
     assert found["agreement"]["excluded"] == 1
     # The second pair has no majority; the single vote of the third is one.
     assert (found["accuracy"]["value"], found["accuracy"]["n"], found["accuracy"]["excluded"]) == (1.0, 2, 1)
@@ -132,7 +131,7 @@ def test_bins_part_the_pairs_and_empty_ones_say_why() -> None:
     assert [one["instances"] for one in found["bins"]] == [10, 0, 0, 0, 20]
     assert sum(one["agreement"]["n"] for one in found["bins"]) == found["overall"]["agreement"]["n"]
     assert found["bins"][0]["agreement"]["value"] == beside(table[:10], judge[:10])["agreement"]["value"]
-    assert found["bins"][2]["difference"]["why_code"] == "no_shared_votes"
+    assert found["bins"][2]["agreement"]["why_code"] == "no_shared_votes"
     listed = agreement_by_bin(votes, [found], bins, FILTERS)
     assert listed is not None
     assert [one["rater"] for one in listed[4]["raters"]] == ["people", "judge:j"]
@@ -146,7 +145,7 @@ def test_one_verdict_throughout_has_agreement_and_no_kappa(verdict: float) -> No
     found = beside(np.full((30, 3), verdict), np.full(30, verdict))
     assert (found["agreement"]["value"], found["agreement"]["high"]) == (1.0, 1.0)
     assert found["agreement"]["low"] < 1
-    assert (found["kappa"]["value"], found["difference"]["value"]) == (None, 0.0)
+    assert (found["kappa"]["value"], found["people_agreement"]["value"]) == (None, 1.0)
     assert found["kappa"]["why_code"] == "no_shared_votes"
 
 

@@ -105,11 +105,16 @@ def test_a_system_is_first_by_the_test_of_its_ranking(rankings: dict[str, Any], 
 )
 def test_judges_replace_raters_by_their_verdicts(rules: list[str], code: str, may: int | None) -> None:
     found = {
-        "replacement": [{"verdict": {"rule": rule}} for rule in rules],
+        "replacement": [
+            *({"judge": f"judge-{at}", "verdict": {"rule": rule}} for at, rule in enumerate(rules)),
+            *[{"judge": "coin", "verdict": {"rule": "open"}}] * bool(rules),
+        ],
+        "baselines": ["coin"],
         "judge_agreement": {"raw_agreement": estimate(0.6, 0.5, 0.7)},
     }
     title = judges_title(numbers(**found), has_people=bool(rules))
     assert (title.code, title.values.get("may")) == (code, may)
+    assert title.values.get("judges", 0) == (len(rules) if may is not None else 0)
 
 
 def test_a_position_of_unknown_order_has_a_title_alone() -> None:
