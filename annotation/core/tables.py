@@ -8,15 +8,20 @@ from annotation.core.counting import counted
 
 MOST_ROWS = 50  # all are in the JSON
 UNDEFINED = "—"
+PERCENT, POINTS = "%", " points"
 MOST_LISTED = 12  # values in a line
 EMPTY: tuple[object, ...] = (None, "", [], (), {})
 
 
 class Column(NamedTuple):
-    """The heading of a column. Numbers are aligned at their end."""
+    """The heading of a column. Numbers are aligned at their end.
+
+    unit : `PERCENT` of shares, `POINTS` of their differences: 100 times the value is shown
+    """
 
     label: Any
     is_numeric: bool = False
+    unit: str = ""
 
 
 class Cell(NamedTuple):
@@ -71,6 +76,11 @@ class DataTable:
     def more(self) -> int:
         """Number of further rows."""
         return len(self.rows) - len(self.shown) + self.beyond
+
+
+def percents(*labels: str) -> list[Column]:
+    """Return headings of columns of shares."""
+    return [Column(label, unit=PERCENT) for label in labels]
 
 
 def fixed(value: float, digits: int = 3, *, signed: bool = False) -> str:

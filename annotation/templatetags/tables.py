@@ -116,14 +116,15 @@ def table_rows(table: DataTable) -> SafeString:
         for column in _columns(table)
     ]
     tags = [f"<td{flatatt(attributes)}>" for attributes in plain]
-    return SafeString("\n".join(_row(StyledRow(*row), table.digits, plain, tags) for row in table.shown))
+    units = [column.unit for column in _columns(table)]
+    return SafeString("\n".join(_row(StyledRow(*row), table.digits, plain, tags, units) for row in table.shown))
 
 
 def _columns(table: DataTable) -> list[Column]:
     columns = [column if isinstance(column, Column) else Column(column) for column in table.columns]
     rows = [[*row[0], *row[1]] for row in table.shown]
     return [
-        Column(column.label, column.is_numeric or _are_numbers([row[index] for row in rows if index < len(row)]))
+        column._replace(is_numeric=column.is_numeric or _are_numbers([row[index] for row in rows if index < len(row)]))
         for index, column in enumerate(columns)
     ]
 
@@ -139,41 +140,42 @@ def _sort_value(value: Any) -> dict[str, str]:
     return {"data-value": f"{number:.6g}"} if isinstance(number, float) else {}
 
 
-def _row(row: StyledRow, digits: int, plain: list[dict[str, Any]], tags: list[str]) -> str:
+def _row(row: StyledRow, digits: int, plain: list[dict[str, Any]], tags: list[str], units: list[str]) -> str:
     first = len(row.heads)
     html = [f'<tr class="{escape(row.css)}">' if row.css else "<tr>"]
     for head in row.heads:
         value, attributes = head if isinstance(head, Cell) else (head, {})
         html.append(f"<th{flatatt({'scope': 'row', **attributes})}>{cell(value)}</th>")
-    for value, attributes, tag in zip(row.cells, plain[first:], tags[first:], strict=False):
+    for value, attributes, tag, unit in zip(row.cells, plain[first:], tags[first:], units[first:], strict=False):
         if isinstance(value, Cell):
             attributes = {**attributes, **_sort_value(value.value), **value.attributes}
-            html.append(f"<td{flatatt(attributes)}>{cell(value.value, digits)}</td>")
+            html.append(f"<td{flatatt(attributes)}>{cell(value.value, digits, unit)}</td>")
         elif number := _sort_value(value):
-            html.append(f"{tag[:-1]}{flatatt(number)}>{cell(value, digits)}</td>")
+            html.append(f"{tag[:-1]}{flatatt(number)}>{cell(value, digits, unit)}</td>")
         else:
             html.append(f"{tag}{cell(value, digits)}</td>")
     return "".join([*html, "</tr>"])
 
 
 @register.simple_tag
-def cell(value: Any, digits: int = 3) -> SafeString:
+def cell(value: Any, digits: int = 3, unit: str = "") -> SafeString:
     """Show what a table's cell holds: an estimate with its interval and n below, a number, or text, which is isolated."""
     if value is None:
         return SafeString(UNDEFINED)
+    digits = 1 if unit else digits
     if isinstance(value, dict):
-        return SafeString(_estimate_cell(value, value.get("digits", digits)))
+        return SafeString(_estimate_cell(value, value.get("digits", digits), unit))
     if isinstance(value, float):
-        return SafeString(fixed(value, digits))
+        return SafeString(f"{fixed(100 * value, digits)}{unit}" if unit else fixed(value, digits))
     if isinstance(value, int | SafeString):
         return SafeString(value)
     return SafeString(f"<bdi>{escape(str(value))}</bdi>")
 
 
-def _estimate_cell(estimate: dict[str, Any], digits: int) -> str:
+def _estimate_cell(estimate: dict[str, Any], digits: int, unit: str) -> str:
     if estimate["value"] is None:
         return f"{UNDEFINED} <small>{escape(estimate['why'])}</small>"
-    times, unit = (100, "%") if estimate.get("is_percent") else (1, "")
+    times = 100 if unit else 1
     text = f"{fixed(times * estimate['value'], digits)}{unit}"
     note = [estimate["about"] if "about" in estimate else f"n = {counted(estimate['n'], estimate['of'])}"]
     if "about" not in estimate and estimate.get("n_instances") is not None and estimate["of"] != "instances":

@@ -305,7 +305,7 @@ def first_series(names: Sequence[str]) -> tuple[list[str], list[str]]:
 def first_of(names: Sequence[str], limit: int) -> tuple[list[str], list[str]]:
     """Return the first names, and a note that says how many are left out."""
     left_out = len(names) - limit
-    cut = f"the first {limit} of {len(names)}; the others are under Details"
+    cut = f"{limit} of {len(names)}; the others are under Details"
     note = [cut] if left_out > 0 else []
     return list(names[:limit]), note
 

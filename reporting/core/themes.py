@@ -19,7 +19,7 @@ class Theme:
     """Colours of one page scheme.
 
     people    : people's, which no judge has: with any colour vision they differ, as blue and warm colours do
-    judges    : of judges, warm and of different lightness
+    judges    : of judges, warm and of different lightness; further ones are grey
     series    : of what is no rater, one for each shape; the last is grey
     opposites : of a scale from one side through neither to the other; no rater's
     darkest   : point on Viridis that stands for a consistency of 0
@@ -40,10 +40,11 @@ class Theme:
         return viridis(self.darkest + (1 - self.darkest) * value)
 
     def look(self, index: int) -> Look:
-        """Return the colour and shape of people (place 0), or of a judge by its place."""
+        """Return the colour and shape of people (place 0), or of a judge by its place. Grey, where colours are used up."""
         if index == 0:
             return self.people, SHAPES[0]
-        return self.judges[(index - 1) % len(self.judges)], SHAPES[1:][(index - 1) % (len(SHAPES) - 1)]
+        colour = self.judges[index - 1] if index <= len(self.judges) else self.series[-1]
+        return colour, SHAPES[1:][(index - 1) % (len(SHAPES) - 1)]
 
     def config(self) -> dict[str, Any]:
         """Return the Vega-Lite configuration."""

@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
+from annotation.core.tables import Column, DataTable
 from annotation.models import (
     Alignment,
     Annotator,
@@ -259,3 +260,8 @@ def answer_too(assignment: Assignment, answers: Sequence[Answer | int | None], *
         for display, one in zip(assignment.displays.order_by("position"), given, strict=True)
         if one is not None
     )
+
+
+def labels(table: DataTable) -> list[str]:
+    """Return the headings of a table."""
+    return [column.label if isinstance(column, Column) else column for column in table.columns]

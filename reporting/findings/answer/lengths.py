@@ -78,12 +78,13 @@ def _values(findings: Findings) -> dict[str, Any]:
 
 
 def seen_from(configuration: Findings, system: str | None) -> Findings:
-    """Return a configuration with the win rates of `system`, if it is its B."""
+    """Return a configuration with the win rates of `system`, if it is its B, and their change."""
     if configuration["system_b"] != system:
         return configuration
-    return {**configuration, **{key: _mirrored(configuration[key]) for key in ("plain", "win_rate_a")}}
+    rates = {key: _mirrored(configuration[key]) for key in ("plain", "win_rate_a")}
+    return {**configuration, **rates, "change": _mirrored(configuration["change"], 0)}
 
 
-def _mirrored(rate: Findings) -> dict[str, Any]:
-    value, low, high = (None if rate[key] is None else 1 - rate[key] for key in ("value", "high", "low"))
+def _mirrored(rate: Findings, total: int = 1) -> dict[str, Any]:
+    value, low, high = (None if rate[key] is None else total - rate[key] for key in ("value", "high", "low"))
     return {**rate, "value": value, "low": low, "high": high}

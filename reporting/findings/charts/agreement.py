@@ -95,7 +95,8 @@ def people_agreement(findings: Findings, theme: str) -> Spec:
 
 def position(findings: Findings, theme: str) -> Spec:
     """Points: the share of verdicts for the text shown first over all configurations, by rater."""
-    by_rater = {row["rater"]: row for row in findings["pooled"]["preferred_first"]}
+    shares = sorted(findings["pooled"]["preferred_first"], key=_by_bias)
+    by_rater = {row["rater"]: row for row in shares}
     rows = [
         point(name, "", by_rater[rater], rater_look(findings, rater, theme))
         for rater, name in rater_names(findings, by_rater, MAX_NAME_LENGTH).items()
@@ -106,15 +107,21 @@ def position(findings: Findings, theme: str) -> Spec:
         codes = {row["why_code"] for row in by_rater.values()}
         return empty_chart(title, (ALL_TIES if ALL_TIES.code in codes else NO_VERDICT).text, theme)
     axis = "Share for the text shown first"
-    body, about_rows = dot_rows(rows, [""], axis, theme, share=True, marks=[(0.5, True)])
+    body, about_rows = dot_rows(rows, [""], axis, theme, share=True, marks=[(0.5, True)], by_value=True)
     notes = [
         *interval_notes(findings, rows),
         "ties left out",
         "dashed: no bias",
+        *(["judges with a bias, then those furthest from half"] * (len(body["data"]["values"]) < len(rows))),
         *about_rows,
         *study_notes(findings),
     ]
     return column_spec(body, [title], notes, theme)
+
+
+def _by_bias(share: Findings) -> tuple[bool, bool, float]:
+    """Return a key that sorts people first, then biased judges, then the shares furthest from half."""
+    return share["rater"] != PEOPLE, not share.get("biased"), -abs((share["value"] or 0.5) - 0.5)
 
 
 def _names(findings: Findings) -> list[tuple[str, Findings]]:

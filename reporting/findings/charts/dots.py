@@ -36,6 +36,7 @@ def dot_rows(
     share: bool = False,
     marks: Sequence[tuple[float, bool]] = (),
     panel: bool = False,
+    by_value: bool = False,
 ) -> tuple[Spec, list[str]]:
     """Return the body of a picture of rows made by `point`, and notes on what n counts and on rows that are left out.
 
@@ -43,6 +44,7 @@ def dot_rows(
     title  : of the axis of values, which are shares, or are spread as the data are
     marks  : values to mark by a line, and whether it is dashed
     panel  : whether rows have a `panel`, each of which is drawn by itself
+    by_value : whether rows that have room are in the order of their values
 
     The name of a row stands beside it, or above it where names are long, with the number of instances. Names of several
     series stand beside their first points.
@@ -57,6 +59,8 @@ def dot_rows(
     names, more = first_of(names, max(MIN_ROWS, most // step))
     notes = [counted, *more]
     drawn = [row for row in labelled if row["name"] in names]
+    if by_value:
+        drawn.sort(key=lambda row: -row["value"])
     labels = list(dict.fromkeys(row["_label"] for row in drawn))
     longest = max(map(len, labels))
     y: Spec = {"field": "_label", "type": "nominal", "sort": labels}

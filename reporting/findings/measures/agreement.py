@@ -18,6 +18,7 @@ from analysis.agreement.coefficients import (
 from analysis.agreement.confusion import majority_confusion_of_counts, others_confusion_of_counts
 from analysis.agreement.gwet import gwet_from_sums, gwet_sums
 from analysis.intervals.bootstrap import mean_sums, ratio
+from annotation.core.tables import PERCENT
 from reporting.core.estimates import Basis, Estimate, number
 from reporting.core.raters import Rater
 from reporting.core.votes import degrees_of, units, verdicts_beside
@@ -49,7 +50,7 @@ CLASSES = ("a", "tie", "b")
 MOST_INSTANCES = 2000  # listed one by one
 
 
-@measure("raw_agreement", "Raw agreement", kinds=(PERSON,))
+@measure("raw_agreement", "Raw agreement", kinds=(PERSON,), unit=PERCENT)
 def raw_agreement(inputs: MeasureInput) -> Estimate:
     """Share of agreeing pairs of votes, over all pairs with two or more votes."""
     votes = inputs.people_votes
@@ -121,7 +122,7 @@ def five_level_alpha(inputs: MeasureInput) -> Estimate:
     }
 
 
-@measure("agreement_with_people", "Agrees with people", kinds=(JUDGE,))
+@measure("agreement_with_people", "Agrees with people", kinds=(JUDGE,), unit=PERCENT)
 def agreement_with_people(inputs: MeasureInput) -> Estimate:
     """Share of people's votes that equal the judge's verdict on the same pair."""
     rows = vote_sums_of_counts(inputs.beside_people, inputs.people_votes.counts)
@@ -134,7 +135,7 @@ def agreement_with_people(inputs: MeasureInput) -> Estimate:
     return inputs.share(rows, votes.instance, basis, rater=votes.rater)
 
 
-@measure("agreement_with_majority", "Agrees with their majority", kinds=(JUDGE,))
+@measure("agreement_with_majority", "Agrees with their majority", kinds=(JUDGE,), unit=PERCENT)
 def agreement_with_majority(inputs: MeasureInput) -> Estimate:
     """Share of pairs on which the judge's verdict equals the majority of the people's votes."""
     verdict, people = inputs.beside_people, inputs.people_votes

@@ -9,6 +9,7 @@ from typing import Any
 from analysis.grouping import count_groups
 from analysis.intervals.bootstrap import Statistic, cluster_sums
 from analysis.types import FloatArray, IntArray
+from annotation.core.tables import Column
 from reporting.core.estimates import (
     Basis,
     Estimate,
@@ -80,6 +81,7 @@ class Measure:
     applies : whether a rater of these kinds has it; all by default
     levels  : variants of it with their headings; its value is then one estimate for each
     text    : its name in the text; the key's words when empty
+    unit    : that of its columns on the page
     """
 
     key: str
@@ -88,15 +90,16 @@ class Measure:
     kinds: tuple[str, ...] = (PERSON, JUDGE)
     levels: Mapping[str, str] = field(default_factory=dict)
     text: str = ""
+    unit: str = ""
     applies: Callable[[MeasureInput], bool] | None = None
 
     def is_of(self, inputs: MeasureInput) -> bool:
         """Tell whether a rater has this measure."""
         return inputs.rater.kind in self.kinds and (self.applies is None or self.applies(inputs))
 
-    def headings(self) -> list[str]:
+    def headings(self) -> list[Column]:
         """Return the headings of its columns on the page."""
-        return list(self.levels.values()) or [self.label]
+        return [Column(label, unit=self.unit) for label in self.levels.values() or [self.label]]
 
     def estimates(self, findings: Mapping[str, Any]) -> list[Estimate | None]:
         """Return a rater's estimates in the order of the headings, or `None` where it has none."""

@@ -10,10 +10,11 @@ from reporting.core.text import rater_name, subject
 from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
-from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name
+from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name, mirrored
 from reporting.findings.sections.titles import Title
 
 Findings = Mapping[str, Any]
+STRENGTH = "mean_preference_strength"
 EXCLUSIONS = {
     "excluded": "Excluded",
     "not_submitted": "Not submitted",
@@ -57,7 +58,7 @@ def _raters(findings: Findings, at: int) -> DataTable:
                 rater["ratings"],
                 "{a} / {tie} / {b}".format(**rater["counts"]),
                 *([rater["mean_consistency"]] * consistent),
-                rater["mean_preference_strength"],
+                _toward(rater["mean_preference_strength"], findings),
                 *(value or None for measure in columns for value in measure.estimates(rater)),
             ],
         )
@@ -66,15 +67,28 @@ def _raters(findings: Findings, at: int) -> DataTable:
     headings = [
         *("Rater", "Raters", "Rating sets", "Ratings", "A / tie / B"),
         *["Mean consistency"] * consistent,
-        _strength_heading("Mean preference strength", findings),
+        "Mean preference strength",
         *(heading for measure in columns for heading in measure.headings()),
     ]
     return DataTable(f"raters-{at}", "People and judges", headings, rows)
 
 
-def _strength_heading(text: str, findings: Findings) -> str:
-    """Return a heading or caption of preference strengths that says which system positive ones favour."""
-    return f"{text} (above 0: {findings['system_b']} preferred, below 0: {findings['system_a']})"
+def _toward(strength: Findings, findings: Findings) -> Findings:
+    """Return a cell with a preference strength toward the system that it favours."""
+    if not strength["value"]:
+        return strength
+    if strength["value"] > 0:
+        return {**strength, "about": f"toward {findings['system_b']}"}
+    return {**mirrored(strength), "about": f"toward {findings['system_a']}"}
+
+
+def _strengths(distribution: Mapping[str, int], findings: Findings) -> str:
+    """List how many rating sets have each preference strength, as `alder 1.00: 12`."""
+    sides = {-1: f"{findings['system_a']} ", 0: "", 1: f"{findings['system_b']} "}
+    return "; ".join(
+        f"{sides[(strength > 0) - (strength < 0)]}{fixed(abs(strength), 2)}: {count}"
+        for strength, count in ((float(value), count) for value, count in distribution.items())
+    )
 
 
 def _sets(rater: Findings) -> str:
@@ -100,9 +114,19 @@ def _bins(findings: Findings, at: int) -> list[DataTable]:
         by_bin(f"consistency-{at}", "Mean consistency by separability", bins, "mean_consistency"),
         by_bin(
             f"strength-{at}",
-            _strength_heading("Mean preference strength by separability", findings),
-            bins,
-            "mean_preference_strength",
+            "Mean preference strength by separability",
+            [
+                {
+                    **bin_,
+                    "raters": [
+                        {**rater, STRENGTH: _toward(rater[STRENGTH], findings)}
+                        for rater in bin_["raters"]
+                        if STRENGTH in rater
+                    ],
+                }
+                for bin_ in bins
+            ],
+            STRENGTH,
         ),
     ]
     sets: list[Row] = [
@@ -123,23 +147,22 @@ def _bins(findings: Findings, at: int) -> list[DataTable]:
 
 
 def _distributions(findings: Findings, at: int) -> list[DataTable]:
+    """Return how many rating sets of each rater have each consistency, and each preference strength."""
+    raters = findings["raters"]
+    consistent = [_counts(rater["consistency_distribution"]) for rater in raters]
+    strengths = [_strengths(rater["preference_strength_distribution"], findings) for rater in raters]
+    tables = (
+        ("spread", "Consistency: rating sets", "Rating sets at each consistency", consistent),
+        ("strengths", "Preference strength: rating sets", "Rating sets at each preference strength", strengths),
+    )
     return [
         DataTable(
             f"{name}-{at}",
             caption,
             ["Rater", heading],
-            [((rater_name(rater["rater"]),), [_counts(rater[key])]) for rater in findings["raters"]],
+            [((rater_name(rater["rater"]),), [text]) for rater, text in zip(raters, texts, strict=True)],
         )
-        for name, key, heading, caption in (
-            ("spread", "consistency_distribution", "Consistency: rating sets", "Rating sets at each consistency"),
-            (
-                *("strengths", "preference_strength_distribution"),
-                *(
-                    "Preference strength: rating sets",
-                    _strength_heading("Rating sets at each preference strength", findings),
-                ),
-            ),
-        )[has_one_pair([findings]) :]
+        for name, heading, caption, texts in tables[has_one_pair([findings]) :]
     ]
 
 

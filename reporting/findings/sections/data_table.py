@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from annotation.core.counting import counted
-from annotation.core.tables import DataTable, fixed
+from annotation.core.tables import Column, DataTable, fixed
 from reporting.core.text import rater_name
 
 LEAST_P = 0.001  # smaller ones are not written out
 
 
 def by_bin(
-    name: str, caption: str, bins: Iterable[dict[str, Any]] | None, key: str, *, counted: str = ""
+    name: str, caption: str, bins: Iterable[dict[str, Any]] | None, key: str, *, counted: str = "", unit: str = ""
 ) -> DataTable | None:
     """Return a table with a row for each separability bin and a column for each rater, or None without bins.
 
@@ -25,7 +25,8 @@ def by_bin(
     for bin_ in listed:
         by_rater = {rater["rater"]: rater[key] for rater in bin_["raters"] if key in rater}
         rows.append(((bin_text(bin_), bin_["instances"]), [by_rater.get(rater) for rater in raters]))
-    return DataTable(name, caption, ["Separability", counted or "Instances", *map(rater_name, raters)], rows)
+    headings = ["Separability", counted or "Instances", *(Column(rater_name(rater), unit=unit) for rater in raters)]
+    return DataTable(name, caption, headings, rows)
 
 
 def bin_text(bin_: Mapping[str, Any], digits: int = 2) -> str:
@@ -38,12 +39,13 @@ def configuration_name(configuration: Mapping[str, Any]) -> str:
     return f"{configuration['dataset']}: {configuration['system_a']} (A) and {configuration['system_b']} (B)"
 
 
-def short_estimate(estimate: Mapping[str, Any]) -> str:
-    """Return an estimate that has a value with its interval and n in one line."""
+def short_points(estimate: Mapping[str, Any]) -> str:
+    """Return a difference of shares that has a value with its interval and n in one line."""
     n = f"n = {counted(estimate['n'], estimate['of'])}"
-    if estimate["low"] is None:
-        return f"{fixed(estimate['value'])} ({n})"
-    return f"{fixed(estimate['value'])} [{fixed(estimate['low'])}, {fixed(estimate['high'])}] ({n})"
+    value, *limits = (
+        None if estimate[key] is None else fixed(100 * estimate[key], 1) for key in ("value", "low", "high")
+    )
+    return f"{value} points{'' if None in limits else f' [{limits[0]}, {limits[1]}]'} ({n})"
 
 
 def p_text(p_value: float | None, equals: str = "") -> str:
@@ -56,3 +58,11 @@ def p_text(p_value: float | None, equals: str = "") -> str:
 def adjusted_heading(tests: int) -> str:
     """Return the heading of the p-values adjusted over this number of tests."""
     return f"p, adjusted by Holm’s method over {tests} tests"
+
+
+def mirrored(difference: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a difference the other way round."""
+    low, high = difference["low"], difference["high"]
+    turned = {} if low is None else {"low": -high, "high": -low}
+    value = difference["value"]
+    return {**difference, "value": None if value is None else -value, **turned}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.core.tables import DataTable, Row
+from annotation.core.tables import PERCENT, POINTS, Column, DataTable, Row, percents
 from reporting.core.text import subject
 from reporting.findings.answer.statements import without_baselines
 from reporting.findings.judges.verdicts import MAY_REPLACE, UNTESTED, verdict_text
@@ -17,14 +17,14 @@ from reporting.findings.sections.data_table import (
 from reporting.findings.sections.titles import Title
 
 Findings = Mapping[str, Any]
-BESIDE: dict[str, str] = {
-    "agreement": "Agrees with raters",
-    "people_agreement": "Raters with one another",
-    "difference": "Difference",
-    "accuracy": "Agrees with their majority",
-    "kappa": "Cohen’s κ with raters",
-    "people_kappa": "κ of raters with one another",
-    "kappa_difference": "Difference of κ",
+BESIDE = {
+    "agreement": Column("Agrees with raters", unit=PERCENT),
+    "people_agreement": Column("Raters with one another", unit=PERCENT),
+    "difference": Column("Difference", unit=POINTS),
+    "accuracy": Column("Agrees with their majority", unit=PERCENT),
+    "kappa": Column("Cohen’s κ with raters"),
+    "people_kappa": Column("κ of raters with one another"),
+    "kappa_difference": Column("Difference of κ"),
 }
 EPSILONS = (0.05, 0.1, 0.15, 0.2, 0.3)  # of the curve that the table shows; all are in the JSON
 
@@ -82,7 +82,7 @@ def _agreement(findings: Findings | None) -> DataTable | None:
     if findings is None or not findings["judges"]:
         return None
     rows: list[Row] = [((judge["judge_a"], judge["judge_b"]), [judge["agreement"]]) for judge in findings["judges"]]
-    headings = ["Judge", "Other judge", "Same verdict"]
+    headings = ["Judge", "Other judge", *percents("Same verdict")]
     return DataTable("judge-agreement", "How often two judges give the same verdict on a pair", headings, rows)
 
 
@@ -133,7 +133,7 @@ def _calibration(judges: list[Findings]) -> DataTable | None:
         for item in judges
         for bin_ in item["bins"]
     ]
-    headings = ["Judge", "Probability", "Mean probability", "Votes for the system that it prefers"]
+    headings = ["Judge", "Probability", *percents("Mean probability", "Votes for the system that it prefers")]
     return (
         DataTable("calibration", "Votes for the system that a judge prefers, by its probability", headings, rows)
         if rows
@@ -157,7 +157,7 @@ def _tests(judges: list[Findings]) -> DataTable | None:
         "raters"
     )
     headings = [
-        *("Judge", "Other judge", "Difference of agreement with raters"),
+        *("Judge", "Other judge", Column("Difference of agreement with raters", unit=POINTS)),
         *["p", adjusted_heading(judges[0]["of"])][: len(keys)],
         "What it means",
     ]
@@ -201,7 +201,7 @@ def _jury_members(juries: list[Findings]) -> DataTable | None:
         for item in jury["without"]
     ]
     headings = [
-        *("Jury", "Member", "Agreement with raters, less that of the jury without it"),
+        *("Jury", "Member", Column("Agreement with raters, less that of the jury without it", unit=POINTS)),
         "Verdicts that it changes",
     ]
     return DataTable("jury-members", "What each member adds to its jury", headings, rows) if rows else None
@@ -216,8 +216,9 @@ def _self_preference(judges: list[Findings]) -> DataTable | None:
         for item in judges
     ]
     headings = [
-        *("Judge", "Family of its model", "Wins of its family’s systems with it"),
-        *("Their wins with raters, on the same pairs", "Difference"),
+        *("Judge", "Family of its model", *percents("Wins of its family’s systems with it")),
+        *percents("Their wins with raters, on the same pairs"),
+        Column("Difference", unit=POINTS),
     ]
     caption = "Self-preference: does a judge prefer its own model’s family? A difference above 0: more than raters do"
     return DataTable("self-preference", caption, headings, rows) if any("why" not in item for item in judges) else None
@@ -243,7 +244,7 @@ def _alternative(judges: list[Findings]) -> DataTable:
         tested = f"{test['tested']} of {len(test['people'])}"
         rows.append(((judge["judge"],), [tested, test["advantage"], *(curve.get(at) for at in EPSILONS), passes]))
     at = [f"ω at ε = {epsilon:.2f}" for epsilon in EPSILONS]
-    headings = ["Judge", "Raters tested", "Advantage", *at, "Passes at the chosen ε"]
+    headings = ["Judge", "Raters tested", *percents("Advantage", *at), "Passes at the chosen ε"]
     return DataTable(
         "alternative",
         "Alternative-annotator test: the share ω of raters whom the judge stands up to",
@@ -274,8 +275,7 @@ def _alternative_people(judges: list[Findings]) -> DataTable | None:
             "Judge",
             "Rater",
             "Instances",
-            "Judge at least as near to the others",
-            "Rater at least as near",
+            *percents("Judge at least as near to the others", "Rater at least as near"),
         ),
         *("p", "p, adjusted", "Judge stands up to the rater"),
     ]
@@ -316,7 +316,7 @@ def _powered(judges: list[Findings]) -> DataTable | None:
     if not any(row["n_judged"] for judge in judges for row in judge["prediction_powered"]):
         return None
     headings = [
-        *("Judge", "Configuration", "Win rate of A by raters", "With the judge’s help"),
+        *("Judge", "Configuration", *percents("Win rate of A by raters", "With the judge’s help")),
         *("Rated", "Judged only", "Needed at random for the same width", "Instances saved"),
     ]
     caption = "Prediction-powered win rates: what a judge’s verdicts on further instances add to raters’ ratings"

@@ -7,8 +7,8 @@ from typing import Any
 from django.urls import reverse
 
 from analysis.intervals.jackknife import MIN_CLUSTERS
-from annotation.core.counting import percent
-from annotation.core.tables import DataTable, Row, fixed
+from annotation.core.counting import counted, percent
+from annotation.core.tables import PERCENT, POINTS, Column, DataTable, Row, fixed, percents
 from annotation.models import Study
 from reporting.core.raters import PEOPLE
 from reporting.core.reasons import UNKNOWN_ORDER
@@ -18,7 +18,7 @@ from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_p
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
 from reporting.findings.raters.raters_table import flag_text
-from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name, p_text, short_estimate
+from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name, p_text, short_points
 from reporting.findings.sections.titles import Title, rater_subject
 
 Findings = Mapping[str, Any]
@@ -102,7 +102,7 @@ def _parts(configurations: list[Findings], consistent: list[Findings]) -> DataTa
         )
         rows.append(((rater_name(row["rater"]),), [row, *parts, sum(parts)]))
     headings = [
-        *("Rater", "Share of fully consistent sets", "Fully consistent", "Partly consistent"),
+        *("Rater", *percents("Share of fully consistent sets"), "Fully consistent", "Partly consistent"),
         *("Mixed, or ties only", "All rating sets"),
     ]
     return DataTable("consistent", "Rating sets by what they tell of the two systems", headings, rows)
@@ -137,6 +137,7 @@ def agreement_section(numbers: Findings) -> dict[str, Any]:
                     bins,
                     "agreement",
                     counted="Matchups",
+                    unit=PERCENT,
                 ),
                 by_bin(
                     "kappa-bins",
@@ -170,7 +171,7 @@ def _generalizability(found: Findings | None) -> DataTable | None:
         ((row["raters"],), [row["relative"], row["absolute"], *row["standard_error"].values()])
         for row in found["curve"]
     ]
-    headings = ["Raters", "Eρ²", "Φ", *(f"Standard error, {n} instances" for n in sizes)]
+    headings = ["Raters", "Eρ²", "Φ", *(Column(f"Standard error, {n} instances", unit=POINTS) for n in sizes)]
     if not found["components"]["instance"]:  # a column of zeros says nothing
         rows = [(head, cells[2:]) for head, cells in rows]
         headings = [headings[0], *headings[3:]]
@@ -253,15 +254,16 @@ def position_section(numbers: Findings) -> dict[str, Any]:
         "First text preferred",
         "Tie",
         "Second text preferred",
-        "Share for the first, ties left out",
+        *percents("Share for the first, ties left out"),
     ]
     return {
         "title": _position_title(list(shares.values()), subject(configurations)),
+        "note": _position_note(list(shares.values())),
         "table": DataTable("position-totals", "Verdicts by the place of the preferred text", headings, totals),
         "by_configuration": DataTable(
             "position-table",
-            "Share of verdicts for the text shown first, ties left out; 0.5 without a bias of position",
-            ["Configuration", *map(rater_name, raters)],
+            "Share of verdicts for the text shown first, ties left out; 50% without a bias of position",
+            ["Configuration", *percents(*map(rater_name, raters))],
             rows,
         ),
     }
@@ -277,10 +279,24 @@ def _position_title(shares: list[Findings], people: str) -> Title:
     if len(biased) == 1:
         return Title("position_of_judge", {"judge": rater_name(biased[0]["rater"]), **_towards(biased[0])})
     if biased:
-        return Title("position_of_judges", {"biased": len(biased), "judges": sum("biased" in row for row in defined)})
+        first = sum(row["value"] > 0.5 for row in biased)
+        counts = {"biased": len(biased), "judges": sum("biased" in row for row in defined)}
+        return Title("position_of_judges", {**counts, "first": first, "second": len(biased) - first})
     if share is None:
         return Title("position_by_rater", {})
     return Title("position", {"people": rater_subject(share["rater"], people), "rate": share})
+
+
+def _position_note(shares: list[Findings]) -> str:
+    """Say how biased judges are found, where there are several, and how many intervals of one judge leave out half."""
+    tested = [share for share in shares if share.get("biased") is not None]
+    if len(tested) < 2:
+        return ""
+    unadjusted = sum(map(bool, map(side, tested)))
+    return (
+        f"A judge has a position bias if its interval leaves out 50%, adjusted by Bonferroni’s method over {len(tested)} "
+        f"judges. Without the adjustment, {counted(unadjusted, 'judges')} would have one."
+    )
 
 
 def _towards(share: Findings) -> dict[str, Any]:
@@ -357,7 +373,7 @@ def _severity(found: RaterRow | None) -> DataTable | None:
     ]
     if not rows:
         return None
-    headings = ["Rater", *(_severity_heading(kind, found) for kind in kinds)]
+    headings = ["Rater", *(Column(_severity_heading(kind, found), unit=POINTS) for kind in kinds)]
     caption = "Severity: how far each rater deviates from the others on the same pairs"
     return DataTable("severity", caption, headings, rows)
 
@@ -371,7 +387,7 @@ def _severity_notes(found: RaterRow | None) -> list[str]:
     if not found or not found["raters"]:
         return []
     notes = [
-        f"{_severity_heading(kind, found)}: standard deviation between raters {short_estimate(between['spread'])}, "
+        f"{_severity_heading(kind, found)}: standard deviation between raters {short_points(between['spread'])}, "
         f"p {p_text(between['p_value'], '= ')} if none deviates."
         for kind, between in found["between"].items()
         if between["spread"]["value"] is not None
@@ -426,16 +442,16 @@ def _confusions(found: RaterRow) -> DataTable:
             [
                 person["ratings"],
                 person["right"],
-                *(values and " / ".join(f"{share:.2f}" for share in values) for values in person["confusion"]),
+                *(values and " / ".join(percent(share, 0) for share in values) for values in person["confusion"]),
             ],
         )
         for person in sorted(people, key=lambda row: _natural(row["rater"]))
     ]
     headings = [
-        *("Rater", "Ratings", "As the model", "Where A is better: A / tie / B"),
+        *("Rater", "Ratings", *percents("As the model"), "Where A is better: A / tie / B"),
         *("Where it is a tie: A / tie / B", "Where B is better: A / tie / B"),
     ]
-    return DataTable("confusions", "How each person rates, by the model", headings, rows, digits=2)
+    return DataTable("confusions", "How each person rates, by the model", headings, rows)
 
 
 def _order(key: Callable[[RaterRow], float | None]) -> Callable[[RaterRow], Any]:

@@ -5,13 +5,13 @@ from typing import Any
 
 from annotation.core.counting import counted, number_of, percent
 from annotation.core.database.aggregates import grouped
-from annotation.core.tables import DataTable, Row, fixed, printable
+from annotation.core.tables import PERCENT, POINTS, Column, DataTable, Row, fixed, percents, printable
 from reporting.core.raters import PEOPLE
 from reporting.core.text import rater_name, subject
 from reporting.findings.answer.lengths import seen_from, side
 from reporting.findings.answer.statements import leading_system
 from reporting.findings.reasons import NO_OVERLAP_HERE, TESTS_PENDING, UNEQUAL
-from reporting.findings.sections.data_table import LEAST_P, adjusted_heading, configuration_name, p_text
+from reporting.findings.sections.data_table import LEAST_P, adjusted_heading, configuration_name, mirrored, p_text
 from reporting.findings.sections.titles import Title
 
 Findings = Mapping[str, Any]
@@ -19,13 +19,13 @@ MOST_RANKED, MOST_IN_MATRIX = 200, 20  # systems; all are in the JSON
 SHADES = 5
 MOST_NAMED = 10  # systems in a sentence
 MOST_BESIDE = 4  # judges beside each other
-MEASURES: dict[str, tuple[str, int]] = {  # heading, and decimals of the ranking's values
-    "bradley_terry": ("Bradley–Terry", 0),
-    "sep_bradley_terry": ("SEP-Bradley–Terry", 0),
-    "elo": ("Elo", 0),
-    "sep_elo": ("SEP-Elo", 0),
-    "win_rate": ("Win rate", 1),
-    "win_loss_rate": ("Wins less losses", 3),
+MEASURES = {  # heading and unit; scores without one have no decimals
+    "bradley_terry": ("Bradley–Terry", ""),
+    "sep_bradley_terry": ("SEP-Bradley–Terry", ""),
+    "elo": ("Elo", ""),
+    "sep_elo": ("SEP-Elo", ""),
+    "win_rate": ("Win rate", PERCENT),
+    "win_loss_rate": ("Wins less losses", POINTS),
 }
 
 
@@ -77,15 +77,12 @@ def _ranks_by_judge(by_rater: Mapping[str, list[Findings]], raters: list[dict[st
     rows: list[Row] = [
         (
             head,
-            [
-                {**rate[head[0]], "digits": 1, "is_percent": True, "about": f"rank {rank[head[0]]}"}
-                for rate, rank in zip(rates, ranks, strict=True)
-            ],
+            [{**rate[head[0]], "about": f"rank {rank[head[0]]}"} for rate, rank in zip(rates, ranks, strict=True)],
         )
         for head, _cells in raters[0]["table"].rows
     ]
     more = "" if len(raters) == len(listed) else " (other judges: under Details)"
-    columns = ["System", *(rater_name(rater["rater"]) for rater in listed)]
+    columns = ["System", *percents(*(rater_name(rater["rater"]) for rater in listed))]
     return DataTable("ranking-by-judge", f"Win rates by judge, with ranks{more}", columns, rows, most=MOST_RANKED)
 
 
@@ -98,9 +95,9 @@ def _rates_by_rater(by_rater: Mapping[str, list[Findings]], people: str, shown: 
     rows: list[Row] = []
     for name, ranking in rates.items():
         rate = next(row for row in ranking["systems"] if row["system"] == first)
-        cells = [{**_cell(ranking, rate), "about": ""}, rate["n"], rate["n_instances"]]
+        cells = [{**rate, "about": ""}, rate["n"], rate["n_instances"]]
         rows.append(((people if name == PEOPLE else rater_name(name),), cells))
-    columns = ["Rater", f"Win rate of {first}", "Verdicts", "Instances"]
+    columns = ["Rater", *percents(f"Win rate of {first}"), "Verdicts", "Instances"]
     return DataTable("ranking-0", f"How often {first} wins, a tie counting as half", columns, rows)
 
 
@@ -256,12 +253,13 @@ def _order(ranking: Findings) -> list[str]:
 
 
 def _cell(ranking: Findings, row: Findings) -> dict[str, Any]:
-    return {**row, "digits": MEASURES[ranking["measure"]][1], "is_percent": ranking["measure"] == "win_rate"}
+    return {**row, "digits": 1 if MEASURES[ranking["measure"]][1] else 0}
 
 
-def _heading(ranking: Findings) -> str:
+def _heading(ranking: Findings) -> Column:
     depends = " (depends on opponents)" if ranking["first"].get("why_code") == UNEQUAL.code else ""
-    return f"{MEASURES[ranking['measure']][0]}{depends}"
+    label, unit = MEASURES[ranking["measure"]]
+    return Column(f"{label}{depends}", unit=unit)
 
 
 def rank_text(row: Findings) -> str:
@@ -304,7 +302,7 @@ def _tests_table(at: int, tests: list[Findings], order: list[str]) -> DataTable 
     for test_row in sorted(tests, key=lambda test: sorted(ranked[test[key]] for key in ("system_a", "system_b"))):
         better, worse, difference = test_row["system_a"], test_row["system_b"], test_row["difference"]
         if ranked[better] > ranked[worse]:
-            better, worse, difference = worse, better, _mirrored(difference)
+            better, worse, difference = worse, better, mirrored(difference)
         p_values = [p_text(test_row["p_value"]), *([p_text(test_row["adjusted"])] if several else [])]
         rows.append(((better, worse), [{**difference, "digits": 0, "about": _met_text(test_row)}, *p_values]))
     caption = (
@@ -323,13 +321,6 @@ def _met_text(test: Findings) -> str:
     if not met["verdicts"]:
         return "never compared directly: inferred through other systems"
     return f"n = {counted(met['verdicts'], 'verdicts')}; {counted(met['instances'], 'instances')}"
-
-
-def _mirrored(difference: Findings) -> dict[str, Any]:
-    low, high = difference["low"], difference["high"]
-    turned = {} if low is None else {"low": -high, "high": -low}
-    value = difference["value"]
-    return {**difference, "value": None if value is None else -value, **turned}
 
 
 def _settled_text(ranking: Findings) -> str:
@@ -356,11 +347,12 @@ def lengths_section(raters: list[Findings], shown: str | None = None) -> dict[st
             verdicts += rater["kind"] == "person" and verdict is not None
             changed += rater["kind"] == "person" and verdict not in (None, SAME)
             lengths = [None if row[key] is None else round(row[key]) for key in ("mean_length_a", "mean_length_b")]
-            cells = [_sided(row["plain"]), _sided(row["win_rate_a"]), verdict, _effect(row), *lengths]
+            cells = [_sided(row["plain"]), _sided(row["win_rate_a"]), _change(row), verdict, _effect(row), *lengths]
             cells += [_common_effect(row)] if together else []
             rows.append(((configuration_name(row), rater_name(rater["rater"])), cells))
     headings = [
-        *("Configuration", "Rater", f"Win rate of {shown or 'A'}", "At equal lengths", "What it changes"),
+        *("Configuration", "Rater", *percents(f"Win rate of {shown or 'A'}", "At equal lengths")),
+        *(Column("Change", unit=POINTS), "What it changes"),
         *("Effect of length (log-odds)", "Mean length of A", "Mean length of B"),
         *(["Common effect (ridge)"] if together else []),
     ]
@@ -380,6 +372,11 @@ def _effect(findings: Findings) -> dict[str, Any]:
     return {"value": value, "low": low, "high": high, "about": "", "why": why}
 
 
+def _change(findings: Findings) -> dict[str, Any]:
+    """Return the change of the win rate at equal lengths. Its n and reasons are those of the win rate."""
+    return {**findings["change"], "about": "", "why": ""}
+
+
 def _common_effect(findings: Findings) -> str:
     """Return the effect of length over a data set's configurations that are fitted together, and the ridge around it."""
     together = findings.get("together")
@@ -389,7 +386,7 @@ def _common_effect(findings: Findings) -> str:
 def _sided(rate: Findings) -> dict[str, Any]:
     """Show as many decimals as it takes to see on which side of one half both limits are."""
     limits = [rate[key] for key in ("low", "high") if rate[key] not in (None, 0.5)]
-    digits = next((n for n in range(3, 8) if all(round(limit, n) != 0.5 for limit in limits)), 8)
+    digits = next((n for n in range(1, 6) if all(round(100 * limit, n) != 50 for limit in limits)), 6)
     return {**rate, "digits": digits}
 
 

@@ -41,7 +41,7 @@ TEXTS = {
     "one_pair": "Consistency cannot be measured: one pair per instance",
     "position_bias": "The text shown {place} is preferred by {people}: {rate}",
     "position_of_judge": "“{judge}” prefers the text shown {place}: {rate}",
-    "position_of_judges": "Position bias of {biased} of {judges}",
+    "position_of_judges": "Position bias of {biased} of {judges}: {first} to the first text, {second} to the second",
     "position": "No position bias shown: {people} chose the first text in {rate}",
     "position_unknown": "Position bias cannot be checked: the shown order is unknown",
     "position_by_rater": "Preference for the text shown first, by rater",

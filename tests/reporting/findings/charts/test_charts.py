@@ -328,6 +328,19 @@ def test_ties_are_the_reason_only_where_there_are_some(empty: Found) -> None:
     assert draw("position", tied)["usermeta"]["why"] == ALL_TIES.text
 
 
+def test_judges_with_a_bias_are_drawn_first_and_in_the_order_of_their_shares(empty: Found) -> None:
+    values = [0.5] * 30 + [0.7, 0.3]
+    shares = [
+        {"rater": f"judge:{n:02}", "value": value, "low": 0.2, "high": 0.8, "n": 9, "n_instances": 9}
+        | {"biased": value != 0.5}
+        for n, value in enumerate(values)
+    ]
+    spec = draw("position", {**empty, "pooled": {**empty["pooled"], "preferred_first": shares}})
+    drawn = [(row["name"], row["value"]) for row in rows_of(spec)]
+    assert (len(drawn), drawn[0], drawn[-1]) == (17, ("30", 0.7), ("31", 0.3))
+    assert "17 of 32" in " ".join(spec["title"]["subtitle"])
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_names_enter_a_specification_as_values_only(hostile: Found, name: str) -> None:
     def keys(node: Any) -> set[str]:
@@ -534,7 +547,7 @@ def test_rows_fit_a_screen_however_many_systems_there_are() -> None:
     found = study(*(configuration((one, names[0]), votes, judges, [0.1, 0.9]) for one in names[1:]))
     spec = spec_of("preferences", found)
     assert len({row["name"] for row in rows_of(spec)}) == 8
-    assert "the first 8 of 21; the others are under Details" in " ".join(spec["title"]["subtitle"])
+    assert "8 of 21; the others are under Details" in " ".join(spec["title"]["subtitle"])
 
 
 def test_judges_have_the_names_of_the_tables(found: Found) -> None:

@@ -100,6 +100,9 @@ def test_people_and_judges_keep_their_looks_in_every_picture() -> None:
         configuration(("one", "two"), votes, judges, VALUES), configuration(("two", "three"), votes, judges, VALUES)
     )
     for theme in THEMES:
+        places = range(len(THEMES[theme].judges) + 1)
+        assert len({THEMES[theme].look(index)[0] for index in places}) == len(places)
+        assert {THEMES[theme].look(len(places) + more)[0] for more in range(9)} == {THEMES[theme].series[-1]}
         looks = {name: THEMES[theme].look(index) for index, name in enumerate((PEOPLE, "direct", "other"))}
         for name in ("preferences", "position", "pooled-consistency", "fully-consistent"):
             for found in (two, more):

@@ -209,7 +209,7 @@ def test_page_shows_both_and_nothing_without_chances(drawn: Batch) -> None:
     address = f"/studies/{drawn.study.slug}/findings/"
     page = client.get(address).content.decode()
     assert "as good as 1.8 of equal weight; weights 1.25 to 2.50" in page
-    assert "0.750 / 0.000 / 0.250" in page
-    assert "0.667 / 0.000 / 0.333" in page
+    assert "75.0% / 0.0% / 25.0%" in page
+    assert "66.7% / 0.0% / 33.3%" in page
     Hit.objects.update(inclusion_probability=None)
     assert "Weighted back" not in client.get(address).content.decode()

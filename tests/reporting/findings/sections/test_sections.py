@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from annotation.core.tables import MOST_ROWS, DataTable
+from annotation.core.tables import MOST_ROWS, PERCENT, POINTS, DataTable
 from annotation.models import System
 from annotation.templatetags.tables import cell, table_rows
 from judging.models import Judge
@@ -17,7 +17,7 @@ from reporting.findings.sections.data_table import by_bin, p_text
 from reporting.findings.sections.people import SORTS, _columns, _kappa_note, separability_section
 from reporting.findings.sections.rankings import _rater, first_text, lengths_section, rankings_section
 from tests.factories import signed_in
-from tests.reporting.builders import GOLDEN, build_golden, build_study, build_user, judge, separate
+from tests.reporting.builders import GOLDEN, build_golden, build_study, build_user, judge, labels, separate
 
 HOSTILE = "<b>eve</b>"
 
@@ -65,7 +65,7 @@ def test_each_measure_has_its_place_on_the_page(page: str) -> None:
     matrix = page[page.index('<table class="matrix">') :].split("</table>", maxsplit=1)[0]
     assert re.findall(r"n = (\d+)", matrix) == ["750"] * 4  # two of the three systems never met
     assert len(rows_of(page, "lengths")) == 1 + 2 * 3
-    of_people = ["people", "0.300 [0.237, 0.369] n = 300 rating sets; 100 instances", "90", "61", "149", "300"]
+    of_people = ["people", "30.0% [23.7, 36.9] n = 300 rating sets; 100 instances", "90", "61", "149", "300"]
     assert rows_of(page, "consistent")[1] == of_people
     assert [row[0] for row in rows_of(page, "judges-overall")] == ["Judge", "left", "right"]
     assert rows_of(page, "judge-tests")[1][:2] == ["left", "right"]
@@ -80,9 +80,9 @@ def test_each_measure_has_its_place_on_the_page(page: str) -> None:
     assert len(totals) == 1 + 3
     # 290 and 332 of people's ratings are for the text shown first, 336 and 332 for the second.
     assert totals[1][1:4] == ["622", "210", "668"]
-    assert totals[1][4].startswith("0.482 [")
+    assert totals[1][4].startswith("48.2% [")
     assert totals[1][4].endswith("] n = 1,290 verdicts that are no ties; 100 instances")
-    assert "Position bias of 2 of 2 judges" in page
+    assert "Position bias of 2 of 2 judges: 1 to the first text, 1 to the second" in page
     assert "People are more consistent where separability is high: 0." in page
     assert rows_of(page, "data-table")[1][1:4] == ["50", "250", "750"]
     people = [row[0] for row in rows_of(page, "confusions")[1:]]
@@ -98,10 +98,9 @@ def test_negative_numbers_have_the_minus_sign_of_pictures(page: str) -> None:
 
 @pytest.mark.slow
 def test_numbers_say_what_they_favour_and_scales_what_they_are(page: str) -> None:
-    sign = "(above 0: gpt-3.5-turbo-instruct preferred, below 0: vicuna-7b)"
-    assert f"Mean preference strength {sign}" in rows_of(page, "raters-1")[0]
-    for caption in ("Mean preference strength by separability", "Rating sets at each preference strength"):
-        assert f"{caption} {sign}" in page
+    strength = rows_of(page, "raters-1")[0].index("Mean preference strength")
+    assert rows_of(page, "raters-1")[1][strength] == "0.072 [−0.031, 0.175] toward vicuna-7b"
+    assert rows_of(page, "strengths-1")[1][1].startswith("vicuna-7b 1.00: ")
     assert "normalised" not in page
     assert page.count("from −1 to 1") == 1 + 2  # over all configurations, and in each of two
     assert "All 500 pairs have ratings of three raters or more." in page
@@ -117,6 +116,7 @@ def test_tables_have_captions_and_headings_are_in_order(page: str) -> None:
     assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
+CHANGE = {"value": -0.044, "low": -0.078, "high": -0.01, "n": 8, "of": "verdicts", "level": 0.95}
 ESTIMATE = {"value": 0.5, "low": 0.25, "high": 0.75, "n": 8, "of": "ratings", "n_instances": 5, "level": 0.95}
 
 
@@ -170,7 +170,7 @@ def test_bins_are_rows_and_raters_columns() -> None:
     ]
     table = by_bin("name", "caption", bins, "mean")
     assert table is not None
-    assert table.columns == ["Separability", "Instances", "people", "x"]
+    assert labels(table) == ["Separability", "Instances", "people", "x"]
     assert table.rows == [(("0.00 to 0.50", 3), [1, 2]), (("0.50 to 1.00", 0), [3, None])]
     assert by_bin("name", "caption", None, "mean") is None
 
@@ -280,7 +280,7 @@ def test_other_rankings_give_the_reason_where_their_order_is_another() -> None:
     people = _rater(
         0, rankings, {"systems": list("abc"), "wins": [], "comparisons": [[0] * 3] * 3, "cycles": []}, [], ""
     )
-    assert people["table"].columns == ["System", "Rank", "Win rate", "Bradley–Terry", "Verdicts", "Instances"]
+    assert labels(people["table"]) == ["System", "Rank", "Win rate", "Bradley–Terry", "Verdicts", "Instances"]
     assert people["settled"].startswith("1 of 3 places is settled")
     assert people["others"]["notes"] == [
         "SEP-Bradley–Terry places 2 of 3 systems differently: it weights instances by separability.",
@@ -298,24 +298,24 @@ def test_the_first_is_said_with_whom_it_was_tested_against() -> None:
     assert first_text(ranking).endswith("0.300, adjusted by Holm’s method, against c).")
 
 
-@pytest.mark.parametrize(
-    ("low", "shown"), [(0.500321, "0.5003"), (0.49998, "0.49998"), (0.5, "0.500"), (0.43, "0.430")]
-)
+@pytest.mark.parametrize(("low", "shown"), [(0.500321, "50.03"), (0.49998, "49.998"), (0.5, "50.0"), (0.43, "43.0")])
 def test_win_rates_at_equal_lengths_show_on_which_side_of_one_half_they_end(low: float, shown: str) -> None:
     rate = {**ESTIMATE, "value": 0.5626, "low": low, "high": 0.623}
     named = {"dataset": "news", "system_a": "a", "system_b": "b"}
     effect = {"length_effect": 0.1, "length_effect_low": -0.25, "length_effect_high": 0.45}
     lengths = {"mean_length_a": 3.0, "mean_length_b": 4.0}
-    one = {**named, **effect, **lengths, "plain": ESTIMATE, "win_rate_a": rate, "matters": False}
+    one = {**named, **effect, **lengths, "plain": ESTIMATE, "win_rate_a": rate, "change": CHANGE, "matters": False}
     lengths = {"rater": "people", "kind": "person", "configurations": [one]}
     ((_heads, cells),) = lengths_section([lengths])["table"].rows
-    assert f"[{shown}, " in cell(cells[1])
-    assert "[−0.250, 0.450]" in cell(cells[3])
+    assert f"[{shown}, " in cell(cells[1], unit=PERCENT)
+    assert "−4.4 points <small>[−7.8, −1.0]</small>" in cell(cells[2], unit=POINTS)
+    assert "[−0.250, 0.450]" in cell(cells[4])
     turned = lengths_section([lengths], "b")["table"]
     ((_heads, cells),) = turned.rows
     assert (cells[0]["value"], cells[1]["value"]) == pytest.approx((1 - ESTIMATE["value"], 1 - 0.5626))
     assert (cells[1]["low"], cells[1]["high"]) == pytest.approx((1 - 0.623, 1 - low))
-    assert turned.columns[2] == "Win rate of b"
+    assert "4.4 points <small>[1.0, 7.8]</small>" in cell(cells[2], unit=POINTS)
+    assert labels(turned)[2] == "Win rate of b"
     unadjusted = lengths_section([{**lengths, "configurations": [{**one, "win_rate_a": {**rate, "value": None}}]}])
     assert (unadjusted["title"].code, unadjusted["table"]) == ("lengths_unadjusted", None)
 
@@ -328,6 +328,7 @@ def test_the_common_effect_of_length_stands_beside_rates_that_are_fitted_togethe
         "mean_length_b": 4.0,
         "plain": ESTIMATE,
         "win_rate_a": ESTIMATE,
+        "change": CHANGE,
         "matters": None,
     }
     names = {"dataset": "news", "system_a": "a"}

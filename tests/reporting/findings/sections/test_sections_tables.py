@@ -5,6 +5,7 @@ from typing import Any
 from annotation.core.tables import DataTable
 from reporting.findings.sections.people import _confusions, _generalizability, _natural, _severity, _severity_notes
 from reporting.findings.sections.rankings import _other_rankings, _ranks_by_judge
+from tests.reporting.builders import labels
 
 BATCH = "@news"
 
@@ -24,7 +25,7 @@ def test_severity_lists_raters_with_values_in_natural_order_and_says_how_far_the
     assert table is not None
     assert [head for head, _cells in table.rows] == [("2",), ("10",)]
     spread, left_out = _severity_notes(found)
-    assert "0.050 (n = 2 raters)" in spread
+    assert "5.0 points (n = 2 raters)" in spread
     assert "1 of 3" in left_out
 
 
@@ -51,7 +52,7 @@ def test_a_ranking_without_values_is_a_note_and_no_column() -> None:
         return {"measure": measure, "systems": systems, "first": {}}
 
     found = _other_rankings(0, ranking("bradley_terry", 1), [ranking("elo", 2), ranking("sep_elo", None)])
-    assert found["table"].columns == ["System", "Elo"]
+    assert labels(found["table"]) == ["System", "Elo"]
     assert found["notes"] == ["SEP-Elo: no scale."]
 
 
@@ -63,5 +64,5 @@ def test_judges_alone_stand_beside_each_other() -> None:
     }
     ranking = DataTable("r", "", [], [(("ibis",), ["1"]), (("heron",), ["2"])])
     table = _ranks_by_judge(by_rater, [{"rater": name, "table": ranking} for name in rates])
-    assert table.columns == ["System", "coin", "mini"]
+    assert labels(table) == ["System", "coin", "mini"]
     assert [[cell["value"] for cell in cells] for _head, cells in table.rows] == [[0.4, 0.8], [0.5, 0.2]]

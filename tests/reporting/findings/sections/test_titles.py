@@ -63,6 +63,7 @@ def test_consistency_rises_where_the_outer_intervals_are_apart(outer: Any, code:
         ([estimate(0.9, 0.8, 1.0, rater=f"judge:{name}") for name in "xy"], "position_by_rater", None),
         ([LEVEL, estimate(0.4, 0.3, 0.45, rater="judge:x", biased=True)], "position_of_judge", "second"),
         ([LEVEL, *(estimate(0.9, 0.8, 1.0, rater=f"judge:{name}", biased=True) for name in "xy")], *OF_JUDGES),
+        ([LEVEL, *(estimate(x, x - 0.1, x + 0.1, rater=f"judge:{x}", biased=True) for x in (0.2, 0.9))], *OF_JUDGES),
     ],
 )
 def test_a_bias_is_claimed_of_one_rater_whose_interval_is_beside_one_half(shares: Any, code: str, place: Any) -> None:
