@@ -79,6 +79,8 @@ def content_today(study: Study, plan: FrozenPlan) -> dict[str, Any]:
         for noun, (before, after) in changes.items():
             if f"{noun}s" in content:
                 content[f"{noun}s"] = sorted(after if name == before else name for name in content[f"{noun}s"])
+            if noun == "judge" and before in content.get("judge_settings", {}):
+                content["judge_settings"][after] = content["judge_settings"].pop(before)
             if content["stop_rule"] == f"{noun}:{before}":
                 content["stop_rule"] = f"{noun}:{after}"
     return content

@@ -1,10 +1,13 @@
 """Rows → origins of the answers behind judges' verdicts, and prompts that were probably cut."""
 
+import hashlib
+import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db.models import Count, QuerySet
+from django.forms.models import model_to_dict
 
 from analysis.types import FloatArray
 from annotation.core.database.columns import number_columns
@@ -15,6 +18,7 @@ from judging.outcomes.answer_origins import Origin, Provenance, cut_answers, pro
 Link = Judgment.completions.through
 JUDGE, RUN = "judgment__run__judge_id", "judgment__run_id"
 ORIGIN = ("served_model", "fingerprint", "provider")
+RELATED = ("endpoint", "table_endpoint", "prompt_file")
 TOKENS = ("prompt_tokens", "expected_prompt_tokens")
 
 
@@ -27,6 +31,22 @@ def provenance_of_judges(study: Study, judges: Collection[Judge], making: Collec
     links = Link.objects.filter(judgment__run__study=study, judgment__run__judge__in=asking)
     by_key = _provenance(links, JUDGE, asking, making)
     return {judge.name: by_key[pk] for pk, judge in asking.items() if pk in by_key}
+
+
+def settings_of_judges(names: Collection[str]) -> dict[str, str]:
+    """Return a short hash of what each judge asks and how it is read, by name; names and addresses of endpoints play no part."""
+    judges = Judge.objects.filter(name__in=names).select_related(*RELATED)
+    return {judge.name: _settings_hash(judge) for judge in judges.order_by("name")}
+
+
+def _settings_hash(judge: Judge) -> str:
+    settings = model_to_dict(judge, exclude=("id", "name", "family", "created_at", *RELATED))
+    endpoints = [endpoint.model for endpoint in judge.endpoints]
+    if judge.is_jury:
+        settings["params"] = {**judge.params, "members": sorted(settings_of_judges(judge.members).values())}
+    prompt = judge.prompt_file and model_to_dict(judge.prompt_file, ("text", "system_prompt", "form", "parser"))
+    text = json.dumps({**settings, "models": endpoints, "prompt": prompt}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def provenance_of_run(run: JudgeRun, making: Collection[str]) -> Provenance | None:

@@ -14,6 +14,7 @@ from annotation.studies.configurations import configurations
 from annotation.studies.frozen_plans import CLAIMS, FrozenPlan, freeze_plan, withdraw_plan
 from annotation.studies.presets import batch_defaults
 from judging.models import Judge, Judgment
+from judging.outcomes.provenance import settings_of_judges
 from reporting.findings.data.asked import judge_names
 from reporting.findings.data.inputs import DEFAULT_EPSILON, Filters
 
@@ -74,12 +75,22 @@ class FreezePlan(forms.Form):
             raise forms.ValidationError(f"Unknown {noun} {', '.join(strangers)}. Allowed: {allowed}.", code="unknown")
         return names
 
+    @property
+    def content(self) -> dict[str, Any]:
+        """What the plan states, with today's data sets, settings of judges and number of judgments."""
+        judgments = Judgment.objects.filter(run__study=self.study, status=Judgment.Status.PARSED)
+        return {
+            **self.cleaned_data,
+            "claims": sorted(self.cleaned_data["claims"]),
+            "bins": Filters().bins,
+            "datasets": sorted({item.dataset for item in configurations(self.study)}),
+            "judge_settings": settings_of_judges(self.cleaned_data["judges"]),
+            "judgments": judgments.count(),
+        }
+
     def run(self, *, by: User | None = None) -> FrozenPlan:
-        """Freeze the plan, with the number of judgments that exist."""
-        judgments = Judgment.objects.filter(run__study=self.study, status=Judgment.Status.PARSED).count()
-        claims = sorted(self.cleaned_data["claims"])
-        content = {**self.cleaned_data, "claims": claims, "bins": Filters().bins, "judgments": judgments}
-        return freeze_plan(study=self.study, content=content, by=by)
+        """Freeze the plan."""
+        return freeze_plan(study=self.study, content=self.content, by=by)
 
 
 class WithdrawPlan(forms.Form):

@@ -23,6 +23,7 @@ _RULES = {
 }
 CLAIM_OF_RULE = {rule: claim for claim, rules in _RULES.items() for rule in rules.split()}
 _ABOUT_PEOPLE = ("preference", "agreement", "consistency")
+_OF_JUDGES = {"judges", "judge_settings"}  # deviations that leave those planned
 _ABOUT_JUDGES = ("judges_preference", "judges_agreement", "position")  # known in part from judgments before the plan
 _COUNTED = {
     "earlier": "{n} ratings are older than the plan, imported or of unknown time.",
@@ -48,7 +49,7 @@ def status_of(claim: str | None, findings: Findings) -> str:
     if not plan or claim is None:
         return ""
     content = plan["content"]
-    deviates = any(item["code"] != "judges" or claim not in _ABOUT_PEOPLE for item in plan["deviations"])
+    deviates = any(item["code"] not in _OF_JUDGES or claim not in _ABOUT_PEOPLE for item in plan["deviations"])
     is_known = claim in _ABOUT_JUDGES and content["judgments"] > 0
     return PLANNED if claim in content["claims"] and not deviates and not is_known else EXPLORATORY
 
@@ -61,7 +62,7 @@ def plan_notes(findings: Findings) -> list[str]:
     frozen = f"A plan was frozen on {plan['frozen_at'][:16].replace('T', ' ')} UTC (SHA-256 {plan['sha256']})."
     notes, codes = [frozen], {item["code"] for item in plan["deviations"]}
     if codes:
-        which = "all claims but those about people alone" if codes == {"judges"} else "all claims"
+        which = "all claims but those about people alone" if codes <= _OF_JUDGES else "all claims"
         notes.append(f"These findings deviate from the plan, so {which} are exploratory.")
     if (judgments := plan["content"]["judgments"]) and set(_ABOUT_JUDGES) & set(plan["content"]["claims"]):
         notes.append(
@@ -86,6 +87,9 @@ def _deviations(planned: Planned, findings: Findings, rated: int) -> Iterator[di
     compared = {
         "question": filters.get("question", plan["question"]),
         "systems": sorted({item[side] for item in configurations for side in ("system_a", "system_b")}),
+        # The numbers of instances say where one is missing.
+        "datasets": sorted({item["dataset"] for item in configurations} | set(plan.get("datasets", []))),
+        "judge_settings": planned.judge_settings,
         "epsilon": filters["epsilon"],
         "bins": filters["bins"],
         "judges": sorted(
@@ -93,7 +97,7 @@ def _deviations(planned: Planned, findings: Findings, rated: int) -> Iterator[di
         ),
     }
     for name, found in compared.items():
-        if found != plan[name]:
+        if found != plan.get(name, found):
             yield _differs(name, found, plan[name], f"{_label(name)}: {value_text(found)}")
     # A stop rule may end a study before the planned number.
     raters, may_be_fewer = plan["raters"], bool(plan["stop_rule"])
@@ -128,4 +132,6 @@ def value_text(value: Any) -> str:
         return "on" if value else "off"
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value)) or "none"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {part}" for key, part in value.items()) or "none"
     return "none" if value in (None, "") else str(value)

@@ -220,6 +220,7 @@ class Planned:
     excluded   : number of HITs that were submitted and are excluded, alone or with their rater
     amended    : number of amendments since people rated
     submitted  : number of submitted HITs, for each instance and pair of systems in a batch that was begun
+    judge_settings : the present hash of the settings of each planned judge that exists
     """
 
     plan: Mapping[str, Any]
@@ -230,6 +231,7 @@ class Planned:
     excluded: int
     amended: int
     submitted: tuple[int, ...]
+    judge_settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from annotation.studies.votes import Whose
 from judging.methods.sc2.record import MAKING
 from judging.models import Judge
 from judging.outcomes.judgments import judges_of, judgments_on_each
-from judging.outcomes.provenance import provenance_of_judges
+from judging.outcomes.provenance import provenance_of_judges, settings_of_judges
 from reporting.core.judge_raters import raters_of_judges
 from reporting.core.people import rater_of_people, scripted_codes
 from reporting.core.raters import JudgeRater, Rater
@@ -139,15 +139,17 @@ def _planned(study: Study, batches: Collection[Batch] | None) -> Planned | None:
     slots = Slot.objects.filter(batch__in=_begun(_collected(study, batches)))
     is_excluded = Q(assignment__excluded=True) | Q(assignment__annotator__excluded=True)
     per_matchup = slots.order_by().values("hit__matchup").annotate(n=Count("pk", filter=_IS_SUBMITTED))
+    content = content_today(study, plan)
     return Planned(
         plan.as_json(),
-        content_today(study, plan),
+        content,
         plan.is_altered,
         designs,
         earlier,
         excluded=_submitted(slots).filter(is_excluded).count(),
         amended=amendments.filter(happened_at__gte=first).count() if first else 0,
         submitted=tuple(per_matchup.values_list("n", flat=True)),
+        judge_settings=settings_of_judges(content.get("judges", [])),
     )
 
 

@@ -19,11 +19,12 @@ from annotation.importing.rating_files import import_ratings
 from annotation.models import Annotator, Event, Hit, Study
 from annotation.studies.frozen_plans import FrozenPlan, canonical, freeze_plan, frozen_plan, hash_of, withdraw_plan
 from annotation.studies.log import log
+from judging.models import JudgeRun
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.importing import import_bundle
 from reporting.bundle.layout import PLAN, BadBundle
 from reporting.bundle.verifying import verify_bundle
-from reporting.corrections.renaming import rename_system
+from reporting.corrections.renaming import rename_judge, rename_system
 from reporting.corrections.taking_back import take_back
 from reporting.findings.answer.planned import NO_PLAN, plan_notes, status_of
 from reporting.findings.data.inputs import Filters
@@ -33,8 +34,10 @@ from reporting.findings.study_findings import findings_under
 from reporting.report.building import report_page
 from tests.factories import (
     NOON,
+    add_instances,
     api_of,
     claim,
+    instance_rows,
     json_lines,
     make_annotator,
     make_batch,
@@ -109,6 +112,8 @@ def test_three_doors_freeze_the_same_plan(freeze: Callable[[Study], None]) -> No
         "instances": 6,
         "pairs": 2,
         "raters": 1,
+        "datasets": ["news"],
+        "judge_settings": {},
         "judgments": 0,
     }
 
@@ -135,9 +140,7 @@ def planned_study(*, instances: int = 20, planned: int | None = None, voting: bo
         {**FreezePlan(study=study).initial, "claims": ["preference"], "epsilon": 0.1, **changes}, study=study
     )
     assert form.is_valid(), form.errors
-    content = {**form.cleaned_data, "bins": 4, "judgments": 0}
-    if planned is not None:
-        content["instances"] = planned
+    content = form.content | ({} if planned is None else {"instances": planned})
     freeze_plan(study=study, content=content, at=NOON - timedelta(days=1))
     if voting:
         annotator = make_annotator(study, "ann")
@@ -318,6 +321,41 @@ def test_another_judge_leaves_claims_about_people_planned() -> None:
     assert status_of("preference", {**found, "plan": plan}) == "planned"
     plan["content"] = {**plan["content"], "claims": ["replacement"]}
     assert status_of("replacement", {**found, "plan": plan}) == "exploratory"
+
+
+def test_another_data_set_deviates() -> None:
+    study = planned_study(instances=5, raters=1)
+    add_instances(study, instance_rows(instances=5, k=1, dataset="talks", prefix="t"))
+    make_batch(study, name="talks", pairs=1, raters=1, dataset="talks")
+    vote(study, "bob", 5)
+    found = findings_under(study, Filters())
+    assert codes(found) == ["datasets", "instances"]
+    assert found["plan"]["deviations"][0]["found"] == ["news", "talks"]
+    assert statuses(found) == ("exploratory", "exploratory")
+
+
+@pytest.mark.parametrize(
+    ("change", "deviates"),
+    [
+        pytest.param({"system_prompt": "Be strict."}, True, id="prompt"),
+        pytest.param({"params": {"temperature": 1.0}}, True, id="parameter"),
+        pytest.param({"family": "owls"}, False, id="family"),
+        pytest.param({"endpoint__base_url": "https://other.example/v1"}, False, id="address"),
+        pytest.param({"endpoint__model": "judge-2"}, True, id="model"),
+    ],
+)
+def test_a_judge_with_other_settings_under_its_name_deviates(change: dict[str, Any], deviates: bool) -> None:
+    judge = make_judge(name="strict")
+    study = planned_study(instances=5, judges="strict")
+    JudgeRun.objects.create(study=study, judge=judge, status="done")
+    rename_judge(study=study, name="strict", to="stern")
+    for name, value in change.items():
+        changed = judge.endpoint if name.startswith("endpoint") else judge
+        type(changed).objects.filter(pk=changed.pk).update(**{name.removeprefix("endpoint__"): value})
+    found = findings_under(study, Filters())
+    # The judge has not judged.
+    assert codes(found) == (["judge_settings"] * deviates + ["judges"])
+    assert statuses(found)[0] == "planned"
 
 
 def test_renaming_a_system_is_no_deviation() -> None:
