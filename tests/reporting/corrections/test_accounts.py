@@ -11,7 +11,7 @@ from django.urls import reverse
 from annotation.models import Annotator, AuditEntry, Rating, RoleGrant
 from tests.annotation.allocation.test_races import together
 from tests.factories import api_of, claim, make_annotator, make_batch, make_study, make_user, output_of, rate, signed_in
-from tests.reporting.corrections.doors import DOORS
+from tests.reporting.corrections.doors import each_door
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
@@ -35,7 +35,7 @@ def delete(door: str, by: User, name: str, confirm: str) -> int:
     return 200
 
 
-@pytest.mark.parametrize("door", DOORS)
+@each_door
 def test_ratings_stay_under_the_code(door: str) -> None:
     study = make_study()
     make_batch(study)
@@ -66,7 +66,7 @@ def test_own_accounts_and_for_site_admins_all(door: str) -> None:
     assert [row.account for row in AuditEntry.objects.filter(status__lt=400)] == [ada.pk]
 
 
-@pytest.mark.parametrize("door", DOORS)
+@each_door
 def test_the_only_site_admin_stays(door: str) -> None:
     admin = User.objects.create_superuser("root")
 

@@ -13,14 +13,14 @@ from annotation.rating.votes import save_vote
 from reporting.corrections.batches import DeleteBatch
 from tests.annotation.allocation.test_races import LATER, together
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
-from tests.reporting.corrections.doors import DOORS, correct
+from tests.reporting.corrections.doors import correct, each_door
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
 BATCH = {"batch": "pilot"}
 
 
-@pytest.mark.parametrize("door", DOORS)
+@each_door
 def test_a_batch_without_votes_is_deleted(door: str) -> None:
     study = make_study(instances=2)
     batch, other = make_batch(study, name="pilot"), make_batch(study, name="main", status="draft")
@@ -43,7 +43,7 @@ def test_a_batch_without_votes_is_deleted(door: str) -> None:
     assert study.events.get(kind=Event.Kind.DELETED).changes == {"batch": "pilot", "HITs": 2}
 
 
-@pytest.mark.parametrize("door", DOORS)
+@each_door
 def test_a_batch_with_votes_is_kept(door: str) -> None:
     study = make_study(instances=1)
     make_batch(study, name="pilot")

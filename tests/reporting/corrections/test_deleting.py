@@ -17,7 +17,7 @@ from reporting.corrections.deleting import delete_study
 from reporting.downloads.jobs import path_of
 from reporting.models import MadeFile
 from tests.factories import claim, make_annotator, make_batch, make_study
-from tests.reporting.corrections.doors import DOORS, correct
+from tests.reporting.corrections.doors import correct, each_door
 from tests.reporting.corrections.test_taking_back import rows
 from tests.whole_study import build_whole_study
 
@@ -36,7 +36,7 @@ def erasure_log(tmp_path: Path, settings: Any) -> Path:
     return tmp_path / "erasures.jsonl"
 
 
-@pytest.mark.parametrize("door", DOORS)
+@each_door
 def test_all_of_a_study_goes_and_nothing_of_another(door: str, erasure_log: Path) -> None:
     other = make_study("other")
     make_batch(other)
@@ -71,7 +71,7 @@ def test_all_of_a_study_goes_and_nothing_of_another(door: str, erasure_log: Path
     make_study("whole-study")
 
 
-@pytest.mark.parametrize("door", DOORS)
+@each_door
 def test_another_name_deletes_nothing(door: str) -> None:
     study = make_study()
 

@@ -8,7 +8,7 @@ from annotation.allocation.claims import draw_arm
 from annotation.annotators.consent import answer_consent
 from annotation.models import Annotator, Assignment, Event, QualificationResult, Rating, Study
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
-from tests.reporting.corrections.doors import DOORS, correct, in_turn
+from tests.reporting.corrections.doors import correct, each_door, in_turn
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
@@ -30,7 +30,7 @@ def store() -> Study:
     return study
 
 
-@pytest.mark.parametrize("door", DOORS)
+@each_door
 def test_all_work_of_one_rater_is_the_others(study: Study, door: str) -> None:
     outlook = correct(door, study, "merge-raters", BOTH, preview=True)
     assert outlook.effects == ["1 HIT", "2 ratings", "1 consent answer"]

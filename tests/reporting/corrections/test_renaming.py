@@ -12,7 +12,7 @@ from reporting.corrections.renaming import Rename, rename_judge
 from reporting.exports.files import export_lines
 from tests.factories import add_instances, instance_rows, make_study, make_user, signed_in
 from tests.judging.builders import make_judge
-from tests.reporting.corrections.doors import DOORS, correct, in_turn
+from tests.reporting.corrections.doors import correct, each_door, in_turn
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
@@ -29,7 +29,7 @@ def store() -> Study:
     return study
 
 
-@pytest.mark.parametrize("door", DOORS)
+@each_door
 def test_a_system_gets_another_name_wherever_it_is_named(study: Study, door: str) -> None:
     only = PairFilter(systems=("alpha", "beta"))
     run = study.judge_runs.create(judge=make_judge(), pair_filter=only.stored, filter_key=only.key)
@@ -88,7 +88,7 @@ def test_names_that_are_taken_or_look_alike_are_refused(
     assert not study.events.exists()
 
 
-@pytest.mark.parametrize("door", DOORS)
+@each_door
 def test_a_judge_gets_another_name_in_juries_tables_and_logs(study: Study, door: str) -> None:
     judge, second = (make_judge("longer", name=name, endpoint=None) for name in ("first", "second"))
     other = make_study("other", instances=0)
@@ -115,7 +115,7 @@ def test_a_judge_gets_another_name_in_juries_tables_and_logs(study: Study, door:
     assert outcome.made is (door == "command"), outcome.text
 
 
-@pytest.mark.parametrize("door", DOORS)
+@each_door
 def test_a_study_gets_another_short_name(study: Study, door: str) -> None:
     assert correct(door, study, "rename", {"to": "Study-2"}).made
 

@@ -15,7 +15,7 @@ from reporting.core.data_version import version_of
 from reporting.corrections.replacing import replace_text
 from tests.factories import claim, make_annotator, make_batch, make_study, rate
 from tests.judging.builders import make_judge
-from tests.reporting.corrections.doors import DOORS, correct, in_turn
+from tests.reporting.corrections.doors import correct, each_door, in_turn
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
@@ -33,7 +33,7 @@ def store() -> Study:
     return study
 
 
-@pytest.mark.parametrize("door", DOORS)
+@each_door
 def test_a_text_is_replaced_and_what_was_given_on_it_listed(study: Study, door: str) -> None:
     old = Generation.objects.get(system__name="alpha", index=1).text
     before = version_of(study)
@@ -60,7 +60,7 @@ def test_a_text_is_replaced_and_what_was_given_on_it_listed(study: Study, door: 
     assert version_of(study) != before
 
 
-@pytest.mark.parametrize("door", DOORS)
+@each_door
 def test_a_source_is_replaced(study: Study, door: str) -> None:
     outlook = correct(door, study, "replace-text", {"instance": "news-1", "text": "Other."}, preview=True)
     assert outlook.effects == ["2 ratings", "1 judgment"]

@@ -18,7 +18,7 @@ from reporting.corrections import taking_back
 from reporting.corrections.taking_back import is_in, take_back
 from reporting.uploads.jobs import look_after_uploads
 from tests.factories import claim, json_lines, make_annotator, make_batch, make_study, study_line
-from tests.reporting.corrections.doors import DOORS, correct, in_turn
+from tests.reporting.corrections.doors import correct, each_door, in_turn
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.engine, pytest.mark.slow]
 
@@ -119,7 +119,7 @@ def test_what_was_built_on_it_is_listed(door: str, built: str, part: str) -> Non
     assert rows() == before
 
 
-@pytest.mark.parametrize("door", DOORS)
+@each_door
 def test_imports_whose_rows_are_not_known_are_refused(door: str) -> None:
     study = make_study()
     study.imports.create(kind="study", file_name="old.jsonl", sha256="0" * 64)
