@@ -18,7 +18,6 @@ from tests.factories import (
     make_annotator,
     make_batch,
     make_study,
-    make_user,
     signed_in,
 )
 
@@ -35,11 +34,6 @@ def study() -> Study:
 @pytest.fixture
 def batch(study: Study) -> Batch:
     return make_batch(study, name="secret-batch", systems=SYSTEMS, pairs=3, status="draft")
-
-
-@pytest.fixture
-def reader(study: Study) -> Client:
-    return signed_in(make_user("reader", "researcher", study=study))
 
 
 def address(batch: Batch, query: str = "") -> str:
@@ -61,11 +55,11 @@ def controls(html: str) -> Iterator[str]:
     return (found.group() for found in re.finditer(r"<(?:button|input|select|textarea)\b[^>]*>", html))
 
 
-def test_a_preview_shows_the_texts_of_the_hit_and_records_nothing(reader: Client, batch: Batch) -> None:
+def test_a_preview_shows_the_texts_of_the_hit_and_records_nothing(researcher: Client, batch: Batch) -> None:
     before = counts()
     hit = batch.hits.get(position=1)
 
-    response = reader.get(address(batch, "?hit=2"))
+    response = researcher.get(address(batch, "?hit=2"))
 
     assert response.status_code == 200
     assert "Preview: nothing is recorded." in response.text
@@ -78,15 +72,15 @@ def test_a_preview_shows_the_texts_of_the_hit_and_records_nothing(reader: Client
     assert counts() == before
 
 
-def test_a_preview_names_no_system_and_no_batch(reader: Client, batch: Batch) -> None:
-    text = reader.get(address(batch)).text
+def test_a_preview_names_no_system_and_no_batch(researcher: Client, batch: Batch) -> None:
+    text = researcher.get(address(batch)).text
 
     assert "Which one is better?" in text
     assert "secret" not in text
 
 
-def test_nothing_of_a_preview_can_be_sent(reader: Client, batch: Batch) -> None:
-    html = reader.get(address(batch)).text
+def test_nothing_of_a_preview_can_be_sent(researcher: Client, batch: Batch) -> None:
+    html = researcher.get(address(batch)).text
     page = page_of_the_rater(html)
 
     assert page.count("<form") >= 7  # three votes, three reports, the end of the HIT
@@ -99,8 +93,8 @@ def test_nothing_of_a_preview_can_be_sent(reader: Client, batch: Batch) -> None:
     assert "outbox.js" not in html
 
 
-def test_a_preview_is_the_raters_page(study: Study, reader: Client, batch: Batch) -> None:
-    preview = page_of_the_rater(reader.get(address(batch)).text)
+def test_a_preview_is_the_raters_page(study: Study, researcher: Client, batch: Batch) -> None:
+    preview = page_of_the_rater(researcher.get(address(batch)).text)
     set_batch_status(batch=batch, status="open")
     annotator = make_annotator(study)
     assignment = claim(annotator, timezone.now())
@@ -114,7 +108,7 @@ def test_a_preview_is_the_raters_page(study: Study, reader: Client, batch: Batch
     assert plain(preview) == plain(real)
 
 
-def test_the_second_stage_shows_the_table_of_the_arm_on_the_sides_of_the_page(study: Study, reader: Client) -> None:
+def test_the_second_stage_shows_the_table_of_the_arm_on_the_sides_of_the_page(study: Study, researcher: Client) -> None:
     Study.objects.update(protocol="two-stage", arms=["none", "table:c8", "placebo:c8"])
     for pair in Pair.objects.select_related("matchup__instance"):
         name = pair.matchup.instance.instance_id
@@ -124,10 +118,10 @@ def test_the_second_stage_shows_the_table_of_the_arm_on_the_sides_of_the_page(st
     before = counts()
     instance = batch.hits.get(position=0).matchup.instance
 
-    first = reader.get(address(batch)).text
-    shown = reader.get(address(batch, "?arm=table:c8")).text
-    placebo = reader.get(address(batch, "?arm=placebo:c8")).text
-    bare = reader.get(address(batch, "?arm=none")).text
+    first = researcher.get(address(batch)).text
+    shown = researcher.get(address(batch, "?arm=table:c8")).text
+    placebo = researcher.get(address(batch, "?arm=placebo:c8")).text
+    bare = researcher.get(address(batch, "?arm=none")).text
 
     assert "Lock my choices and continue" in first
     assert "only_a" not in first
@@ -154,11 +148,11 @@ def test_the_second_stage_shows_the_table_of_the_arm_on_the_sides_of_the_page(st
     assert counts() == before
 
 
-def test_a_qualification_is_previewed_as_practice(study: Study, reader: Client) -> None:
+def test_a_qualification_is_previewed_as_practice(study: Study, researcher: Client) -> None:
     study.instances.update(gold={"better": SYSTEMS[0], "why": "hush"})
     batch = make_batch(study, systems=SYSTEMS, purpose="qualification")
 
-    text = reader.get(address(batch)).text
+    text = researcher.get(address(batch)).text
 
     assert "Practice 1 of 4" in text
     assert "hush" not in text
@@ -166,8 +160,8 @@ def test_a_qualification_is_previewed_as_practice(study: Study, reader: Client) 
 
 
 @pytest.mark.parametrize("query", ["?hit=0", "?hit=5", "?hit=x", "?hit=-1", "?hit=99999999999999999999", "?hit=²", "?arm=none", "?arm=%00"])  # fmt: skip
-def test_a_hit_or_an_arm_that_is_not_there_is_not_found(reader: Client, batch: Batch, query: str) -> None:
-    assert reader.get(address(batch, query)).status_code == 404
+def test_a_hit_or_an_arm_that_is_not_there_is_not_found(researcher: Client, batch: Batch, query: str) -> None:
+    assert researcher.get(address(batch, query)).status_code == 404
 
 
 def test_disabled_controls_look_the_same_and_send_nothing() -> None:

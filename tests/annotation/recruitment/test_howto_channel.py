@@ -10,7 +10,7 @@ from django.test import Client
 from annotation.annotators.payments import PAID_HERE
 from annotation.models import Annotator, Channel, Study
 from annotation.recruitment.base import CHANNEL_ADAPTERS, adapters
-from tests.factories import make_study, make_user, signed_in
+from tests.factories import make_study
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 PAGE = ROOT / "docs" / "howto" / "add_a_recruitment_channel.md"
@@ -40,11 +40,6 @@ def study() -> Study:
     return make_study(instances=1)
 
 
-@pytest.fixture
-def admin(study: Study) -> Client:
-    return signed_in(make_user("boss", "study-admin", study=study))
-
-
 def test_test_of_the_page_passes() -> None:
     names = run(TEST)
     tests = [name for name in names if name.startswith("test_")]
@@ -57,29 +52,29 @@ def test_the_pages_line_is_one_more_than_those_of_the_app() -> None:
     assert adapters()["sona"].__class__.__name__ == "Sona"
 
 
-def test_the_channel_is_offered_made_opened_and_shown(study: Study, admin: Client) -> None:
-    offered = admin.get(f"/studies/{study.slug}/channels/").content.decode()
+def test_the_channel_is_offered_made_opened_and_shown(study: Study, manager: Client) -> None:
+    offered = manager.get(f"/studies/{study.slug}/channels/").content.decode()
     assert f'href="/studies/{study.slug}/channels/new/sona/">Sona</a>' in offered
     assert "Participants of a university’s pool" in offered
 
-    refused = admin.post(f"/studies/{study.slug}/channels/new/sona/", {"name": "Pool", "credit_url": ""})
+    refused = manager.post(f"/studies/{study.slug}/channels/new/sona/", {"name": "Pool", "credit_url": ""})
     assert (refused.status_code, Channel.objects.count()) == (422, 0)
-    made = admin.post(f"/studies/{study.slug}/channels/new/sona/", {"name": "Pool", "credit_url": CREDIT})
+    made = manager.post(f"/studies/{study.slug}/channels/new/sona/", {"name": "Pool", "credit_url": CREDIT})
     channel = Channel.objects.get()
     assert (channel.kind, channel.is_open, channel.options["credit_url"]) == ("sona", False, CREDIT)
     assert Client().get(f"/join/{channel.key}/?survey_code=1").status_code == 403
 
-    admin.post(made["Location"], {"door": "open"})
+    manager.post(made["Location"], {"door": "open"})
     assert Client().get(f"/join/{channel.key}/?survey_code=1")["Location"] == "/rate/"
-    page = admin.get(made["Location"]).content.decode()
+    page = manager.get(made["Location"]).content.decode()
     assert "Sona" in page
     assert Annotator.objects.get().code in page
     assert f"/join/{channel.key}/" in page
 
 
-def test_its_raters_are_paid_here(study: Study, admin: Client) -> None:
-    admin.post(f"/studies/{study.slug}/channels/new/sona/", {"name": "Pool", "credit_url": CREDIT})
+def test_its_raters_are_paid_here(study: Study, manager: Client) -> None:
+    manager.post(f"/studies/{study.slug}/channels/new/sona/", {"name": "Pool", "credit_url": CREDIT})
     channel = Channel.objects.get()
-    admin.post(f"/studies/{study.slug}/channels/{channel.key}/", {"door": "open"})
+    manager.post(f"/studies/{study.slug}/channels/{channel.key}/", {"door": "open"})
     Client().get(f"/join/{channel.key}/?survey_code=1")
     assert Annotator.objects.get().kind in PAID_HERE

@@ -15,10 +15,9 @@ from judging.aspects import distillation
 from judging.aspects.aspect_sets import edit_aspects
 from judging.endpoints.retrying import RetryingClient
 from judging.models import AspectSet, Distillation, Endpoint
-from tests.factories import signed_in
 from tests.fakes import ScriptedClient
 from tests.judging.aspects.test_aspect_sets import FIVE, Answering
-from tests.judging.builders import make_endpoint, make_study, make_user, no_sleep
+from tests.judging.builders import make_endpoint, make_study, no_sleep
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 PAGE = "/studies/tea/aspects/"
@@ -33,11 +32,6 @@ def study() -> Study:
 @pytest.fixture
 def endpoint(study: Study) -> Endpoint:
     return make_endpoint(price_prompt=Decimal(1), price_completion=Decimal(2))
-
-
-@pytest.fixture
-def researcher(study: Study) -> Client:
-    return signed_in(make_user("rea", "researcher", study))
 
 
 def page(client: Client) -> str:
@@ -61,7 +55,7 @@ def test_list_is_saved_as_the_next_version(researcher: Client) -> None:
     assert "summarization.v1 is the current version." in shown
     assert "Edited from summarization (built in) by" in shown
     version = AspectSet.objects.get()
-    assert (version.aspects, version.made_by["by"]) == (["tone", "order"], "rea")
+    assert (version.aspects, version.made_by["by"]) == (["tone", "order"], "researcher")
     again = researcher.post(f"{PAGE}edit/", {"aspects": "tone\norder", "seen": 1}, follow=True)
     assert "summarization.v1 is this list already." in again.content.decode()
     researcher.post(f"{PAGE}edit/", {"aspects": "order", "seen": 1})
@@ -107,7 +101,7 @@ def test_worker_distils_and_the_page_shows_the_result(researcher: Client, endpoi
     assert "Current version: summarization.v1" in shown
     assert all(f'<li dir="auto">{aspect}</li>' in shown for aspect in FIVE)
     assert "Texts: 8; without a readable answer: 0;" in shown
-    assert AspectSet.objects.get().made_by["by"] == "rea"
+    assert AspectSet.objects.get().made_by["by"] == "researcher"
     assert "max_tokens=300" in shown
     researcher.post(f"{PAGE}distil/", sent)
     assert finish(ScriptedClient()).found == {"version": "summarization.v1", "new": False, "calls": 0, "cached": 9}

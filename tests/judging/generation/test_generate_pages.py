@@ -17,9 +17,8 @@ from judging.generation import engine
 from judging.generation.prompt_templates import own_template
 from judging.generation.services import Sampling, start_generating
 from judging.models import Endpoint, GenerationRun
-from tests.factories import signed_in
 from tests.fakes import ScriptedClient
-from tests.judging.builders import make_endpoint, make_study, make_user, no_sleep
+from tests.judging.builders import make_endpoint, make_study, no_sleep
 from tests.judging.generation.test_sampling_systems import Writer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -43,11 +42,6 @@ def study() -> Study:
 @pytest.fixture
 def endpoint(study: Study) -> Endpoint:
     return make_endpoint(price_prompt=Decimal(1), price_completion=Decimal(2))
-
-
-@pytest.fixture
-def researcher(study: Study) -> Client:
-    return signed_in(make_user("rea", "researcher", study))
 
 
 def page(client: Client) -> str:
@@ -114,7 +108,7 @@ def test_worker_samples_and_the_page_shows_how(researcher: Client, endpoint: End
     assert Matchup.objects.filter(system_b__name="owl-0.5").count() == 6
     told_of = json.loads(researcher.get(f"{PAGE}systems.json").content)
     [system] = told_of["systems"]
-    assert (system["name"], system["instances"], system["by"], system["samples"]) == ("owl-0.5", 3, "rea", 2)
+    assert (system["name"], system["instances"], system["by"], system["samples"]) == ("owl-0.5", 3, "researcher", 2)
 
 
 def test_instance_page_says_how_texts_were_sampled(researcher: Client, endpoint: Endpoint, study: Study) -> None:

@@ -7,7 +7,6 @@ from decimal import ROUND_UP, Decimal
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
@@ -19,23 +18,13 @@ from judging.core.fields import ParametersField
 from judging.models import Judge, JudgeRun, Judgment, PromptFile, RunWorker
 from judging.runs.estimates import estimate
 from judging.runs.services import start_run
-from tests.factories import signed_in
-from tests.judging.builders import fill, make_endpoint, make_judge, make_study, make_user, pairs_in
+from tests.judging.builders import fill, make_endpoint, make_judge, make_study, pairs_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 def store() -> Study:
-    """Store a study with its researcher once for all tests; return its number."""
-    study = make_study()
-    make_user("rea", "researcher", study)
-    return study
-
-
-@pytest.fixture
-def researcher(study: Study) -> Client:
-    rea = get_user_model().objects.get(username="rea")
-    return signed_in(rea)
+    return make_study()
 
 
 def text_of(client: Client, address: str, **more: Any) -> str:

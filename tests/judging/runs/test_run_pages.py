@@ -4,7 +4,6 @@ import itertools
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -15,9 +14,8 @@ from judging.endpoints.chat_answers import ChatAnswer
 from judging.models import Judge, JudgeRun, Judgment
 from judging.runs import views
 from judging.runs.services import start_run
-from tests.factories import signed_in
 from tests.fakes import Body, ScriptedClient
-from tests.judging.builders import fill, judge_with, make_endpoint, make_judge, make_study, make_user, pairs_in
+from tests.judging.builders import fill, judge_with, make_endpoint, make_judge, make_study, pairs_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 POLLED = "hx-trigger"
@@ -41,7 +39,6 @@ class Picky(ScriptedClient):
 
 def store() -> JudgeRun:
     study = make_study()
-    make_user("rea", "researcher", study)
     # Parameters may have any name, also of what templates look up.
     judge = make_judge(endpoint=make_endpoint(f"https://{PUBLIC}/v1"), params={"items": "x", "keys": 1})
     judge_with(Picky(), study, judge, in_flight=1)
@@ -56,12 +53,6 @@ def run(stored: JudgeRun) -> JudgeRun:
 @pytest.fixture
 def study(run: JudgeRun) -> Study:
     return run.study
-
-
-@pytest.fixture
-def researcher(study: Study) -> Client:
-    rea = get_user_model().objects.get(username="rea")
-    return signed_in(rea)
 
 
 def pages(run: JudgeRun) -> list[str]:

@@ -9,8 +9,7 @@ from django.urls import reverse
 
 from annotation.models import ComparisonTable, Study
 from judging.models import AspectSet, Completion, Judge, JudgeRun
-from tests.factories import signed_in
-from tests.judging.builders import make_endpoint, make_study, make_user
+from tests.judging.builders import make_endpoint, make_study
 from tests.standin.process import StandInProcess
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -23,25 +22,20 @@ def study(standin: StandInProcess) -> Study:
     return make_study(instances=2, k=1)
 
 
-@pytest.fixture
-def reader(study: Study) -> Client:
-    return signed_in(make_user("rea", "researcher", study))
+def send(researcher: Client, name: str = "make-tables", **changes: str) -> Any:
+    return researcher.post(reverse(f"judging:{name}", args=["tea"]), {**FORM, **changes})
 
 
-def send(reader: Client, name: str = "make-tables", **changes: str) -> Any:
-    return reader.post(reverse(f"judging:{name}", args=["tea"]), {**FORM, **changes})
-
-
-def test_page_offers_the_endpoints_and_names_the_aspects(reader: Client, study: Study) -> None:
+def test_page_offers_the_endpoints_and_names_the_aspects(researcher: Client, study: Study) -> None:
     AspectSet.objects.create(group=study.group, task=study.task_kind, version=3, aspects=["<b>kind</b>ness", "rhythm"])
-    page = reader.get(reverse("judging:make-tables", args=["tea"])).content.decode()
+    page = researcher.get(reverse("judging:make-tables", args=["tea"])).content.decode()
     assert '<option value="stand-in" selected>' in page
     assert "&lt;b&gt;kind&lt;/b&gt;ness" in page
     assert f"{study.task_kind}.v3" in page
 
 
-def test_estimate_comes_first_and_makes_nothing(reader: Client, standin: StandInProcess) -> None:
-    answer = send(reader)
+def test_estimate_comes_first_and_makes_nothing(researcher: Client, standin: StandInProcess) -> None:
+    answer = send(researcher)
     assert answer.status_code == 200
     assert "<strong>12 calls</strong>" in answer.content.decode()  # 3 tables, 2 comparisons and a choice for each of 2
     assert reverse("judging:start-tables", args=["tea"]) in answer.content.decode()
@@ -52,8 +46,8 @@ def test_estimate_comes_first_and_makes_nothing(reader: Client, standin: StandIn
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.any_engine
-def test_started_run_is_done_by_a_worker_and_hands_its_tables_on(reader: Client) -> None:
-    answer = send(reader, "start-tables", variant="mine")
+def test_started_run_is_done_by_a_worker_and_hands_its_tables_on(researcher: Client) -> None:
+    answer = send(researcher, "start-tables", variant="mine")
     run = JudgeRun.objects.get()
     assert answer.headers["Location"] == reverse("judging:run", args=["tea", run.pk])
     assert (run.tables_as, run.status, run.in_flight) == ("mine", "queued", 4)
@@ -62,7 +56,7 @@ def test_started_run_is_done_by_a_worker_and_hands_its_tables_on(reader: Client)
     assert run.status == "done"
     assert ComparisonTable.objects.filter(variant="mine").count() == 2
     asked = Completion.objects.count()
-    assert send(reader, "start-tables", variant="mine").status_code == 302
+    assert send(researcher, "start-tables", variant="mine").status_code == 302
     call_command("worker", "--batch")
     assert Completion.objects.count() == asked
     assert Judge.objects.count() == JudgeRun.objects.count() == 1
@@ -80,16 +74,18 @@ def test_started_run_is_done_by_a_worker_and_hands_its_tables_on(reader: Client)
         ("start-tables", {"instances": "i77"}),
     ],
 )
-def test_wrong_input_is_said_at_the_form_and_starts_nothing(reader: Client, name: str, changes: dict[str, str]) -> None:
-    answer = send(reader, name, **changes)
+def test_wrong_input_is_said_at_the_form_and_starts_nothing(
+    researcher: Client, name: str, changes: dict[str, str]
+) -> None:
+    answer = send(researcher, name, **changes)
     assert answer.status_code == 422
     assert not JudgeRun.objects.exists()
 
 
-def test_variant_of_other_tables_and_a_bad_name_are_refused(reader: Client, study: Study) -> None:
+def test_variant_of_other_tables_and_a_bad_name_are_refused(researcher: Client, study: Study) -> None:
     pair = study.instances.get(instance_id="i0").matchups.get().pairs.get()
     ComparisonTable.objects.create(study=study, table_id="t", pair=pair, variant="c3", rows=[], aspects=[])
     for changes, told in (({}, "choose another variant"), ({"variant": "two words"}, "without spaces")):
-        answer = send(reader, "start-tables", **changes)
+        answer = send(researcher, "start-tables", **changes)
         assert (answer.status_code, told in answer.content.decode()) == (422, True)
     assert not JudgeRun.objects.exists()

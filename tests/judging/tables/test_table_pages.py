@@ -15,8 +15,7 @@ from annotation.importing.tables import import_tables
 from annotation.models import Annotator, Assignment, ComparisonTable, Flag, Pair, Study
 from judging.models import AspectSet, JudgeRun, Judgment, TableCheck
 from judging.tables.checked_tables import common_values, figures_by_variant
-from tests.factories import signed_in
-from tests.judging.builders import fill, make_batch, make_endpoint, make_judge, make_study, make_user, pairs_in
+from tests.judging.builders import fill, make_batch, make_endpoint, make_judge, make_study, pairs_in
 from tests.judging.tables.table_builders import exact_record, make_making, make_table, row, show
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -29,11 +28,6 @@ def store() -> Study:
 @pytest.fixture
 def pairs(study: Study) -> list[Pair]:
     return pairs_in(study)
-
-
-@pytest.fixture
-def researcher(study: Study) -> Client:
-    return signed_in(make_user("rea", "researcher", study))
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ from django.urls import reverse
 
 from annotation.models import Study
 from judging.models import Judge, JudgeTuning
-from tests.factories import signed_in
-from tests.judging.builders import make_endpoint, make_judge, make_user
+from tests.judging.builders import make_endpoint, make_judge
 from tests.judging.tuning.test_tuning import make_voted_study, search
 
 pytestmark = pytest.mark.django_db
@@ -23,11 +22,6 @@ def store() -> Study:
 @pytest.fixture
 def judge() -> Judge:
     return make_judge("direct", endpoint=make_endpoint(price_prompt=1, price_completion=1), order="random")
-
-
-@pytest.fixture
-def researcher(study: Study) -> Client:
-    return signed_in(make_user("res", "researcher", study))
 
 
 def address(name: str) -> str:

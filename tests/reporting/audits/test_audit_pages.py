@@ -10,10 +10,8 @@ from annotation.models import Study
 from judging.audits.asking import ask
 from judging.audits.stress import StressTest, start_stress
 from judging.models import Judge, JudgeAudit
-from tests.factories import signed_in
 from tests.judging.audits.readers import Reader, client_of, study_of_facts
 from tests.judging.builders import make_endpoint, make_judge
-from tests.reporting.builders import build_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 ADDRESS = "/studies/facts/audits/"
@@ -37,11 +35,6 @@ def tested(study: Study, judge: Judge) -> JudgeAudit:
     return audit
 
 
-@pytest.fixture
-def reader() -> Client:
-    return signed_in(build_user("reader", "researcher"))
-
-
 def text_of(client: Client, address: str = ADDRESS, status: int = 200) -> str:
     response: Any = client.get(address)
     assert response.status_code == status, response.content.decode()[:500]
@@ -52,8 +45,8 @@ def filled(**more: Any) -> dict[str, Any]:
     return {"judge": "judy", "pairs": 5, "changes": CHANGES, "in_flight": 4, **more}
 
 
-def test_a_stress_test_has_its_page_table_picture_and_file(tested: JudgeAudit, reader: Client) -> None:
-    page = text_of(reader, f"{ADDRESS}{tested.pk}/")
+def test_a_stress_test_has_its_page_table_picture_and_file(tested: JudgeAudit, researcher: Client) -> None:
+    page = text_of(researcher, f"{ADDRESS}{tested.pk}/")
     assert "Stress test of" in page
     position = page.split("Texts change places")[1].split("</tr>")[0]
     assert "1.000 <small>[" in position
@@ -61,24 +54,24 @@ def test_a_stress_test_has_its_page_table_picture_and_file(tested: JudgeAudit, r
     assert position.rstrip().endswith("stays</td>")
     assert "12 have fewer than two votes" in page
     assert page.count("<table") == 3
-    found = json.loads(reader.get(f"{ADDRESS}{tested.pk}.json").content)
+    found = json.loads(researcher.get(f"{ADDRESS}{tested.pk}.json").content)
     assert found["changes"][0]["all"]["towards"]["value"] == 1
-    drawn = json.loads(reader.get(f"{ADDRESS}{tested.pk}/turned.json").content)["data"]["values"]
+    drawn = json.loads(researcher.get(f"{ADDRESS}{tested.pk}/turned.json").content)["data"]["values"]
     assert {(row["name"], row["series"], row["value"]) for row in drawn if row["value"]} == {
         ("Texts change places", "Towards the changed text", 1),
         ("Identical texts", "Towards the changed text", 1),
     }
-    assert reader.get(f"{ADDRESS}{tested.pk}/turned.svg?theme=dark").content.startswith(b"<svg")
-    assert f'href="{ADDRESS}{tested.pk}/"' in text_of(reader)
-    assert "48 of 48 answers" in text_of(reader)
+    assert researcher.get(f"{ADDRESS}{tested.pk}/turned.svg?theme=dark").content.startswith(b"<svg")
+    assert f'href="{ADDRESS}{tested.pk}/"' in text_of(researcher)
+    assert "48 of 48 answers" in text_of(researcher)
 
 
-def test_the_form_prices_and_starts(study: Study, judge: Judge, reader: Client) -> None:
+def test_the_form_prices_and_starts(study: Study, judge: Judge, researcher: Client) -> None:
     make_judge("longer", name="longer")
-    assert 'value="longer"' not in text_of(reader)
-    response: Any = reader.post(f"{ADDRESS}estimate/", filled(), headers={"HX-Request": "true"})
+    assert 'value="longer"' not in text_of(researcher)
+    response: Any = researcher.post(f"{ADDRESS}estimate/", filled(), headers={"HX-Request": "true"})
     assert "for 20 presentations; stored already: 0 answers." in " ".join(response.content.decode().split())
-    assert reader.post(f"{ADDRESS}start/", filled(max_cost="1")).status_code == 302
+    assert researcher.post(f"{ADDRESS}start/", filled(max_cost="1")).status_code == 302
     audit = JudgeAudit.objects.get()
     assert (audit.pairs, audit.changes) == (5, list(CHANGES))
 
@@ -93,24 +86,24 @@ def test_the_form_prices_and_starts(study: Study, judge: Judge, reader: Client) 
         pytest.param({"judge": ""}, id="no judge"),
     ],
 )
-def test_bad_input_is_refused(more: dict[str, Any], study: Study, judge: Judge, reader: Client) -> None:
+def test_bad_input_is_refused(more: dict[str, Any], study: Study, judge: Judge, researcher: Client) -> None:
     make_judge("longer", name="longer")
     for address in ("estimate/", "start/"):
-        response: Any = reader.post(f"{ADDRESS}{address}", filled(**more))
+        response: Any = researcher.post(f"{ADDRESS}{address}", filled(**more))
         assert response.status_code == 422
     assert not JudgeAudit.objects.exists()
 
 
-def test_a_test_of_another_study_and_unknown_pictures_are_not_found(tested: JudgeAudit, reader: Client) -> None:
+def test_a_test_of_another_study_and_unknown_pictures_are_not_found(tested: JudgeAudit, researcher: Client) -> None:
     study_of_facts(1, slug="other")
-    assert reader.get(f"/studies/other/audits/{tested.pk}/").status_code == 404
-    assert reader.get(f"{ADDRESS}{tested.pk}/turned.svg?theme=neon").status_code == 404
+    assert researcher.get(f"/studies/other/audits/{tested.pk}/").status_code == 404
+    assert researcher.get(f"{ADDRESS}{tested.pk}/turned.svg?theme=neon").status_code == 404
 
 
-def test_the_api_prices_starts_lists_and_shows_what_was_found(tested: JudgeAudit, reader: Client) -> None:
+def test_the_api_prices_starts_lists_and_shows_what_was_found(tested: JudgeAudit, researcher: Client) -> None:
     def post(path: str, **more: Any) -> Any:
         body = json.dumps({"study": "facts", "judge": "judy", **more})
-        return reader.post(f"/api/v1/audits/{path}", body, content_type="application/json")
+        return researcher.post(f"/api/v1/audits/{path}", body, content_type="application/json")
 
     estimated = post("estimate/", pairs=5, changes=list(CHANGES))
     assert estimated.status_code == 200
@@ -122,10 +115,10 @@ def test_the_api_prices_starts_lists_and_shows_what_was_found(tested: JudgeAudit
     assert started.status_code == 202
     audit = JudgeAudit.objects.exclude(pk=tested.pk).get()
     assert started.headers["Location"] == f"/api/v1/audits/{audit.pk}/"
-    listed = reader.get("/api/v1/audits/", {"study": "facts"}).json()["results"]
+    listed = researcher.get("/api/v1/audits/", {"study": "facts"}).json()["results"]
     assert {(row["id"], row["judge"], row["question"]) for row in listed} == {
         (audit.pk, "judy", "overall"),
         (tested.pk, "judy", "overall"),
     }
-    shown = reader.get(f"/api/v1/audits/{tested.pk}/").json()
+    shown = researcher.get(f"/api/v1/audits/{tested.pk}/").json()
     assert shown["found"]["changes"][0]["all"]["towards"]["value"] == 1

@@ -35,38 +35,33 @@ def study(settings: Any, tmp_path: Path) -> Study:
     return built.study
 
 
-@pytest.fixture
-def reader(study: Study) -> Client:
-    return signed_in(build_user("reader", "researcher", study))
-
-
 def run_tasks() -> None:
     for task in DBTaskResult.objects.filter(task_path=do_job.module_path, status="READY"):
         do_job.func(*task.args_kwargs["args"])
 
 
 @pytest.fixture
-def made(study: Study, reader: Client) -> MadeFile:
-    reader.post(f"/studies/{study.slug}/files/bundle/", {"contents": ["texts", "reasons"]})
+def made(study: Study, researcher: Client) -> MadeFile:
+    researcher.post(f"/studies/{study.slug}/files/bundle/", {"contents": ["texts", "reasons"]})
     run_tasks()
     return MadeFile.objects.get()
 
 
-def test_a_bundle_is_made_by_the_worker_and_verifies(study: Study, reader: Client, tmp_path: Path) -> None:
+def test_a_bundle_is_made_by_the_worker_and_verifies(study: Study, researcher: Client, tmp_path: Path) -> None:
     address = f"/studies/{study.slug}/files/"
-    asked = reader.post(f"{address}bundle/", {"contents": ["texts", "reasons"]}, follow=True)
+    asked = researcher.post(f"{address}bundle/", {"contents": ["texts", "reasons"]}, follow=True)
     assert "without completions" in asked.text
-    reader.post(f"{address}bundle/", {"contents": ["reasons", "texts"]}, follow=True)
+    researcher.post(f"{address}bundle/", {"contents": ["reasons", "texts"]}, follow=True)
     assert MadeFile.objects.count() == 1
 
     run_tasks()
 
     made = MadeFile.objects.get()
-    part = reader.get(address, headers={"HX-Request": "true"}).text
+    part = researcher.get(address, headers={"HX-Request": "true"}).text
     assert "<h1>" not in part
     assert "hx-trigger" not in part  # nothing is under way
     assert f"files/{made.key}.zip" in part
-    sent = reader.get(f"{address}{made.key}.zip")
+    sent = researcher.get(f"{address}{made.key}.zip")
     assert sent["Content-Disposition"] == 'attachment; filename="tried-bundle.zip"'
     data = b"".join(sent.streaming_content)  # type: ignore[attr-defined]
     assert len(data) == made.size
@@ -77,9 +72,9 @@ def test_a_bundle_is_made_by_the_worker_and_verifies(study: Study, reader: Clien
     assert do_job.func("reporting.MadeFile", made.pk) == ""  # a task that runs twice makes it once
 
 
-def test_a_file_with_the_work_of_a_rater_who_left_is_gone(study: Study, reader: Client, made: MadeFile) -> None:
+def test_a_file_with_the_work_of_a_rater_who_left_is_gone(study: Study, researcher: Client, made: MadeFile) -> None:
     withdraw(annotator=study.annotators.get(code="ann"), at=timezone.now())
-    assert reader.get(f"/studies/{study.slug}/files/{made.key}.zip").status_code == 404
+    assert researcher.get(f"/studies/{study.slug}/files/{made.key}.zip").status_code == 404
     assert not path_of(made).exists()
     assert not MadeFile.objects.exists()
 
@@ -99,7 +94,9 @@ def test_only_the_latest_files_are_kept(study: Study, monkeypatch: pytest.Monkey
     assert len(list(path_of(study.made_files.all()[0]).parent.iterdir())) == 2
 
 
-def test_a_failure_is_said_and_leaves_nothing(study: Study, reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_is_said_and_leaves_nothing(
+    study: Study, researcher: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(_made: MadeFile, folder: Path, _progress: Any) -> None:
         folder.mkdir()
         raise AnnotationError("the <disk> is full")
@@ -107,7 +104,7 @@ def test_a_failure_is_said_and_leaves_nothing(study: Study, reader: Client, monk
     monkeypatch.setitem(jobs.MAKERS, "bundle", fail)
     made, _ = queue_file(study, "bundle", {})
     run_tasks()
-    assert "Ended early: the &lt;disk&gt; is full" in reader.get(f"/studies/{study.slug}/files/").text
+    assert "Ended early: the &lt;disk&gt; is full" in researcher.get(f"/studies/{study.slug}/files/").text
     assert list(path_of(made).parent.iterdir()) == []
 
 
@@ -131,8 +128,8 @@ def test_what_a_killed_worker_left_goes_when_the_file_is_made_again(study: Study
     assert [path.name for path in left.parent.iterdir()] == [path_of(made).name]
 
 
-def test_a_report_is_made(study: Study, reader: Client) -> None:
-    asked = reader.post(f"/studies/{study.slug}/files/report/", follow=True)
+def test_a_report_is_made(study: Study, researcher: Client) -> None:
+    asked = researcher.post(f"/studies/{study.slug}/files/report/", follow=True)
     assert asked.status_code == 200
     run_tasks()
     made = MadeFile.objects.get()
@@ -145,16 +142,16 @@ def test_a_report_is_made(study: Study, reader: Client) -> None:
         }
 
 
-def test_training_data_are_counted_and_made(study: Study, reader: Client) -> None:
+def test_training_data_are_counted_and_made(study: Study, researcher: Client) -> None:
     address = f"/studies/{study.slug}/files/preferences/"
     wanted = {"form": "trl", "raters": ["people"], "votes": "each", "without": ["ties"]}
     rows = f"/studies/{study.slug}/files/rows/"
-    counted = reader.post(rows, wanted).text
+    counted = researcher.post(rows, wanted).text
     assert "preferences.jsonl: 3 rows" in " ".join(counted.split())
     assert "<h1>" not in counted
-    assert "rows" not in reader.post(rows, {"form": "trl"}).text
-    assert reader.post(address, {**wanted, "form": "parquet"}).status_code == 422
-    assert reader.post(address, wanted).status_code == 302
+    assert "rows" not in researcher.post(rows, {"form": "trl"}).text
+    assert researcher.post(address, {**wanted, "form": "parquet"}).status_code == 422
+    assert researcher.post(address, wanted).status_code == 302
     run_tasks()
     made = MadeFile.objects.get()
     assert made.status == "done", made.message
@@ -162,7 +159,7 @@ def test_training_data_are_counted_and_made(study: Study, reader: Client) -> Non
         assert len(file.read("tried-preferences/preferences.jsonl").splitlines()) == 3
 
 
-def test_a_file_of_another_study_is_not_there(study: Study, reader: Client, made: MadeFile) -> None:
+def test_a_file_of_another_study_is_not_there(study: Study, researcher: Client, made: MadeFile) -> None:
     other = build_study("other")
     build_user("both", "researcher", other)
     client = signed_in(build_user("stranger", "researcher", other))

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 
 from annotation.importing.formats.long_form import ANSWER_COLUMNS, PLACE, RATING_COLUMNS
@@ -14,8 +13,6 @@ from annotation.models import Display, Generation, Study
 from annotation.separability.services import compute_separability
 from judging.models import Judge, JudgeRun
 from reporting.exports.files import KINDS, READ_BACK
-from reporting.uploads.jobs import take_in
-from tests.factories import make_study
 from tests.reporting.builders import build_configuration, build_study, findings, judge, rate
 
 WORDS = ["river", "stone", "cloud", "amber", "valley", "thunder", "maple"]
@@ -77,34 +74,6 @@ def test_a_new_study_of_the_exported_files_has_the_same_findings(
     assert Display.objects.filter(assignment__hit__batch__study=copy, a_is_left=None).count() == 30
     assert before[0]["configurations"][0]["separability"]["normalisation"]["max"] == 50
     assert [numbers(copy), numbers(copy, similarity="rouge1")] == before
-
-
-@pytest.mark.any_engine
-@pytest.mark.engine
-def test_the_same_files_come_in_by_upload(
-    study: Study, before: list[dict[str, Any]], tmp_path: Path, settings: Any
-) -> None:
-    settings.DATA_DIR = tmp_path / "data"
-    call_command("export_study", study.slug, "--format", "jsonl", "--out", str(tmp_path))
-    JudgeRun.objects.all().delete()
-    Judge.objects.all().delete()
-    copy = make_study("copy", instances=0)
-
-    options = {"dataset": "", "system_1": "", "system_2": ""}
-    said = []
-    for kind, file in (
-        ("study", "texts"),
-        *((kind, kind) for kind in ("ratings", "judgments")),
-    ):
-        sent = SimpleUploadedFile(f"{file}.jsonl", (tmp_path / f"{file}.jsonl").read_bytes())
-        said.append(take_in(study=copy, kind=kind, files=[sent], options=options).message)
-
-    assert said[1:] == [
-        "ratings.jsonl: 90 ratings added",
-        "judgments.jsonl: 30 judgments by plain added",
-    ]
-    measure(copy)
-    assert numbers(copy) == before[0]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "ratings"])

@@ -126,18 +126,8 @@ def test_shut_channel_takes_no_new_rater_and_lets_known_ones_on(channel: Channel
     assert Participant.objects.count() == 1
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        pytest.param({"Sec-Purpose": "prefetch;prerender"}, id="prefetch"),
-        pytest.param({"Purpose": "prefetch"}, id="older prefetch"),
-        pytest.param({"User-Agent": "Slackbot-LinkExpanding 1.0"}, id="robot"),
-    ],
-)
-def test_looking_ahead_makes_no_rater(channel: Channel, headers: dict[str, str]) -> None:
-    answer = Client().get(link(channel), headers=headers)
-
-    assert answer.status_code in (200, 204)
+def test_looking_ahead_makes_no_rater(channel: Channel) -> None:
+    assert Client().get(link(channel), headers={"Purpose": "prefetch"}).status_code == 204
     assert Client().head(link(channel)).status_code == 204
     assert no_rater_came()
 
