@@ -60,7 +60,7 @@ def read_separability(
 
 
 def read_alignments(
-    configuration: Configuration, runs: SeparabilityRuns, similarity: str = "", clusters: Clusters | None = None
+    configuration: Configuration, runs: SeparabilityRuns, similarity: str, clusters: Clusters | None
 ) -> ConfigurationAlignments:
     """Read the alignments of a configuration from its latest runs, with that of `similarity` among them."""
     rows = list(

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from annotation.core.version import VERSION
 from annotation.models import Generation, Study
 from annotation.separability.measure import AlignmentMeasure, measure_of
 from annotation.studies.separability_runs import runs_by_configuration
+from annotation.studies.sources import instance_clusters
 from judging.generation.sampled_systems import temperatures_of
 from reporting.core.estimates import Basis, build_estimate, mean_estimate
 from reporting.findings.reasons import NOT_COMPUTED
@@ -44,8 +46,9 @@ def stabilities(study: Study, filters: SeparabilityFilters, *, model: str = "") 
     """
     runs = runs_by_configuration(study)
     check_similarity(runs, filters)
+    clusters = instance_clusters(study)
     parts = [
-        read_alignments(configuration, runs, filters.similarity)
+        read_alignments(configuration, runs, filters.similarity, clusters)
         for configuration in selected_configurations(study, filters)
     ]
     measures: dict[tuple[str, str, str], AlignmentMeasure] = {}
@@ -104,7 +107,8 @@ def stability_of(
         }
     label = Measure(similarity, model).label  # all texts are compared, whatever it drew
     rng = filters.rng("stability", alignments.seed_label, label)
-    matrices, counts = _matrices(alignments, measure or measure_of(similarity=similarity), filters)
+    matrices, counts, drawn_rows = _matrices(alignments, measure or measure_of(similarity=similarity), filters)
+    filters = replace(filters, clusters=None if alignments.clusters is None else alignments.clusters[drawn_rows])
     if not matrices and alignments.matchup_ids:
         return {"samples": [], "cross_pairs": [], **TOO_LONG.as_json()}
     if not any(min(pair) > 2 for pair in counts):
@@ -147,8 +151,8 @@ def _stability_json(result: Stability, changes: FloatArray, filters: Separabilit
 
 def _matrices(
     alignments: ConfigurationAlignments, measure: AlignmentMeasure, filters: SeparabilityFilters
-) -> tuple[list[FloatArray], list[tuple[int, int]]]:
-    """Return the similarity matrices of a sample of instances, and the numbers of generations of each system."""
+) -> tuple[list[FloatArray], list[tuple[int, int]], list[int]]:
+    """Return the similarity matrices of a sample of instances, the numbers of generations of each system, and their rows."""
     rng = filters.rng("stability", "instances", alignments.seed_label)
     count = min(MAX_INSTANCES, len(alignments.matchup_ids))
     drawn = np.sort(rng.choice(len(alignments.matchup_ids), size=count, replace=False)).tolist()
@@ -170,7 +174,8 @@ def _matrices(
     fit = _within_budget({instance: sum(map(len, of_a + of_b)) for instance, (of_a, of_b) in both.items()}, rng)
     fitting = {names[instance]: texts_of for instance, texts_of in both.items() if instance in fit}
     matrices = measure.matrices({name: of_a + of_b for name, (of_a, of_b) in fitting.items()})
-    return [matrices[name] for name in fitting], [(len(of_a), len(of_b)) for of_a, of_b in fitting.values()]
+    counts = [(len(of_a), len(of_b)) for of_a, of_b in fitting.values()]
+    return [matrices[name] for name in fitting], counts, [alignments.instance_ids.index(name) for name in fitting]
 
 
 def _within_budget(characters: Mapping[int, int], rng: np.random.Generator) -> set[int]:

@@ -20,6 +20,7 @@ from annotation.separability.services import count_ignored_texts
 from annotation.studies.configurations import Configuration, configurations
 from annotation.studies.questions import question_named
 from annotation.studies.separability_runs import runs_by_configuration
+from annotation.studies.sources import instance_clusters
 from reporting.core.charts import Spec, shorten
 from reporting.core.judge_raters import everyone_of
 from reporting.core.pictures import Picture, chart_response, picture, theme_of, width_of
@@ -168,7 +169,7 @@ def _spec(study: Study, name: str, query: QueryDict, theme: str) -> Spec:
         return charts.consistency_curve(advice, everyone_of(study), _about_ratings(title, filters), theme)
     runs = runs_by_configuration(study)
     check_similarity(runs, filters)
-    alignments = read_alignments(named, runs, filters.similarity)
+    alignments = read_alignments(named, runs, filters.similarity, instance_clusters(study))
     if name == "similarities":
         return charts.similarity_histograms(describe(alignments, filters), theme)
     if name == "scatter":
@@ -189,7 +190,8 @@ def _details(
     numbers: dict[str, Any],
 ) -> dict[str, Any]:
     """Return the context of a single configuration."""
-    alignments = read_alignments(configuration, runs_by_configuration(study), filters.similarity)
+    runs, clusters = runs_by_configuration(study), instance_clusters(study)
+    alignments = read_alignments(configuration, runs, filters.similarity, clusters)
     main = alignments.by_similarity(filters.similarity)
     if main is None:
         return {"one": numbers["configurations"][0], "main": None}

@@ -209,7 +209,7 @@ def test_every_instance_is_listed_in_the_scenario_that_it_is_counted_in() -> Non
     rows = [tuple(row) for row in rng.uniform(0.1, 0.7, (38, 3)).tolist()] + [(0.4, 0.4, 0.4), (None, 0.4, 0.4)]
     separate(made, rows, [None] + [0.0] * 39, bounds=(0.1, 0.7))
     (configuration,) = selected_configurations(made.study, SeparabilityFilters())
-    one = read_alignments(configuration, runs_by_configuration(made.study))
+    one = read_alignments(configuration, runs_by_configuration(made.study), "", None)
     for kind in ("half", "median"):
         (part,) = only(distinguishable(made.study, SeparabilityFilters(threshold=kind)))["similarities"]
         for scenario, count in part["scenarios"]["counts"].items():

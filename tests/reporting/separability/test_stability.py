@@ -81,7 +81,7 @@ def test_stability_in_a_terminal_is_that_of_the_page(capsys: Any) -> None:
     made = of_trees()
     filters = SeparabilityFilters()
     runs = runs_by_configuration(made.study)
-    one = read_alignments(selected_configurations(made.study, filters)[0], runs)
+    one = read_alignments(selected_configurations(made.study, filters)[0], runs, "", None)
     on_page = stability_of(made.study, one, filters)
     assert [row["samples"] for row in on_page["samples"]] == [2, 3]
     assert stability_printed(capsys) == json.loads(json.dumps(on_page))
@@ -91,6 +91,15 @@ def test_stability_in_a_terminal_is_that_of_the_page(capsys: Any) -> None:
     assert re.search(r"  2\n +change: 0\.", capsys.readouterr().out)
     with pytest.raises(CommandError, match="must be 2 or more"):
         call_command("separability_stability", "tried", "--samples", "1")
+
+
+def test_instances_that_share_a_source_are_one_cluster_of_the_change(capsys: Any) -> None:
+    made = of_trees()
+    apart = stability_printed(capsys, "--samples", "2")["samples"][0]["change"]
+    made.study.instances.filter(position__lt=2).update(source="One source.")
+    shared = stability_printed(capsys, "--samples", "2")["samples"][0]["change"]
+    assert (apart["n_instances"], apart["low"] is None, shared["n_clusters"], shared["low"]) == (5, False, 4, None)
+    assert shared["value"] == apart["value"]
 
 
 def test_stability_by_a_model_is_had_by_the_command_that_the_page_says(
