@@ -127,7 +127,7 @@ def test_shut_channel_takes_no_new_rater_and_lets_known_ones_on(channel: Channel
 
 
 def test_looking_ahead_makes_no_rater(channel: Channel) -> None:
-    assert Client().get(link(channel), headers={"Purpose": "prefetch"}).status_code == 204
+    assert Client().get(link(channel), headers={"Purpose": "prefetch"}).status_code in (200, 204)
     assert Client().head(link(channel)).status_code == 204
     assert no_rater_came()
 
