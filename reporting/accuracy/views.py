@@ -27,6 +27,7 @@ KINDS = {"dataset": "data set", "tag": "tag", "all": "all pairs"}
 def show(request: HttpRequest, study: Study) -> HttpResponse:
     """Show every judge's accuracy on each subset of the pairs that have a gold label."""
     numbers = judge_accuracy(study)
+    numbers = {**numbers, "subsets": _without_copies(numbers), "judges": sorted(numbers["judges"], key=_by_accuracy)}
     context = {
         "study": study,
         "found": numbers,
@@ -58,6 +59,26 @@ def download_wordings(request: HttpRequest, study: Study) -> HttpResponse:
     content = "".join(csv_lines(wording_rows(judge_accuracy(study)), WORDING_COLUMNS))
     response = HttpResponse(content, content_type=CONTENT_TYPES["csv"])
     return as_download(response, f"{study.slug}-judge-accuracy-wordings.csv")
+
+
+def _by_accuracy(judge: dict[str, Any]) -> float:
+    """Return a key that sorts judges by their accuracy on all pairs that they answered, the best first."""
+    return -((judge["subsets"][-1]["accuracy"]["value"] if judge["subsets"] else None) or 0)
+
+
+def _without_copies(numbers: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the subsets without tags that have the pairs of a data set: every number of the two is the same."""
+    rows: dict[tuple[str, str], Any] = {}
+    for judge in numbers["judges"]:
+        for row in judge["subsets"]:
+            values = {name: value for name, value in row.items() if name not in ("kind", "subset")}
+            rows.setdefault((row["kind"], row["subset"]), []).append((judge["judge"], values))
+    datasets = [rows.get(("dataset", subset["subset"])) for subset in numbers["subsets"] if subset["kind"] == "dataset"]
+    return [
+        subset
+        for subset in numbers["subsets"]
+        if subset["kind"] != "tag" or rows.get(("tag", subset["subset"])) not in datasets
+    ]
 
 
 def _overview(numbers: dict[str, Any]) -> list[dict[str, Any]]:

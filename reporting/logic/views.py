@@ -47,8 +47,8 @@ KIND_NAMES = {
     "order_effects": "verdicts that change with the order",
 }
 MEASURES = {
-    "human_agreement": "Agreement with people or gold",
-    "transitivity_5": "Transitivity of 5",
+    "human_agreement": "H, agreement with people or gold",
+    "transitivity_5": "Transitivity s_tran(5)",
     "commutativity": "Commutativity",
     "negation_invariance": "Negation invariance",
     "self_agreement": "Self-agreement",
@@ -177,15 +177,22 @@ def _page(
     audit = _audit(request, study)
     query = {} if question is None else {"question": question.key}
     names = list(dict.fromkeys(name for rater in audit["raters"] for name in rater["datasets"]))
+    measured = [name for name in MEASURES if any(_shown(rater, name)["value"] is not None for rater in audit["raters"])]
     context = {
         "study": study,
         "found": audit,
         "form": form,
         "estimate": estimate,
-        "measures": MEASURES,
-        "sizes": SIZES,
+        "not_measured": [
+            (MEASURES[name], _shown(rater, name)["why"])
+            for rater in audit["raters"][:1]
+            for name in MEASURES
+            if name not in measured
+        ],
         "files": ("csv", "json"),
-        "tables": [_table(audit, name) for name in ["", *(names if len(names) > 1 else [])]] if audit["raters"] else [],
+        "tables": [_table(audit, name, measured) for name in ["", *(names if len(names) > 1 else [])]]
+        if audit["raters"]
+        else [],
         "wordings": [
             {**wording, "spreads": [(MEASURES[name], wording[name]) for name in OVER_WORDINGS]}
             for wording in audit["wordings"]
@@ -197,19 +204,34 @@ def _page(
     return TemplateResponse(request, PAGE, context, status=status)
 
 
-def _table(audit: dict[str, Any], dataset: str) -> dict[str, Any]:
-    """Return the rows of a data set, or over all of them, by judging method. People come first."""
+def _shown(rater: dict[str, Any], name: str, measures: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return a rater's estimate, over all data sets by default. Different people are no rater who agrees with itself."""
+    if (name, rater["kind"]) == ("self_agreement", "person"):
+        return {"value": None, "why": "answers are of different people"}
+    return estimate_of(rater if measures is None else measures, name)
+
+
+def _table(audit: dict[str, Any], dataset: str, measured: list[str]) -> dict[str, Any]:
+    """Return the rows of a data set, or over all of them, by judging method. People come first.
+
+    measured : names of the measures that a rater has a value of
+    """
     rows = [
         {
             "rater": rater,
             "density": measures["density"],
-            "cells": [(label, estimate_of(measures, name)) for name, label in MEASURES.items()],
-            "sizes": [(f"K = {k}", measures["transitivity"][str(k)]) for k in SIZES],
+            "cells": [(MEASURES[name], _shown(rater, name, measures)) for name in measured],
+            "sizes": [(f"s_tran({k})", measures["transitivity"][str(k)]) for k in SIZES],
         }
         for rater in audit["raters"]
         if (measures := rater["datasets"].get(dataset) if dataset else rater)
     ]
-    return {"dataset": dataset, "groups": grouped((row["rater"].get("method", ""), row) for row in rows)}
+    return {
+        "dataset": dataset,
+        "has_sizes": any(found["value"] is not None for row in rows for _label, found in row["sizes"]),
+        "rows": rows,
+        "groups": grouped((row["rater"].get("method", ""), row) for row in rows),
+    }
 
 
 def _picture(study: Study, audit: dict[str, Any], name: str, query: dict[str, str]) -> dict[str, Any]:

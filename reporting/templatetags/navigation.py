@@ -80,7 +80,7 @@ ENTRIES = {
     "Judges": (
         ("Judges", "judging:judges"),
         ("Accuracy", "reporting:judge-accuracy"),
-        ("Consistency", "reporting:logic"),
+        ("Logical consistency", "reporting:logic"),
         ("Compare raters", "judging:compare"),
         ("Stress tests", "reporting:audits"),
         ("Prompts", "judging:prompts"),

@@ -43,6 +43,10 @@ def words(name: str) -> str:
 
 
 @register.filter
-def estimate(value: dict[str, Any]) -> SafeString:
-    """Show an estimate with its interval and n, or a dash with the reason."""
-    return render_to_string("reporting/core/_estimate.html", {"found": value})
+def estimate(value: dict[str, Any], unit: str = "") -> SafeString:
+    """Show an estimate with its interval and n, or a dash with the reason. With a unit it is a share, or a difference of some."""
+    times, digits = (100, 1) if unit else (1, 3)
+    texts = {
+        key: fixed(times * value[key], digits) for key in ("value", "low", "high", "coin") if value.get(key) is not None
+    }
+    return render_to_string("reporting/core/_estimate.html", {"found": value, "shown": texts, "unit": unit})

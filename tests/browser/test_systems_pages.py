@@ -24,7 +24,7 @@ def test_leaderboard_and_audit_are_accessible(open_as: Callable[..., Page]) -> N
     expect(page.get_by_role("heading", name="People", exact=True)).to_be_visible()
     page.evaluate("document.querySelectorAll('main details').forEach((fold) => { fold.open = true })")
     inspection.look(page, "leaderboard")
-    page.get_by_role("link", name="Consistency", exact=True).click()
+    page.get_by_role("link", name="Logical consistency", exact=True).click()
     expect(page.get_by_role("heading", name="Test a judge")).to_be_visible()
     inspection.look(page, "audit")
     page.locator('main a[href*="rater=judge"]').first.click()

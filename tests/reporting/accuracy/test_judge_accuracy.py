@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from annotation.core.reasons import Reason
 from annotation.importing.formats.study_file import InstanceRow
-from annotation.models import Pair, Study
+from annotation.models import Instance, Pair, Study
 from annotation.studies.instance_tags import tags_of
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, RationaleMark
 from judging.outcomes.gold import gold_pairs
@@ -347,11 +347,21 @@ def test_wrong_verdicts_are_drawn_by_a_button(judged: Study) -> None:
     assert (told.status_code, told.context["beside"]) == (200, "gold labels")
 
 
+def test_judges_are_in_the_order_of_accuracy_and_a_tag_that_is_a_data_set_has_no_column(judged: Study) -> None:
+    Instance.objects.filter(dataset="chat").update(metadata={"tags": ["talk"]})
+    fill(make_run(judged, "few"), "n1", "ab", -1)
+    context = signed_in("researcher", study=judged).get(reverse(PAGE, args=["judged"])).context
+    assert [row["judge"]["judge"] for row in context["overview"]] == ["few", "judy"]
+    headings = [str(heading).partition(" ")[0] for heading, _cell in context["overview"][0]["cells"]]
+    assert headings == ["chat", "news", "adversarial", "natural", "All"]
+    assert "talk" in [subset["subset"] for subset in judge_accuracy(judged)["subsets"]]
+
+
 def test_the_page_shows_judges_by_subset(judged: Study) -> None:
     client = signed_in("researcher", study=judged)
     page = client.get(reverse(PAGE, args=["judged"])).content.decode()
     assert "judy" in page
-    assert "0.750" in page
+    assert "75.0%" in page
     for name in ("adversarial", "natural", "news", "chat"):
         assert name in page
     for form in ("json", "csv", "tex"):
@@ -397,7 +407,7 @@ def test_wordings_of_one_judge_have_a_table_with_their_spread(
     assert r"50.00 $\pm$ 50.00 {\scriptsize [0.0, 100.0]}" in latex(judge_accuracy(study))
     client.force_login(make_user("wren", "researcher", study=study))
     page = client.get(reverse(PAGE, args=[study.slug])).text
-    assert "0.500 <small>0.000 to 1.000, sd 0.500; n = 3</small>" in page
+    assert "50.0% <small>0.0% to 100.0%, sd 50.0 points; n = 3</small>" in page
     assert "(<bdi>&lt;i&gt;x&lt;/i&gt;</bdi>)" in page
     address = reverse("reporting:judge-accuracy-wordings", args=[study.slug])
     assert f'href="{address}"' in page

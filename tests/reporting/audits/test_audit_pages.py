@@ -49,7 +49,7 @@ def test_a_stress_test_has_its_page_table_picture_and_file(tested: JudgeAudit, r
     page = text_of(researcher, f"{ADDRESS}{tested.pk}/")
     assert "Stress test of" in page
     position = page.split("Texts change places")[1].split("</tr>")[0]
-    assert "1.000 <small>[" in position
+    assert "100.0% <small>[" in position
     assert "n = 12 pairs; 6 instances" in position
     assert position.rstrip().endswith("stays</td>")
     assert "12 have fewer than two votes" in page

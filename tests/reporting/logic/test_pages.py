@@ -61,20 +61,21 @@ def test_the_page_has_every_rater_with_its_measures(audited: Audited, reader: Cl
     people, judge = page.split("<tbody>")[1].split('<th scope="row">')[1:2][0], page.split("<bdi>fair</bdi>")[1]
     assert people.startswith("People")
     assert "288 answers" in judge
-    cells = [cell.split("</td>")[0] for cell in judge.split("<td data-label=")[1:7]]
-    assert "1.000" in cells[0]  # with people's majority, on one pair
-    assert "fewer than 20 sets of 5 texts" in cells[1]
-    assert "1.000" in cells[2]
-    assert "0.833" in cells[3]  # of six pairs' presentations, those of one and three are named by both questions
-    assert "n = 72 presentations; 6 instances" in cells[3]
-    assert "1.000" in cells[4]
-    assert "0.500" in cells[5]
+    cells = [cell.split("</td>")[0] for cell in judge.split("<td data-label=")[1:6]]
+    assert "100.0%" in cells[0]  # with people's majority, on one pair
+    assert "Not measured: Transitivity s_tran(5) (fewer than 20 sets of 5 texts" in page  # no column of dashes
+    assert "100.0%" in cells[1]
+    assert "83.3%" in cells[2]  # of six pairs' presentations, those of one and three are named by both questions
+    assert "n = 72 presentations; 6 instances" in cells[2]
+    assert "100.0%" in cells[3]
+    assert "of different people" in people
+    assert "50.0%" in cells[4]
     assert "rater=judge%3Afair&amp;kind=cycles" in judge
     assert ">6 cycles</a>" in judge
     assert ">0 pairs by order</a>" in judge
-    assert "a coin has 0.750" in page.split("K = 3")[-1]
-    assert "24 complete sets" in page.split("K = 3")[-1]
-    assert "preferences on 100.0% of 36 pairs" in judge
+    assert "a coin has 75.0%" in page.split("s_tran(3)")[-1]
+    assert "24 complete sets" in page.split("s_tran(3)")[-1]
+    assert "preferences on 100.0% of 36 possible pairs of texts" in judge
 
 
 def test_files_and_pictures_have_the_same_numbers(audited: Audited, reader: Client) -> None:
@@ -201,7 +202,7 @@ def test_wordings_of_one_judge_stand_together_with_their_spread(
     call_command("logic_audit", study.slug)
     assert f"  method: {first.method}\n" in capsys.readouterr().out
     page = text_of(reader)
-    assert "0.000 to 1.000, sd 0.577" in page
+    assert "0.0% to 100.0%, sd 57.7 points" in page
 
 
 def test_the_form_prices_an_audit_and_starts_it(audited: Audited, reader: Client) -> None:
