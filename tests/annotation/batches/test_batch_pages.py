@@ -145,11 +145,7 @@ def test_a_seed_that_was_left_empty_is_drawn_and_put_into_the_form(study: Study,
     "choice",
     [
         {"how": "random"},
-        {"how": "stratified", "number": "2", "bins": ""},
-        {"how": "ids"},
         {"how": "ids", "ids": "news-1\nnews-77"},
-        {"how": "top", "number": "1"},
-        {"pairs": "4"},
         {"configuration": "1"},
         {"gold_rate": "0.3", "repeat_rate": "0.3"},
     ],
@@ -163,16 +159,6 @@ def test_what_cannot_be_made_yet_is_said_on_the_whole_page(manager: Client, choi
     assert made.status_code == 422
     assert 'value="b"' in made.text
     assert Batch.objects.count() == 0
-
-
-def test_hidden_checks_and_limits_are_counted(study: Study, manager: Client) -> None:
-    shown = part(manager, f"{START}choice/", fields(repeat_rate="0.25", most_hits_per_rater="2", raters="2"))
-
-    # 6 HITs × 2 raters = 12; a quarter of all are checks: 12 / 0.75 = 16, so 4.
-    assert (
-        "Ratings 24 Hidden checks, about 4 HITs Raters, at least 6 with 3 HITs each Work 1.3 hours Pay 8.00 EUR"
-        in shown
-    )
 
 
 def test_a_draft_is_made_where_one_is_wanted(study: Study, manager: Client) -> None:
@@ -222,27 +208,6 @@ def test_an_extension_is_shown_then_made(study: Study, manager: Client) -> None:
     assert again.status_code == 422
     assert "has been extended meanwhile: it has 3 raters per HIT, not 2" in plain(again.text)
     assert batch.hits.count() == 5
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"more_raters": "1"},
-        {"reason": "x"},
-        {"reason": "x", "more_raters": "1000"},
-        {"reason": "x", "how": "importance", "number": "1"},
-        {"reason": "x", "how": "random", "number": "9"},
-        {"reason": "x", "how": "random"},
-    ],
-    ids=str,
-)
-def test_an_extension_that_cannot_be_says_why(study: Study, manager: Client, values: dict[str, str]) -> None:
-    batch = make_batch(study, select="random:2")
-
-    response = manager.post(f"{START}{batch.pk}/extend/", {"how": "none", **values})
-
-    assert response.status_code == 422
-    assert (batch.hits.count(), batch.slots.count()) == (2, 4)
 
 
 # Copying
