@@ -20,7 +20,7 @@ from reporting.uploads.jobs import look_after_uploads
 from tests.factories import claim, json_lines, make_annotator, make_batch, make_study, study_line
 from tests.reporting.corrections.doors import correct, each_door, in_turn
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
 RATING = {"instance_id": "i1", "pair_index": 0, "rater": "ann", "rating": 1, "shown_first": "a"}
 SYSTEMS = {"system_a": "alpha", "system_b": "beta"}
@@ -58,6 +58,7 @@ def rows() -> dict[str, list[int]]:
     }
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("door", "kind", "staged"), in_turn([(kind, staged) for kind in IMPORTS for staged in (False, True)])
 )
@@ -128,6 +129,7 @@ def test_imports_whose_rows_are_not_known_are_refused(door: str) -> None:
     assert "old.jsonl" in correct(door, study, "take-back", {"record": "9999999"}).text
 
 
+@pytest.mark.django_db(transaction=True)
 def test_many_rows_are_deleted_by_the_worker_while_the_study_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(taking_back, "WHOLE", 0)
     study = make_study(instances=0)
@@ -144,6 +146,7 @@ def test_many_rows_are_deleted_by_the_worker_while_the_study_is_closed(monkeypat
     assert not Study.objects.get(pk=study.pk).merging
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_batch_that_is_made_meanwhile_keeps_the_import(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check came before the batch: the database refuses, and nothing is deleted."""
     study = make_study(instances=0)
@@ -168,6 +171,6 @@ def test_both_records_of_a_file_of_people_and_judges_go(monkeypatch: pytest.Monk
     assert not study.imports.exists()
 
 
-@pytest.mark.parametrize(("key", "expected"), [(0, False), (1, True), (3, True), (4, False), (7, True), (8, False)])
-def test_a_key_is_looked_up_in_ranges(key: int, expected: bool) -> None:
-    assert is_in([[1, 3], [7, 7]], key) is expected
+@pytest.mark.any_engine
+def test_a_key_is_looked_up_in_ranges() -> None:
+    assert [key for key in range(9) if is_in([[1, 3], [7, 7]], key)] == [1, 2, 3, 7]
