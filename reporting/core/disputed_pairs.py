@@ -31,4 +31,5 @@ def offer_of_disputed(study: Study) -> tuple[str, str] | None:
         "b": configuration.system_b.name,
     }
     address = f"{reverse('annotation:new-batch', args=[study.slug])}?{urlencode(query)}"
-    return f"Rate {number} {unit}{'s' * (number > 1)} on which judges disagree", address
+    which = f"{number} {unit}{'s' * (number > 1)}" if number == count else f"{number} of {count} {unit}s"
+    return f"Rate {which} on which judges disagree", address

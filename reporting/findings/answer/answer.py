@@ -12,8 +12,9 @@ from reporting.core.estimates import IntervalSettings
 from reporting.core.raters import PEOPLE
 from reporting.core.text import JUDGE
 from reporting.findings.answer.answer_text import english
+from reporting.findings.answer.judges_alone import headline_of as headline_of_judges
 from reporting.findings.answer.judges_alone import judges_alone, position
-from reporting.findings.answer.lengths import length_rule
+from reporting.findings.answer.lengths import length_rule, unchanged_by_length
 from reporting.findings.answer.planned import CLAIM_OF_RULE, status_of
 from reporting.findings.answer.statements import (
     LEAST_INSTANCES,
@@ -42,9 +43,10 @@ def answer(findings: Findings) -> list[dict[str, Any]]:
 
     With a frozen plan, claims have a `plan` too: planned or exploratory.
 
-    The first is the headline: who is preferred, or that it is open. Then follow at most five, in this order: how consistent raters
-    are, how far people agree, which judge may replace a rater, what length does, and what would settle it; where fewer remain, that consistency rises and which judge has a position bias. That programs rated
-    under “people”, or that votes are still coming in, stands between, beyond the five. Where judges alone rated, all are about them.
+    The first is the headline: who is preferred, or that it is open. Then follow the first five of: that programs rated under
+    “people”, or that votes are still coming in; how consistent raters are; how far people agree; which judge may replace a rater,
+    and which prefers another system; what length does; what would settle it; that consistency rises; which judge has a position
+    bias; that the effect of length is unknown. Where judges alone rated, all are about them.
     """
     if not findings["configurations"]:
         statements = [Statement("no_data")]
@@ -53,21 +55,26 @@ def answer(findings: Findings) -> list[dict[str, Any]]:
         statements[1:1] = _collecting(findings)
     else:
         headline = headline_of(findings)
+        length = list(_length(findings))
+        if not length:
+            headline.values.update(unchanged_by_length(findings, headline.values.get("first")))
+        changes = [statement for statement in length if CLAIM_OF_RULE.get(statement.rule)]
         statements = [
+            *_scripted(findings),
+            *_collecting(findings),
             *_consistency(findings),
             *agreement(findings),
             *_judges(findings),
-            *_length(findings),
+            *_judges_that_differ(findings, headline),
+            *changes,
             *_missing(findings, headline),
+            *consistency_rises(findings),
+            *_position_of_judges(findings),
+            *(statement for statement in length if statement not in changes),
         ]
-        if len(statements) < MOST_STATEMENTS:
-            statements += consistency_rises(findings)
-        if len(statements) < MOST_STATEMENTS:
-            statements += _position_of_judges(findings)
-        scripted = list(_scripted(findings))
-        if any(statement.rule == "all_scripted" for statement in scripted):
+        if statements[:1] and statements[0].rule == "all_scripted":
             headline.values["by_programs"] = True
-        statements = [headline, *scripted, *_collecting(findings), *statements[:MOST_STATEMENTS]]
+        statements = [headline, *statements[:MOST_STATEMENTS]]
     return [_as_json(statement, findings) for statement in statements]
 
 
@@ -214,7 +221,14 @@ def _consistency(findings: Findings) -> Iterator[Statement]:
         values["left_out"] = share["excluded"]
     if (independent := _independent(findings)) is not None and "with_incomplete" not in values:
         values["independent"] = independent
+        ends = (share["low"], share["high"])
+        if None not in ends:
+            values[_side_of(independent, *ends)] = True
     yield Statement("consistency", evidence, values)
+
+
+def _side_of(value: float, low: float, high: float) -> str:
+    return "below" if value < low else "above" if value > high else "within"
 
 
 def _independent(findings: Findings) -> float | None:
@@ -289,7 +303,7 @@ def _judges(findings: Findings) -> Iterator[Statement]:
     if details["low"] is not None and _reach(details, "low") > SKEWED * _reach(details, "high"):
         values["skewed"] = True
     if rule == "narrow":
-        values["narrow"] = details["p_value"]
+        values |= {"narrow": details["p_value"], "limit": round(details["limit"], 5)}
     if rule in MAY_REPLACE:
         can = sum(judge["verdict"]["rule"] in MAY_REPLACE for judge in judges)
         values |= {"also": can, "judges": len(judges), **left_out} if len(judges) > 1 else left_out
@@ -332,6 +346,28 @@ def _standing(judge: Findings) -> tuple[bool, int, float, str]:
     rule, values = judge["verdict"]["rule"], judge["verdict"]["values"]
     difference = float("-inf") if values.get("difference") is None else values["difference"]
     return "kappa" in values, VERDICTS.index(rule), -difference, judge["judge"]
+
+
+def _judges_that_differ(findings: Findings, headline: Statement) -> Iterator[Statement]:
+    """Name judges that prefer another system than people do, or put another one first."""
+    judges = [
+        {"judge": row["rater"].removeprefix(JUDGE)}
+        for row in findings["rankings"]
+        if row["measure"] == "win_rate" and row["rater"] != PEOPLE
+    ]
+    names = [judge["judge"] for judge in without_baselines(judges, findings)]
+    if headline.rule not in ("preferred", "first") or not names:
+        return
+    values = headline_of_judges(findings, names).values
+    differing = [
+        row
+        for row in values["results"]
+        if row["result"] in ("prefers", "first") and row["system"] != headline.values["first"]
+    ]
+    named = {judge for row in differing for judge in row["judges"]}
+    if named:
+        rates = [rate for rate in values["rates"] if rate["judge"] in named]
+        yield Statement("judges_differ", ["rankings"], {"results": differing, "rates": rates})
 
 
 def _position_of_judges(findings: Findings) -> Iterator[Statement]:

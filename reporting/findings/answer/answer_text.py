@@ -42,7 +42,8 @@ TEXTS = {
     "scripted": "{scripted} of {raters:raters} are programs, so nothing here is a finding about people alone.",
     "judges_alone": "Only judges have rated, so nothing here is a finding about people.",
     "consistency": (
-        "**In {share:percent} of {sets:rating sets} ({instances:instances}), the rater chose the same system on every pair.**"
+        "**In {share:percent} of {sets:rating sets}, the rater chose the same system on every pair** (a set: one rater’s "
+        "ratings of an instance; {instances:instances})."
     ),
     "all_incomplete": "**Consistency is unknown.** Each of {rating_sets:rating sets} lacks a rating.",
     "rises": (
@@ -145,11 +146,12 @@ TEXTS = {
         "{alpha:alpha})."
     ),
     "judges_apart": "**Agreement of judges is unknown.** No pair has verdicts of two judges.",
+    "judges_differ": "**{results:results}, unlike raters.** Verdicts won{rates:winner} (a tie counts as half): {rates:rates}.",
     "position_bias": "**Position bias.** “{judge}” chose the text shown first in {share:percent} of verdicts without ties.",
     "no_position_bias": (
         "**Position bias is not shown.** “{judge}” chose the text shown first in {share:percent} of verdicts without ties."
     ),
-    "rate_differing_pairs": "**Next, let people rate pairs on which judges differ** ({different} of {pairs:pairs}).",
+    "rate_differing_pairs": "**Next, let people rate pairs on which judges differ** ({different} of {pairs:pairs}, on {different_on:instances}).",
     "rate_pairs": "**Next, let people rate some of these pairs,** to see whether judges can be trusted.",
     "let_model_judge": "**Next, let a language model judge these pairs,** and people rate some of them.",
 }
@@ -160,11 +162,16 @@ CLAUSES = {
     "unadjusted": " Tests are adjusted by Holm’s method over {tests:judges}; before it, {unadjusted} showed a preference.",
     "effective_n": " Few instances have most ratings: the interval is as wide as with {effective_n:1} of equal size.",
     "unequal": " Systems met different opponents, so the order (Bradley–Terry) may differ from that of win rates.",
-    "left_out": " {left_out:rating sets} without all ratings are left out.",
+    "equal": " At equal lengths it would win {equal:percent}.",
+    "unchanged": " No change at equal lengths is shown in {unchanged:configurations}.",
+    "left_out": " Left out, since ratings are missing: {left_out:rating sets}.",
     "with_incomplete": " Missing ratings are ignored.",
-    "narrow": " It would pass, but so narrowly that this may be chance ({narrow:p}).",
+    "narrow": " It would pass, but so narrowly that this may be chance ({narrow:p}; beside other judges and bins at most {limit} passes).",
     "skewed": " The lower end is that of the test, which allows for instances that differ much.",
-    "independent": " Independent votes with the same shares would give {independent:percent}.",
+    "within": " Independent votes with the same shares would give {independent:percent}, within this interval.",
+    "below": " Independent votes with the same shares would give {independent:percent}, below this interval.",
+    "above": " Independent votes with the same shares would give {independent:percent}, above this interval.",
+    "least_alike": " Least often “{judge_a}” and “{judge_b}”: {least_alike:percent}.",
     "kappa": " Its own agreement with people may be chance (κ {kappa:2}).",
     "next_bin": " {next_bin}",
     "alternative": " {alternative}",

@@ -122,7 +122,21 @@ def agreement(findings: Findings) -> Iterator[Statement]:
         is_below = alpha["high"] is not None and alpha["high"] < 0
         claims = is_below and not set(agreement["together"]) <= set(findings.get("baselines") or ())
         rule = "judges_agree_below_chance" if claims else "judges_agree_alpha"
-        yield Statement(rule, ["judge_agreement"], {**values, "alpha": estimate(alpha)})
+        yield Statement(rule, ["judge_agreement"], {**values, "alpha": estimate(alpha), **_farthest(agreement)})
+
+
+def _farthest(agreement: Findings) -> dict[str, Any]:
+    """Return the two judges that agree least, where there are more than two."""
+    together = set(agreement["together"])
+    pairs = [
+        row
+        for row in agreement["judges"]
+        if {row["judge_a"], row["judge_b"]} <= together and row["agreement"]["value"] is not None
+    ]
+    if len(pairs) < 2:
+        return {}
+    pair = min(pairs, key=lambda row: row["agreement"]["value"])
+    return {"least_alike": estimate(pair["agreement"]), "judge_a": pair["judge_a"], "judge_b": pair["judge_b"]}
 
 
 def position(findings: Findings, judges: list[str]) -> Iterator[Statement]:
@@ -146,6 +160,6 @@ def _next(findings: Findings, *, has_models: bool) -> Statement:
     if not has_models:
         return Statement("let_model_judge", ["configurations.raters"])
     if agreement["different"]:
-        counts = {key: agreement[key] for key in ("different", "pairs")}
+        counts = {key: agreement[key] for key in ("different", "pairs", "different_on") if key in agreement}
         return Statement("rate_differing_pairs", ["judge_agreement"], counts)
     return Statement("rate_pairs", ["configurations.raters"])

@@ -46,6 +46,18 @@ def length_rule(findings: Findings) -> tuple[str, dict[str, Any]] | None:
     return "length_some", {**values, "dataset": largest["dataset"], "changed": len(changed), "known": len(tested)}
 
 
+def unchanged_by_length(findings: Findings, first: str | None) -> dict[str, Any]:
+    """Return people's win rate of the headline's system at equal lengths where no change is shown, or in how many configurations."""
+    raters = findings.get("length_adjusted") or ()
+    every = [configuration for rater in raters if rater["rater"] == PEOPLE for configuration in rater["configurations"]]
+    tested = [item for item in every if item.get("matters") is not None]
+    if first is None or not tested:
+        return {}
+    if len(every) > 1:
+        return {"unchanged": len(tested)}
+    return {"equal": estimate(seen_from(tested[0], first)["win_rate_a"])}
+
+
 def side(rate: Findings) -> int | None:
     """Return 1 or -1 for a rate above or below one half by more than chance, 0 for neither, None without an interval."""
     if rate["low"] is None:

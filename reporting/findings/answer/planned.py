@@ -17,7 +17,7 @@ _RULES = {
     "consistency": "rises",
     "replacement": "judge_may judge_may_from judge_worse judges_worse judge_open judges_open",
     "length": "length_moves length_newly length_no_longer length_turned length_some",
-    "judges_preference": "judge_alone judges",
+    "judges_preference": "judge_alone judges judges_differ",
     "judges_agreement": "judges_agree_below_chance",
     "position": "position_bias no_position_bias",
 }
@@ -26,7 +26,9 @@ _ABOUT_PEOPLE = ("preference", "agreement", "consistency")
 _OF_JUDGES = {"judges", "judge_settings"}  # deviations that leave those planned
 _ABOUT_JUDGES = ("judges_preference", "judges_agreement", "position")  # known in part from judgments before the plan
 _COUNTED = {
-    "earlier": "{n} ratings are older than the plan, imported or of unknown time.",
+    "imported": "{n} ratings were imported, so nothing shows that they are later than the plan.",
+    "undated": "{n} ratings have no time.",
+    "earlier": "{n} ratings are older than the plan.",
     "excluded": "{n} submitted HITs are excluded, alone or with their rater.",
     "amended": "{n} amendments of the protocol or of a stop rule are later than the first rating.",
 }

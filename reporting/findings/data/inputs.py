@@ -216,7 +216,7 @@ class Planned:
     content    : its content under the present names of systems and judges
     is_altered : whether its text no longer has its hash
     batches    : those rated here whose ratings count, by what a plan states: batch, pairs, raters, stop_rule
-    earlier    : number of ratings that are older than the plan, or whose time is unknown or stands in an imported file alone
+    imported, undated, earlier : numbers of ratings from files, of others without a time, and of others older than the plan
     excluded   : number of HITs that were submitted and are excluded, alone or with their rater
     amended    : number of amendments since people rated
     submitted  : number of submitted HITs, for each instance and pair of systems in a batch that was begun
@@ -227,6 +227,8 @@ class Planned:
     content: Mapping[str, Any]
     is_altered: bool
     batches: tuple[Mapping[str, Any], ...]
+    imported: int
+    undated: int
     earlier: int
     excluded: int
     amended: int

@@ -133,7 +133,11 @@ def _planned(study: Study, batches: Collection[Batch] | None) -> Planned | None:
         display__assignment__annotator__withdrawn_at=None,
     )
     imported = Q(display__assignment__hit__batch__origin=Batch.Origin.IMPORTED)
-    earlier = ratings.filter(imported | Q(rated_at=None) | Q(rated_at__lt=plan.frozen_at)).count()
+    counts = ratings.aggregate(
+        imported=Count("pk", filter=imported),
+        undated=Count("pk", filter=~imported & Q(rated_at=None)),
+        earlier=Count("pk", filter=~imported & Q(rated_at__lt=plan.frozen_at)),
+    )
     first = ratings.aggregate(first=Min("rated_at"))["first"]
     amendments = study.events.filter(kind=Event.Kind.AMENDMENT, happened_at__gte=plan.frozen_at)
     slots = Slot.objects.filter(batch__in=_begun(_collected(study, batches)))
@@ -145,7 +149,7 @@ def _planned(study: Study, batches: Collection[Batch] | None) -> Planned | None:
         content,
         plan.is_altered,
         designs,
-        earlier,
+        **counts,
         excluded=_submitted(slots).filter(is_excluded).count(),
         amended=amendments.filter(happened_at__gte=first).count() if first else 0,
         submitted=tuple(per_matchup.values_list("n", flat=True)),

@@ -284,7 +284,7 @@ def judge_agreement(
     """Return raw agreement and Krippendorff's alpha of judges `together`, with or without people, and the share of every two.
 
     Juries, whose verdicts are made of other judges', are left out; baselines too of those together, where there are models.
-    `pairs` have verdicts of two or more of these, and on `different` of them they differ.
+    `pairs` have verdicts of two or more of these, and on `different` of them, on `different_on` instances, they differ.
     """
     instance, named = votes.instance, {name.removeprefix("judge:"): own for name, own in votes.judges.items()}
     names = [name for name in named if name not in juries]
@@ -293,11 +293,13 @@ def judge_agreement(
     together = table[:, [names.index(name) for name in models or names]]
     counts = np.stack([(together == value).sum(axis=1) for value in (-1, 0, 1)], axis=1).astype(np.float64)
     shared = counts.sum(axis=1) > 1
+    different = shared & (counts.max(axis=1) < counts.sum(axis=1))
     return {
         **agreement_of_counts(votes, counts, settings, of="pairs of verdicts", why=NO_TWO_JUDGES),
         "together": models or names,
         "pairs": int(shared.sum()),
-        "different": int((shared & (counts.max(axis=1) < counts.sum(axis=1))).sum()),
+        "different": int(different.sum()),
+        "different_on": count_groups(instance[different]),
         "judges": [
             {
                 "judge_a": names[item],

@@ -274,7 +274,7 @@ def test_imported_ratings_are_of_unknown_time_and_no_plan_follows_those_taken_ba
     ]
     later = (timezone.now() + timedelta(days=1)).isoformat()
     import_ratings(data=json_lines([{**row, "rated_at": later} for row in rows]), name="ratings.jsonl", slug=study.slug)
-    assert "earlier" in codes(findings_under(study, Filters()))
+    assert "imported" in codes(findings_under(study, Filters()))
     take_back(record=study.imports.latest("pk"))
     with pytest.raises(InvalidSelection, match="first"):
         withdraw_plan(study=study)

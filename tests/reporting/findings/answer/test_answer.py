@@ -322,6 +322,14 @@ def test_both_ends_of_a_difference_are_more_or_less(low: float, high: float, tex
     assert f"(from {text})" in on_page("judge_open", values)
 
 
+def test_a_narrow_judge_has_the_p_value_that_would_pass() -> None:
+    judge = verdict("close", "narrow", -0.01)
+    judge["verdict"]["values"] |= {"p_value": 0.004, "limit": 0.0025}
+    told = of_judges(judge)
+    assert (told["values"]["narrow"], told["values"]["limit"]) == (0.004, 0.0025)
+    assert "at most 0.0025 passes" in told["text"]
+
+
 @pytest.mark.parametrize(("low", "skewed"), [(-0.57, True), (-0.24, False)])
 def test_a_lower_end_of_the_test_is_explained(low: float, skewed: bool) -> None:
     judged = verdict("open", "open", -0.12)
@@ -350,6 +358,9 @@ def test_full_consistency_has_its_share_among_independent_votes() -> None:
     found["configurations"].append({**found["configurations"][0], "pairs": 60})
     (told,) = [one for one in answer(found) if one["rule"] == "consistency"]
     assert told["values"]["independent"] == pytest.approx((0.6**2 + 0.3**2 + 0.6**3 + 0.3**3) / 2)
+    assert "below" in told["values"]
+    found["pooled"]["fully_consistent"][0] |= {"low": 0.2}
+    assert "within" in next(one["values"] for one in answer(found) if one["rule"] == "consistency")
     found["configurations"][1]["pairs"] = 50
     (told,) = [one for one in answer(found) if one["rule"] == "consistency"]
     assert "independent" not in told["values"]
@@ -610,10 +621,26 @@ def test_no_more_than_five_statements() -> None:
         raters_found=[{"scripted": True}],
         length_adjusted=at_equal_lengths((0.55, 0.45, 0.65), (0.75, 0.6, 0.85)),
     )
-    assert rules(found) == [
-        *("no_preference", "all_scripted", "consistency", "agreement_above_chance", "judge_open", "length_newly"),
-        "more_instances",
-    ]
+    five = ["all_scripted", "consistency", "agreement_above_chance", "judge_open", "length_newly"]
+    assert rules(found) == ["no_preference", *five]
+    unknown = at_equal_lengths((0.9, 0.8, 1.0), (None, None, None))
+    unknown[1]["configurations"][0]["win_rate_a"]["why_code"] = "no_overlap"
+    # An unknown effect of length is the last to be said.
+    assert rules({**found, "length_adjusted": unknown}) == ["no_preference", *five[:4], "more_instances"]
+
+
+def test_the_win_rate_at_equal_lengths_is_said_where_length_changes_nothing() -> None:
+    headline = answer(study(length_adjusted=at_equal_lengths((0.3, 0.2, 0.4), (0.31, 0.2, 0.42), matters=False)))[0]
+    assert headline["values"]["equal"]["value"] == 0.31
+    turned = win_rates(0.3, 0.2, 0.4, ("heron", "magpie"))
+    lengths = at_equal_lengths((0.3, 0.2, 0.4), (0.31, 0.2, 0.42), matters=False)
+    headline = answer(study(rankings=[turned], length_adjusted=lengths))[0]
+    assert (headline["values"]["first"], headline["values"]["equal"]["low"]) == ("magpie", pytest.approx(0.58))
+    same = (0.7, 0.6, 0.8)
+    headline = answer(study(length_adjusted=at_equal_lengths(*[same] * 6, matters=False)))[0]
+    assert (headline["values"]["unchanged"], "equal" in headline["values"]) == (3, False)
+    changed = answer(study(length_adjusted=at_equal_lengths(same, (0.9, 0.8, 1.0))))[0]["values"]
+    assert not {"equal", "unchanged"} & set(changed)
 
 
 @pytest.mark.parametrize("rule", TEXTS)

@@ -75,7 +75,7 @@ def test_each_judge_is_told_of_by_name_with_interval_and_number() -> None:
         2,
     )
     assert (agreement["rate"]["value"], agreement["instances"]) == (0.5, INSTANCES)
-    assert next_step == {"different": len(CELLS) // 2, "pairs": len(CELLS)}
+    assert next_step == {"different": len(CELLS) // 2, "pairs": len(CELLS), "different_on": INSTANCES}
     assert not any("eople prefer" in sentence["text"] for sentence in found["answer"])
 
 
@@ -169,6 +169,27 @@ def test_each_state_of_judges_has_its_result(
     assert all("{" not in sentence["text"] for sentence in found["answer"])
     assert as_text(found)
     assert judges_section(found)["has_people"] is False
+
+
+def test_the_two_judges_that_agree_least_are_named() -> None:
+    judges = {"direct": judge(A, B), "strict": judge(A, B, A, A), "contrary": judge(B, A), "coin": judge(B, A)}
+    values = found_in(configuration(judges), baselines=("coin",))["answer"][2]["values"]
+    assert (values["judge_a"], values["judge_b"], values["least_alike"]["value"]) == ("direct", "contrary", 0.0)
+    values = found_in(configuration({"direct": judge(A, B), "strict": judge(A)}))["answer"][2]["values"]
+    assert "least_alike" not in values
+
+
+def test_a_judge_that_prefers_another_system_than_people_is_named() -> None:
+    people = [(instance, pair, code, A) for instance, pair in CELLS for code in ("ann", "bob")]
+    judges = {"direct": judge(A), "contrary": judge(B), "level": judge(A, B), "longer": judge(B)}
+    found = found_in(configuration(judges, people), baselines=("longer",))
+    (told,) = [one for one in found["answer"] if one["rule"] == "judges_differ"]
+    assert [(row["system"], row["judges"]) for row in told["values"]["results"]] == [("magpie", ["contrary"])]
+    assert [(row["judge"], row["system"], row["value"]) for row in told["values"]["rates"]] == [
+        ("contrary", "heron", 0.0)
+    ]
+    level = [(*cell, code, (A, B)[at % 2]) for at, cell in enumerate(CELLS) for code in ("ann", "bob")]
+    assert "judges_differ" not in rules(found_in(configuration(judges, level)))
 
 
 def test_agreement_below_chance_is_named_where_its_interval_is() -> None:
