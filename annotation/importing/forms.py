@@ -73,7 +73,7 @@ class UploadForm(forms.Form):
     file = FilesField(
         label="File",
         help_text=(
-            "One or several files of one data set: JSON, JSON Lines or Parquet; or their folder as a ZIP archive. "
+            "One or several files of one data set: JSON, JSON Lines, CSV, TSV, Excel or Parquet; or their folder as a ZIP archive. "
             f"Up to {settings.UPLOAD_MAX_BYTES // 2**20} MB."
         ),
     )
@@ -132,7 +132,8 @@ class UploadForm(forms.Form):
         """Require the names that an MTurk file does not contain, and refuse a mapping for other forms of files."""
         cleaned = super().clean() or {}
         if cleaned.get("mapping") and (cleaned.get("kind") or "study") not in MAPPED:
-            self.add_error("mapping", f"Only these kinds take a mapping: {', '.join(MAPPED)}.")
+            titles = "; ".join(title for kind, title in self.KINDS if kind in MAPPED)
+            self.add_error("mapping", f"Only these kinds take a mapping: {titles}.")
         if cleaned.get("kind") == "mturk":
             for field in ("dataset", "system_1", "system_2"):
                 if not cleaned.get(field):

@@ -26,7 +26,7 @@ from annotation.models import (
     Study,
     System,
 )
-from annotation.studies.presets import BLANK, BatchDefaults, StudyTemplate, batch_defaults
+from annotation.studies.presets import BLANK, BatchDefaults, StudyTemplate, recorded_selection
 from annotation.studies.services import ensure_study
 
 
@@ -110,7 +110,7 @@ def copy_study(
     """
 
     def finish(copy: Study) -> None:
-        select = batch_defaults(study).select
+        select = recorded_selection(study)
         record_origin(study=copy, kind="copy", name=study.slug, select=select, with_instances=with_instances)
         if by is not None:
             grant_creator_role(user=by, study=copy)

@@ -21,7 +21,7 @@ from django.db.models import Max, Model
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from annotation.core.errors import AnnotationError
+from annotation.core.errors import AnnotationError, UnknownStudy
 from annotation.core.keys import new_key
 from annotation.core.tasks.processes import is_gone, this_process
 from annotation.core.tasks.progress import STORING, report
@@ -44,7 +44,7 @@ from annotation.models import (
     Study,
     System,
 )
-from annotation.studies.services import ensure_study, find_study, record_import
+from annotation.studies.services import ensure_study, record_import
 
 log = logging.getLogger(__name__)
 Row = TypeVar("Row", bound=Model)
@@ -237,10 +237,12 @@ def _begin(stack: ExitStack, slug: str, rows: int, settings: dict[str, Any] | No
                 if study is not None and study.merging:
                     raise AnnotationError("an import is being taken back; try again when it is done")
                 if study is None:
+                    if settings is None:  # without the names of others, which the user may not see
+                        raise UnknownStudy(
+                            f"there is no study {slug}; this file adds to a study: import its texts first"
+                        )
                     importer = this_process() if rows > WHOLE else ""
-                    study = (
-                        find_study(slug) if settings is None else ensure_study(slug=slug, importer=importer, **settings)
-                    )
+                    study = ensure_study(slug=slug, importer=importer, **settings)
                     target = Target(study, study)
                 else:
                     target = Target(study, study if rows <= WHOLE else _hidden_copy(study))

@@ -119,7 +119,7 @@ def figures_of(batch: Batch, slots: Slots, raters: Sequence[RaterRow], at: datet
         pay_total=None if pay_due is None or not slots.total else to_cents(pay + pay_due),
         currency=study.currency,
         last_hour=sums["last_hour"],
-        finish=_finish(free_slots, sums["last_hour"], sums["began"], at),
+        finish=_finish(free_slots, sums["last_hour"], sums["began"], at) if batch.status == Batch.Status.OPEN else None,
     )
 
 

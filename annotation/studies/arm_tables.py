@@ -9,6 +9,7 @@ from annotation.core.arms import Arm
 from annotation.core.errors import InvalidSelection
 from annotation.models import Batch, ComparisonTable, HitPair, Pair, Study
 
+MOST_NAMED = 10  # variants in a refusal
 SHOWN_IN = (Batch.Purpose.RATING, Batch.Purpose.GOLD)  # a qualification has no second stage
 
 
@@ -41,6 +42,9 @@ def refuse_missing_tables(study: Study, arms: Iterable[str], pairs: QuerySet[Pai
         if missing:
             lacking.append(f"{problem} (arm {arm.name})")
     if lacking:
+        variants = ComparisonTable.objects.filter(study=study).order_by("variant").values_list("variant", flat=True)
+        there = ", ".join(f"table:{variant}" for variant in variants.distinct()[:MOST_NAMED])
         raise InvalidSelection(
             f"{'; '.join(lacking)}. Import the tables first, with {settings.COMMAND} import_tables or on the study's page."
+            + (f" Or change the arms in the settings: the study has tables for {there}." if there else "")
         )

@@ -136,13 +136,22 @@ def find_template(name: str) -> StudyTemplate:
     return TEMPLATES[name]
 
 
-def batch_defaults(study: Study) -> BatchDefaults:
-    """Return the defaults of a study's batches: its own settings, and the selection of its template or original.
-
-    Pairs are at most those of any of the first hundred matchups.
-    """
+def recorded_selection(study: Study) -> str:
+    """Return the selection of the template or study that this one was created from."""
     origin = study.imports.filter(kind__in=ORIGINS).order_by("pk").first()
-    select = origin.options.get("select", "all") if origin else "all"
+    return str(origin.options.get("select", "all")) if origin else "all"
+
+
+def batch_defaults(study: Study) -> BatchDefaults:
+    """Return the defaults of a study's batches: its own settings, and the recorded selection.
+
+    Pairs are at most those of any of the first hundred matchups. A study with no more instances than its selection draws
+    at random takes all.
+    """
+    select = recorded_selection(study)
+    how, _colon, number = select.partition(":")
+    if how == "random" and 0 < study.instances.count() <= int(number):
+        select = "all"
     first = Matchup.objects.filter(instance__study=study).order_by("pk").values("pk")[:100]
     counted = Matchup.objects.filter(pk__in=[row["pk"] for row in first]).annotate(available=Count("pairs"))
     most_pairs = max(counted.values_list("available", flat=True), default=study.pairs_per_hit)

@@ -159,6 +159,8 @@ class JudgeForm(JudgeSettings):
         super().__init__(*args, prompts=prompt_files_of(study.group), **kwargs)
         fields: dict[str, Any] = self.fields
         fields["method"].choices, fields["method"].initial = method_choices, RECOMMENDED
+        if len(endpoints := list(fields["endpoint"].queryset[:2])) == 1:
+            fields["endpoint"].initial = endpoints[0].name
         where = format_html('<a href="{}">{}</a>', reverse("judging:endpoints"), "Endpoints")
         fields["endpoint"].help_text = format_html("Site admins set them up under {}. A baseline needs none.", where)
 

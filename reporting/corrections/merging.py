@@ -30,6 +30,11 @@ class MergeRaters(Correction):
     into = forms.CharField(max_length=200, label="Is the same person as", help_text="The code that stays.")
     field_order = ("rater", "into", "reason")
 
+    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
+        super().__init__(*args, study=study, **kwargs)
+        codes = study.annotators.present().exclude(code=self.initial.get("rater")).order_by("code")
+        self.fields["into"].widget = forms.Select(choices=[("", ""), *codes.values_list("code", "code")])
+
     def effects(self) -> list[Effect]:
         """List the work that gets another code."""
         rater, into = self._raters()
@@ -111,7 +116,7 @@ def refuse_merge(rater: Annotator, into: Annotator) -> None:
             "Exclude one of them from results instead, on the rater’s page."
         )
     if Assignment.objects.claimed().filter(annotator__in=(rater, into)).count() > 1:
-        raise AnnotationError("Both have a HIT at present. Release one of them first.")
+        raise AnnotationError("Both have a HIT at present. Release one of them first, on the rater’s page.")
     if rater.user_id and into.user_id:
         raise AnnotationError("Both have an account. Delete one of the accounts first.")
     if hasattr(rater, "participant") and hasattr(into, "participant"):

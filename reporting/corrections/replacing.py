@@ -45,7 +45,7 @@ class ReplaceText(Correction):
 
     instance = forms.CharField(max_length=LONGEST_ID, label="Instance", help_text="Its id.")
     system = forms.CharField(
-        required=False, max_length=LONGEST_SYSTEM, label="System", help_text="Default: none; the source is replaced."
+        required=False, max_length=LONGEST_SYSTEM, label="System", help_text="Without one, the source is replaced."
     )
     index = forms.IntegerField(
         required=False, initial=0, min_value=0, label="Number of the text", help_text="Of a system’s texts, from 0."
@@ -54,7 +54,7 @@ class ReplaceText(Correction):
         required=False,
         strip=False,
         label="New text",
-        help_text="Default: an empty text.",
+        help_text="May be empty.",
         widget=forms.Textarea(attrs={"rows": 12, "dir": "auto"}),
     )
     field_order = ("instance", "system", "index", "text", "reason")
@@ -62,6 +62,8 @@ class ReplaceText(Correction):
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, study=study, **kwargs)
         if "instance" in self.initial and "text" not in self.initial:
+            if "system" not in self.initial:  # a link to the source
+                del self.fields["system"], self.fields["index"]
             named = {name: self.initial.get(name, "") for name in ("instance", "system")}
             index = str(self.initial.get("index", 0))
             self.initial["text"] = _text(

@@ -28,7 +28,7 @@ class FreezePlan(forms.Form):
     systems = TextsField(initial=of_study, label="Systems", help_text="One a line.")
     claims = forms.MultipleChoiceField(
         choices=list(CLAIMS.items()),
-        initial=["preference", "replacement"],
+        initial=of_study,
         widget=forms.CheckboxSelectMultiple,
         label="Planned claims",
         help_text="All others will be exploratory.",
@@ -67,6 +67,13 @@ class FreezePlan(forms.Form):
         judges = self.cleaned_data["judges"]
         existing = Judge.objects.filter(name__in=judges).values_list("name", flat=True)
         return sorted(self._known("judge", judges, existing, judge_names(self.study)))
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a claim about judges without their names."""
+        cleaned = super().clean() or {}
+        if "replacement" in cleaned.get("claims", ()) and cleaned.get("judges") == []:
+            self.add_error("judges", "Name the judges that may replace a rater, or leave this claim out.")
+        return cleaned
 
     def _known(self, noun: str, names: list[str], existing: Any, listed: Any = None) -> list[str]:
         existing = list(existing)
@@ -112,11 +119,13 @@ def _initial(study: Study) -> dict[str, Any]:
     planned = Instance.objects.filter(study=study, matchups__isnull=False)
     if batch is not None:
         planned = planned.filter(matchups__hits__batch__in=batches)
+    judges = judge_names(study)
     compared = {side.name for item in configurations(study) for side in (item.system_a, item.system_b)}
     return {
         "question": study.question_key,
         "systems": "\n".join(sorted(compared)),
-        "judges": "\n".join(judge_names(study)),
+        "claims": ["preference", "replacement"] if judges else ["preference"],
+        "judges": "\n".join(judges),
         "stop_rule": batch.stop_rule if batch else "",
         "instances": planned.distinct().count(),
         "pairs": batch.pairs_per_hit if batch else defaults.pairs,

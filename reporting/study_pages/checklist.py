@@ -186,7 +186,8 @@ def _raters(study: Study, context: dict[str, Any]) -> Step:
     if not context["may_manage"]:
         bring = Action("Recruitment", reverse("annotation:channels", args=[study.slug]))
     if not unfilled:
-        return replace(step, state=StepState.DONE, figures=figures, actions=(bring,))
+        missing = "Closed with free slots." if filled < total else ""
+        return replace(step, state=StepState.DONE, figures=figures, missing=missing, actions=(bring,))
     watch = Action("Watch", reverse("annotation:batch", args=[study.slug, (running or unfilled)[0].pk]))
     if not running:
         return replace(

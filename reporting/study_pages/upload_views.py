@@ -67,6 +67,8 @@ def look_context(found: Look, form: LookForm | StudyOfKeptFilesForm, study: Stud
     if not form.cleaned_data["mapping"] and found.mapping:
         mapping = "\n".join(f"{name}={column}" for name, column in found.mapping.items())
         form.data = {**form.data, "kind": found.kind, "mapping": mapping}
+    elif found.kind == "mturk":  # which needs names that the form asks for
+        form.data = {**form.data, "kind": found.kind}
     return context
 
 

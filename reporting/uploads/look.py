@@ -115,7 +115,9 @@ def look_at(joined: Joined, *, kind: str, slug: str, options: Mapping[str, str],
         look_kind, fields = resolved(kind=kind, **file)
         if kind == AUTO and look_kind == "sources" and not fields and len(_texts(records)) > 1:
             look_kind, fields = _guess(records)
-    except BadFile:  # of no known form
+    except BadFile as error:  # of no known form
+        if error.lines[0].reason.code == "file_of_mturk":  # which needs names that no file has
+            return Look("mturk", "", *_count(joined)[:2], list(_paths(example)), {}, _listed(error))
         look_kind, fields = _guess(records)
     form = recognise(first.data) if kind == AUTO and not (fields and isinstance(fields, Mapping)) else None
     mapping = fields if isinstance(fields, Mapping) else {}
@@ -161,7 +163,10 @@ def _guess(records: Sequence[Mapping[str, Any]]) -> tuple[str, dict[str, str]]:
         guess |= {f"ratings.{name}": name for name in raters}
     elif not present.issuperset(("instance_id", "rater", "rating")) or not (are_both or "systems" in guess):
         guess = {name: guess[name] for name in ("instance_id", "source", "dataset") if name in guess}
-        guess |= {f"generations.{name}": name for name in _texts(records) if name not in guess.values()}
+        texts = [name for name in _texts(records) if name not in guess.values()]
+        if "source" not in present and len(texts) > 2 and not OF_TEXTS.search(texts[0]):
+            guess["source"] = texts.pop(0)
+        guess |= {f"generations.{name}": name for name in texts}
         if record and "instance_id" not in present:
             guess = {"instance_id": ROW_NUMBER, **guess}
     return kind_of_mapping(guess), guess

@@ -3,7 +3,7 @@
 // Times, on every page that has any: the server writes them in UTC
 const FORMATS = {
   clock: { timeStyle: "medium", hourCycle: "h23" },
-  short: { dateStyle: "short", timeStyle: "short" },
+  short: { dateStyle: "medium", timeStyle: "short" },
   date: { dateStyle: "long" },
   datetime: { dateStyle: "long", timeStyle: "short" },
 };

@@ -53,7 +53,7 @@ _MISSING = object()
 def parse_mapping(arguments: Iterable[str]) -> dict[str, str]:
     """Return field → column or quoted text, from arguments FIELD=COLUMN.
 
-    Raises: Unacceptable for an argument without both, and a field that is named twice.
+    Raises: Unacceptable for an argument without both, a field that is named twice, and a column of several texts.
     """
     mapping: dict[str, str] = {}
     for argument in arguments:
@@ -63,6 +63,9 @@ def parse_mapping(arguments: Iterable[str]) -> dict[str, str]:
         if field in mapping:
             raise Unacceptable(f"the mapping names {field} twice")
         mapping[field] = column
+    texts = [column for field, column in mapping.items() if field == "source" or field.startswith("generations.")]
+    if repeated := next((column for column in texts if texts.count(column) > 1), None):
+        raise Unacceptable(f"the mapping takes column {repeated} for several texts; source and systems differ")
     if len(mapping) > MOST:
         raise Unacceptable(f"the mapping has {len(mapping):,} fields; at most {MOST:,} are taken")
     return mapping

@@ -593,9 +593,11 @@ def first_fields(data: bytes) -> list[str]:
 def recognised(data: bytes, name: str) -> PublicForm:
     """Return the form of a file. Raises: BadFile naming its fields and the known forms."""
     if (form := recognise(data)) is None:
+        if not first_fields(data):
+            raise BadFile(name, [BadLine(1, refusal("empty_file"))])
         if any(name.startswith("Input.") for name in first_fields(data)):
             raise BadFile(name, [BadLine(1, refusal("file_of_mturk"))])
         names = ", ".join(dict.fromkeys(form.name for form in FORMS))
-        reason = refusal("unknown_form", fields=listed(first_fields(data)) or "no record", forms=names)
+        reason = refusal("unknown_form", fields=listed(first_fields(data)), forms=names)
         raise BadFile(name, [BadLine(1, reason)])
     return form

@@ -25,7 +25,7 @@ from annotation.models import (
     Study,
 )
 from annotation.models.members import main_group
-from annotation.studies.presets import batch_defaults
+from annotation.studies.presets import recorded_selection
 from tests.factories import add_instances, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
@@ -116,8 +116,8 @@ def test_a_copy_knows_what_it_was_begun_from_and_how_its_batches_choose(study: S
 
     record = copy.imports.get()
     assert (record.kind, record.file_name, record.options["with_instances"]) == ("copy", "study", False)
-    assert batch_defaults(copy).select == "random:10"
-    assert batch_defaults(copied(copy, slug="next")).select == "random:10"
+    assert recorded_selection(copy) == "random:10"
+    assert recorded_selection(copied(copy, slug="next")) == "random:10"
 
 
 def test_a_name_that_is_taken_is_refused_and_nothing_is_copied(study: Study) -> None:

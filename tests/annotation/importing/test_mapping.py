@@ -74,7 +74,9 @@ def test_columns_that_no_record_has_are_named_with_those_that_there_are() -> Non
     assert found == [(1, refusal("not_mapped", columns="prompt.1, set", fields="idx, prompt, answer_a, answer_b, url"))]
 
 
-@pytest.mark.parametrize("mapping", [["source"], ["=x"], ["source="], ["source=a", " source = b"]])
+@pytest.mark.parametrize(
+    "mapping", [["source"], ["=x"], ["source="], ["source=a", " source = b"], ["source=a", "generations.x=a"]]
+)
 def test_what_is_no_mapping_is_refused(mapping: list[str]) -> None:
     with pytest.raises(Unacceptable):
         parse_mapping(mapping)

@@ -357,6 +357,8 @@ def test_the_expected_end_is_by_the_pace_since_the_first_hit(
     at = NOON + timedelta(minutes=now)
     finish = figures_of(batch, slots_of(batch, at), raters_of(batch, at), at).finish
     assert finish == at + timedelta(minutes=minutes)
+    batch.status = Batch.Status.CLOSED
+    assert figures_of(batch, slots_of(batch, at), raters_of(batch, at), at).finish is None
 
 
 # The command and the API

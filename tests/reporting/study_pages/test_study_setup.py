@@ -20,7 +20,7 @@ from annotation.models.members import main_group
 from annotation.studies.presets import TEMPLATES, BatchDefaults, StudyTemplate, batch_defaults, find_template
 from annotation.studies.settings_form import checked_settings
 from reporting.uploads.jobs import SMALL, read_files
-from tests.factories import json_lines, make_study, make_user, signed_in, study_line
+from tests.factories import add_instances, instance_rows, json_lines, make_study, make_user, signed_in, study_line
 from tests.howto import text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -85,6 +85,10 @@ def test_the_plan_of_a_batch_is_the_studys_own_where_that_was_changed() -> None:
         slug="s", group=main_group(), settings={**template.settings, "raters_per_hit": 7}, template=template
     )
     assert batch_defaults(study) == BatchDefaults("random:10", pairs=5, raters=7)
+    add_instances(study, instance_rows(instances=10))
+    assert batch_defaults(study).select == "all"
+    add_instances(study, instance_rows(instances=11))
+    assert batch_defaults(study).select == "random:10"
     record = ImportRecord.objects.get()
     assert (record.kind, record.file_name, len(record.sha256)) == ("template", "pilot", 64)
     assert batch_defaults(make_study("plain", instances=0)) == BatchDefaults("all", 5, 3)
@@ -260,7 +264,7 @@ def test_a_study_is_made_from_a_shell(capsys: pytest.CaptureFixture[str], tmp_pa
         "--set", "ties_allowed=no", "--set", "pay_per_hit=", "--file", str(file), "--dataset", "news",
     )  # fmt: skip
 
-    assert "--pairs 1 --raters 4 --select random:50" in capsys.readouterr().out
+    assert "--pairs 1 --raters 4 --select all" in capsys.readouterr().out
     study = Study.objects.get()
     assert (study.title, study.raters_per_hit, study.ties_allowed) == ("Fresh", 4, False)
     assert (study.pay_per_hit, study.minutes_per_hit) == (None, 4)

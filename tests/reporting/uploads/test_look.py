@@ -20,7 +20,7 @@ from annotation.models.members import Role
 from reporting.uploads.files import import_file
 from reporting.uploads.jobs import take_in
 from reporting.uploads.look import MOST_RECORDS, look_at
-from tests.factories import csv_file, json_lines, make_study, make_user, token_of
+from tests.factories import csv_file, json_lines, make_study, make_user, mturk_row, token_of
 
 pytestmark = pytest.mark.django_db
 PANDALM = {"idx": 7, "cmp_key": "a_b", "instruction": "Do.", "response1": "x", "response2": "<b>y</b>", "annotator1": 2}
@@ -112,6 +112,17 @@ def test_a_problem_of_many_lines_is_said_once(
     assert [(sort[:2], count) for sort, count in look(data, name=name).kinds_of_problems] == [(first, more)]
 
 
+def test_mturk_results_ask_for_names_and_an_empty_file_is_said_to_be_empty(study: Study) -> None:
+    results = look(csv_file([mturk_row()]), name="results.csv")
+    assert (results.kind, results.mapping, [code for _, code, _ in results.problems]) == (
+        "mturk",
+        {},
+        ["file_of_mturk"],
+    )
+    with pytest.raises(BadFile, match="no record"):
+        import_file(kind=AUTO, data=b"", name="f.jsonl", slug="study", dataset="")
+
+
 LONG = "A text of several words."
 
 
@@ -124,8 +135,10 @@ LONG = "A text of several words."
          {"generations.gpt-4": "gpt-4", "generations.m": "m"}),
         ({"id": "d1", "text": LONG, "Summary": "x", "m": LONG},
          {"instance_id": "id", "source": "text", "generations.Summary": "Summary", "generations.m": "m"}),
+        ({"id": "d1", "Frage": LONG, "Antwort": LONG, "Anderes": LONG},
+         {"instance_id": "id", "source": "Frage", "generations.Antwort": "Antwort", "generations.Anderes": "Anderes"}),
     ],
-    ids=["unknown form", "named as sources", "one by its name"],
+    ids=["unknown form", "named as sources", "one by its name", "no source by its name"],
 )  # fmt: skip
 def test_columns_of_several_words_are_offered_as_systems(
     study: Study, record: dict[str, Any], mapping: dict[str, str]
