@@ -36,8 +36,8 @@ from annotation.core.keys import new_seed
 from annotation.core.measured import names_of
 from annotation.models import Batch, Study
 from annotation.models.separability import LONGEST_LABEL
+from annotation.planning.frozen_plans import content_today, frozen_plan
 from annotation.studies.configurations import Configuration, configuration, configuration_of_dataset, configurations
-from annotation.studies.frozen_plans import content_today, frozen_plan
 from annotation.studies.presets import batch_defaults
 
 ALL, RANDOM, TOP, STRATIFIED, IMPORTANCE, ACTIVE, DISAGREE, IDS = (

@@ -21,10 +21,10 @@ from annotation.core.errors import InvalidSelection
 from annotation.hits.slots import make_slots
 from annotation.members.mails import tell_of_stop
 from annotation.models import Batch, Event, Hit, HitPair, Study
+from annotation.planning.frozen_plans import content_today, frozen_plan
 from annotation.quality.qualification import too_few_hits
 from annotation.studies.amendments import needs_amendment
 from annotation.studies.arm_tables import pairs_shown, refuse_missing_tables
-from annotation.studies.frozen_plans import content_today, frozen_plan
 from annotation.studies.log import log
 from annotation.studies.services import validate
 

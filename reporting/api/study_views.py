@@ -21,7 +21,6 @@ from annotation.models import Rating, Study
 from annotation.models.studies import StudyQuerySet
 from reporting.api.corrections import StudyCorrections
 from reporting.api.files import StudyFiles
-from reporting.api.frozen_plans import StudyFrozenPlan
 from reporting.api.imports import StudyImports
 from reporting.api.jobs import StudyJobs
 from reporting.api.judge_making import StudyJudges
@@ -33,6 +32,7 @@ from reporting.findings.data.inputs import Filters
 from reporting.findings.snapshots import Snapshot, snapshot_of
 from reporting.findings.views import BEING_COMPUTED, RETRY, send_changed, send_stored
 from reporting.leaderboard.leaderboard import leaderboard
+from reporting.planning.api import StudyFrozenPlan
 from reporting.separability.arrays import THRESHOLDS
 from reporting.separability.stability import stabilities
 from reporting.separability.study_separability import distinguishable

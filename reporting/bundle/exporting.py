@@ -11,7 +11,7 @@ from annotation.core.database.snapshot import one_snapshot
 from annotation.core.files.parquet import INTEGER, PARQUET, is_available, write_parquet
 from annotation.core.version import VERSION
 from annotation.models import Study
-from annotation.studies.frozen_plans import frozen_plan
+from annotation.planning.frozen_plans import frozen_plan
 from judging.methods.prompts import files_named
 from judging.models import Judge, Judgment
 from reporting.bundle.layout import (

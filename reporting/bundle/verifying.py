@@ -16,7 +16,7 @@ from django.db import transaction
 
 from annotation.models import Study
 from annotation.models.members import main_group
-from annotation.studies.frozen_plans import frozen_plan, hash_of
+from annotation.planning.frozen_plans import frozen_plan, hash_of
 from annotation.studies.services import validate
 from reporting.bundle.layout import MANIFEST, NUMBERS, PLAN, STUDY, BadBundle, Progress, row_file, silent
 from reporting.bundle.numbers import Numbers, all_numbers, parts_of

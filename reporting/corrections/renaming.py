@@ -14,7 +14,7 @@ from annotation.core.names import ShortNameField, lookalikes, short_name_problem
 from annotation.importing.formats.study_file import LONGEST_SYSTEM
 from annotation.members.permissions import may_manage
 from annotation.models import Batch, ComparisonTable, Event, Instance, Study, System
-from annotation.studies.frozen_plans import content_today, frozen_plan
+from annotation.planning.frozen_plans import content_today, frozen_plan
 from annotation.studies.log import log
 from annotation.studies.services import find_study, validate
 from judging.models import GenerationRun, Judge, JudgeRun

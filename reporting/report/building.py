@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from annotation.core.database.snapshot import one_snapshot
 from annotation.models import Study
-from annotation.studies.frozen_plans import frozen_plan
+from annotation.planning.frozen_plans import frozen_plan
 from reporting.core.charts import size_of, to_svg
 from reporting.core.judge_raters import everyone_of
 from reporting.exports.folders import new_folder

@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from reporting.study_pages import help_views, job_views, new_study_views, plan_views, previews, upload_views, views
+from reporting.planning import views as plan_pages
+from reporting.study_pages import help_views, job_views, new_study_views, previews, upload_views, views
 
 urlpatterns = [
     path("help/", help_views.contents_page, name="help"),
@@ -18,8 +19,8 @@ urlpatterns = [
     path("studies/<slug:slug>/settings/preview/", previews.settings_preview, name="settings-preview"),
     path("studies/<slug:slug>/copy/", views.copy, name="copy-study"),
     path("studies/<slug:slug>/archive/", views.archive, name="archive"),
-    path("studies/<slug:slug>/plan/freeze/", plan_views.freeze, name="freeze-plan"),
-    path("studies/<slug:slug>/plan/withdraw/", plan_views.withdraw, name="withdraw-plan"),
+    path("studies/<slug:slug>/plan/freeze/", plan_pages.freeze, name="freeze-plan"),
+    path("studies/<slug:slug>/plan/withdraw/", plan_pages.withdraw, name="withdraw-plan"),
     path("studies/<slug:slug>/log/", views.study_log, name="study-log"),
     path("studies/<slug:slug>/upload/", upload_views.upload, name="upload"),
     path("studies/<slug:slug>/upload/<str:key>/", upload_views.upload_page, name="upload-page"),

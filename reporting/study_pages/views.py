@@ -34,6 +34,7 @@ from annotation.members.permissions import (
 )
 from annotation.models import Assignment, Batch, Event, Hit, Instance, Slot, Study
 from annotation.monitoring.reports import kind_counts, returned_submissions
+from annotation.planning.frozen_plans import frozen_plan
 from annotation.quality.qualification import too_few_hits
 from annotation.separability.forms import SeparabilityForm
 from annotation.separability.jobs import separability_state, start_separability
@@ -41,7 +42,6 @@ from annotation.separability.services import latest_runs
 from annotation.studies.archive import archive_study, restore_study
 from annotation.studies.configurations import configurations, matchup_counts
 from annotation.studies.data_sets import data_sets
-from annotation.studies.frozen_plans import frozen_plan
 from annotation.studies.log import about, changes_of, events_of, stops_of
 from annotation.studies.presets import ORIGINS, batch_defaults
 from annotation.studies.services import save_settings

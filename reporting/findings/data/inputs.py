@@ -212,7 +212,7 @@ class JuryMembers:
 class Planned:
     """A plan that was frozen before the first vote, and what was done since.
 
-    plan       : its content, hash and time, see `annotation.studies.frozen_plans`
+    plan       : its content, hash and time, see `annotation.planning.frozen_plans`
     content    : its content under the present names of systems and judges
     is_altered : whether its text no longer has its hash
     batches    : those rated here whose ratings count, by what a plan states: batch, pairs, raters, stop_rule

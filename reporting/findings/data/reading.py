@@ -13,9 +13,9 @@ from annotation.core.database.columns import number_columns, places
 from annotation.core.measured import find_run
 from annotation.core.names import BASELINES
 from annotation.models import Alignment, Assignment, Batch, Event, Matchup, Pair, Rating, SeparabilityRun, Slot, Study
+from annotation.planning.frozen_plans import content_today, frozen_plan
 from annotation.quality.hidden_checks import scores_of
 from annotation.studies.configurations import Configuration, configurations, without_checks
-from annotation.studies.frozen_plans import content_today, frozen_plan
 from annotation.studies.gold import gold_verdict
 from annotation.studies.log import shown_with_results
 from annotation.studies.outcomes import (

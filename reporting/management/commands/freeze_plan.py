@@ -3,9 +3,9 @@
 from typing import Any
 
 from annotation.management.commands._base import TandemCommand, argument, arguments_of, filled_by, one_of
-from annotation.studies.frozen_plans import frozen_plan
+from annotation.planning.frozen_plans import frozen_plan
 from annotation.studies.services import find_study
-from reporting.findings.plans import FreezePlan, WithdrawPlan
+from reporting.planning.forms import FreezePlan, WithdrawPlan
 
 
 class Command(TandemCommand):

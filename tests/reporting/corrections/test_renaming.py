@@ -4,7 +4,7 @@ import pytest
 
 from annotation.core.errors import UnknownStudy
 from annotation.models import AuditEntry, Event, Study
-from annotation.studies.frozen_plans import content_today, freeze_plan, frozen_plan
+from annotation.planning.frozen_plans import content_today, freeze_plan, frozen_plan
 from annotation.studies.services import find_study, save_settings
 from judging.models import Judge
 from judging.runs.pair_filters import PairFilter

@@ -16,8 +16,8 @@ from annotation.batches.services import notices_of, set_batch_status
 from annotation.batches.stop_rules import NO_RULE, StopRule
 from annotation.core.errors import AmendmentNeeded, ClaimRefused, InvalidSelection
 from annotation.models import Annotator, Batch, Mail, RoleGrant, Study
+from annotation.planning.frozen_plans import freeze_plan
 from annotation.recruitment.mails import COMPOSERS
-from annotation.studies.frozen_plans import freeze_plan
 from reporting.findings import stopping
 from reporting.findings.stopping import stop_settled_batches, why_settled
 from tests.factories import (

@@ -17,7 +17,7 @@ from annotation.batches.services import set_batch_status
 from annotation.core.errors import InvalidSelection
 from annotation.importing.rating_files import import_ratings
 from annotation.models import Annotator, Event, Hit, Study
-from annotation.studies.frozen_plans import FrozenPlan, canonical, freeze_plan, frozen_plan, hash_of, withdraw_plan
+from annotation.planning.frozen_plans import FrozenPlan, canonical, freeze_plan, frozen_plan, hash_of, withdraw_plan
 from annotation.studies.log import log
 from judging.models import JudgeRun
 from reporting.bundle.exporting import export_bundle
@@ -28,9 +28,9 @@ from reporting.corrections.renaming import rename_judge, rename_system
 from reporting.corrections.taking_back import take_back
 from reporting.findings.answer.planned import NO_PLAN, plan_notes, status_of
 from reporting.findings.data.inputs import Filters
-from reporting.findings.plans import FreezePlan
 from reporting.findings.sections import page_sections
 from reporting.findings.study_findings import findings_under
+from reporting.planning.forms import FreezePlan
 from reporting.report.building import report_page
 from tests.factories import (
     NOON,

@@ -13,8 +13,8 @@ from rest_framework.viewsets import GenericViewSet
 from annotation.api.bodies import body_of, read_form, schema_of, user_of
 from annotation.api.study_serializers import refusals
 from annotation.models import Study
-from annotation.studies.frozen_plans import frozen_plan
-from reporting.findings.plans import FreezePlan, WithdrawPlan
+from annotation.planning.frozen_plans import frozen_plan
+from reporting.planning.forms import FreezePlan, WithdrawPlan
 
 
 class StudyFrozenPlan(GenericViewSet[Any]):

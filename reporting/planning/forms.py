@@ -10,8 +10,8 @@ from annotation.batches.sampling import MOST_HITS, MOST_PAIRS, MOST_RATERS
 from annotation.batches.stop_rules import validate_stop_rule
 from annotation.core.actions import TextsField, stored
 from annotation.models import Batch, Instance, Study
+from annotation.planning.frozen_plans import CLAIMS, FrozenPlan, freeze_plan, withdraw_plan
 from annotation.studies.configurations import configurations
-from annotation.studies.frozen_plans import CLAIMS, FrozenPlan, freeze_plan, withdraw_plan
 from annotation.studies.presets import batch_defaults
 from judging.models import Judge, Judgment
 from judging.outcomes.provenance import settings_of_judges

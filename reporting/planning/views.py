@@ -8,9 +8,9 @@ from annotation.core.actions import filled
 from annotation.core.http import attempt
 from annotation.members.permissions import FORM, POST, READERS, account_of, study_view
 from annotation.models import Study
-from annotation.studies.frozen_plans import frozen_plan, has_votes
+from annotation.planning.frozen_plans import frozen_plan, has_votes
 from reporting.findings.answer.planned import plan_facts
-from reporting.findings.plans import FreezePlan, WithdrawPlan
+from reporting.planning.forms import FreezePlan, WithdrawPlan
 
 
 @study_view(*READERS, methods=FORM)
@@ -30,7 +30,7 @@ def freeze(request: HttpRequest, study: Study) -> HttpResponse:
         "has_votes": has_votes(study),
         "withdrawal": WithdrawPlan(),
     }
-    return render(request, "reporting/study_pages/freeze_plan.html", context, status=422 if form.errors else 200)
+    return render(request, "reporting/planning/freeze_plan.html", context, status=422 if form.errors else 200)
 
 
 @study_view(*READERS, methods=POST)

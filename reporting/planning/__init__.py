@@ -1,0 +1,4 @@
+"""A study's frozen plan, on its page and in the API.
+
+May use findings and the rooms below them.
+"""
