@@ -21,9 +21,8 @@ MOST_SHOWN = 20
 def send_message(*, annotator: Annotator, text: str, by: User | None, at: datetime) -> Message:
     """Send a message to one rater, who sees it on their next page.
 
-    Raises: Unacceptable if it is empty or too long, or the rater is imported or has withdrawn.
+    Raises: Unacceptable if the rater is imported or has withdrawn.
     """
-    text = _read(text)
     annotator = Annotator.objects.select_related("study").get(pk=annotator.pk)
     if annotator.user_id is None or annotator.withdrawn_at is not None:
         raise Unacceptable("This rater no longer opens pages here, so a message would never be read.")
@@ -35,9 +34,8 @@ def send_message(*, annotator: Annotator, text: str, by: User | None, at: dateti
 def send_to_batch(*, batch: Batch, text: str, by: User | None, at: datetime) -> int:
     """Send a message to every rater who has, or had, a HIT of a batch and return their number.
 
-    Raises: Unacceptable if it is empty or too long, or there is no such rater.
+    Raises: Unacceptable if there is no such rater.
     """
-    text = _read(text)
     raters = list(recipients(batch))
     if not raters:
         raise Unacceptable("No rater has claimed a HIT of this batch yet.")
@@ -78,12 +76,3 @@ def mark_read(*, user: AbstractBaseUser | AnonymousUser, key: str, at: datetime)
             Message.objects.filter(pk=message.pk, read_at=None).update(read_at=at)
             return True
     return False
-
-
-def _read(text: str) -> str:
-    text = text.replace("\x00", "").replace("\r\n", "\n").strip()
-    if not text:
-        raise Unacceptable("Please write something.")
-    if len(text) > LONGEST_MESSAGE:
-        raise Unacceptable(f"A message may have {LONGEST_MESSAGE} characters at most.")
-    return text

@@ -131,7 +131,7 @@ def _described(field: Any, *, required: bool, default: Any) -> serializers.Field
         child = serializers.IntegerField() if is_whole else serializers.CharField(max_length=longest)
         return serializers.ListField(child=child, min_length=exactly, max_length=exactly, **shared)
     if shape is bool:
-        return serializers.BooleanField(**{**shared, "default": bool(field.initial)})
+        return serializers.BooleanField(**shared if required else {**shared, "default": bool(field.initial)})
     bounds: dict[str, Any] = {name: getattr(field, name, None) for name in ("min_value", "max_value")}
     if isinstance(field, forms.DecimalField):
         digits: dict[str, Any] = {"max_digits": field.max_digits, "decimal_places": field.decimal_places}

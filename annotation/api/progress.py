@@ -13,15 +13,15 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from annotation.annotators.messages import send_to_batch
-from annotation.api.bodies import read, require_manager, user_of
+from annotation.api.bodies import body_of, read_form, require_manager, schema_of, user_of
 from annotation.api.pages import number_asked
-from annotation.api.raters import MessageSerializer, OptionalReasonSerializer
+from annotation.api.raters import MessageSerializer
 from annotation.api.study_serializers import refusals
 from annotation.hits.idle import LEAST_MINUTES, idle_claims
 from annotation.models import Batch
 from annotation.monitoring.batch_annotators import MOST_SORTED, raters_of
 from annotation.monitoring.batch_status import batch_status, slots_of
-from annotation.monitoring.forms import MOST_MINUTES
+from annotation.monitoring.forms import MOST_MINUTES, MessageForm, ReleaseIdleForm
 from annotation.quality.exclusion import release_idle
 
 MINUTES = OpenApiParameter("minutes", int, description=f"Minimum minutes without activity. Default: {LEAST_MINUTES}.")
@@ -39,14 +39,6 @@ class IdleSerializer(serializers.Serializer[Any]):
     assignment = serializers.CharField(source="assignment.key")
     annotator = serializers.CharField(source="assignment.annotator.code")
     minutes = serializers.IntegerField()
-
-
-class ReleaseIdleSerializer(OptionalReasonSerializer):
-    """The idle claims to release, and the reason."""
-
-    minutes = serializers.IntegerField(
-        required=False, default=LEAST_MINUTES, min_value=LEAST_MINUTES, max_value=MOST_MINUTES
-    )
 
 
 class BatchProgress(GenericViewSet[Any]):
@@ -75,7 +67,7 @@ class BatchProgress(GenericViewSet[Any]):
     def message(self, request: Request, pk: str) -> Response:
         """Send a message to all raters who have, or had, a HIT of the batch."""
         batch = self._of_admin()
-        text = read(MessageSerializer, request)["text"]
+        text = read_form(MessageForm, body_of(request)).cleaned_data["text"]
         return Response({"count": send_to_batch(batch=batch, text=text, by=user_of(request), at=timezone.now())})
 
     @extend_schema(parameters=[MINUTES], responses={200: IdleSerializer(many=True), **refusals()}, filters=False)
@@ -88,12 +80,14 @@ class BatchProgress(GenericViewSet[Any]):
         return Response(IdleSerializer(claims, many=True).data)
 
     @extend_schema(
-        request=ReleaseIdleSerializer, parameters=[], responses={200: CountSerializer, **refusals(409, 413, 422)}
+        request=schema_of(ReleaseIdleForm, "ReleaseIdle"),
+        parameters=[],
+        responses={200: CountSerializer, **refusals(409, 413, 422)},
     )
     @idle.mapping.post
     def release_idle(self, request: Request, pk: str) -> Response:
         """End the idle claims, so that others get the HITs."""
-        batch, data = self._of_admin(), read(ReleaseIdleSerializer, request)
+        batch, data = self._of_admin(), read_form(ReleaseIdleForm, body_of(request)).cleaned_data
         after = timedelta(minutes=data["minutes"])
         count = release_idle(batch=batch, after=after, reason=data["reason"], by=user_of(request), at=timezone.now())
         return Response({"count": count})

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from django import forms
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -12,34 +13,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.annotators.messages import LONGEST_MESSAGE, send_message
+from annotation.annotators.messages import send_message
 from annotation.annotators.payments import payment_rows, payments_of
-from annotation.api.bodies import read, require_manager, user_of
+from annotation.api.bodies import body_of, read_form, require_manager, schema_of, user_of
 from annotation.api.study_serializers import refusals
 from annotation.models import Annotator, Assignment, Study
 from annotation.models.tokens import Scope
+from annotation.monitoring.forms import Erase, LeaveOutForm, MessageForm, NothingForm, OptionalReasonForm
 from annotation.privacy.erasing import erase_rater
 from annotation.privacy.own_data import data_of
 from annotation.quality import exclusion
 
 F = TypeVar("F", bound=Callable[..., Response])
-
-
-class OptionalReasonSerializer(serializers.Serializer[Any]):
-    """The reason of a decision, kept in the study's log, or an empty text."""
-
-    reason = serializers.CharField(required=False, allow_blank=True, default="", max_length=exclusion.LONGEST_REASON)
-
-
-class LeaveOutSerializer(serializers.Serializer[Any]):
-    """Why work is excluded, and whether its slots are open for others again."""
-
-    reason = serializers.CharField(max_length=exclusion.LONGEST_REASON, help_text="Shown with the results.")
-    reopen = serializers.BooleanField(required=False, default=False)
-
-
-class NothingSerializer(serializers.Serializer[Any]):
-    """No fields."""
 
 
 class EffectSerializer(serializers.Serializer[Any]):
@@ -53,24 +38,17 @@ class EffectSerializer(serializers.Serializer[Any]):
     message = serializers.CharField()
 
 
-class MessageSerializer(serializers.Serializer[Any]):
-    """A message to a rater, as plain text."""
-
-    text = serializers.CharField(max_length=LONGEST_MESSAGE)
-
-
-class EraseSerializer(serializers.Serializer[Any]):
-    """The data of a rater to be deleted. This can't be undone."""
-
-    keep_ratings = serializers.BooleanField(
-        help_text="Keep their ratings under a code that identifies no person. Otherwise the rater withdraws."
-    )
+MessageSerializer = schema_of(MessageForm, "Message")
+LeaveOutSerializer = schema_of(LeaveOutForm, "LeaveOut")
+OptionalReasonSerializer = schema_of(OptionalReasonForm, "OptionalReason")
 
 
 def _decision(request: Any, description: str) -> Callable[[F], F]:
     """Describe a decision for the schema."""
     described: Callable[[F], F] = extend_schema(
-        request=request, responses={200: EffectSerializer, **refusals(409, 413, 422)}, description=description
+        request=request,
+        responses={200: EffectSerializer, **refusals(409, 413, 422)},
+        description=description,
     )
     return described
 
@@ -90,12 +68,12 @@ class _Decisions(GenericViewSet[Any]):
         require_manager(self.request.user, self.study_of(row))
         return row
 
-    def decide(
-        self, request: Request, body: type[serializers.Serializer[Any]], decision: Callable[..., exclusion.Effect]
-    ) -> Response:
+    def decide(self, request: Request, form: type[forms.Form], decision: Callable[..., exclusion.Effect]) -> Response:
         """Take a decision about the row of the address."""
         row = self.managed()
-        effect = decision(**{self.kind: row}, **read(body, request), by=user_of(request), at=timezone.now())
+        effect = decision(
+            **{self.kind: row}, **read_form(form, body_of(request)).cleaned_data, by=user_of(request), at=timezone.now()
+        )
         return Response(EffectSerializer(effect).data)
 
 
@@ -112,36 +90,36 @@ class RaterDecisions(_Decisions):
     @action(detail=True, methods=["post"])
     def exclude(self, request: Request, pk: str) -> Response:
         """Exclude a rater."""
-        return self.decide(request, LeaveOutSerializer, exclusion.exclude_annotator)
+        return self.decide(request, LeaveOutForm, exclusion.exclude_annotator)
 
     @_decision(OptionalReasonSerializer, "Take an exclusion back.")
     @action(detail=True, methods=["post"])
     def include(self, request: Request, pk: str) -> Response:
         """Include a rater again."""
-        return self.decide(request, OptionalReasonSerializer, exclusion.include_annotator)
+        return self.decide(request, OptionalReasonForm, exclusion.include_annotator)
 
-    @_decision(NothingSerializer, "Let a rater continue whom the checks have blocked.")
+    @_decision(schema_of(NothingForm, "Nothing"), "Let a rater continue whom the checks have blocked.")
     @action(detail=True, methods=["post"])
     def unblock(self, request: Request, pk: str) -> Response:
         """Unblock a rater."""
-        return self.decide(request, NothingSerializer, exclusion.unblock_annotator)
+        return self.decide(request, NothingForm, exclusion.unblock_annotator)
 
     @extend_schema(request=MessageSerializer, responses={204: None, **refusals(409, 413, 422)})
     @action(detail=True, methods=["post"])
     def message(self, request: Request, pk: str) -> Response:
         """Send a message, which the rater sees on their next page."""
         annotator = self.managed()
-        text = read(MessageSerializer, request)["text"]
+        text = read_form(MessageForm, body_of(request)).cleaned_data["text"]
         send_message(annotator=annotator, text=text, by=user_of(request), at=timezone.now())
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(request=EraseSerializer, responses={204: None, **refusals(409, 413, 422)})
+    @extend_schema(request=schema_of(Erase), responses={204: None, **refusals(409, 413, 422)})
     @action(detail=True, methods=["post"])
     def erase(self, request: Request, pk: str) -> Response:
         """Delete what is held about a rater in this study, as their page does."""
         annotator = self.managed()
-        keeps_ratings = read(EraseSerializer, request)["keep_ratings"]
-        erase_rater(annotator=annotator, by=user_of(request), at=timezone.now(), keep_ratings=keeps_ratings)
+        cleaned = read_form(Erase, body_of(request)).cleaned_data
+        erase_rater(annotator=annotator, by=user_of(request), at=timezone.now(), **cleaned)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT, **refusals()}, filters=False)
@@ -164,19 +142,19 @@ class AssignmentDecisions(_Decisions):
     @action(detail=True, methods=["post"])
     def reject(self, request: Request, key: str) -> Response:
         """Reject a submitted HIT."""
-        return self.decide(request, LeaveOutSerializer, exclusion.reject_assignment)
+        return self.decide(request, LeaveOutForm, exclusion.reject_assignment)
 
     @_decision(OptionalReasonSerializer, "Take a rejection back.")
     @action(detail=True, methods=["post"])
     def accept(self, request: Request, key: str) -> Response:
         """Accept a rejected HIT."""
-        return self.decide(request, OptionalReasonSerializer, exclusion.accept_assignment)
+        return self.decide(request, OptionalReasonForm, exclusion.accept_assignment)
 
     @_decision(OptionalReasonSerializer, "End a claim: others may claim the HIT.")
     @action(detail=True, methods=["post"])
     def release(self, request: Request, key: str) -> Response:
         """Release a claim."""
-        return self.decide(request, OptionalReasonSerializer, exclusion.release_claim)
+        return self.decide(request, OptionalReasonForm, exclusion.release_claim)
 
 
 class PaymentSerializer(serializers.Serializer[Any]):

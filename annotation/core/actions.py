@@ -41,6 +41,19 @@ class TextsField(forms.CharField):
             raise forms.ValidationError(f"At most {self.longest} characters each.", code="max_length")
 
 
+class EitherField(forms.TypedChoiceField):
+    """Yes or no: two named choices on a page, true or false in a request, and a flag of a command."""
+
+    json_shape = bool
+
+    def __init__(self, *, no: str, yes: str, **kwargs: Any) -> None:
+        super().__init__(choices=[("False", no), ("True", yes)], coerce=lambda text: text == "True", **kwargs)
+
+    def to_python(self, value: Any) -> Any:
+        """Read true and false, too."""
+        return super().to_python(str(value).capitalize() if value in (True, False, "true", "false") else value)
+
+
 def stored(model: type[models.Model], name: str, **changes: Any) -> forms.Field:
     """Return the form field of a model's field, with its label, help, choices and default."""
     field: Any = model._meta.get_field(name)
@@ -66,8 +79,10 @@ def static_choices(field: Any) -> list[str]:
 
 def described(field: forms.Field) -> str:
     """Return a field's label and help as one text, for API schemas and the help of commands."""
-    label, text = str(field.label or ""), str(field.help_text)
-    return f"{label}. {text}" if label and text else label or text
+    parts = [str(field.label or ""), str(field.help_text)]
+    if isinstance(field, EitherField):
+        parts.insert(1, "; ".join(f"{value.lower()}: {text}" for value, text in field.choices))
+    return ". ".join(part for part in parts if part)
 
 
 def filled(form: type[F], values: Mapping[str, Any], **context: Any) -> F:

@@ -19,7 +19,7 @@ from annotation.core.http import as_download, status_of
 from annotation.members.permissions import FORM, MANAGERS, READERS, account_of, may_manage, study_view
 from annotation.models import Annotator, Study
 from annotation.monitoring.annotator_summary import assignments_of, summary_of
-from annotation.monitoring.forms import EraseForm, LeaveOutForm, MessageForm, OptionalReasonForm
+from annotation.monitoring.forms import EraseForm, LeaveOutForm, MessageForm, NothingForm, OptionalReasonForm
 from annotation.privacy.erasing import erase_rater
 from annotation.quality import exclusion
 
@@ -28,7 +28,7 @@ OF_RATER: dict[str, type[forms.Form]] = {
     "exclude": LeaveOutForm,
     "include": OptionalReasonForm,
     "message": MessageForm,
-    "unblock": forms.Form,
+    "unblock": NothingForm,
     "erase": EraseForm,
 }
 OF_ASSIGNMENT: dict[str, type[forms.Form]] = {
@@ -76,8 +76,8 @@ def _act(request: HttpRequest, annotator: Annotator, action: str, cleaned: dict[
         send_message(annotator=annotator, **arguments)
         return "Sent. They see it on their next page."
     if action == "erase":
-        keeps_ratings = cleaned["ratings"] == "keep"
-        erase_rater(annotator=annotator, by=arguments["by"], at=arguments["at"], keep_ratings=keeps_ratings)
+        del arguments["sure"]
+        erase_rater(annotator=annotator, **arguments)
         return f"The data of rater {annotator.code} have been deleted."
     if action in OF_ASSIGNMENT:
         assignment = get_object_or_404(annotator.assignments, key=_key(request.POST.get("assignment", "")))

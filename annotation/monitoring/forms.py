@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 
 from annotation.annotators.messages import LONGEST_MESSAGE
+from annotation.core.actions import EitherField
 from annotation.hits.idle import LEAST_MINUTES
 from annotation.quality.exclusion import LONGEST_REASON
 
@@ -12,7 +13,7 @@ MOST_MINUTES = 10_000
 
 
 class MessageForm(forms.Form):
-    """A message to raters."""
+    """A message to raters, as plain text."""
 
     text = forms.CharField(
         max_length=LONGEST_MESSAGE,
@@ -21,42 +22,46 @@ class MessageForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4, "dir": "auto"}),
     )
 
+    def clean_text(self) -> str:
+        """Return the text with the line ends that are stored."""
+        return str(self.cleaned_data["text"]).replace("\r\n", "\n")
 
-class ReasonForm(forms.Form):
-    """The reason of a decision."""
 
-    reason = forms.CharField(
-        max_length=LONGEST_REASON,
-        label="Reason",
-        help_text="Kept in the study's log.",
-        widget=forms.TextInput(attrs={"dir": "auto"}),
+def _reason(**more: Any) -> forms.CharField:
+    return forms.CharField(
+        max_length=LONGEST_REASON, label="Reason", widget=forms.TextInput(attrs={"dir": "auto"}), **more
     )
 
 
-class OptionalReasonForm(ReasonForm):
+class NothingForm(forms.Form):
+    """No fields."""
+
+
+class OptionalReasonForm(forms.Form):
     """The reason of a decision, which may be empty."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["reason"].required = False
+    reason = _reason(required=False, help_text="Kept in the study's log.")
 
 
-class EraseForm(forms.Form):
-    """The data of a rater to be deleted."""
+class Erase(forms.Form):
+    """The data of a rater to be deleted. This can't be undone."""
 
-    ratings = forms.ChoiceField(
+    keep_ratings = EitherField(
         label="Their ratings",
-        choices=[
-            ("delete", "Delete them too: the rater withdraws"),
-            ("keep", "Keep them, under a code that identifies no person"),
-        ],
+        no="Delete them too: the rater withdraws",
+        yes="Keep them, under a code that identifies no person",
         help_text="In this study. Their account goes too, unless it has other roles or studies.",
     )
+
+
+class EraseForm(Erase):
+    """The same on a page, which asks again."""
+
     sure = forms.BooleanField(label="Their pay is settled, and this can't be undone")
 
 
 class ReleaseIdleForm(OptionalReasonForm):
-    """The least idle time of a claim that is released."""
+    """The idle claims to release, and the reason."""
 
     minutes = forms.IntegerField(
         label="Idle for at least (minutes)",
@@ -68,9 +73,10 @@ class ReleaseIdleForm(OptionalReasonForm):
     field_order = ["minutes", "reason"]
 
 
-class LeaveOutForm(ReasonForm):
-    """Why work is excluded, and whether its slots are reopened."""
+class LeaveOutForm(forms.Form):
+    """Why work is excluded, and whether its slots are open for others again."""
 
+    reason = _reason(help_text="Kept in the study's log and shown with the results.")
     reopen = forms.BooleanField(
         required=False,
         label="Let others rate this",

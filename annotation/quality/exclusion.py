@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from annotation.core.counting import number_of
 from annotation.core.errors import AssignmentClosed, Unacceptable
-from annotation.hits.idle import IDLE_AFTER, LEAST_MINUTES, idle_claims, idle_minutes, with_activity
+from annotation.hits.idle import idle_claims, idle_minutes, with_activity
 from annotation.hits.slots import reopen_slots, take_free_slot
 from annotation.models import Annotator, Assignment, Batch, Event
 from annotation.quality.hidden_checks import unblock
@@ -65,9 +65,9 @@ def exclude_annotator(*, annotator: Annotator, reason: str, reopen: bool, by: Us
     """Exclude a rater and all their ratings from results. They get no further HIT, and their open claim ends.
 
     reopen : open the slots of their HITs for others; possible later too, by excluding them again
-    Raises: Unacceptable without a reason, with one that is too long, or for a rater who has withdrawn.
+    Raises: Unacceptable for a rater who has withdrawn.
     """
-    annotator, reason = _lock(annotator), _clean_reason(reason)
+    annotator = _lock(annotator)
     newly = not annotator.excluded
     claims = list(annotator.assignments.filter(state=CLAIMED).select_for_update(of=("self",)))
     filled = annotator.assignments.filter(state=SUBMITTED, slot__isnull=False) if reopen else Assignment.objects.none()
@@ -89,9 +89,9 @@ def include_annotator(*, annotator: Annotator, reason: str = "", by: User | None
     """Take an exclusion back. A HIT that lost its slot counts again only if a slot is still free.
 
     HITs that were rejected one by one stay rejected.
-    Raises: Unacceptable when the reason is too long, or for a rater who has withdrawn.
+    Raises: Unacceptable for a rater who has withdrawn.
     """
-    annotator, reason = _lock(annotator), _clean_reason(reason, needed=False)
+    annotator = _lock(annotator)
     if not annotator.excluded:
         return Effect(changed=False)
     annotator.excluded, annotator.exclusion_reason = False, ""
@@ -108,10 +108,10 @@ def include_annotator(*, annotator: Annotator, reason: str = "", by: User | None
 def reject_assignment(*, assignment: Assignment, reason: str, reopen: bool, by: User | None, at: datetime) -> Effect:
     """Exclude one submitted HIT from results. With `reopen` others may rate it. The pay due for it doesn't change.
 
-    Raises: Unacceptable without a reason, with one that is too long, or when its rater has withdrawn; AssignmentClosed
+    Raises: Unacceptable when its rater has withdrawn; AssignmentClosed
     when it isn't submitted.
     """
-    assignment, reason = _lock_assignment(assignment), _clean_reason(reason)
+    assignment = _lock_assignment(assignment)
     if assignment.state != SUBMITTED:
         raise AssignmentClosed("Only a submitted HIT can be rejected; a claim can be released.")
     newly = not assignment.excluded
@@ -131,9 +131,9 @@ def reject_assignment(*, assignment: Assignment, reason: str, reopen: bool, by: 
 def accept_assignment(*, assignment: Assignment, reason: str = "", by: User | None, at: datetime) -> Effect:
     """Take a rejection back. A HIT that lost its slot counts again only if a slot is still free.
 
-    Raises: Unacceptable when the reason is too long, or when its rater has withdrawn.
+    Raises: Unacceptable when its rater has withdrawn.
     """
-    assignment, reason = _lock_assignment(assignment), _clean_reason(reason, needed=False)
+    assignment = _lock_assignment(assignment)
     if not assignment.excluded:
         return Effect(changed=False)
     annotator = assignment.annotator
@@ -156,9 +156,9 @@ def release_claim(
     """End a claim as if its lease had expired: others may claim the HIT, and until then its rater can continue.
 
     idle : release it only if its rater has been idle for at least this time
-    Raises: AssignmentClosed when it isn't claimed any more; Unacceptable when the reason is too long.
+    Raises: AssignmentClosed when it isn't claimed any more; Unacceptable when its rater has withdrawn.
     """
-    assignment, reason = _lock_assignment(assignment), _clean_reason(reason, needed=False)
+    assignment = _lock_assignment(assignment)
     if assignment.state != CLAIMED:
         raise AssignmentClosed("This HIT is no longer claimed; nothing was changed.")
     changes = {}
@@ -177,11 +177,7 @@ def release_idle(*, batch: Batch, after: timedelta, reason: str = "", by: User |
     """Release the claims of a batch whose raters have been idle for at least `after` and return how many.
 
     Each claim is checked again in a transaction of its own: a rater who votes or submits meanwhile keeps their HIT.
-    Raises: Unacceptable when the reason is too long, or `after` shorter than the least idle time.
     """
-    reason = _clean_reason(reason, needed=False)
-    if after < IDLE_AFTER:
-        raise Unacceptable(f"A rater counts as idle after {LEAST_MINUTES} minutes at the earliest.")
     released = 0
     for claim in idle_claims(batch, at, after):
         try:
@@ -220,15 +216,6 @@ def _lock_assignment(assignment: Assignment) -> Assignment:
     locked = Assignment.objects.select_for_update(of=("self",)).select_related("hit__batch").get(pk=assignment.pk)
     locked.annotator = annotator
     return locked
-
-
-def _clean_reason(reason: str, *, needed: bool = True) -> str:
-    reason = reason.replace("\x00", "").strip()
-    if needed and not reason:
-        raise Unacceptable("Please give a reason; it is shown with the results.")
-    if len(reason) > LONGEST_REASON:
-        raise Unacceptable(f"The reason may have {LONGEST_REASON} characters at most.")
-    return reason
 
 
 def _expire(claims: Collection[Assignment], at: datetime) -> None:

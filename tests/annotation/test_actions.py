@@ -13,7 +13,7 @@ from django.test import Client
 from annotation.core.errors import BadFields
 from annotation.models import Study
 from annotation.recruitment.channels import invitation_channel
-from tests.factories import make_batch, make_study
+from tests.factories import make_annotator, make_batch, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -24,6 +24,7 @@ class Doors:
 
     flags : what the command calls a field, where it is not the field's name
     form  : its name in the page's context
+    prefix: of its fields, where a page has several forms, which are in the context by their prefixes
     """
 
     address: str
@@ -34,6 +35,7 @@ class Doors:
     flags: Mapping[str, str] = field(default_factory=dict)
     is_read: bool = False
     form: str = "form"
+    prefix: str = ""
 
 
 SYSTEMS = ["alpha", "beta"]
@@ -79,6 +81,31 @@ DOORS = {
         ["add_judge", "jo", "--method=coin"],
         form="judge_form",
     ),
+    "exclude": Doors(
+        "/studies/study/raters/{rater}/",
+        {"action": "exclude"},
+        "/api/v1/annotators/{rater}/exclude/",
+        {},
+        ["exclude", "study", "--rater={code}"],
+        form="forms",
+        prefix="exclude",
+    ),
+    "include": Doors(
+        "/studies/study/raters/{rater}/",
+        {"action": "include"},
+        "/api/v1/annotators/{rater}/include/",
+        {},
+        ["include", "study", "--rater={code}"],
+        form="forms",
+        prefix="include",
+    ),
+    "release idle": Doors(
+        "/studies/study/batches/{batch}/idle/",
+        {"minutes": "10"},
+        "/api/v1/batches/{batch}/idle/",
+        {},
+        ["release_idle", "study", "--batch=batch"],
+    ),
     "extend batch": Doors(
         "/studies/study/batches/{batch}/extend/",
         {"more_raters": "1", "reason": "x", "how": "none"},
@@ -89,6 +116,12 @@ DOORS = {
     ),
 }
 CASES = [
+    ("exclude", "reason", "", "required"),
+    ("exclude", "reason", "x" * 301, "max_length"),
+    ("include", "reason", "x" * 301, "max_length"),
+    ("release idle", "minutes", 9, "min_value"),
+    ("release idle", "minutes", 10_001, "max_value"),
+    ("release idle", "reason", "x" * 301, "max_length"),
     ("create batch", "name", "", "required"),
     ("create batch", "name", "x" * 201, "max_length"),
     ("create batch", "pairs", 0, "min_value"),
@@ -152,19 +185,28 @@ def test_the_three_doors_refuse_a_value_alike(
 ) -> None:
     client.force_login(User.objects.create_superuser("root"))
     doors = DOORS[action]
-    rows = {"batch": make_batch(study).pk, "channel": invitation_channel(study=study).key}
+    rater = make_annotator(study, "ann")
+    rows = {
+        "batch": make_batch(study).pk,
+        "channel": invitation_channel(study=study).key,
+        "rater": rater.pk,
+        "code": rater.code,
+    }
 
     address, api = (text.format(**rows) for text in (doors.address, doors.api))
     ask: Any = client.get if doors.is_read else partial(client.post, content_type="application/json")
-    page: Any = (client.get if doors.is_read else client.post)(address, {**doors.page, name: value})
+    page: Any = (client.get if doors.is_read else client.post)(
+        address, {**doors.page, f"{doors.prefix}-{name}".strip("-"): value}
+    )
     answer = ask(api, {**doors.body, name: value})
     flag = doors.flags.get(name, f"--{name.replace('_', '-')}")
     with pytest.raises(CommandError) as caught:
-        call_command(*doors.command, f"{flag}={value}")
+        call_command(*(text.format(**rows) for text in doors.command), f"{flag}={value}")
 
     refused = caught.value.__cause__
     assert isinstance(refused, BadFields)
     assert (page.status_code, answer.status_code) == (422, 422)
-    assert page.context[doors.form].errors.get_json_data()[name][0]["code"] == code
+    form = page.context[doors.form][doors.prefix] if doors.prefix else page.context[doors.form]
+    assert form.errors.get_json_data()[name][0]["code"] == code
     assert refused.codes == {name: [code]}
-    assert page.context[doors.form].errors[name] == answer.json()["fields"][name] == refused.fields[name]
+    assert form.errors[name] == answer.json()["fields"][name] == refused.fields[name]

@@ -1,11 +1,15 @@
-"""Shared by commands about raters: options for a rater, or one of their HITs."""
+"""Shared by commands that decide about a rater, or about one of their HITs."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from django import forms
+from django.utils import timezone
 
 from annotation.core.errors import UnknownName
-from annotation.management.commands._base import argument, one_of
+from annotation.management.commands._base import TandemCommand, argument, arguments_of, filled_by, one_of
 from annotation.models import Annotator, Assignment
+from annotation.quality.exclusion import Effect
 from annotation.studies.services import find_study
 
 TARGET = (
@@ -38,3 +42,22 @@ def target_of(options: Mapping[str, Any]) -> Annotator | Assignment:
         named = f"rater {options['rater']!r}" if options["rater"] else f"assignment {options['assignment']!r}"
         raise UnknownName(f"study {study.slug} has no {named}")
     return target
+
+
+class DecisionCommand(TandemCommand):
+    """A decision about a rater or one HIT, with the values of a form."""
+
+    form: ClassVar[type[forms.Form]]
+    of_rater: ClassVar[Callable[..., Effect]]
+    of_assignment: ClassVar[Callable[..., Effect]]
+
+    def __init_subclass__(cls) -> None:
+        cls.arguments = (*TARGET, *arguments_of(cls.form))
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        target, cleaned = target_of(options), filled_by(self.form, options).cleaned_data
+        if isinstance(target, Annotator):
+            effect = self.of_rater(annotator=target, by=None, at=timezone.now(), **cleaned)
+        else:
+            effect = self.of_assignment(assignment=target, by=None, at=timezone.now(), **cleaned)
+        self.say(effect.message)

@@ -7,9 +7,10 @@ from typing import Any
 from django.utils import timezone
 
 from annotation.core.counting import number_of
-from annotation.hits.idle import LEAST_MINUTES, idle_claims
-from annotation.management.commands._base import TandemCommand, argument
+from annotation.hits.idle import idle_claims
+from annotation.management.commands._base import TandemCommand, argument, arguments_of, filled_by
 from annotation.management.commands._batches import BATCH, batch_of
+from annotation.monitoring.forms import ReleaseIdleForm
 from annotation.quality.exclusion import release_idle
 
 
@@ -21,17 +22,18 @@ class Command(TandemCommand):
 
     arguments = (
         *BATCH,
-        argument("--minutes", type=int, default=LEAST_MINUTES, help=f"minimum minutes idle (default: {LEAST_MINUTES})"),
-        argument("--reason", default="", help="kept in the study's log"),
+        *arguments_of(ReleaseIdleForm),
         argument("--dry-run", action="store_true", help="only list idle raters"),
         argument("--format", choices=["text", "json"], default="text"),
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        batch, at, after = batch_of(options), timezone.now(), timedelta(minutes=options["minutes"])
+        batch, at = batch_of(options), timezone.now()
+        cleaned = filled_by(ReleaseIdleForm, options).cleaned_data
+        after = timedelta(minutes=cleaned["minutes"])
         claims, released = idle_claims(batch, at, after), 0
         if not options["dry_run"]:
-            released = release_idle(batch=batch, after=after, reason=options["reason"], by=None, at=at)
+            released = release_idle(batch=batch, after=after, reason=cleaned["reason"], by=None, at=at)
         if options["format"] == "json":
             idle = [
                 {
@@ -43,6 +45,6 @@ class Command(TandemCommand):
             ]
             self.say(json.dumps({"batch": batch.name, "idle": idle, "released": released}, indent=2))
             return
-        for one in claims:
-            self.say(f"{one.assignment.annotator.code}: idle for {one.minutes} min")
+        for claim in claims:
+            self.say(f"{claim.assignment.annotator.code}: idle for {claim.minutes} min")
         self.say(f"batch {batch.name}: {number_of(len(claims), 'claim')} idle, {released} released")

@@ -7,9 +7,11 @@ from django.test import Client, RequestFactory
 
 from annotation.annotators.consent import withdraw
 from annotation.annotators.messages import mark_read, send_message, send_to_batch, unread
+from annotation.core.actions import filled
 from annotation.core.errors import Unacceptable
 from annotation.core.keys import message_key
 from annotation.models import Annotator, Event, Message, Study
+from annotation.monitoring.forms import MessageForm
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, signed_in
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +36,7 @@ def shown_to(rater: Annotator) -> str:
 def test_a_message_reaches_its_rater_only(study: Study) -> None:
     rater, other = make_annotator(study), make_annotator(study, "other")
 
-    tell(rater, "  Please <b>read</b> slowly.\r\nThank you.\x00 ")
+    tell(rater, "Please <b>read</b> slowly.\nThank you.")
 
     page = shown_to(rater)
     assert "Please &lt;b&gt;read&lt;/b&gt; slowly.\nThank you." in page
@@ -111,11 +113,15 @@ def test_a_batchs_message_reaches_all_who_had_a_hit_of_it(study: Study) -> None:
     assert Event.objects.get(kind="message").changes == {"raters": 1}
 
 
-@pytest.mark.parametrize("text", ["", " \x00\n", "x" * 1001], ids=["none", "blank", "long"])
-def test_a_message_that_says_nothing_or_too_much_is_refused(study: Study, text: str) -> None:
-    with pytest.raises(Unacceptable):
-        tell(make_annotator(study), text)
-    assert Message.objects.count() == 0
+@pytest.mark.parametrize(
+    ("text", "code"), [("", "required"), (" \n", "required"), ("x" * 1001, "max_length")], ids=["none", "blank", "long"]
+)
+def test_a_message_that_says_nothing_or_too_much_is_refused(text: str, code: str) -> None:
+    assert MessageForm({"text": text}).errors.get_json_data()["text"][0]["code"] == code
+
+
+def test_a_message_is_stored_with_line_feeds_alone() -> None:
+    assert filled(MessageForm, {"text": " One.\r\nTwo. "}).cleaned_data == {"text": "One.\nTwo."}
 
 
 def test_raters_who_left_get_no_messages(study: Study) -> None:

@@ -175,13 +175,13 @@ def admin_of(study: Study) -> Client:
     return browser_of(make_user("boss", "study-admin", study=study))
 
 
-@pytest.mark.parametrize(("ratings", "left"), [("delete", 0), ("keep", 2)])
-def test_a_study_admin_deletes_on_the_raters_page(ada: Annotator, study: Study, ratings: str, left: int) -> None:
+@pytest.mark.parametrize(("keep_ratings", "left"), [("False", 0), ("True", 2)])
+def test_a_study_admin_deletes_on_the_raters_page(ada: Annotator, study: Study, keep_ratings: str, left: int) -> None:
     boss = admin_of(study)
     at = f"/studies/study/raters/{ada.pk}/"
-    assert boss.post(at, {"action": "erase", "erase-ratings": ratings}).status_code == 422
+    assert boss.post(at, {"action": "erase", "erase-keep_ratings": keep_ratings}).status_code == 422
     assert User.objects.filter(username="ada").exists()
-    told = boss.post(at, {"action": "erase", "erase-ratings": ratings, "erase-sure": "on"}, follow=True)
+    told = boss.post(at, {"action": "erase", "erase-keep_ratings": keep_ratings, "erase-sure": "on"}, follow=True)
     assert told.status_code == 200
     assert "have been deleted" in told.text
     assert not User.objects.filter(username="ada").exists()
@@ -193,7 +193,9 @@ def test_a_study_admin_reaches_no_other_study(ada: Annotator, study: Study) -> N
     elsewhere = make_annotator(other, "ada")
     boss = admin_of(study)
     assert boss.post(f"/studies/other/raters/{elsewhere.pk}/", {"action": "erase"}).status_code == 404
-    boss.post(f"/studies/study/raters/{ada.pk}/", {"action": "erase", "erase-ratings": "delete", "erase-sure": "on"})
+    boss.post(
+        f"/studies/study/raters/{ada.pk}/", {"action": "erase", "erase-keep_ratings": "False", "erase-sure": "on"}
+    )
     elsewhere.refresh_from_db()
     assert elsewhere.erased_at is None
     assert User.objects.filter(username="ada").exists()

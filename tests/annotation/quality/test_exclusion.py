@@ -254,18 +254,6 @@ def test_only_submitted_work_of_raters_who_have_not_withdrawn_is_rejected(study:
     assert decisions().count() == 0
 
 
-@pytest.mark.parametrize("reason", ["", "  \x00 ", "x" * 301], ids=["none", "blank", "long"])
-def test_a_decision_needs_a_reason_of_some_length(study: Study, reason: str) -> None:
-    rater = make_annotator(study)
-    done = rate(claim(rater))
-
-    with pytest.raises(Unacceptable, match="reason"):
-        exclude_annotator(annotator=rater, reason=reason, reopen=True, by=None, at=NOON)
-    with pytest.raises(Unacceptable, match="reason"):
-        reject_assignment(assignment=done, reason=reason, reopen=True, by=None, at=NOON)
-    assert counted(done) == [True]
-
-
 def test_a_blocked_rater_is_let_go_on_and_that_is_logged(study: Study, admin: User) -> None:
     rater = make_annotator(study)
     rater.blocked_at, rater.block_reason = NOON, "0.20 of 5 known answers, below 0.5"
