@@ -12,8 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import read, require_manager, user_of
+from annotation.api.bodies import body_of, read, read_form, require_manager, schema_of, user_of
 from annotation.api.study_serializers import refusals
+from annotation.members.forms import GroupForm, GroupNameForm, NewMember
 from annotation.members.groups import add_member, create_group, move_study, rename_group, revoke_role
 from annotation.members.memberships import GRANTABLE, grants_in, may_give_roles, members_of
 from annotation.members.permissions import is_site_admin
@@ -36,14 +37,7 @@ class MemberSerializer(serializers.ModelSerializer[RoleGrant]):
         fields = ["id", "username", "role", "study", "group"]
 
 
-class NewMemberSerializer(serializers.Serializer[Any]):
-    """The account that gets a role. A new one has no password; create its sign-in link on the members page."""
-
-    username = serializers.CharField(max_length=150)
-    role = serializers.ChoiceField(choices=[role.value for role in GRANTABLE])
-    new = serializers.BooleanField(
-        required=False, default=False, help_text="Create the account. Otherwise it must exist."
-    )
+NewMemberSerializer = schema_of(NewMember, role=serializers.ChoiceField(choices=[role.value for role in GRANTABLE]))
 
 
 class GroupSerializer(serializers.ModelSerializer[ResearchGroup]):
@@ -52,19 +46,6 @@ class GroupSerializer(serializers.ModelSerializer[ResearchGroup]):
     class Meta:
         model = ResearchGroup
         fields = ["slug", "name"]
-
-
-class NewGroupSerializer(serializers.Serializer[Any]):
-    """A group to be created."""
-
-    slug = serializers.SlugField(max_length=80)
-    name = serializers.CharField(max_length=200)
-
-
-class GroupNameSerializer(serializers.Serializer[Any]):
-    """A group's new name."""
-
-    name = serializers.CharField(max_length=200)
 
 
 class MoveSerializer(serializers.Serializer[Any]):
@@ -95,10 +76,9 @@ class _Members(GenericViewSet[Any]):
     @members.mapping.post
     def add_member(self, request: Request, slug: str) -> Response:
         """Grant a role to an account. An existing grant stays."""
-        scope, data = self._managed_place(), read(NewMemberSerializer, request)
-        user = user_of(request)
-        member = add_member(username=data["username"], role=data["role"], must_be_new=data["new"], by=user, **scope)
-        grant = grants_in(**scope).get(user=member.user, role=data["role"])
+        scope, values = self._managed_place(), read_form(NewMember, body_of(request)).cleaned_data
+        member = add_member(**values, by=user_of(request), **scope)
+        grant = grants_in(**scope).get(user=member.user, role=values["role"])
         return Response(MemberSerializer(grant).data, status=status.HTTP_201_CREATED)
 
     @extend_schema(request=None, responses={204: None, **refusals(409)})
@@ -138,20 +118,24 @@ class GroupSetup(_Members):
 
     place = "group"
 
-    @extend_schema(request=NewGroupSerializer, responses={201: GroupSerializer, **refusals(409, 413, 422)})
+    @extend_schema(
+        request=schema_of(GroupForm, "NewGroup"), responses={201: GroupSerializer, **refusals(409, 413, 422)}
+    )
     def create(self, request: Request) -> Response:
         """Create a group without members, for site admins."""
         _require_site_admin(request)
-        group = create_group(**read(NewGroupSerializer, request), by=user_of(request))
+        group = create_group(**read_form(GroupForm, body_of(request)).cleaned_data, by=user_of(request))
         where = {"Location": reverse("api:group-detail", args=[group.slug])}
         return Response(GroupSerializer(group).data, status=status.HTTP_201_CREATED, headers=where)
 
-    @extend_schema(request=GroupNameSerializer, responses={200: GroupSerializer, **refusals(409, 413, 422)})
+    @extend_schema(
+        request=schema_of(GroupNameForm, "GroupName"), responses={200: GroupSerializer, **refusals(409, 413, 422)}
+    )
     def partial_update(self, request: Request, slug: str) -> Response:
         """Rename a group, for site admins."""
         group = self.get_object()
         _require_site_admin(request)
-        name = read(GroupNameSerializer, request)["name"]
+        name = read_form(GroupNameForm, body_of(request)).cleaned_data["name"]
         return Response(GroupSerializer(rename_group(group=group, name=name, by=user_of(request))).data)
 
 

@@ -48,6 +48,7 @@ class EitherField(forms.TypedChoiceField):
 
     def __init__(self, *, no: str, yes: str, **kwargs: Any) -> None:
         super().__init__(choices=[("False", no), ("True", yes)], coerce=lambda text: text == "True", **kwargs)
+        self.meanings = f"false: {no}; true: {yes}"
 
     def to_python(self, value: Any) -> Any:
         """Read true and false, too."""
@@ -79,9 +80,7 @@ def static_choices(field: Any) -> list[str]:
 
 def described(field: forms.Field) -> str:
     """Return a field's label and help as one text, for API schemas and the help of commands."""
-    parts = [str(field.label or ""), str(field.help_text)]
-    if isinstance(field, EitherField):
-        parts.insert(1, "; ".join(f"{value.lower()}: {text}" for value, text in field.choices))
+    parts = str(field.label or ""), getattr(field, "meanings", ""), str(field.help_text)
     return ". ".join(part for part in parts if part)
 
 

@@ -79,12 +79,12 @@ def add_member(
     role: str,
     study: Study | None = None,
     group: ResearchGroup | None = None,
-    must_be_new: bool = False,
+    new: bool = False,
     by: User,
 ) -> Member:
     """Grant a role in a study, or in a group, to an existing account or to a new one.
 
-    `must_be_new` says which, so that a misspelt name creates no account, and a taken one gives the role to no other person.
+    `new` says which, so that a misspelt name creates no account, and a taken one gives the role to no other person.
 
     Raises: Unacceptable if the account is missing, from a channel, or must be new and isn't; AnnotationError for an
     invalid user name; UnknownName for a role that `by` may not grant here.
@@ -93,17 +93,14 @@ def add_member(
     if role not in GRANTABLE:
         raise UnknownName(f"role is {role!r}; it must be one of {', '.join(GRANTABLE)}")
     username = User.normalize_username(username.strip())
-    is_taken = User.objects.filter(username__iexact=username).exists() if must_be_new else False
-    if is_taken:
+    if new and User.objects.filter(username__iexact=username).exists():
         raise Unacceptable(f"The user name {username} is taken. Please choose another.")
     existing = User.objects.filter(username=username, is_active=True).first()
-    if not must_be_new and (
-        existing is None or is_self_registered(existing)
-    ):  # annotators are not addressed by user name
+    if not new and (existing is None or is_self_registered(existing)):  # annotators are not addressed by user name
         raise Unacceptable(f"There is no account with the user name {username}.")
     user, changed = grant_role(username=username, role=role, study=study, group=group)
     logger.info("%s given to %s in %s by %s", role, _named(user), study or group, _named(by))
-    return Member(user=user, is_new=must_be_new, changed=changed)
+    return Member(user=user, is_new=new, changed=changed)
 
 
 @transaction.atomic

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods
 from annotation.core.errors import AnnotationError
 from annotation.mail.outbox import language_of, write_mail
 from annotation.members.accounts import login_link
-from annotation.members.forms import GroupForm, GroupNameForm, MemberForm, MoveStudyForm
+from annotation.members.forms import GroupForm, GroupNameForm, MemberForm, MoveStudyForm, NewMember
 from annotation.members.groups import add_member, create_group, move_study, new_member_link, rename_group, revoke_role
 from annotation.members.memberships import annotators, grants_in, groups_of, may_give_roles, readers, with_counts
 from annotation.members.permissions import (
@@ -98,7 +98,9 @@ def _add(request: HttpRequest, form: MemberForm, scope: Place) -> NewLink | None
     if not form.is_valid():
         return None
     try:
-        member = add_member(**form.arguments, **_where(scope), by=account_of(request))
+        member = add_member(
+            **{name: form.cleaned_data[name] for name in NewMember.base_fields}, **_where(scope), by=account_of(request)
+        )
     except AnnotationError as error:
         form.add_error("username", str(error))
         return None

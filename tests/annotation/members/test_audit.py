@@ -43,7 +43,7 @@ def logged() -> list[dict[str, Any]]:
 def test_who_did_what_when_with_what_result_is_logged_as_keys(boss: Client, study: Study) -> None:
     boss.get(f"/studies/{study.slug}/members/")
     done = boss.post(
-        f"/studies/{study.slug}/members/", {"username": "ada.lovelace", "role": "researcher", "account": "new"}
+        f"/studies/{study.slug}/members/", {"username": "ada.lovelace", "role": "researcher", "new": "True"}
     )
     boss.post("/groups/nowhere/rename/", {"name": "Ada's"})
     first, second = logged()

@@ -117,7 +117,7 @@ def test_a_study_admin_makes_no_site_admin(group: ResearchGroup, study: Study, a
     User.objects.create_user("ann")
     browser = signed_in(admin)
     for page in (reverse("annotation:group", args=["nlp"]), reverse("annotation:members", args=["cnndm"])):
-        refused = browser.post(page, {"username": "ann", "role": "admin", "account": "existing"})
+        refused = browser.post(page, {"username": "ann", "role": "admin", "new": "False"})
         assert refused.status_code == 422
         assert refused.context["form"].data["username"] == "ann"
     with pytest.raises(UnknownName, match="it must be one of"):
@@ -148,9 +148,9 @@ def test_a_role_goes_to_an_account_that_is_there_or_to_a_new_one_as_was_said(gro
     with pytest.raises(Unacceptable, match="There is no account with the user name anna"):
         add_member(username="anna", role=Role.RESEARCHER, group=group, by=admin)
     with pytest.raises(Unacceptable, match="The user name Ann is taken"):
-        add_member(username="Ann", role=Role.RESEARCHER, group=group, must_be_new=True, by=admin)
+        add_member(username="Ann", role=Role.RESEARCHER, group=group, new=True, by=admin)
     with pytest.raises(AnnotationError, match="username: "):
-        add_member(username="two words", role=Role.RESEARCHER, group=group, must_be_new=True, by=admin)
+        add_member(username="two words", role=Role.RESEARCHER, group=group, new=True, by=admin)
     assert set(User.objects.values_list("username", flat=True)) == {"ada", "ann"}
     first = add_member(username="ann", role=Role.RESEARCHER, group=group, by=admin)
     again = add_member(username=" ann ", role=Role.RESEARCHER, group=group, by=admin)
@@ -160,7 +160,7 @@ def test_a_role_goes_to_an_account_that_is_there_or_to_a_new_one_as_was_said(gro
 
 def test_a_new_account_comes_with_a_link_that_is_shown_once_and_works_once(group: ResearchGroup, admin: User) -> None:
     browser, page = signed_in(admin), reverse("annotation:group", args=["nlp"])
-    made = browser.post(page, {"username": "new", "role": "researcher", "account": "new"})
+    made = browser.post(page, {"username": "new", "role": "researcher", "new": "True"})
     url = made.context["made"].url
     assert made.status_code == 200
     assert f"<code data-link>{url}</code>" in made.text
@@ -176,7 +176,7 @@ def test_a_new_account_comes_with_a_link_that_is_shown_once_and_works_once(group
 def test_another_link_is_for_those_who_never_came_and_can_do_nothing_elsewhere(
     group: ResearchGroup, study: Study, admin: User, root: User
 ) -> None:
-    new = add_member(username="new", role=Role.RESEARCHER, study=study, must_be_new=True, by=admin).user
+    new = add_member(username="new", role=Role.RESEARCHER, study=study, new=True, by=admin).user
     grant = new.role_grants.get()
     browser = signed_in(admin)
     again = browser.post(reverse("annotation:link-in-study", args=["cnndm"]), {"grant": grant.pk})
@@ -186,7 +186,7 @@ def test_another_link_is_for_those_who_never_came_and_can_do_nothing_elsewhere(
     told = "has signed in before, or has roles elsewhere"
     with pytest.raises(Unacceptable, match=told):
         new_member_link(user=new, base_url="http://x", study=study, by=admin)
-    elsewhere = add_member(username="else", role=Role.RESEARCHER, study=study, must_be_new=True, by=admin).user
+    elsewhere = add_member(username="else", role=Role.RESEARCHER, study=study, new=True, by=admin).user
     RoleGrant.objects.create(user=elsewhere, role=Role.RESEARCHER, group=main_group())
     with pytest.raises(Unacceptable, match=told):
         new_member_link(user=elsewhere, base_url="http://x", study=study, by=admin)

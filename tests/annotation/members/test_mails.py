@@ -141,7 +141,7 @@ def test_guessing_the_password_on_the_accounts_page_is_limited_as_signing_in_is(
 def test_a_new_accounts_link_is_sent_by_mail() -> None:
     study = make_study("talks")
     browser = signed_in(make_user("boss", "study-admin", study=study))
-    asked = {"username": "ada", "role": "researcher", "account": "new", "address": "ada@example.org"}
+    asked = {"username": "ada", "role": "researcher", "new": "True", "address": "ada@example.org"}
     browser.post(f"/studies/{study.slug}/members/", asked)
     link = link_in_last()
     newcomer = Client()
