@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.http import JsonResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
@@ -16,16 +17,18 @@ from annotation.models import Study
 from annotation.planning.frozen_plans import frozen_plan
 from reporting.planning.forms import FreezePlan, WithdrawPlan
 
+NULLABLE = {"type": "object", "additionalProperties": {}, "nullable": True}
+
 
 class StudyFrozenPlan(GenericViewSet[Any]):
     """Endpoints that show, freeze and withdraw a plan."""
 
-    @extend_schema(responses={200: OpenApiTypes.OBJECT, **refusals()}, filters=False)
+    @extend_schema(responses={200: NULLABLE, **refusals()}, filters=False)
     @action(detail=True, url_path="frozen-plan", pagination_class=None, filter_backends=[])
-    def frozen_plan(self, request: Request, slug: str) -> Response:
+    def frozen_plan(self, request: Request, slug: str) -> JsonResponse:
         """Return the frozen plan with its hash and time, or null."""
         plan = frozen_plan(self.get_object())
-        return Response(plan.as_json() if plan else None)
+        return JsonResponse(plan.as_json() if plan else None, safe=False)
 
     @extend_schema(
         request=schema_of(FreezePlan, partial=True), responses={201: OpenApiTypes.OBJECT, **refusals(409, 413, 422)}
