@@ -34,7 +34,7 @@ from django.db import connections
 assert threading.active_count() == 1, threading.enumerate()
 assert all(connection.connection is None for connection in connections.all(initialized_only=True))
 """
-    installed = "from annotation.separability.forms import SeparabilityForm; SeparabilityForm().known_models()"
+    installed = "from annotation.separability.forms import ComputeSeparability; ComputeSeparability().known_models()"
     program = nothing_that_a_fork_would_break + installed
     assert loaded_by(program, HEAVY + pages) == str(list(pages))
 

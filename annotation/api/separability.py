@@ -9,36 +9,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import read, user_of
+from annotation.api.bodies import body_of, read_form, schema_of, user_of
 from annotation.api.reasons import MESSAGE, WithMessage
 from annotation.api.study_serializers import refusals
 from annotation.models import Alignment, SeparabilityJob, SeparabilityRun, Study
-from annotation.models.separability import LONGEST_MODEL
-from annotation.separability.jobs import SeparabilityRequest, start_separability
-from annotation.separability.measure import LEAST_SAMPLES, MOST_DRAWN, MOST_SEED, default_similarity
+from annotation.separability.forms import ComputeSeparability
+from annotation.separability.jobs import start_separability
 
 MOST_JOBS = 50  # that are listed
-
-
-class SeparabilityRequestSerializer(serializers.Serializer[Any]):
-    """The computation to start. Every field is optional."""
-
-    similarity = serializers.CharField(
-        required=False, max_length=60, help_text="Default: by meaning if a model is installed, otherwise by words."
-    )
-    model = serializers.CharField(required=False, allow_blank=True, default="", max_length=LONGEST_MODEL)
-    group = serializers.CharField(
-        required=False, default="configuration", max_length=60, help_text="configuration, study, or MIN,MAX."
-    )
-    samples = serializers.IntegerField(
-        required=False, allow_null=True, default=None, min_value=LEAST_SAMPLES, max_value=MOST_DRAWN
-    )
-    cross = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=MOST_DRAWN)
-    seed = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=0, max_value=MOST_SEED)
-    dataset = serializers.CharField(required=False, default="", max_length=100)
-    systems: Any = serializers.ListField(
-        child=serializers.CharField(max_length=200), min_length=2, max_length=2, required=False
-    )
 
 
 class SeparabilityJobSerializer(WithMessage, serializers.ModelSerializer[SeparabilityJob]):
@@ -97,18 +75,13 @@ class SeparabilitySetup(GenericViewSet[Any]):
         return Response(SeparabilityJobSerializer(study.separability_jobs.all()[:MOST_JOBS], many=True).data)
 
     @extend_schema(
-        request=SeparabilityRequestSerializer, responses={202: SeparabilityJobSerializer, **refusals(409, 413, 422)}
+        request=schema_of(ComputeSeparability, "SeparabilityRequest"),
+        responses={202: SeparabilityJobSerializer, **refusals(409, 413, 422)},
     )
     @separability.mapping.post
     def start_separability(self, request: Request, slug: str) -> Response:
         """Queue a computation of separability. The same request while it is pending changes nothing."""
         study: Study = self.get_object()
-        data = read(SeparabilityRequestSerializer, request)
-        separability_request = SeparabilityRequest(
-            similarity=data.get("similarity") or default_similarity(data["model"]).similarity,
-            cross_pairs=data["cross"],
-            systems=tuple(data.get("systems", ())),
-            **{name: data[name] for name in ("group", "model", "samples", "seed", "dataset")},
-        )
-        job, _ = start_separability(study, separability_request, by=user_of(request))
+        form = read_form(ComputeSeparability, body_of(request))
+        job, _ = start_separability(study, form.request(), by=user_of(request))
         return Response(SeparabilityJobSerializer(job).data, status=status.HTTP_202_ACCEPTED)

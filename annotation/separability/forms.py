@@ -1,20 +1,29 @@
 """The form of a separability computation."""
 
-from typing import Any
-
 from django import forms
 
 from analysis import similarity as similarities
+from annotation.core.actions import TextsField
 from annotation.models.separability import LONGEST_MODEL
 from annotation.separability.encoders import KnownModel, list_models
 from annotation.separability.jobs import SeparabilityRequest
 from annotation.separability.measure import LEAST_SAMPLES, MOST_DRAWN, MOST_SEED, default_similarity
 
+DEFAULT = "by meaning if a model is installed, else by words"
 
-class SeparabilityForm(forms.Form):
-    """The similarity and its settings, all of which have defaults."""
 
-    similarity = forms.ChoiceField(required=False, label="Similarity")
+class ComputeSeparability(forms.Form):
+    """The computation to start. Every field is optional."""
+
+    similarity = forms.ChoiceField(
+        choices=lambda: [("", DEFAULT), *((name, name) for name in similarities.names())],
+        required=False,
+        label="Similarity",
+        help_text=f"Default: {DEFAULT}.",
+        error_messages={
+            "invalid_choice": f"Unknown similarity “%(value)s”. Allowed: {', '.join(similarities.names())}."
+        },
+    )
     model = forms.CharField(
         required=False,
         max_length=LONGEST_MODEL,
@@ -25,6 +34,7 @@ class SeparabilityForm(forms.Form):
     group = forms.CharField(
         required=False,
         max_length=60,
+        initial="configuration",
         label="Normalised over",
         help_text="configuration, study, or two numbers as 0,1.",
     )
@@ -43,27 +53,21 @@ class SeparabilityForm(forms.Form):
         help_text="Drawn at random for each instance. Default: all.",
     )
     seed = forms.IntegerField(required=False, min_value=0, max_value=MOST_SEED, label="Seed of the draws")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        choices = [
-            ("", "by meaning if a model is installed, else by words"),
-            *((n, n) for n in similarities.names()),
-        ]
-        self.fields["similarity"] = forms.ChoiceField(required=False, choices=choices, label="Similarity")
-
-    def known_models(self) -> list[KnownModel]:
-        """List the installed models, as suggestions."""
-        return list_models()
+    dataset = forms.CharField(required=False, max_length=100, label="Only this data set")
+    systems = TextsField(required=False, exactly=2, label="Only these two systems")
 
     def request(self) -> SeparabilityRequest:
         """Return the request of a valid form."""
-        sent = self.cleaned_data
+        cleaned = self.cleaned_data
         return SeparabilityRequest(
-            similarity=sent["similarity"] or default_similarity(sent["model"]).similarity,
-            group=sent["group"].replace(" ", "") or "configuration",
-            model=sent["model"],
-            samples=sent["samples"],
-            cross_pairs=sent["cross"],
-            seed=sent["seed"],
+            similarity=cleaned["similarity"] or default_similarity(cleaned["model"]).similarity,
+            group=cleaned["group"].replace(" ", "") or "configuration",
+            cross_pairs=cleaned["cross"],
+            systems=tuple(cleaned["systems"]),
+            **{name: cleaned[name] for name in ("model", "samples", "seed", "dataset")},
         )
+
+    @staticmethod
+    def known_models() -> list[KnownModel]:
+        """List the installed models, as suggestions."""
+        return list_models()

@@ -9,13 +9,13 @@ from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Count, F, OuterRef, Subquery
 from django.db.models.functions import Coalesce
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
-from analysis import similarity
-from annotation.core.errors import AmendmentNeeded, AnnotationError, InvalidSelection, SettingFixed
+from annotation.core.actions import filled
+from annotation.core.errors import AmendmentNeeded, InvalidSelection, SettingFixed
 from annotation.core.http import attempt
 from annotation.importing.example import load_example
 from annotation.importing.forms import CopyStudyForm
@@ -36,7 +36,7 @@ from annotation.models import Assignment, Batch, Event, Hit, Instance, Slot, Stu
 from annotation.monitoring.reports import kind_counts, returned_submissions
 from annotation.planning.frozen_plans import frozen_plan
 from annotation.quality.qualification import too_few_hits
-from annotation.separability.forms import SeparabilityForm
+from annotation.separability.forms import ComputeSeparability
 from annotation.separability.jobs import separability_state, start_separability
 from annotation.separability.services import latest_runs
 from annotation.studies.archive import archive_study, restore_study
@@ -104,7 +104,7 @@ def study_page(request: HttpRequest, study: Study) -> HttpResponse:
         "study": study,
         "rows": rows,
         **state,
-        "separability_form": SeparabilityForm(auto_id="separability_%s"),
+        "separability_form": ComputeSeparability(auto_id="separability_%s"),
         "may_manage": may_manage(request.user, study),
     }
     if request.headers.get("HX-Target") == "separability":
@@ -129,12 +129,7 @@ def study_page(request: HttpRequest, study: Study) -> HttpResponse:
 @study_view(*READERS, methods=POST)
 def separability(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue a computation of separability."""
-    if request.POST.get("similarity", "") not in ("", *similarity.names()):
-        raise Http404(f"no similarity {request.POST['similarity']}")
-    form = SeparabilityForm(request.POST)
-    if not form.is_valid():
-        problems = [f"{form[name].label}: {' '.join(map(str, errors))}" for name, errors in form.errors.items()]
-        raise AnnotationError("; ".join(problems))
+    form = filled(ComputeSeparability, request.POST.dict())
     start_separability(study, form.request(), by=account_of(request))
     messages.info(request, "Separability is being computed and will appear below.")
     return redirect("annotation:study", study.slug)

@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.utils.html import escape
 
 from annotation.core.errors import BadFields
 from annotation.models import Study
@@ -23,7 +24,7 @@ class Doors:
     """How an action is asked for at its three doors, with valid values.
 
     flags : what the command calls a field, where it is not the field's name
-    form  : its name in the page's context
+    form  : its name in the page's context; empty if the refusal is a page of its own
     prefix: of its fields, where a page has several forms, which are in the context by their prefixes
     """
 
@@ -81,6 +82,14 @@ DOORS = {
         ["add_judge", "jo", "--method=coin"],
         form="judge_form",
     ),
+    "compute separability": Doors(
+        "/studies/study/separability/",
+        {},
+        "/api/v1/studies/study/separability/",
+        {},
+        ["compute_separability", "study"],
+        form="",
+    ),
     "exclude": Doors(
         "/studies/study/raters/{rater}/",
         {"action": "exclude"},
@@ -116,6 +125,11 @@ DOORS = {
     ),
 }
 CASES = [
+    ("compute separability", "similarity", "vibes", "invalid_choice"),
+    ("compute separability", "model", "x" * 301, "max_length"),
+    ("compute separability", "samples", 1, "min_value"),
+    ("compute separability", "cross", 100_001, "max_value"),
+    ("compute separability", "seed", "x", "invalid"),
     ("exclude", "reason", "", "required"),
     ("exclude", "reason", "x" * 301, "max_length"),
     ("include", "reason", "x" * 301, "max_length"),
@@ -206,7 +220,11 @@ def test_the_three_doors_refuse_a_value_alike(
     refused = caught.value.__cause__
     assert isinstance(refused, BadFields)
     assert (page.status_code, answer.status_code) == (422, 422)
+    assert refused.codes == {name: [code]}
+    assert answer.json()["fields"][name] == refused.fields[name]
+    if not doors.form:
+        assert escape(refused.fields[name][0]) in page.text
+        return
     form = page.context[doors.form][doors.prefix] if doors.prefix else page.context[doors.form]
     assert form.errors.get_json_data()[name][0]["code"] == code
-    assert refused.codes == {name: [code]}
-    assert form.errors[name] == answer.json()["fields"][name] == refused.fields[name]
+    assert form.errors[name] == refused.fields[name]

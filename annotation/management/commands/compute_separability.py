@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from analysis import similarity
 from annotation.core.counting import number_of
-from annotation.management.commands._base import StudyCommand, argument
+from annotation.management.commands._base import StudyCommand, argument, arguments_of, filled_by
+from annotation.management.commands._batches import TWO
 from annotation.models import Study
-from annotation.separability.jobs import SeparabilityRequest
+from annotation.separability.forms import ComputeSeparability
 from annotation.separability.measure import default_similarity
 from annotation.separability.services import ignored_texts_notice
 from annotation.separability.store import SeparabilityResult
@@ -16,43 +16,23 @@ class Command(StudyCommand):
     help = "Compute the separability of every matchup of a study."
 
     arguments = (
-        argument(
-            "--similarity",
-            help=f"one of {', '.join(similarity.names())} (default: bertscore-length if a model is installed, "
-            "else rouge1-length)",
+        *arguments_of(
+            ComputeSeparability,
+            samples={"metavar": "K"},
+            cross={"metavar": "C"},
+            seed={"metavar": "S"},
+            dataset={"metavar": "D"},
+            systems=TWO,
         ),
-        argument("--model", default="", help="language model, for a similarity that needs one"),
-        argument(
-            "--group",
-            default="configuration",
-            help="group for min-max normalisation: configuration (default), study, or MIN,MAX",
-        ),
-        argument("--samples", type=int, metavar="K", help="draw K generations of each system (default: all)"),
-        argument("--cross", type=int, metavar="C", help="draw C pairs of A and B for each instance (default: all)"),
-        argument("--seed", type=int, metavar="S", help="of the draws (default: 0)"),
-        argument("--dataset", default="", metavar="D", help="only this data set"),
-        argument("--systems", nargs=2, default=(), metavar=("A", "B"), help="only these two systems"),
         argument("--format", choices=["text", "json"], default="text"),
     )
 
     def run(self, study: Study, options: dict[str, Any]) -> None:
-        name = options["similarity"]
-        if name is None:
-            default = default_similarity(options["model"])
-            name = default.similarity
-            if default.notice:
-                self.stderr.write(f"notice: {default.notice}")
-        request = SeparabilityRequest(
-            similarity=name,
-            group=options["group"],
-            model=options["model"],
-            samples=options["samples"],
-            cross_pairs=options["cross"],
-            seed=options["seed"],
-            dataset=options["dataset"],
-            systems=tuple(options["systems"]),
-        )
-        if notice := ignored_texts_notice(study, name):
+        form = filled_by(ComputeSeparability, options)
+        request, cleaned = form.request(), form.cleaned_data
+        if not cleaned["similarity"] and (notice := default_similarity(cleaned["model"]).notice):
+            self.stderr.write(f"notice: {notice}")
+        if notice := ignored_texts_notice(study, request.similarity):
             self.stderr.write(f"notice: {notice}")
         results = request.compute(study)
         self.say_result(map(in_words, results), list(map(as_json, results)), options)

@@ -235,7 +235,7 @@ def test_separability_is_asked_for_once_and_shown_when_it_is_there(study: Study,
     done = researcher.get("/studies/study/")
     assert "Being computed" not in done.text
     assert "configuration [0.000, 1.000]" in done.text
-    assert researcher.post("/studies/study/separability/", {"similarity": "vibes"}).status_code == 404
+    assert researcher.post("/studies/study/separability/", {"similarity": "vibes"}).status_code == 422
     assert researcher.get("/studies/study/separability/").status_code == 405
 
 
