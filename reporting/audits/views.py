@@ -36,8 +36,16 @@ def stress_context(findings: dict[str, Any]) -> dict[str, Any]:
     return {
         "found": findings,
         "unread": sum(findings["unread"].values()),
-        "turns": [TURN_NAMES[turn] for turn in TURNS],
-        "tables": [{"part": part, "name": PART_NAMES[part], "rows": _rows(findings, part)} for part in PARTS],
+        "tables": [
+            {
+                "part": part,
+                "name": PART_NAMES[part],
+                "caption": "" if part != "all" else "Verdicts that turn with each change, on all pairs",
+                "heading": f"part-{part}",
+                "rows": _rows(findings, part),
+            }
+            for part in PARTS
+        ],
     }
 
 

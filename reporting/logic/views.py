@@ -190,7 +190,10 @@ def _page(
             if name not in measured
         ],
         "files": ("csv", "json"),
-        "tables": [_table(audit, name, measured) for name in ["", *(names if len(names) > 1 else [])]]
+        "tables": [
+            _table(audit, name, measured, number)
+            for number, name in enumerate(["", *(names if len(names) > 1 else [])])
+        ]
         if audit["raters"]
         else [],
         "wordings": [
@@ -211,10 +214,11 @@ def _shown(rater: dict[str, Any], name: str, measures: dict[str, Any] | None = N
     return estimate_of(rater if measures is None else measures, name)
 
 
-def _table(audit: dict[str, Any], dataset: str, measured: list[str]) -> dict[str, Any]:
+def _table(audit: dict[str, Any], dataset: str, measured: list[str], number: int) -> dict[str, Any]:
     """Return the rows of a data set, or over all of them, by judging method. People come first.
 
     measured : names of the measures that a rater has a value of
+    number   : of the table on the page
     """
     rows = [
         {
@@ -226,11 +230,14 @@ def _table(audit: dict[str, Any], dataset: str, measured: list[str]) -> dict[str
         for rater in audit["raters"]
         if (measures := rater["datasets"].get(dataset) if dataset else rater)
     ]
+    by_method = grouped((row["rater"].get("method", ""), row) for row in rows)
     return {
+        "name": f"measures-{number}",
+        "sizes": f"sizes-{number}",
+        "caption": f"Each rater on the instances of {dataset}" if dataset else "Each rater on all instances",
         "dataset": dataset,
         "has_sizes": any(found["value"] is not None for row in rows for _label, found in row["sizes"]),
-        "rows": rows,
-        "groups": grouped((row["rater"].get("method", ""), row) for row in rows),
+        "rows": [row for rows_of_method in by_method.values() for row in rows_of_method],
     }
 
 

@@ -80,7 +80,9 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "single": single,
         "datasets": sorted({item.dataset for item in existing}),
         "systems": sorted({name for item in existing for name in (item.system_a.name, item.system_b.name)}),
-        "rows": [_row(item, filters) for item in numbers["configurations"]],
+        "measured": [
+            (row, part) for item in numbers["configurations"] for row, part in _rows(item, filters, every=single)
+        ],
         "may_manage": may_manage(request.user, study),
         "pictures": {
             name: _picture(study, name, filters, page) for name in ("histograms", "consistency", "temperatures")
@@ -246,9 +248,13 @@ def _blind(study: Study, numbers: dict[str, Any]) -> list[tuple[str, int]]:
     return [(name, count) for name in names if (count := count_ignored_texts(study, name))]
 
 
-def _row(configuration: dict[str, Any], filters: SeparabilityFilters) -> dict[str, Any]:
-    """Return one row of the overview, with the query that selects its configuration."""
-    part = next((part for part in configuration["similarities"] if part["label"] == configuration["similarity"]), None)
+def _rows(
+    configuration: dict[str, Any], filters: SeparabilityFilters, *, every: bool
+) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
+    """Return rows of the overview, each with the query that selects its configuration and the numbers of a similarity.
+
+    every : all similarities, not the selected one alone
+    """
     alone = SeparabilityFilters(
         configuration["dataset"],
         (configuration["system_a"], configuration["system_b"]),
@@ -256,7 +262,13 @@ def _row(configuration: dict[str, Any], filters: SeparabilityFilters) -> dict[st
         filters.threshold,
         question=filters.question,
     )
-    return {"one": configuration, "part": part, "query": query_of(alone)}
+    row = {"one": configuration, "query": query_of(alone)}
+    similarities = configuration["similarities"]
+    return [
+        (row, part)
+        for part in similarities or [None]
+        if not part or every or part["label"] == configuration["similarity"]
+    ]
 
 
 def _picture(study: Study, name: str, filters: SeparabilityFilters, page: Page[Any] | None) -> Picture:
