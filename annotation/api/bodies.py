@@ -12,7 +12,7 @@ from rest_framework import serializers, status
 from rest_framework.exceptions import APIException, NotAuthenticated, ParseError
 from rest_framework.request import Request
 
-from annotation.core.actions import described, filled, json_shape, static_choices
+from annotation.core.actions import described, filled, json_shape, static_choices, type_problem
 from annotation.core.errors import BadFields
 from annotation.core.files.lines import unstorable_key
 from annotation.members.permissions import may_manage
@@ -159,33 +159,11 @@ def read_form(form: type[F], body: Mapping[str, Any], *, exclude: Collection[str
     Raises: BadFields, also for unknown names, which may be mistyped, and for values of another JSON type.
     """
     fields = form(**context).fields
-    problems = {name: problem for name, value in body.items() if (problem := _problem(fields.get(name), value))}
+    problems = {name: problem for name, value in body.items() if (problem := type_problem(fields.get(name), value))}
     problems |= {name: "Unknown field." for name in body if name in exclude}
     if problems:
         raise BadFields({name: [problem] for name, problem in problems.items()})
     return filled(form, body, **context)
-
-
-def _problem(field: forms.Field | None, value: Any) -> str:
-    """Return why a value can't be a field's by its JSON type, or an empty text."""
-    if field is None:
-        return "Unknown field."
-    shape = json_shape(field)
-    if value is None:
-        return "" if not field.required else str(field.error_messages["required"])
-    if shape is bool:
-        return "" if value in (True, False, "true", "false") else "This must be true or false."
-    if shape is str:
-        return "" if _is_scalar(value) else "This must be a text or a number."
-    if shape is dict:
-        return "" if isinstance(value, dict) else "This must be an object."
-    if not isinstance(value, list) or not all(map(_is_scalar, value)):
-        return "This must be a list of texts or numbers."
-    return ""
-
-
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def read(kind: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:

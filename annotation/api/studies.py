@@ -10,26 +10,24 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import body_of, require_manager, texts_of, user_of
+from annotation.api.bodies import body_of, read_form, require_manager, schema_of, user_of
 from annotation.api.study_serializers import (
     ChangedStudySerializer,
-    CopySerializer,
     EventSerializer,
     NewStudySerializer,
-    ReasonSerializer,
     StudySettingsSerializer,
     refusals,
 )
-from annotation.core.actions import checked
-from annotation.core.errors import BadFields
 from annotation.importing.forms import CopyStudyForm, NewStudyForm
 from annotation.importing.new_studies import copy_study, create_study, settings_of
-from annotation.members.permissions import group_of_copy, groups_of_new_study
+from annotation.members.permissions import groups_of_copy, groups_of_new_study
 from annotation.models import Study
 from annotation.studies.archive import archive_study, restore_study
 from annotation.studies.log import events_of
 from annotation.studies.services import save_settings
-from annotation.studies.settings_form import checked_settings, reason_field
+from annotation.studies.settings_form import AmendmentForm, ReasonForm, checked_settings
+
+ReasonSerializer = schema_of(ReasonForm, "Reason")
 
 
 class StudySetup(GenericViewSet[Any]):
@@ -52,7 +50,8 @@ class StudySetup(GenericViewSet[Any]):
         """Create a study from a template or blank. Its creator becomes its study admin."""
         groups = groups_of_new_study(user_of(request))
         data = body_of(request)
-        names = checked(NewStudyForm(texts_of(data, "slug", "group", "template"), groups=groups))
+        sent = {name: data.pop(name) for name in NewStudyForm.base_fields if name in data}
+        names = read_form(NewStudyForm, sent, groups=groups).cleaned_data
         begun = names["template"].study()
         settings = checked_settings(begun, {"title": names["slug"], **data})
         study, _ = create_study(
@@ -69,32 +68,28 @@ class StudySetup(GenericViewSet[Any]):
         """Change settings of a study. Once rating has begun, this is an amendment and needs `amendment_reason`."""
         study = self._managed()
         data = body_of(request)
-        reason = _reason(data, "amendment_reason")
+        sent = {name: data.pop(name) for name in AmendmentForm.base_fields if name in data}
+        reason = read_form(AmendmentForm, sent).cleaned_data["amendment_reason"]
         save_settings(study=study, by=user_of(request), reason=reason, **checked_settings(study, data))
         return self._response(study)
 
-    @extend_schema(request=CopySerializer, responses={201: ChangedStudySerializer, **refusals(409, 413, 422)})
+    @extend_schema(
+        request=schema_of(CopyStudyForm, "Copy"), responses={201: ChangedStudySerializer, **refusals(409, 413, 422)}
+    )
     @action(detail=True, methods=["post"])
     def copy(self, request: Request, slug: str) -> Response:
         """Create a study with the settings of this one, and optionally its instances, but never its ratings."""
         study: Study = self.get_object()
-        groups = groups_of_new_study(user_of(request))
-        data = body_of(request)
-        with_instances = data.pop("with_instances", False)
-        names = texts_of(data, "slug", "title", "group")
-        _refuse_further(data)
-        if not isinstance(with_instances, bool) and with_instances not in ("true", "false"):
-            raise BadFields({"with_instances": ["This must be true or false."]})
-        names["group"] = names["group"] or group_of_copy(user_of(request), study).slug
-        form = CopyStudyForm({**names, "with_instances": with_instances}, study=study, groups=groups)
-        return self._response(copy_study(study=study, by=user_of(request), **checked(form)), status.HTTP_201_CREATED)
+        user = user_of(request)
+        form = read_form(CopyStudyForm, body_of(request), study=study, groups=groups_of_copy(user, study))
+        return self._response(copy_study(study=study, by=user, **form.cleaned_data), status.HTTP_201_CREATED)
 
     @extend_schema(request=ReasonSerializer, responses={200: ChangedStudySerializer, **refusals(413, 422)})
     @action(detail=True, methods=["post"])
     def archive(self, request: Request, slug: str) -> Response:
         """Archive a study: its HITs can no longer be claimed. Nothing is deleted."""
         study = self._managed()
-        archive_study(study=study, by=user_of(request), reason=_only_reason(request))
+        archive_study(study=study, by=user_of(request), **read_form(ReasonForm, body_of(request)).cleaned_data)
         return self._response(study)
 
     @extend_schema(request=ReasonSerializer, responses={200: ChangedStudySerializer, **refusals(413, 422)})
@@ -102,7 +97,7 @@ class StudySetup(GenericViewSet[Any]):
     def restore(self, request: Request, slug: str) -> Response:
         """Restore an archived study."""
         study = self._managed()
-        restore_study(study=study, by=user_of(request), reason=_only_reason(request))
+        restore_study(study=study, by=user_of(request), **read_form(ReasonForm, body_of(request)).cleaned_data)
         return self._response(study)
 
     @extend_schema(responses={200: EventSerializer(many=True), **refusals()}, filters=False)
@@ -111,23 +106,3 @@ class StudySetup(GenericViewSet[Any]):
         """List a study's log, the latest entry first, without raters who have withdrawn."""
         page = self.paginate_queryset(events_of(self.get_object()))
         return self.get_paginated_response(EventSerializer(page, many=True).data)
-
-
-def _reason(data: dict[str, Any], name: str) -> str:
-    text = texts_of(data, name)[name]
-    field = reason_field()
-    if len(text) > (field.max_length or 0):
-        raise BadFields({name: [f"At most {field.max_length} characters."]})
-    return text
-
-
-def _only_reason(request: Request) -> str:
-    data = body_of(request)
-    reason = _reason(data, "reason")
-    _refuse_further(data)
-    return reason
-
-
-def _refuse_further(data: dict[str, Any]) -> None:
-    if data:
-        raise BadFields({name: ["Unknown field."] for name in data})

@@ -72,33 +72,15 @@ class StudySettingsSerializer(serializers.ModelSerializer[Study]):
         extra_kwargs = {name: {"required": False} for name in SETTINGS if name not in ("arms", "criteria")}
 
 
-class NewStudySerializer(serializers.ModelSerializer[Study]):
+class NewStudySerializer(StudySettingsSerializer):
     """A study to be created: its short name, and settings that override its template's."""
 
-    arms: Any = serializers.ListField(child=serializers.CharField(), required=False)
-    criteria: Any = QuestionSerializer(many=True, required=False)
+    amendment_reason = None  # type: ignore[assignment]
     template = serializers.ChoiceField(choices=list(TEMPLATES), required=False)
     group = serializers.CharField(required=False, help_text="Short name of a group in which you may create studies.")
 
-    class Meta:
-        model = Study
+    class Meta(StudySettingsSerializer.Meta):
         fields = ["slug", "template", "group", *SETTINGS]
-        extra_kwargs = {name: {"required": False} for name in SETTINGS if name not in ("arms", "criteria")}
-
-
-class CopySerializer(serializers.Serializer[Any]):
-    """A copy of a study."""
-
-    slug = serializers.SlugField(max_length=80)
-    title = serializers.CharField(required=False, max_length=200)
-    group = serializers.CharField(required=False)
-    with_instances = serializers.BooleanField(required=False)
-
-
-class ReasonSerializer(serializers.Serializer[Any]):
-    """The reason of a change."""
-
-    reason = serializers.CharField(required=False)
 
 
 class EventSerializer(serializers.ModelSerializer[Event]):

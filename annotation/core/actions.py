@@ -63,12 +63,34 @@ def stored(model: type[models.Model], name: str, **changes: Any) -> forms.Field:
 
 
 def json_shape(field: forms.Field) -> type:
-    """Return the JSON type of a field's value: `bool`, `list`, `dict`, or `str`, also for numbers."""
+    """Return the JSON type of a field's value: `bool`, `list`, `dict`, `object` for any, or `str`, also for numbers."""
     if isinstance(field, forms.BooleanField):
         return bool
     if isinstance(field, TextsField | forms.MultipleChoiceField | forms.ModelMultipleChoiceField):
         return list
     return getattr(field, "json_shape", str)
+
+
+def type_problem(field: forms.Field | None, value: Any) -> str:
+    """Return why a value can't be a field's by its JSON type, or an empty text."""
+    if field is None:
+        return "Unknown field."
+    shape = json_shape(field)
+    if value is None:
+        return "" if not field.required else str(field.error_messages["required"])
+    if shape is bool:
+        return "" if isinstance(value, bool) or value in ("true", "false") else "This must be true or false."
+    if shape is str:
+        return "" if _is_scalar(value) else "This must be a text or a number."
+    if shape is dict:
+        return "" if isinstance(value, dict) else "This must be an object."
+    if shape is list and not (isinstance(value, list) and all(map(_is_scalar, value))):
+        return "This must be a list of texts or numbers."
+    return ""
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def static_choices(field: Any) -> list[str]:

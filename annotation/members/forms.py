@@ -103,7 +103,7 @@ class NewToken(forms.Form):
 class TokenForm(NewToken):
     """The same on a page, which offers some numbers of days."""
 
-    days = forms.TypedChoiceField(
+    days = forms.TypedChoiceField(  # type: ignore[assignment]
         choices=[(30, "30 days"), (90, "90 days"), (365, "a year"), ("", "no end")],
         coerce=int,
         empty_value=None,

@@ -140,7 +140,6 @@ def groups_of_new_study(user: User) -> list[ResearchGroup]:
     return [first, *(group for group in groups.order_by("slug") if group.pk != first.pk)]
 
 
-def group_of_copy(user: User, study: Study) -> ResearchGroup:
-    """Return the group of a study's copy: the study's, if `user` may create studies there, else their default."""
-    groups = groups_of_new_study(user)
-    return next((group for group in groups if group.pk == study.group_id), groups[0])
+def groups_of_copy(user: User, study: Study) -> list[ResearchGroup]:
+    """Return the groups in which `user` may create a copy of a study, its own first."""
+    return sorted(groups_of_new_study(user), key=lambda group: group.pk != study.group_id)

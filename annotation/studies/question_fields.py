@@ -82,6 +82,7 @@ class FurtherQuestionsField(forms.Field):
     """A list of further questions. `Study.clean` checks what is in them."""
 
     widget = FurtherQuestionsWidget
+    json_shape = object
 
     def to_python(self, value: Any) -> list[Any]:
         """Read JSON from a text."""

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 from django import forms
 from django.db.models import JSONField, TextField
 
+from annotation.core.actions import TextsField, checked, type_problem
 from annotation.core.errors import BadFields
-from annotation.core.files.lines import text_problem
 from annotation.models import Study
 from annotation.questions.labels import translate_default
 from annotation.questions.questions import BadQuestion, checked_questions
@@ -16,8 +16,6 @@ from annotation.studies.amendments import rating_has_begun
 from annotation.studies.question_fields import FurtherQuestionsField
 
 LONGEST_REASON = 2000
-_YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0", "")
-BOOLEAN_WORDS = (*_YES, *_NO)  # how a command line may write a boolean
 
 
 QUESTION_FIELDS = (
@@ -80,10 +78,9 @@ class StudySettingsForm(forms.ModelForm[Study]):
         PAY_FIELDS[0]: "annotation:pay-preview",
     }
 
-    arms = forms.CharField(
+    arms = TextsField(
         required=False,
         label="Arms",
-        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
         help_text=(
             "One a line, such as table:c8. none: asked again without a table. table:VARIANT: the pair’s own comparison "
             "table. placebo:VARIANT: another pair’s table. Default: none are set."
@@ -115,9 +112,9 @@ class StudySettingsForm(forms.ModelForm[Study]):
             self.fields["amendment_reason"] = reason_field()
 
     def clean_arms(self) -> list[str]:
-        """Split names at line breaks and commas."""
-        lines = self.cleaned_data["arms"].replace(",", "\n").splitlines()
-        return [name.strip() for name in lines if name.strip()]
+        """Split names at commas, too."""
+        names = [name.strip() for text in self.cleaned_data["arms"] for name in text.split(",")]
+        return [name for name in names if name]
 
     def clean(self) -> dict[str, Any]:
         """Return further questions as they are stored, if they can be asked."""
@@ -228,63 +225,29 @@ def reason_field(**more: Any) -> forms.CharField:
     return forms.CharField(max_length=LONGEST_REASON, widget=forms.Textarea(attrs={"rows": 2}), **named)
 
 
+class ReasonForm(forms.Form):
+    """The reason of a change."""
+
+    reason = reason_field(label="Reason", help_text="Kept in the study's log.")
+
+
+class AmendmentForm(forms.Form):
+    """The reason of an amendment."""
+
+    amendment_reason = reason_field()
+
+
 def checked_settings(study: Study, values: Mapping[str, Any]) -> dict[str, Any]:
     """Validate some settings together with the study's others, and return their cleaned values.
 
-    values : by name; texts as in a form, or values as in JSON
-    Raises: BadFields.
+    values : by name, as in JSON; numbers, true and false may be texts
+    Raises: BadFields, also for an unknown name.
     """
-    form = StudySettingsForm(form_data(study, values), instance=study)
-    if not form.is_valid():
-        raise BadFields({name: [str(problem) for problem in problems] for name, problems in form.errors.items()})
-    return {name: form.cleaned_data[name] for name in values}
-
-
-def form_data(study: Study, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the data of a submitted form: the study's settings, with some of them replaced.
-
-    Raises: BadFields for an unknown name, or a value of the wrong type.
-    """
-    fields = StudySettingsForm.base_fields
+    present = StudySettingsForm(instance=study)
+    fields = {name: present.fields[name] for name in SETTINGS}
     if unknown := [name for name in values if name not in fields]:
-        names = ", ".join(fields)
-        raise BadFields({name: [f"Unknown setting. Allowed: {names}."] for name in unknown})
-    present = {name: _form_value(value) for name, value in StudySettingsForm(instance=study).initial.items()}
-    bad = {name: [problem] for name, value in values.items() if (problem := _kind_problem(fields[name], value))}
-    if bad:
+        raise BadFields({name: [f"Unknown setting. Allowed: {', '.join(fields)}."] for name in unknown})
+    if bad := {name: [problem] for name, value in values.items() if (problem := type_problem(fields[name], value))}:
         raise BadFields(bad)
-    switches = {name: _is_yes(value) for name, value in values.items() if isinstance(fields[name], forms.BooleanField)}
-    return {**present, **{name: _form_value(value) for name, value in values.items()}, **switches}
-
-
-def _form_value(value: Any) -> Any:
-    """Return a value as form data. Booleans stay as they are."""
-    if isinstance(value, list):
-        return "\n".join(value) if all(isinstance(item, str) for item in value) else value
-    return value if isinstance(value, bool) else "" if value is None else str(value)
-
-
-def _is_yes(value: Any) -> bool:
-    return value if isinstance(value, bool) else str(value).lower() in _YES
-
-
-def _kind_problem(field: forms.Field, value: Any) -> str:
-    """Return what is wrong with the type of a value, or an empty text."""
-    if isinstance(field, forms.BooleanField):
-        fits = isinstance(value, bool) or (isinstance(value, str) and value.lower() in BOOLEAN_WORDS)
-        return "" if fits else "The value must be true or false."
-    if isinstance(field, FurtherQuestionsField) and isinstance(value, list):
-        return ""
-    parts = value if isinstance(value, list) else [value]
-    if isinstance(value, list) and field is not StudySettingsForm.base_fields["arms"]:
-        return "This can't be a list."
-    if any(isinstance(part, bool) or not isinstance(part, str | int | float | None) for part in parts):
-        return "This must be a text or a number."
-    if isinstance(value, list) and not all(isinstance(part, str) for part in value):
-        return "This must be a list of texts."
-    texts = [
-        problem
-        for part in parts
-        if isinstance(part, str) and (problem := text_problem(part, "This", may_be_blank=True))
-    ]
-    return f"{texts[0].text}." if texts else ""
+    cleaned = checked(StudySettingsForm({**present.initial, **values}, instance=study))
+    return {name: cleaned[name] for name in values}

@@ -13,12 +13,11 @@ from annotation.models import Batch, Instance, Study
 from annotation.planning.frozen_plans import CLAIMS, FrozenPlan, freeze_plan, withdraw_plan
 from annotation.studies.configurations import configurations
 from annotation.studies.presets import batch_defaults
+from annotation.studies.settings_form import ReasonForm
 from judging.models import Judge, Judgment
 from judging.outcomes.provenance import settings_of_judges
 from reporting.findings.data.asked import judge_names
 from reporting.findings.data.inputs import DEFAULT_EPSILON, Filters
-
-LONGEST_REASON = 2000
 
 
 class FreezePlan(forms.Form):
@@ -100,12 +99,8 @@ class FreezePlan(forms.Form):
         return freeze_plan(study=self.study, content=self.content, by=by)
 
 
-class WithdrawPlan(forms.Form):
+class WithdrawPlan(ReasonForm):
     """Withdrawal of the frozen plan."""
-
-    reason = forms.CharField(
-        required=False, max_length=LONGEST_REASON, label="Why", help_text="Kept in the study's log."
-    )
 
     def run(self, study: Study, *, by: User | None = None) -> None:
         """Withdraw the plan."""

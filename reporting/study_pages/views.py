@@ -26,7 +26,7 @@ from annotation.members.permissions import (
     POST,
     READERS,
     account_of,
-    group_of_copy,
+    groups_of_copy,
     groups_of_new_study,
     has_any_role,
     may_manage,
@@ -45,7 +45,7 @@ from annotation.studies.data_sets import data_sets
 from annotation.studies.log import about, changes_of, events_of, stops_of
 from annotation.studies.presets import ORIGINS, batch_defaults
 from annotation.studies.services import save_settings
-from annotation.studies.settings_form import LONGEST_REASON, StudySettingsForm
+from annotation.studies.settings_form import ReasonForm, StudySettingsForm
 from reporting.study_pages.checklist import checklist
 
 COUNTED_TEXTS = 500  # of a data set, for one page
@@ -224,8 +224,7 @@ def _save(request: HttpRequest, study: Study, form: StudySettingsForm) -> bool:
 def copy(request: HttpRequest, study: Study) -> HttpResponse:
     """Create a study with the settings of this one, and optionally its instances."""
     user = account_of(request)
-    groups, first = groups_of_new_study(user), group_of_copy(user, study)
-    groups = [first, *(group for group in groups if group.pk != first.pk)]
+    groups = groups_of_copy(user, study)
     form = CopyStudyForm(request.POST if request.method == "POST" else None, study=study, groups=groups)
     if form.is_valid() and (created := attempt(form, lambda: copy_study(study=study, by=user, **form.cleaned_data))):
         messages.success(request, f"Study {created.slug} was created with the settings of {study.slug}.")
@@ -234,12 +233,11 @@ def copy(request: HttpRequest, study: Study) -> HttpResponse:
     return render(request, "reporting/study_pages/copy_study.html", context, status=422 if form.is_bound else 200)
 
 
-class ArchiveForm(forms.Form):
+class ArchiveForm(ReasonForm):
     """Archive or restore a study, and why."""
 
     restore = forms.BooleanField(required=False)
     confirmed = forms.BooleanField(required=False)
-    reason = forms.CharField(required=False, max_length=LONGEST_REASON)
 
 
 @study_view(*MANAGERS, methods=POST)

@@ -5,12 +5,11 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
-from django.forms import BooleanField
 
 from annotation.core.files.mapping import HELP as MAPPING_HELP
 from annotation.management.commands._base import argument, group
 from annotation.models.studies import TaskKind
-from annotation.studies.settings_form import BOOLEAN_WORDS, StudySettingsForm
+from annotation.studies.settings_form import SETTINGS
 
 FORMAT = argument("--format", choices=["text", "json"], default="text", help="json: one document and nothing else")
 MAP = argument("--map", action="append", default=[], metavar="FIELD=COLUMN", help=MAPPING_HELP)
@@ -36,19 +35,16 @@ def study_settings(options: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def named_settings(items: Iterable[str]) -> dict[str, str]:
+def named_settings(items: Iterable[str]) -> dict[str, Any]:
     """Read NAME=VALUE settings.
 
-    Raises: CommandError for an unknown setting, or a switch that is neither true nor false.
+    Raises: CommandError.
     """
     return dict(_setting(item) for item in items)
 
 
-def _setting(item: str) -> tuple[str, str]:
+def _setting(item: str) -> tuple[str, Any]:
     name, equals, value = item.partition("=")
-    field = StudySettingsForm.base_fields.get(name)
-    if field is None or not equals:
-        raise CommandError(f"{item}: give NAME=VALUE with NAME one of {', '.join(StudySettingsForm.base_fields)}")
-    if isinstance(field, BooleanField) and value.lower() not in BOOLEAN_WORDS:
-        raise CommandError(f"{item}: the value must be true or false")
-    return name, value
+    if not equals:
+        raise CommandError(f"{item}: give NAME=VALUE with NAME one of {', '.join(SETTINGS)}")
+    return name, [value] if name == "arms" else value

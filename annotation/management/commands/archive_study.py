@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from annotation.management.commands._base import StudyCommand, argument
+from annotation.management.commands._base import StudyCommand, argument, arguments_of, filled_by
 from annotation.management.commands._settings import FORMAT
 from annotation.models import Study
 from annotation.studies.archive import archive_study, restore_study
+from annotation.studies.settings_form import ReasonForm
 
 
 class Command(StudyCommand):
@@ -13,13 +14,13 @@ class Command(StudyCommand):
 
     arguments = (
         argument("--restore", action="store_true", help="restore the study"),
-        argument("--reason", default="", help="kept in the study's log"),
+        *arguments_of(ReasonForm),
         FORMAT,
     )
 
     def run(self, study: Study, options: dict[str, Any]) -> None:
         act = restore_study if options["restore"] else archive_study
-        changed = act(study=study, reason=options["reason"])
+        changed = act(study=study, **filled_by(ReasonForm, options).cleaned_data)
         state = "in use" if options["restore"] else "in the archive"
         line = f"study {study.slug} is {'now' if changed else 'already'} {state}"
         archived = study.archived_at is not None

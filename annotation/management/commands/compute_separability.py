@@ -30,8 +30,8 @@ class Command(StudyCommand):
     def run(self, study: Study, options: dict[str, Any]) -> None:
         form = filled_by(ComputeSeparability, options)
         request, cleaned = form.request(), form.cleaned_data
-        if not cleaned["similarity"] and (notice := default_similarity(cleaned["model"]).notice):
-            self.stderr.write(f"notice: {notice}")
+        if not cleaned["similarity"] and (fallback := default_similarity(cleaned["model"]).notice):
+            self.stderr.write(f"notice: {fallback}")
         if notice := ignored_texts_notice(study, request.similarity):
             self.stderr.write(f"notice: {notice}")
         results = request.compute(study)

@@ -11,7 +11,7 @@ from annotation.models import Event, Study
 from annotation.quality.qualification import too_few_hits
 from annotation.questions.questions import described
 from annotation.studies.services import save_settings, set_families
-from annotation.studies.settings_form import StudySettingsForm, checked_settings
+from annotation.studies.settings_form import SETTINGS, checked_settings
 
 
 class Command(StudyCommand):
@@ -22,7 +22,7 @@ class Command(StudyCommand):
             "values",  # not "settings", which is an option that every command has
             nargs="*",
             metavar="NAME=VALUE",
-            help=f"NAME is one of: {', '.join(StudySettingsForm.base_fields)}",
+            help=f"NAME is one of: {', '.join(SETTINGS)}",
         ),
         argument("--reason", default="", help="reason; required once rating has begun, and shown with the results"),
         argument(
@@ -39,7 +39,7 @@ class Command(StudyCommand):
         if not options["values"] and not options["family"]:
             raise CommandError("nothing to change: give NAME=VALUE, or --family SYSTEM=FAMILY")
         values = named_settings(options["values"])
-        before = {name: getattr(study, name) for name in values}
+        before = {name: getattr(study, name) for name in SETTINGS}
         settings = checked_settings(study, values)
         amendments = study.events.filter(kind=Event.Kind.AMENDMENT)
         before_count = amendments.count()

@@ -12,7 +12,7 @@ from annotation.members.groups import find_group
 from annotation.models import Study
 from annotation.models.members import main_group
 from annotation.studies.presets import BLANK, TEMPLATES, batch_defaults, find_template
-from annotation.studies.settings_form import StudySettingsForm, checked_settings
+from annotation.studies.settings_form import SETTINGS, checked_settings
 
 TITLES = "; ".join(f"{template.name}: {template.title}" for template in TEMPLATES.values())
 
@@ -30,7 +30,7 @@ class Command(TandemCommand):
             default=[],
             dest="values",
             metavar="NAME=VALUE",
-            help=f"NAME is one of: {', '.join(StudySettingsForm.base_fields)}; may be repeated",
+            help=f"NAME is one of: {', '.join(SETTINGS)}; may be repeated",
         ),
         argument("--group", metavar="SLUG", help="the group that it belongs to (default: the main one)"),
         argument("--file", help="a study file: instances and generations (JSON Lines or CSV)"),

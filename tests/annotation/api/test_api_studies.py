@@ -98,7 +98,7 @@ def test_a_form_makes_a_study_as_json_does(researcher: APIClient) -> None:
         ({"slug": "study"}, "slug"),
         ({"slug": "new"}, "slug"),
         ({"slug": "a b"}, "slug"),
-        ({"slug": 5}, "slug"),
+        ({"slug": [5]}, "slug"),
         ({"slug": "x", "template": "nope"}, "template"),
         ({"slug": "x", "group": "elsewhere"}, "group"),
         ({"slug": "x", "colour": "blue"}, "colour"),
@@ -183,7 +183,7 @@ def test_a_change_under_way_needs_a_reason_and_is_in_the_log(study: Study, manag
     assert entry["changes"]["pay_per_hit"] == [None, "1.50"]
     assert "manager" not in manager.get(f"{MINE}log/").content.decode()
     too_long = manager.patch(MINE, {"contact": "me", "amendment_reason": "x" * 2001}, format="json")
-    assert too_long.json()["fields"]["amendment_reason"] == ["At most 2000 characters."]
+    assert list(too_long.json()["fields"]) == ["amendment_reason"]
 
 
 def test_what_draws_have_fixed_is_a_conflict_that_names_it(study: Study, manager: APIClient) -> None:

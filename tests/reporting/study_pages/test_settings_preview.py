@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from annotation.models import Assignment, Display, Event, Study
-from annotation.studies.settings_form import form_data
+from tests.annotation.studies.test_study_settings import form_data
 from tests.factories import make_study, make_user, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -19,7 +19,7 @@ def manager() -> Client:
 
 
 def shown(browser: Client, study: Study, **changes: object) -> str:
-    response = browser.post(ADDRESS, form_data(study, changes))
+    response = browser.post(ADDRESS, form_data(study, **changes))
     assert response.headers["X-Frame-Options"] == "SAMEORIGIN"
     assert "frame-ancestors 'self'" in response.headers["Content-Security-Policy"]
     return response.text

@@ -261,7 +261,7 @@ def test_a_study_is_made_from_a_shell(capsys: pytest.CaptureFixture[str], tmp_pa
 
     call_command(
         "create_study", "fresh", "--template", "paper-004", "--title", "Fresh", "--set", "raters_per_hit=4",
-        "--set", "ties_allowed=no", "--set", "pay_per_hit=", "--file", str(file), "--dataset", "news",
+        "--set", "ties_allowed=false", "--set", "pay_per_hit=", "--file", str(file), "--dataset", "news",
     )  # fmt: skip
 
     assert "--pairs 1 --raters 4 --select all" in capsys.readouterr().out
