@@ -107,7 +107,7 @@ def schema_of(
         key: _described(
             field,
             required=field.required and field.initial is None and key not in optional,
-            default=None if partial else field.initial,
+            default=None if partial else bool(field.initial) if json_shape(field) is bool else field.initial,
         )
         for key, field in form.base_fields.items()
         if key not in exclude
@@ -131,7 +131,7 @@ def _described(field: Any, *, required: bool, default: Any) -> serializers.Field
         child = serializers.IntegerField() if is_whole else serializers.CharField(max_length=longest)
         return serializers.ListField(child=child, min_length=exactly, max_length=exactly, **shared)
     if shape is bool:
-        return serializers.BooleanField(**shared if required else {**shared, "default": bool(field.initial)})
+        return serializers.BooleanField(**shared)
     bounds: dict[str, Any] = {name: getattr(field, name, None) for name in ("min_value", "max_value")}
     if isinstance(field, forms.DecimalField):
         digits: dict[str, Any] = {"max_digits": field.max_digits, "decimal_places": field.decimal_places}

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from django import forms
 from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
@@ -13,13 +14,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import body_of, read, read_form, require_manager, schema_of, texts_of, user_of
+from annotation.api.bodies import body_of, needed_text, read, read_form, require_manager, schema_of, user_of
 from annotation.api.study_serializers import refusals
 from annotation.core.errors import BadFields
 from annotation.members.permissions import READERS, find_study
-from annotation.models import Batch, Channel, Study
+from annotation.models import Channel, Study
 from annotation.models.tokens import Scope
-from annotation.recruitment.accounts import Invite
+from annotation.recruitment.accounts import Invite, ReissueForm, StudyInvite
 from annotation.recruitment.base import adapter_of
 from annotation.recruitment.channels import (
     change_channel,
@@ -30,6 +31,7 @@ from annotation.recruitment.channels import (
     set_open,
 )
 from annotation.recruitment.invitations import Link, invite, open_links, reissue
+from annotation.recruitment.options import ChannelForm
 
 
 class ChannelSerializer(serializers.ModelSerializer[Channel]):
@@ -50,23 +52,27 @@ class ChannelSerializer(serializers.ModelSerializer[Channel]):
         return {name: channel.options.get(name) for name in fields}
 
 
-class ChannelChangeSerializer(serializers.Serializer[Any]):
+class ObjectField(forms.JSONField):
+    """Values by name."""
+
+    json_shape = dict
+
+
+class ChannelChange(ChannelForm):
     """Settings of a channel. Omitted ones keep their values."""
 
-    name = serializers.CharField(required=False, max_length=100)
-    batch = serializers.CharField(
-        required=False, allow_null=True, max_length=200, help_text="Null for all open batches."
-    )
-    is_open = serializers.BooleanField(required=False, help_text="Whether new raters can join.")
-    options: Any = serializers.DictField(required=False, help_text="Settings of its kind, as on the channel's page.")
+    is_open = forms.BooleanField(required=False, label="Whether new raters can join")
+    options = ObjectField(required=False, label="Settings of its kind, as on the channel's page")
 
 
-class NewChannelSerializer(ChannelChangeSerializer):
-    """A channel to be created, closed unless `is_open`."""
-
-    study = serializers.CharField(max_length=80)
-    kind = serializers.CharField(max_length=12, help_text="accounts, anonymous, prolific or mturk.")
-    name = serializers.CharField(max_length=100)
+ChannelChangeSerializer = schema_of(ChannelChange, partial=True)
+NewChannelSerializer = schema_of(
+    ChannelChange,
+    "NewChannel",
+    "A channel to be created, closed unless `is_open`.",
+    study=serializers.CharField(max_length=80),
+    kind=serializers.CharField(max_length=12, help_text="accounts, anonymous, prolific or mturk."),
+)
 
 
 class LinkSerializer(serializers.Serializer[Any]):
@@ -75,21 +81,6 @@ class LinkSerializer(serializers.Serializer[Any]):
     rater = serializers.CharField()
     link = serializers.CharField()
     valid_until = serializers.DateTimeField()
-
-
-InviteSerializer = schema_of(Invite)
-StudyInviteSerializer = schema_of(
-    Invite,
-    "StudyInvite",
-    "How many raters are invited to a study or to one of its batches.",
-    batch=serializers.CharField(required=False, max_length=200),
-)
-
-
-class ReissueSerializer(serializers.Serializer[Any]):
-    """A rater of the channel who has lost access."""
-
-    rater = serializers.CharField(max_length=100, help_text="Their code.")
 
 
 class PlatformActionSerializer(serializers.Serializer[Any]):
@@ -119,19 +110,14 @@ class ChannelSetup(GenericViewSet[Any]):
     @extend_schema(request=NewChannelSerializer, responses={201: ChannelSerializer, **refusals(409, 413, 422)})
     def create(self, request: Request) -> Response:
         """Create a channel into a study, or into one of its batches."""
-        data = read(NewChannelSerializer, request)
-        study = find_study(request.user, data["study"], *READERS)
+        body = body_of(request)
+        study = find_study(request.user, needed_text(body, "study"), *READERS)
         require_manager(request.user, study)
-        if data["kind"] not in [kind.value for kind in kinds()]:
-            raise BadFields({"kind": [f"This must be one of {', '.join(kind.value for kind in kinds())}."]})
-        channel = make_channel(
-            study=study,
-            kind=data["kind"],
-            name=data["name"],
-            options=_options(data["kind"], {}, data),
-            batch=_batch(study, data.get("batch")),
-            is_open=data.get("is_open", False),
-        )
+        kind = needed_text(body, "kind")
+        if kind not in [offered.value for offered in kinds()]:
+            raise BadFields({"kind": [f"This must be one of {', '.join(offered.value for offered in kinds())}."]})
+        cleaned = read_form(ChannelChange, body, study=study).cleaned_data
+        channel = make_channel(study=study, kind=kind, **{**cleaned, "options": _options(kind, {}, cleaned)})
         where = {"Location": reverse("api:channel-detail", args=[channel.key])}
         return Response(self._description(channel), status=status.HTTP_201_CREATED, headers=where)
 
@@ -140,16 +126,14 @@ class ChannelSetup(GenericViewSet[Any]):
     def partial_update(self, request: Request, key: str) -> Response:
         """Change a channel's settings, open it or close it."""
         channel = self._managed()
-        data = read(ChannelChangeSerializer, request)
-        if data.keys() - {"is_open"}:
-            change_channel(
-                channel=channel,
-                name=data.get("name", channel.name),
-                options=_options(channel.kind, channel.options, data),
-                batch=_batch(channel.study, data["batch"]) if "batch" in data else channel.batch,
-            )
-        if "is_open" in data:
-            set_open(channel=channel, is_open=data["is_open"])
+        body = body_of(request)
+        present = {"name": channel.name, "batch": channel.batch and channel.batch.name, "is_open": channel.is_open}
+        cleaned = read_form(ChannelChange, body, study=channel.study, initial=present).cleaned_data
+        is_open = cleaned.pop("is_open")
+        if body.keys() - {"is_open"}:
+            change_channel(channel=channel, **{**cleaned, "options": _options(channel.kind, channel.options, cleaned)})
+        if "is_open" in body:
+            set_open(channel=channel, is_open=is_open)
         return Response(self._description(channel))
 
     @extend_schema(responses={200: LinkSerializer(many=True), **refusals()}, filters=False)
@@ -158,11 +142,11 @@ class ChannelSetup(GenericViewSet[Any]):
         """List the links that can still be used."""
         return _links(open_links(channel=self._managed(), base_url=_base(request), at=timezone.now()))
 
-    @extend_schema(request=InviteSerializer, responses={201: LinkSerializer(many=True), **refusals(409, 413, 422)})
+    @extend_schema(request=schema_of(Invite), responses={201: LinkSerializer(many=True), **refusals(409, 413, 422)})
     @links.mapping.post
     def invite(self, request: Request, key: str) -> Response:
         """Create nameless raters of an accounts channel, and a one-time link for each."""
-        return _invited(self._managed(), body_of(request), request)
+        return _invited(self._managed(), read_form(Invite, body_of(request)), request)
 
     @extend_schema(request=PlatformActionSerializer, responses={200: DoneSerializer, **refusals(409, 413, 422)})
     @action(detail=True, methods=["post"], pagination_class=None)
@@ -178,11 +162,13 @@ class ChannelSetup(GenericViewSet[Any]):
         )
         return Response({"message": done})
 
-    @extend_schema(request=ReissueSerializer, responses={201: LinkSerializer, **refusals(409, 413, 422)})
+    @extend_schema(
+        request=schema_of(ReissueForm, "Reissue"), responses={201: LinkSerializer, **refusals(409, 413, 422)}
+    )
     @action(detail=True, methods=["post"], keeps_answer=False)
     def reissue(self, request: Request, key: str) -> Response:
         """Create a link, valid for one day, for a rater who has lost access."""
-        channel, code = self._managed(), read(ReissueSerializer, request)["rater"]
+        channel, code = self._managed(), read_form(ReissueForm, body_of(request)).cleaned_data["rater"]
         link = reissue(channel=channel, code=code, base_url=_base(request), at=timezone.now(), by=user_of(request))
         return Response(asdict(link), status=status.HTTP_201_CREATED)
 
@@ -190,21 +176,22 @@ class ChannelSetup(GenericViewSet[Any]):
 class StudyInvitations(GenericViewSet[Any]):
     """Invite raters without a channel."""
 
-    @extend_schema(request=StudyInviteSerializer, responses={201: LinkSerializer(many=True), **refusals(409, 413, 422)})
+    @extend_schema(
+        request=schema_of(StudyInvite), responses={201: LinkSerializer(many=True), **refusals(409, 413, 422)}
+    )
     @action(detail=True, methods=["post"], write_scope=Scope.MANAGE, pagination_class=None, keeps_answer=False)
     @transaction.atomic  # a refused request leaves no channel behind
     def invitations(self, request: Request, slug: str) -> Response:
         """Create nameless raters, and a one-time link for each, as `manage.py invite` does."""
         study: Study = self.get_object()
         require_manager(request.user, study)
-        body = body_of(request)
-        batch = _batch(study, texts_of(body, "batch")["batch"] or None)
-        return _invited(invitation_channel(study=study, batch=batch), body, request)
+        form = read_form(StudyInvite, body_of(request), study=study)
+        return _invited(invitation_channel(study=study, batch=form.cleaned_data["batch"]), form, request)
 
 
-def _invited(channel: Channel, body: dict[str, Any], request: Request) -> Response:
+def _invited(channel: Channel, form: Invite, request: Request) -> Response:
     """Create as many nameless raters of a channel as a request asks for, and a one-time link for each."""
-    cleaned = read_form(Invite, body).cleaned_data
+    cleaned = form.cleaned_data
     links = invite(
         channel=channel,
         count=cleaned["count"],
@@ -223,21 +210,12 @@ def _base(request: Request) -> str:
     return request.build_absolute_uri("/")
 
 
-def _batch(study: Study, name: str | None) -> Batch | None:
-    if name is None:
-        return None
-    batch = study.batches.filter(purpose=Batch.Purpose.RATING, name=name, origin=Batch.Origin.COLLECTED).first()
-    if batch is None:
-        raise BadFields({"batch": [f"The study has no batch {name} for rating."]})
-    return batch
-
-
 def _options(kind: str, options: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of a kind: those that are stored, under those that are sent.
 
     Raises: BadFields for one that the kind doesn't have.
     """
-    fields, sent = options_form_of(kind).base_fields, data.get("options", {})
+    fields, sent = options_form_of(kind).base_fields, data["options"] or {}
     if strange := [name for name in sent if name not in fields]:
         raise BadFields({name: [f"Channels of kind {kind} have no such setting."] for name in strange})
     return {**{name: options[name] for name in fields if name in options}, **sent}

@@ -23,7 +23,7 @@ from annotation.recruitment.arriving import participant_of_session, public_conte
 from annotation.recruitment.base import Adapter, Panel, register
 from annotation.recruitment.channel_counts import invitation_counts, raters_of_channel, rows_of
 from annotation.recruitment.invitations import LONGEST_DAYS, MOST_LINKS, VALID_DAYS
-from annotation.recruitment.options import ArrivalLimitsForm
+from annotation.recruitment.options import ArrivalLimitsForm, OfBatchForm
 
 OFF, PASSWORD, NAME = "off", "password", "name"
 MOST_AT_ONCE = 1_000  # links on one page; the command makes more
@@ -91,6 +91,10 @@ class Invite(forms.Form):
     days = forms.IntegerField(label="Days valid", min_value=1, max_value=LONGEST_DAYS, initial=VALID_DAYS)
 
 
+class StudyInvite(Invite, OfBatchForm):
+    """How many raters are invited to a study or to one of its batches."""
+
+
 class InviteForm(Invite):
     """The page of invitations, which lists the links."""
 
@@ -122,9 +126,9 @@ class MailInviteForm(InviteForm):
 
 
 class ReissueForm(forms.Form):
-    """The rater who gets a new link."""
+    """A rater of the channel who has lost access."""
 
-    rater = forms.CharField(label="Code of the rater", max_length=200)
+    rater = forms.CharField(label="Code of the rater", max_length=100)
 
 
 @register

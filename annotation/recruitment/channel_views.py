@@ -137,7 +137,7 @@ def _forms(
 
 
 def _page(request: HttpRequest, channel: Channel, *, status: int = 200, form_and_options: Any = None) -> HttpResponse:
-    own = {"name": channel.name, "batch": channel.batch_id}
+    own = {"name": channel.name, "batch": channel.batch and channel.batch.name}
     form, options = form_and_options or _forms(request, channel.study, channel.kind, own, channel.options)
     panel = adapter_of(channel).panel(channel)
     if "act" in request.POST:

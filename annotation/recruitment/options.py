@@ -94,18 +94,27 @@ class PlatformLimitsForm(ArrivalLimitsForm):
         return text or self.usual_bonus_cap
 
 
-class ChannelForm(forms.Form):
-    """A channel's name and batch."""
+class OfBatchForm(forms.Form):
+    """A batch of a study, in which people rate here."""
 
-    name = forms.CharField(label="Name", max_length=100, help_text="For you only: raters never see it.")
+    batch = forms.ModelChoiceField(
+        Batch.objects.none(),
+        to_field_name="name",
+        label="Batch",
+        required=False,
+        empty_label="All open batches",
+        error_messages={"invalid_choice": "The study has no batch %(value)s for rating."},
+        help_text="Who comes through this channel is given HITs of it only. Default: all open batches.",
+    )
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        rated_here = study.batches.filter(purpose=Batch.Purpose.RATING, origin=Batch.Origin.COLLECTED)
-        self.fields["batch"] = forms.ModelChoiceField(
-            queryset=rated_here,
-            label="Batch",
-            required=False,
-            empty_label="All open batches",
-            help_text="Who comes through this channel is given HITs of it only.",
-        )
+        fields: dict[str, Any] = self.fields
+        fields["batch"].queryset = study.batches.filter(purpose=Batch.Purpose.RATING, origin=Batch.Origin.COLLECTED)
+
+
+class ChannelForm(OfBatchForm):
+    """A channel's name and batch."""
+
+    name = forms.CharField(label="Name", max_length=100, help_text="For you only: raters never see it.")
+    field_order = ("name", "batch")

@@ -8,11 +8,10 @@ from django.core.management.base import CommandError
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.core.errors import UnknownName
 from annotation.management.commands._base import StudyCommand, argument, arguments_of, filled_by, one_of
 from annotation.management.commands._settings import add_base_url
-from annotation.models import Batch, Study
-from annotation.recruitment.accounts import Invite
+from annotation.models import Study
+from annotation.recruitment.accounts import StudyInvite
 from annotation.recruitment.channels import channel_of_rater, invitation_channel
 from annotation.recruitment.invitations import Link, invite, reissue
 
@@ -22,12 +21,11 @@ class Command(StudyCommand):
 
     arguments = (
         one_of(
-            *arguments_of(Invite, only=["count"], count={"metavar": "N", "required": False}),
+            *arguments_of(StudyInvite, only=["count"], count={"metavar": "N", "required": False}),
             argument("--rater", metavar="CODE", help="a new link for this rater, who has lost access"),
             required=True,
         ),
-        argument("--batch", metavar="NAME", help="they rate this batch only (default: every open batch)"),
-        *arguments_of(Invite, only=["days"]),
+        *arguments_of(StudyInvite, only=["batch", "days"], batch={"metavar": "NAME"}),
         add_base_url,
         argument("--format", choices=("text", "csv", "json"), default="text"),
     )
@@ -43,9 +41,8 @@ class Command(StudyCommand):
             code = options["rater"]
             links = [reissue(channel=channel_of_rater(study=study, code=code), code=code, **common)]
         else:
-            batch = _batch(study, options["batch"]) if options["batch"] is not None else None
-            cleaned = filled_by(Invite, options).cleaned_data
-            channel = invitation_channel(study=study, batch=batch)
+            cleaned = filled_by(StudyInvite, options, study=study).cleaned_data
+            channel = invitation_channel(study=study, batch=cleaned["batch"])
             links = invite(channel=channel, count=cleaned["count"], valid_days=cleaned["days"], **common)
         self._print(study, links, options["format"])
 
@@ -63,10 +60,3 @@ class Command(StudyCommand):
             self.stderr.write(
                 f"each works once, until {rows[0]['valid_until']}; the channel's page lists those that are unused"
             )
-
-
-def _batch(study: Study, name: str) -> Batch:
-    batch = study.batches.filter(purpose=Batch.Purpose.RATING, name=name, origin=Batch.Origin.COLLECTED).first()
-    if batch is None:
-        raise UnknownName(f"study {study.slug} has no batch {name} for rating")
-    return batch

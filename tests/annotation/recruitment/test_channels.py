@@ -153,7 +153,7 @@ def test_a_channel_is_made_shut_with_its_settings(study: Study, manager: Client)
     address = f"/studies/{study.slug}/channels/new/anonymous/"
     assert 'value="20"' in manager.get(address).content.decode()  # what a limit begins with
 
-    made = manager.post(address, {"name": " Poster ", "batch": batch.pk, "per_address": "5", "most_hits": "3"})
+    made = manager.post(address, {"name": " Poster ", "batch": batch.name, "per_address": "5", "most_hits": "3"})
 
     channel = Channel.objects.get()
     assert made["Location"] == page_of(channel)
@@ -167,7 +167,7 @@ BAD_SETTINGS = [
     ({"name": "x" * 101}, "at most 100"),
     ({"name": "x", "per_address": "0"}, "greater than or equal to 1"),
     ({"name": "x", "most_hits": "many"}, "whole number"),
-    ({"name": "x", "batch": "0"}, "valid choice"),
+    ({"name": "x", "batch": "0"}, "no batch 0"),
 ]
 
 
