@@ -4,6 +4,7 @@ from dataclasses import asdict, fields
 from decimal import Decimal
 from typing import Any
 
+from django import forms
 from django.http import Http404, HttpResponseBase
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
@@ -15,8 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from analysis.ranking.refinement import EQUAL_RATINGS
-from annotation.api.bodies import read, read_form, require_manager, schema_of, user_of
+from annotation.api.bodies import body_of, read, read_form, require_manager, schema_of, user_of
 from annotation.api.reasons import MESSAGE, WithMessage
 from annotation.api.study_serializers import refusals
 from annotation.core.errors import BadFields
@@ -32,10 +32,9 @@ from judging.tables.entailment_calls import estimate_entailment
 from judging.tables.stored_checks import require_tables
 from reporting.api.material import ESTIMATED
 from reporting.api.rows import KEY
-from reporting.bundle.layout import CHOICES
 from reporting.downloads.jobs import RANKING_LIMITS, files_of, queue_file, remove_file
-from reporting.downloads.views import find_file, packed
-from reporting.exports.elsewhere import PEOPLE, WantedVerdicts
+from reporting.downloads.views import BundleForm, find_file, packed
+from reporting.exports.elsewhere import WantedVerdicts
 from reporting.exports.files import FORMATS, KINDS
 from reporting.exports.views import CONTENT_TYPES, rows_response
 from reporting.logic.ranking import METHODS
@@ -43,22 +42,15 @@ from reporting.logic.ranking_estimates import estimate_asking
 from reporting.logic.stored_ranking import ASKING, STORED, TextRanking, judge_to_ask, judge_with_answers
 from reporting.models import MadeFile
 from reporting.refinement.given_preferences import count_preferences, refuse_unknown
-from reporting.refinement.preferences_form import PreferencesForm
-from reporting.refinement.training_files import FORMS as TRAINING
+from reporting.refinement.preferences_form import PreferencesForm, RefineForm
 
-VERDICTS: dict[str, Any] = {"raters": [PEOPLE], "dataset": "", "question": "", "stage": "first"}
+FORMS: dict[str, type[forms.Form]] = {
+    MadeFile.Kind.BUNDLE: BundleForm,
+    MadeFile.Kind.REPORT: forms.Form,
+    MadeFile.Kind.PREFERENCES: PreferencesForm,
+    MadeFile.Kind.REFINED: RefineForm,
+}
 CHOICES_OF: dict[str, dict[str, Any]] = {
-    MadeFile.Kind.BUNDLE: dict.fromkeys(CHOICES, True),
-    MadeFile.Kind.REPORT: {},
-    MadeFile.Kind.REFINED: {
-        "form": "trl",
-        **VERDICTS,
-        "method": "win_loss",
-        "seed": 0,
-        "negated": False,
-        "down_sample": False,
-        "held_out": 0.0,
-    },
     MadeFile.Kind.RANKING: {**asdict(TextRanking()), **STORED, "run": False, **dict.fromkeys(RANKING_LIMITS)},
     MadeFile.Kind.TABLE_CHECKS: {
         "endpoint": "",
@@ -70,22 +62,10 @@ CHOICES_OF: dict[str, dict[str, Any]] = {
 }
 
 
-class NewFileSerializer(schema_of(PreferencesForm, partial=True)):  # type: ignore[misc]  # fields of preferences
+class NewFileSerializer(*(schema_of(form, partial=True) for form in FORMS.values())):  # type: ignore[misc]
     """Options of a file, by kind."""
 
     kind = serializers.ChoiceField(choices=MadeFile.Kind.choices)
-    texts = serializers.BooleanField(required=False, help_text="Of a bundle: sources, generations, tables.")
-    completions = serializers.BooleanField(required=False, help_text="Of a bundle: raw answers of judges.")
-    reasons = serializers.BooleanField(required=False, help_text="Of a bundle: what raters wrote.")
-    method = serializers.ChoiceField(choices=list(EQUAL_RATINGS), required=False, help_text="Scores of the repair.")
-    seed = serializers.IntegerField(
-        min_value=0, max_value=2**32 - 1, required=False, help_text="Of the repair's draws."
-    )
-    negated = serializers.BooleanField(required=False, help_text="Of refined: each row also with the negated question.")
-    down_sample = serializers.BooleanField(required=False, help_text="Of refined: only as many rows as were given.")
-    held_out = serializers.FloatField(
-        min_value=0, max_value=0.99, required=False, help_text="Of refined: share of instances kept apart."
-    )
     judge = serializers.CharField(required=False, help_text="Of a ranking. Default: the only judge with answers.")
     methods = serializers.ListField(
         child=serializers.ChoiceField(choices=list(METHODS)), required=False, min_length=1, max_length=len(METHODS)
@@ -112,14 +92,16 @@ class NewFileSerializer(schema_of(PreferencesForm, partial=True)):  # type: igno
     in_flight = serializers.IntegerField(required=False, min_value=1, max_value=MAX_IN_FLIGHT)
 
 
-def options_of(data: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def options_of(request: Request) -> tuple[str, dict[str, Any]]:
     """Return the kind of file that a request asks for, and all of its choices.
 
-    Raises: BadFields for choices of other kinds.
+    Raises: BadFields, also for choices of other kinds.
     """
+    body = body_of(request)
+    if form := FORMS.get(str(body.get("kind"))):
+        return body.pop("kind"), read_form(form, body).cleaned_data
+    data = read(NewFileSerializer, request)
     kind = data.pop("kind")
-    if kind == MadeFile.Kind.PREFERENCES:
-        return kind, read_form(PreferencesForm, data).cleaned_data
     if foreign := [name for name in data if name not in CHOICES_OF[kind]]:
         raise BadFields({name: [f"This is no option of kind {kind}."] for name in foreign})
     usual = CHOICES_OF[kind] | (ASKING if data.get("run") else {})
@@ -136,8 +118,6 @@ def refuse_unknown_names(study: Study, kind: str, options: dict[str, Any], user:
     if "raters" in options:
         names = (item.name for item in fields(WantedVerdicts) if item.name in options)
         refuse_unknown(study, WantedVerdicts(**{name: options[name] for name in names}))
-    if kind == MadeFile.Kind.REFINED and options["form"] not in TRAINING:
-        raise BadFields({"form": [f"Of repaired preferences one of {', '.join(TRAINING)}."]})
     if kind == MadeFile.Kind.RANKING:
         _check_ranking(study, options, user)
     if kind == MadeFile.Kind.TABLE_CHECKS:
@@ -237,7 +217,7 @@ class StudyFiles(GenericViewSet[Any]):
     def make_file(self, request: Request, slug: str) -> Response:
         """Queue a file of one kind. Asking for the same while it is under way changes nothing."""
         study: Study = self.get_object()
-        kind, options = options_of(read(NewFileSerializer, request))
+        kind, options = options_of(request)
         refuse_unknown_names(study, kind, options, request.user)
         file, _ = queue_file(study, kind, options, user_of(request))
         return Response(MadeFileSerializer(file).data, status=status.HTTP_202_ACCEPTED)
@@ -247,7 +227,7 @@ class StudyFiles(GenericViewSet[Any]):
     def estimate_file(self, request: Request, slug: str) -> Response:
         """Estimate what a file takes for which a model is asked: `ranking` with `run`, `table-checks`; the rows of `preferences`. No call is made."""
         study: Study = self.get_object()
-        kind, options = options_of(read(NewFileSerializer, request))
+        kind, options = options_of(request)
         refuse_unknown_names(study, kind, options, request.user)
         return Response(estimated(study, kind, options))
 

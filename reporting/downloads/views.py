@@ -2,16 +2,17 @@
 
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
+from annotation.core.actions import checked
 from annotation.core.files import parquet
 from annotation.core.http import as_download, is_htmx
 from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
-from reporting.bundle.layout import CHOICES
 from reporting.downloads.jobs import files_of, path_of, queue_file
 from reporting.exports.elsewhere import WantedVerdicts
 from reporting.exports.files import EXCEL, KINDS, PARQUET, READ_BACK
@@ -20,6 +21,18 @@ from reporting.refinement.given_preferences import count_preferences
 from reporting.refinement.preferences_form import PreferencesForm
 
 FORMATS = {"csv": "CSV", EXCEL: "CSV for Excel", "jsonl": "JSON Lines", PARQUET: "Parquet"}
+
+
+class BundleForm(forms.Form):
+    """What a bundle has beside the numbers."""
+
+    texts = forms.BooleanField(required=False, initial=True, label="Texts: sources, generations and comparison tables")
+    completions = forms.BooleanField(
+        required=False,
+        initial=True,
+        label="Raw answers and rationales of judges (only with texts, which they quote)",
+    )
+    reasons = forms.BooleanField(required=False, initial=True, label="What raters wrote: reasons and comments")
 
 
 @study_view(*READERS)
@@ -39,7 +52,7 @@ def _page(
         "groups": (list(READ_BACK), [kind for kind in KINDS if kind not in READ_BACK]),
         "formats": {form: name for form, name in FORMATS.items() if form != PARQUET or parquet.is_available()},
         "preferences": preferences,
-        "contents": latest.get(MadeFile.Kind.BUNDLE, dict.fromkeys(CHOICES, True)),
+        "bundle": BundleForm(initial=latest.get(MadeFile.Kind.BUNDLE)),
         "files": files,
         "busy": any(file.is_busy for file in files),
     }
@@ -70,8 +83,7 @@ def count_rows(request: HttpRequest, study: Study) -> HttpResponse:
 @study_view(*READERS, methods=POST)
 def make_bundle(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue a bundle of the study."""
-    options = {choice: choice in request.POST.getlist("contents") for choice in CHOICES}
-    return _queue(request, study, MadeFile.Kind.BUNDLE, options)
+    return _queue(request, study, MadeFile.Kind.BUNDLE, checked(BundleForm(request.POST)))
 
 
 @study_view(*READERS, methods=POST)

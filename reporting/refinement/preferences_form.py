@@ -1,14 +1,18 @@
-"""The form for training data, for page, API and command."""
+"""The forms of training data, for page, API and command."""
 
-from collections.abc import Sized
+from collections.abc import Iterable, Sized
 from typing import Any
 
 from django import forms
 
+from analysis.ranking.refinement import EQUAL_RATINGS
 from annotation.core.actions import TextsField
 from annotation.models import Rating, Study
-from reporting.exports.elsewhere import DUPLICATES, EACH, EMPTY, EQUAL, JUDGE, MAJORITY, PEOPLE, TIES
+from reporting.exports.elsewhere import DUPLICATES, EACH, EMPTY, EQUAL, JUDGE, MAJORITY, PEOPLE, TIES, WantedVerdicts
 from reporting.refinement.given_preferences import FORMS
+from reporting.refinement.refining import Repair
+from reporting.refinement.training_files import FORMS as TRAINING
+from reporting.refinement.training_files import Options
 
 TITLES = {
     "trl": "TRL: prompt, chosen, rejected",
@@ -20,14 +24,54 @@ TITLES = {
 }
 
 
-class PreferencesForm(forms.Form):
+def _format(names: Iterable[str]) -> forms.ChoiceField:
+    return forms.ChoiceField(choices=[(name, TITLES[name]) for name in names], initial="trl", label="Format")
+
+
+class VerdictsForm(forms.Form):
+    """The verdicts that training data are made of."""
+
+    raters = TextsField(longest=120, initial=[PEOPLE], label="Raters", help_text="people, and judges as judge:NAME.")
+    dataset = forms.CharField(required=False, label="Data set", help_text="Only this data set.")
+    question = forms.CharField(required=False, label="Question", help_text="The key of one of several questions.")
+    stage = forms.ChoiceField(
+        choices=Rating.Stage.choices,
+        initial=Rating.Stage.FIRST,
+        label="Stage",
+        help_text="People’s votes of this stage.",
+    )
+
+
+class RefineForm(VerdictsForm):
+    """Training data from repaired preferences."""
+
+    form = _format(TRAINING)
+    method = forms.ChoiceField(
+        choices=[(name, name) for name in EQUAL_RATINGS], initial="win_loss", label="Scores of the repair"
+    )
+    seed = forms.IntegerField(min_value=0, max_value=2**32 - 1, initial=0, label="Seed of the repair's draws")
+    negated = forms.BooleanField(required=False, label="Each row also with the negated question and the other text")
+    down_sample = forms.BooleanField(required=False, label="Only as many rows as there are given preferences")
+    held_out = forms.FloatField(
+        min_value=0, max_value=0.99, initial=0.0, label="Share of instances kept apart for testing"
+    )
+    field_order = ("form", "raters")
+
+    def repair(self) -> tuple[Repair, Options]:
+        """Return the repair and the form of its rows."""
+        cleaned = dict(self.cleaned_data)
+        method, seed = cleaned.pop("method"), cleaned.pop("seed")
+        options = {name: cleaned.pop(name) for name in ("form", "negated", "down_sample", "held_out")}
+        return Repair(WantedVerdicts(**cleaned), method, seed), Options(**options, seed=seed)
+
+
+class PreferencesForm(VerdictsForm):
     """Verdicts as training data, or in the forms of other tools.
 
     study : whose raters, data sets, systems and questions a page lists
     """
 
-    form = forms.ChoiceField(choices=[(name, TITLES[name]) for name in FORMS], initial="trl", label="Format")
-    raters = TextsField(longest=120, initial=[PEOPLE], label="Raters", help_text="people, and judges as judge:NAME.")
+    form = _format(FORMS)
     votes = forms.ChoiceField(
         choices=[(EACH, "Every verdict"), (MAJORITY, "The majority on each pair")],
         initial=EACH,
@@ -45,15 +89,8 @@ class PreferencesForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         label="Leave out",
     )
-    dataset = forms.CharField(required=False, label="Data set", help_text="Only this data set.")
     systems = TextsField(required=False, exactly=2, label="Systems", help_text="Only pairs of these two.")
-    question = forms.CharField(required=False, label="Question", help_text="The key of one of several questions.")
-    stage = forms.ChoiceField(
-        choices=Rating.Stage.choices,
-        initial=Rating.Stage.FIRST,
-        label="Stage",
-        help_text="People’s votes of this stage.",
-    )
+    field_order = ("form", "raters", "votes", "without", "dataset", "systems", "question", "stage")
 
     def __init__(self, *args: Any, study: Study | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

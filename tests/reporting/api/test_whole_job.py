@@ -181,9 +181,7 @@ def test_preferences_are_made_as_the_command_writes_them(
         refused = researcher.post(files, kind="preferences", **wrong)
         assert 400 <= refused.status_code < 500, wrong
         assert refused.json()["detail"], wrong
-    assert researcher.post(files, kind="report", form="trl").json()["fields"] == {
-        "form": ["This is no option of kind report."]
-    }
+    assert researcher.post(files, kind="report", form="trl").json()["fields"] == {"form": ["Unknown field."]}
     assert not MadeFile.objects.exists()
 
     counted = researcher.post(f"{files}estimate/", kind="preferences", form="trl", without=["ties"]).json()

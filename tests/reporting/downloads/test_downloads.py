@@ -42,16 +42,16 @@ def run_tasks() -> None:
 
 @pytest.fixture
 def made(study: Study, researcher: Client) -> MadeFile:
-    researcher.post(f"/studies/{study.slug}/files/bundle/", {"contents": ["texts", "reasons"]})
+    researcher.post(f"/studies/{study.slug}/files/bundle/", {"texts": "on", "reasons": "on"})
     run_tasks()
     return MadeFile.objects.get()
 
 
 def test_a_bundle_is_made_by_the_worker_and_verifies(study: Study, researcher: Client, tmp_path: Path) -> None:
     address = f"/studies/{study.slug}/files/"
-    asked = researcher.post(f"{address}bundle/", {"contents": ["texts", "reasons"]}, follow=True)
+    asked = researcher.post(f"{address}bundle/", {"texts": "on", "reasons": "on"}, follow=True)
     assert "without completions" in asked.text
-    researcher.post(f"{address}bundle/", {"contents": ["reasons", "texts"]}, follow=True)
+    researcher.post(f"{address}bundle/", {"reasons": "on", "texts": "on"}, follow=True)
     assert MadeFile.objects.count() == 1
 
     run_tasks()

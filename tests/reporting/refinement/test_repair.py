@@ -221,7 +221,7 @@ def test_held_out_instances_are_apart_and_the_rest_is_drawn_to_size(tmp_path: Pa
     [
         ({"rater": ["judge:nobody"]}, "no ratings by judge:nobody; it has those of people"),
         ({"dataset": "films"}, "no data set films; it has news"),
-        ({"held_out": 1.0}, "at least 0 and below 1"),
+        ({"held_out": 1.0}, "held_out: "),
         ({"question": "fluency"}, "asks no question fluency"),
     ],
 )
