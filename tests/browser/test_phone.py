@@ -102,7 +102,7 @@ def test_a_hit_and_its_source(open_as: OpenAs, transactional_db: None) -> None:
         assert box(source)["height"] <= 60
     with step("it stays open over a reload"):
         open_source(page)
-        page.wait_for_function("Object.entries(sessionStorage).flat().join().match('tandem.source.[^,]+,1')")
+        page.wait_for_function("() => Object.entries(sessionStorage).flat().join().match('tandem.source.[^,]+,1')")
         page.reload()
         expect(text).to_be_visible()
 
