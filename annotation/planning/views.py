@@ -41,6 +41,7 @@ def _plan_context(plan: dict[str, Any]) -> dict[str, Any]:
     headline = plan["cheapest_within_study"] or plan["cheapest"]
     for design in plan["designs"]:
         design["is_headline"] = design == headline
+        design |= {"interval": _interval(design["width"]), "interval_available": _interval(design["width_available"])}
     currency = plan["costs"]["currency"]
     first = plan["variance"]["components"][0]
     parts = [
@@ -58,6 +59,10 @@ def _plan_context(plan: dict[str, Any]) -> dict[str, Any]:
         ],
         "pay_heading": f"Pay ({currency})" if currency else "Pay",
     }
+
+
+def _interval(width: float | None) -> str:
+    return "–" if width is None else f"± {points(width)}"
 
 
 def _picture(plan: dict[str, Any], design: dict[str, Any]) -> dict[str, Any]:

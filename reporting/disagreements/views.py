@@ -91,8 +91,7 @@ def rows_of(
             "opened": opened_pair,
             "votes": count,
             "separability": _bin(table, row),
-            "kinds": [KINDS[kind] for kind, size in distances.items() if size[row] > 0],
-            "size": max(float(size[row]) for size in distances.values()),
+            "sizes": [(KINDS[kind], float(size[row])) for kind, size in distances.items() if size[row] > 0],
             "judges": {
                 name: table.judges[f"judge:{name}"][row]
                 for name in opened_pair.judges

@@ -10,7 +10,7 @@ from annotation.questions.questions import Question
 from reporting.core.charts import Findings, Spec, empty_chart, why_empty
 from reporting.core.pictures import picture
 from reporting.core.raters import PEOPLE
-from reporting.core.text import subject
+from reporting.core.text import rater_name, subject
 from reporting.findings.charts import agreement, judges, rankings, separability, stacks
 from reporting.findings.charts.common import EVERYONE, SUBJECT
 from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair
@@ -303,8 +303,16 @@ def figure(
     instances = counted(sum(rating_set.get("n_instances") or 0 for rating_set in sets), "instances")
     of_people = f"{called.capitalize()}: n = {counted(ratings, 'ratings')} on {instances}."
     left_out = sum(number for person in people for number in person["exclusions"].values())
+    drawn = {value for row in spec["data"]["values"] for value in row.values() if isinstance(value, str)}
+    judged = sum(
+        rater["ratings"]
+        for configuration in configurations
+        for rater in configuration["raters"][1:]
+        if rater_name(rater["rater"]) in drawn
+    )
     parts = [
         *([of_people] if ratings else []),
+        *([f"Judges: n = {counted(judged, 'verdicts')}."] if judged else []),
         *([f"Left out: {counted(left_out, 'ratings')}."] if left_out else []),
     ]
     return picture(_called(kind.alt, called), address, " ".join(parts), spec)

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.template.defaultfilters import pluralize
 
-from annotation.core.tables import DataTable, Row
+from annotation.core.tables import Cell, DataTable, Row, fixed
 from reporting.core.text import rater_name
-from reporting.findings.sections.rankings import rank_text
+from reporting.findings.sections.rankings import MOST_BESIDE, rank_text
 
 Leaderboard = Mapping[str, Any]
 MOST_NAMED = 4
@@ -34,6 +34,34 @@ def by_dataset_table(at: int, of_rater: Leaderboard, datasets: Sequence[Leaderbo
     ]
     caption = f"Ranks by data set with {rater_name(of_rater['rater'])}"
     return DataTable(f"datasets-{at}", caption, ["System", *(data_set["dataset"] for data_set in datasets)], rows)
+
+
+def ranks_by_rater(raters: Sequence[Leaderboard]) -> DataTable | None:
+    """Return each system's rank by the first raters side by side, and how far others move it, or None for a single rater."""
+    listed = [rater for rater in raters if any(row[rater["measure"]]["rank"] for row in rater["systems"])][:MOST_BESIDE]
+    if len(listed) < 2:
+        return None
+    first, *others = [{row["system"]: row[rater["measure"]]["rank"] for row in rater["systems"]} for rater in listed]
+    rows: list[Row] = [
+        (
+            (system,),
+            [rank, *(value for ranks in others for value in (ranks.get(system), _moved(rank, ranks.get(system))))],
+        )
+        for system, rank in first.items()
+    ]
+    name, *names = [rater_name(rater["rater"]) for rater in listed]
+    columns = ["System", name, *(column for other in names for column in (other, "Change"))]
+    more = len(raters) - len(listed)
+    caption = f"Ranks side by side; change: places up (+) or down from the rank by {name}"
+    return DataTable(
+        "ranks-by-rater", caption + (f"; {more} more below" if more else ""), columns, rows, most=len(rows)
+    )
+
+
+def _moved(rank: int | None, other: int | None) -> Cell | None:
+    if rank is None or other is None:
+        return None
+    return Cell(fixed(rank - other, 0, signed=rank != other), {"class": "num", "data-value": rank - other})
 
 
 def _names(names: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from reporting.findings.sections.rankings import rankings_section
 from reporting.findings.snapshots import snapshot_of
 from reporting.findings.views import later, snapshot_context, snapshot_news
 from reporting.leaderboard.leaderboard import COLUMNS, as_rows, leaderboard
-from reporting.leaderboard.text import by_dataset_table, next_text
+from reporting.leaderboard.text import by_dataset_table, next_text, ranks_by_rater
 
 PICTURES = ("preferences", "win-matrix", "ratings")
 
@@ -49,6 +49,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
             for at, item in enumerate(leaders["raters"])
             if item["rater"] in sections  # without votes there is no rank
         ],
+        "side_by_side": ranks_by_rater(leaders["raters"]),
         "figures": [figure_of(study, name, numbers, filters) for name in PICTURES],
         "slices": _slices(study, filters),
         "files": ("csv", "json"),

@@ -129,12 +129,13 @@ def _people(study: Study) -> Iterator[str]:
 
 
 def _judges(study: Study) -> Iterator[str]:
+    without_model: dict[tuple[str, str], list[str]] = {}
     for run in judges_of(study):
         judge, software = run.judge, run.software_version or "not recorded"
         versions = Judgment.objects.filter(run=run).exclude(prompt_version="").order_by()
         prompts = sorted(versions.values_list("prompt_version", flat=True).distinct())
         if judge.endpoint is None:
-            yield f"Judge {judge.name}: method {judge.method}, which asks no model here; software version {software}."
+            without_model.setdefault((judge.method, software), []).append(judge.name)
             continue
         named = (f"{version} (SHA-256 {digest})" if (digest := _hash(run, version)) else version for version in prompts)
         yield (
@@ -142,6 +143,9 @@ def _judges(study: Study) -> Iterator[str]:
             f"parameters {json.dumps(judge.params, sort_keys=True)}, order of the texts: {judge.get_order_display()}; "
             f"prompt {', '.join(named) or 'not recorded'}; software version {software}."
         )
+    for (method, software), names in without_model.items():
+        judges = f"{'Judge' if len(names) == 1 else 'Judges'} {', '.join(names)}"
+        yield f"{judges}: method {method}, which asks no model here; software version {software}."
 
 
 def _model_of(judge: Judge, endpoint: Endpoint) -> str:

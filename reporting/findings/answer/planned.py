@@ -22,6 +22,17 @@ _RULES = {
     "position": "position_bias no_position_bias",
 }
 CLAIM_OF_RULE = {rule: claim for claim, rules in _RULES.items() for rule in rules.split()}
+_LABELS = {
+    "bins": "Bins of separability",
+    "datasets": "Data sets",
+    "epsilon": "ε",
+    "judges_agreement": "Agreement of judges",
+    "judges_preference": "Preference of judges",
+    "judgments": "Judgments before the plan",
+    "pairs": "Pairs an instance",
+    "question": "Key of the question",
+    "raters": "Raters a pair",
+}
 _ABOUT_PEOPLE = ("preference", "agreement", "consistency")
 _OF_JUDGES = {"judges", "judge_settings"}  # deviations that leave those planned
 _ABOUT_JUDGES = ("judges_preference", "judges_agreement", "position")  # known in part from judgments before the plan
@@ -75,7 +86,8 @@ def plan_notes(findings: Findings) -> list[str]:
 
 def plan_facts(content: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return what a plan states, as labels and texts."""
-    return [(_label(name), value_text(value)) for name, value in content.items()]
+    named = {**content, "claims": [_label(claim).lower() for claim in content["claims"]]}
+    return [(_label(name), value_text(value)) for name, value in named.items()]
 
 
 def _deviations(planned: Planned, findings: Findings, rated: int) -> Iterator[dict[str, Any]]:
@@ -125,7 +137,7 @@ def _differs(code: str, found: Any, planned: Any, subject: str) -> dict[str, Any
 
 
 def _label(name: str) -> str:
-    return "ε" if name == "epsilon" else name.replace("_", " ").capitalize()
+    return _LABELS.get(name) or name.replace("_", " ").capitalize()
 
 
 def value_text(value: Any) -> str:

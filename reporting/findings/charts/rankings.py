@@ -94,6 +94,7 @@ def ratings(findings: Findings, theme: str) -> Spec:
     body, about_rows = dot_rows(rows, list(ways.values()), "Score on Elo’s scale", theme, looks=looks)
     notes = [
         *interval_notes(findings, rows),
+        "Elo starts at 1000 and moves in small steps: compare orders, not scores",
         "SEP: weighted by separability",
         *separated,
         *about_rows,
@@ -109,6 +110,8 @@ def win_matrix(findings: Findings, theme: str) -> Spec:
     if not matrices:
         return empty_chart(title, "no comparison yet", theme)
     ranked = _ranked(findings)
+    if len(ranked) < 3:
+        return empty_chart(title, "two systems have one win rate", theme)
     is_small = len(ranked) <= FEW_SYSTEMS
     raters, more = first_of([matrix["rater"] for matrix in matrices], MAX_PANELS if is_small else 1)
     systems, more_systems = first_of(ranked, MAX_SYSTEMS)

@@ -10,7 +10,7 @@ from reporting.core.text import rater_name, subject
 from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
-from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name, mirrored
+from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name, mirrored, raters_with_verdicts
 from reporting.findings.sections.titles import Title
 
 Findings = Mapping[str, Any]
@@ -48,7 +48,8 @@ def configuration_section(
 
 
 def _raters(findings: Findings, at: int) -> DataTable:
-    columns, consistent = [measure for measure in measures() if JUDGE in measure.kinds], not has_one_pair([findings])
+    of_people, consistent = findings["raters"][0]["ratings"], not has_one_pair([findings])
+    columns = [measure for measure in measures() if JUDGE in measure.kinds] if of_people else []
     rows: list[Row] = [
         (
             (rater_name(rater["rater"]),),
@@ -62,7 +63,7 @@ def _raters(findings: Findings, at: int) -> DataTable:
                 *(value or None for measure in columns for value in measure.estimates(rater)),
             ],
         )
-        for rater in findings["raters"]
+        for rater in raters_with_verdicts(findings)
     ]
     headings = [
         *("Rater", "Raters", "Rating sets", "Ratings", "A / tie / B"),
@@ -131,7 +132,7 @@ def _bins(findings: Findings, at: int) -> list[DataTable]:
     ]
     sets: list[Row] = [
         ((rater_name(rater["rater"]), bin_text(bin_)), [bin_["rating_sets"], _counts(bin_["consistency_distribution"])])
-        for rater in findings["raters"]
+        for rater in raters_with_verdicts(findings)
         for bin_ in rater["bins"]
     ]
     headings = ["Rater", "Separability", "Rating sets", "Consistency: rating sets"]
@@ -148,7 +149,7 @@ def _bins(findings: Findings, at: int) -> list[DataTable]:
 
 def _distributions(findings: Findings, at: int) -> list[DataTable]:
     """Return how many rating sets of each rater have each consistency, and each preference strength."""
-    raters = findings["raters"]
+    raters = raters_with_verdicts(findings)
     consistent = [_counts(rater["consistency_distribution"]) for rater in raters]
     strengths = [_strengths(rater["preference_strength_distribution"], findings) for rater in raters]
     tables = (

@@ -20,13 +20,21 @@ def by_bin(
     if not bins:
         return None
     listed = list(bins)
-    raters = list(dict.fromkeys(rater["rater"] for bin_ in listed for rater in bin_["raters"] if key in rater))
+    raters = list(
+        dict.fromkeys(
+            rater["rater"] for bin_ in listed for rater in bin_["raters"] if key in rater and _has_value(rater[key])
+        )
+    )
     rows = []
     for bin_ in listed:
         by_rater = {rater["rater"]: rater[key] for rater in bin_["raters"] if key in rater}
         rows.append(((bin_text(bin_), bin_["instances"]), [by_rater.get(rater) for rater in raters]))
     headings = ["Separability", counted or "Instances", *(Column(rater_name(rater), unit=unit) for rater in raters)]
     return DataTable(name, caption, headings, rows)
+
+
+def _has_value(estimate: Any) -> bool:
+    return not isinstance(estimate, Mapping) or estimate["value"] is not None
 
 
 def bin_text(bin_: Mapping[str, Any], digits: int = 2) -> str:
@@ -66,3 +74,9 @@ def mirrored(difference: Mapping[str, Any]) -> dict[str, Any]:
     turned = {} if low is None else {"low": -high, "high": -low}
     value = difference["value"]
     return {**difference, "value": None if value is None else -value, **turned}
+
+
+def raters_with_verdicts(configuration: Mapping[str, Any]) -> list[Any]:
+    """Return the raters of a configuration that have verdicts, or all where none has."""
+    raters = configuration["raters"]
+    return [rater for rater in raters if rater["ratings"]] or raters

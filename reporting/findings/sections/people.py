@@ -18,7 +18,14 @@ from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_p
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
 from reporting.findings.raters.raters_table import flag_text
-from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name, p_text, short_points
+from reporting.findings.sections.data_table import (
+    bin_text,
+    by_bin,
+    configuration_name,
+    p_text,
+    raters_with_verdicts,
+    short_points,
+)
 from reporting.findings.sections.titles import Title, rater_subject
 
 Findings = Mapping[str, Any]
@@ -100,7 +107,8 @@ def _parts(configurations: list[Findings], consistent: list[Findings]) -> DataTa
             for rater in configuration["raters"]
             if rater["rater"] == row["rater"]
         )
-        rows.append(((rater_name(row["rater"]),), [row, *parts, sum(parts)]))
+        if sum(parts):
+            rows.append(((rater_name(row["rater"]),), [row, *parts, sum(parts)]))
     headings = [
         *("Rater", *percents("Share of fully consistent sets"), "Fully consistent", "Partly consistent"),
         *("Mixed, or ties only", "All rating sets"),
@@ -227,12 +235,14 @@ def position_section(numbers: Findings) -> dict[str, Any]:
     """
     configurations = numbers["configurations"]
     raters = list(
-        dict.fromkeys(rater["rater"] for configuration in configurations for rater in configuration["raters"])
+        dict.fromkeys(
+            rater["rater"] for configuration in configurations for rater in raters_with_verdicts(configuration)
+        )
     )
     rows: list[Row] = []
     counts: dict[str, dict[str, int]] = {name: {"first": 0, "tie": 0, "second": 0} for name in raters}
     for part in configurations:
-        by_rater = {rater["rater"]: rater for rater in part["raters"]}
+        by_rater = {rater["rater"]: rater for rater in raters_with_verdicts(part)}
         rows.append(
             (
                 (configuration_name(part),),

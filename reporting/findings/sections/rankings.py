@@ -136,7 +136,7 @@ def _rater(at: int, rankings: list[Findings], matrix: Findings, tests: list[Find
             at, main, [named[name] for name in MEASURES if name in named and named[name] is not main]
         ),
         "matrix": _matrix(matrix, order) if len(order) > 2 else None,
-        "cycles": [named_together(cycle) for cycle in matrix["cycles"]],
+        "cycles": [named_together(cycle, len(order)) for cycle in matrix["cycles"]],
         "tests": _tests_table(at, tests, order),
         "settled": _settled_text(main),
     }
@@ -157,11 +157,11 @@ def first_text(ranking: Findings) -> str:
     return f"{first['system']} {result} ({p}{against})."
 
 
-def named_together(systems: Sequence[str]) -> str:
-    """Name some systems, or say how many they are."""
+def named_together(systems: Sequence[str], of: int) -> str:
+    """Name some systems, or say how many they are of all."""
     if len(systems) <= MOST_NAMED:
         return ", ".join(systems)
-    return f"{len(systems)} of these systems"
+    return f"all {of} systems" if len(systems) == of else f"{len(systems)} of {of} systems"
 
 
 def tested_p_text(p_value: float | None, tests: int) -> str:

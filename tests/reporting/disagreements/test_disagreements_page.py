@@ -75,7 +75,7 @@ def test_a_pair_opens_with_texts_votes_and_rationales(built: Built) -> None:
     first, second = page.split('<details class="fold">')[1:]
     assert "people: A 2, tie 0, B 0" in first
     assert "<bdi>direct</bdi>: B" in " ".join(first.split())
-    assert "size 1.00" in first
+    assert "A judge and the majority of people: 1.00" in " ".join(first.split())
     assert "people: A 1, tie 0, B 1" in second
     for code, side in (("ann", "B was on the left"), ("bob", "A was on the left")):
         said = second[second.index(f"<code>{code}</code>") :]

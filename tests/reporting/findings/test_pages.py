@@ -59,10 +59,10 @@ def test_findings_page_shows_numbers_pictures_and_downloads(shown: Any) -> None:
     assert shown.status_code == 200
     assert "<bdi>direct</bdi>" in page
     assert "0.750" in page  # people's mean consistency: 0.5 and 1
-    for name in ("preferences", "pooled-consistency", "win-matrix", "position", "strength-by-bin", "separability"):
+    for name in ("preferences", "pooled-consistency", "position", "strength-by-bin", "separability"):
         for form in ("svg", "png", "pdf", "csv", "json"):
             assert f"/studies/shown/charts/{name}.{form}?" in page
-    assert "People: n = 4 ratings on 2 instances." in page
+    assert "People: n = 4 ratings on 2 instances. Judges: n = " in page
     assert 'media="(min-width: 36rem)"' in page
     assert "charts/agreement.svg" not in page  # an empty picture is its reason
     assert re.search(r"Not drawn \(no pair has ratings of two people\): How far people agree with one another\.", page)
@@ -214,8 +214,8 @@ def test_data_of_a_picture_comes_as_csv(built: Built) -> None:
     client = signed_in(study=built.study)
     shown = csv.DictReader(body(client.get(chart_path("position.csv"))).splitlines())
     assert [(row["name"], row["series"], row["value"]) for row in shown] == [
-        ("people", "", "0.3333333333333333"),
         ("direct", "", "1.0"),
+        ("people", "", "0.3333333333333333"),
     ]
     assert body(client.get(chart_path("ratings.csv"))).splitlines() == ["text", "Nothing to draw yet"]  # two systems
 

@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 
 from reporting.findings import snapshots
+from reporting.leaderboard.text import ranks_by_rater
 from tests.factories import signed_in
 from tests.reporting.builders import build_configuration, build_study, build_user, judge, rate
 
@@ -103,6 +104,19 @@ def test_large_study_waits_for_the_worker(client: Client, monkeypatch: pytest.Mo
 
     assert client.get(f"{BOARD}.csv").status_code == 503
     assert client.get("/api/v1/studies/board/leaderboard/").status_code == 503
+
+
+def test_ranks_of_raters_stand_side_by_side_with_the_change() -> None:
+    def rater(name: str, *order: str) -> dict[str, Any]:
+        systems = [{"system": system, "win_rate": {"rank": at}} for at, system in enumerate(order, start=1)]
+        return {"rater": name, "measure": "win_rate", "systems": systems}
+
+    people = rater("people", "ant", "bee", "cat")
+    table = ranks_by_rater([people, rater("judge:fair", "cat", "ant", "bee")])
+    assert table is not None
+    cells = {heads[0]: (first, other, moved.value) for heads, (first, other, moved) in table.rows}
+    assert cells == {"ant": (1, 2, "−1"), "bee": (2, 3, "−1"), "cat": (3, 1, "+2")}
+    assert ranks_by_rater([people]) is None
 
 
 def test_cycle_is_said(client: Client) -> None:

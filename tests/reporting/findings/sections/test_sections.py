@@ -13,7 +13,7 @@ from annotation.core.tables import MOST_ROWS, PERCENT, POINTS, DataTable
 from annotation.models import System
 from annotation.templatetags.tables import cell, table_rows
 from judging.models import Judge
-from reporting.findings.sections.data_table import by_bin, p_text
+from reporting.findings.sections.data_table import by_bin, p_text, raters_with_verdicts
 from reporting.findings.sections.people import SORTS, _columns, _kappa_note, separability_section
 from reporting.findings.sections.rankings import _rater, first_text, lengths_section, rankings_section
 from tests.factories import signed_in
@@ -173,6 +173,16 @@ def test_bins_are_rows_and_raters_columns() -> None:
     assert labels(table) == ["Separability", "Instances", "people", "x"]
     assert table.rows == [(("0.00 to 0.50", 3), [1, 2]), (("0.50 to 1.00", 0), [3, None])]
     assert by_bin("name", "caption", None, "mean") is None
+    bins[0]["raters"][0]["mean"] = {"value": None}
+    silent = by_bin("name", "caption", bins[:1], "mean")
+    assert silent is not None
+    assert labels(silent)[2:] == ["x"]  # a rater without any value has no column
+
+
+def test_raters_without_verdicts_have_no_row_unless_nobody_has_any() -> None:
+    people, judge_row = {"rater": "people", "ratings": 0}, {"rater": "judge:x", "ratings": 3}
+    assert raters_with_verdicts({"raters": [people, judge_row]}) == [judge_row]
+    assert raters_with_verdicts({"raters": [people]}) == [people]
 
 
 @pytest.mark.parametrize(
