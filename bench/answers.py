@@ -43,7 +43,7 @@ from reporting.findings.data.inputs import (
 )
 from reporting.findings.data.separability_bins import Bins, Separability
 from reporting.findings.judges.biases import length_adjusted
-from reporting.findings.judges.judges_against_people import judge_agreement
+from reporting.findings.judges.judges_against_people import judge_tests
 from reporting.findings.judges.replacement import tests_of
 from reporting.findings.judges.verdicts import MAY_REPLACE, Family, verdict
 from reporting.findings.pooled.pooled import StudyScale, people_agreement, pooled_findings, pooled_positions
@@ -54,6 +54,7 @@ from reporting.findings.rankings.rankings import rate_rankings
 
 STUDIES = 500
 STAGES = ((0.4, 0.02), (1, 0.06), (4, 0.06))  # times as many studies, and the share of claims at which they are enough
+LEVEL = 0.05  # of tests between judges
 MOST = 0.06  # share of studies that may make a claim
 PAIRS, PEOPLE_EACH = 5, 3  # of an instance, on a pair
 FILTERS = Filters()
@@ -106,9 +107,14 @@ def populations() -> Iterator[Population]:
         )
     for number, numbers, studies in ((1, FEW, STUDIES), (5, (8, 50), STUDIES), (20, (13, 50), 200)):
         study = partial(_judges_alone, judges=number)
-        claims = ("judge prefers", "position_bias", *(("judges_agree_below_chance",) if number > 1 else ()))
+        claims = ("judge prefers", "position_bias")
         yield Population(f"any of {number} judges alone", claims, study, numbers, studies)
-    yield Population("two judges at random", ("judges_agree_below_chance",), partial(_judges_alone, judges=2), MANY)
+    for number in (1, 5):
+        study = partial(_judges_first, judges=number)
+        yield Population(f"3 systems, any of {number} judges alone", ("judge puts first",), study, (20, 50), 250)
+    for number in (2, 5):
+        study = partial(_agrees_more, judges=number)
+        yield Population(f"any two of {number} equal judges", ("judge agrees more",), study, (5, 8, 20, 50))
     for systems, kind, shape in (
         (3, "each two", {}),
         (4, "each two", {}),
@@ -229,13 +235,30 @@ def _judges_alone(rng: np.random.Generator, n: int, *, judges: int) -> set[str]:
     filters, names = _filters(votes), [name.removeprefix(JUDGE) for name in votes.judges]
     findings = {
         **_rankings([data], votes, filters),
-        "judge_agreement": judge_agreement(votes, set(), frozenset(), filters.intervals),
         "pooled": {"preferred_first": pooled_positions([data], votes, filters.intervals)},
     }
     results = judges_alone.headline_of(findings, names).values["results"]
-    statements = [*judges_alone.agreement(findings), *judges_alone.position(findings, names)]
-    said = {statement.rule for statement in statements}
+    said = {statement.rule for statement in judges_alone.position(findings, names)}
     return said | {"judge prefers" for result in results if result["result"] == "prefers"}
+
+
+def _judges_first(rng: np.random.Generator, n: int, *, judges: int) -> set[str]:
+    """Return whether any judge that answers at random is said to put one of three systems first; n instances for each two."""
+    datas = []
+    for a, b in combinations(("one", "two", "three"), 2):
+        verdicts = [_votes(rng, n, people=1, alike=0.5)[:, :, 0] for _ in range(judges)]
+        datas.append(configuration(f"data {a} {b}", (a, b), np.empty((n, PAIRS, 0)), verdicts))
+    votes = vote_table(datas)
+    names = [name.removeprefix(JUDGE) for name in votes.judges]
+    headline = judges_alone.headline_of(_rankings(datas, votes, _filters(votes)), names)
+    return {"judge puts first" for result in headline.values["results"] if result["result"] == "first"}
+
+
+def _agrees_more(rng: np.random.Generator, n: int, *, judges: int) -> set[str]:
+    """Return whether any of judges that are right equally often, all of an instance alike, is said to agree more than another."""
+    votes = vote_table([judged(rng, n, right=0.7, judges=judges, whole=True)])
+    tests = judge_tests(votes, _filters(votes))
+    return {"judge agrees more" for test in tests if test["adjusted"] is not None and test["adjusted"] < LEVEL}
 
 
 def _first(

@@ -22,7 +22,6 @@ CLAIMS = {
     "replacement": "Which judges can replace a rater",
     "length": "Length changes the preference",
     "judges_preference": "Which system judges prefer, where no person rates",
-    "judges_agreement": "How judges agree",
     "position": "The text shown first or second is preferred",
 }
 _KINDS = (Event.Kind.PLANNED, Event.Kind.UNPLANNED)

@@ -141,10 +141,6 @@ TEXTS = {
     "judges_agree_alpha": (
         "**Two judges agree on {rate:percent} of pairs** ({instances:instances}; Krippendorff’s {alpha:alpha})."
     ),
-    "judges_agree_below_chance": (
-        "**Judges agree less than by chance.** Two agree on {rate:percent} of pairs ({instances:instances}; Krippendorff’s "
-        "{alpha:alpha})."
-    ),
     "judges_apart": "**Agreement of judges is unknown.** No pair has verdicts of two judges.",
     "judges_differ": "**{results:results}, unlike raters.** Verdicts won{rates:winner} (a tie counts as half): {rates:rates}.",
     "position_bias": "**Position bias.** “{judge}” chose the text shown first in {share:percent} of verdicts without ties.",

@@ -118,11 +118,9 @@ def agreement(findings: Findings) -> Iterator[Statement]:
     if alpha["value"] is None:
         yield Statement("judges_agree", ["judge_agreement"], values)
     else:
-        # Of simple rules, such as a coin, it would say nothing.
-        is_below = alpha["high"] is not None and alpha["high"] < 0
-        claims = is_below and not set(agreement["together"]) <= set(findings.get("baselines") or ())
-        rule = "judges_agree_below_chance" if claims else "judges_agree_alpha"
-        yield Statement(rule, ["judge_agreement"], {**values, "alpha": estimate(alpha), **_farthest(agreement)})
+        yield Statement(
+            "judges_agree_alpha", ["judge_agreement"], {**values, "alpha": estimate(alpha), **_farthest(agreement)}
+        )
 
 
 def _farthest(agreement: Findings) -> dict[str, Any]:

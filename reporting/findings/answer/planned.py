@@ -18,7 +18,6 @@ _RULES = {
     "replacement": "judge_may judge_may_from judge_worse judges_worse judge_open judges_open",
     "length": "length_moves length_newly length_no_longer length_turned length_some",
     "judges_preference": "judge_alone judges judges_differ",
-    "judges_agreement": "judges_agree_below_chance",
     "position": "position_bias no_position_bias",
 }
 CLAIM_OF_RULE = {rule: claim for claim, rules in _RULES.items() for rule in rules.split()}
@@ -35,7 +34,7 @@ _LABELS = {
 }
 _ABOUT_PEOPLE = ("preference", "agreement", "consistency")
 _OF_JUDGES = {"judges", "judge_settings"}  # deviations that leave those planned
-_ABOUT_JUDGES = ("judges_preference", "judges_agreement", "position")  # known in part from judgments before the plan
+_ABOUT_JUDGES = ("judges_preference", "position")  # known in part from judgments before the plan
 _COUNTED = {
     "imported": "{n} ratings were imported, so nothing shows that they are later than the plan.",
     "undated": "{n} ratings have no time.",
