@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from django.core.management import call_command
 
@@ -52,3 +53,19 @@ def walk(page: str, instead: Mapping[str, str] | None = None) -> list[str]:
             arguments = [argument.replace(word, mine) for argument in arguments]
         call_command(name, *arguments)
     return [name for name, *_ in found]
+
+
+def run(code: str) -> dict[str, Any]:
+    """Run Python code of a page, which is ours, and return the names that it makes."""
+    names: dict[str, Any] = {"__name__": "example"}
+    exec(compile(code, "a page of the documentation", "exec"), names)
+    return names
+
+
+def run_tests(code: str) -> list[str]:
+    """Run a page's tests, and return their names."""
+    names = run(code)
+    tests = [name for name in names if name.startswith("test_")]
+    for name in tests:
+        names[name]()
+    return tests

@@ -18,8 +18,11 @@ from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from annotation.annotators.consent import answer_consent
+from annotation.members.accounts import annotator_for
 from annotation.models import (
     Annotator,
+    Assignment,
     Batch,
     Channel,
     ComparisonTable,
@@ -31,6 +34,9 @@ from annotation.models import (
     Study,
 )
 from annotation.models.members import Role
+from annotation.quality.qualification import begin_attempt
+from annotation.rating.second_stage import reveal, save_second_vote
+from annotation.rating.votes import lock_first_votes, submit_assignment
 from judging.methods.own_wording import OF_ONE_TEXT, OWN_PLACEHOLDERS
 from judging.models import Completion, Judge, JudgeRun, Judgment, PromptFile
 from judging.outcomes.judgments import verdicts_by_pair
@@ -384,6 +390,72 @@ def test_mturk(mturk: MturkServer) -> None:
         *("publish", "sync", "approve", "reject", "bonus", "qualify", "expire")
     }
     assert [mturk.assignments[one]["AssignmentStatus"] for one in done] == ["Rejected", "Approved"]
+
+
+TWO_STAGES = "docs/howto/comparison_tables.md#run-a-two-stage-study"
+
+
+def rate_qualification(annotator: Annotator) -> None:
+    """Fail the first attempt, and answer the other pair as the page's gold says."""
+    for right in (False, True):
+        if right:
+            begin_attempt(annotator=annotator, at=timezone.now())
+        assignment = claim(annotator, timezone.now())
+        assert assignment.purpose == "qualification"
+        display = assignment.displays.get()
+        a_is_better = assignment.hit.matchup.instance.gold["better"] == "heron-2"
+        rate(assignment, "left" if display.a_is_left == (a_is_better == right) else "right", at=timezone.now())
+
+
+def rate_both_stages(annotator: Annotator) -> Assignment:
+    """Rate a HIT: revise the first pair, keep the others."""
+    now = timezone.now()
+    assignment = rate(claim(annotator, now), "left", at=now, submit=False)
+    assignment = lock_first_votes(assignment=assignment, at=now)
+    for place in range(5):
+        display = reveal(assignment=assignment, at=now)
+        assert display is not None
+        choice, reason = ("right", "The table names what I missed.") if place == 0 else ("left", "")
+        save_second_vote(assignment=assignment, pair_key=display.pair.key, choice=choice, reason=reason, at=now)
+    return submit_assignment(assignment=assignment, at=now)
+
+
+def test_two_stages(capsys: pytest.CaptureFixture[str]) -> None:
+    [own] = blocks(TWO_STAGES, "json")
+    Path("first.jsonl").write_text(own, encoding="utf-8")
+    *lines, export = commands(TWO_STAGES)
+    for line in lines:
+        call_command(*line)
+    said = capsys.readouterr().out
+    assert "protocol: one-stage → two-stage" in said
+    assert "batch first: 2 HITs of 1 pair for every rater (Qualification" in said
+    assert "batch main: 12 HITs of 5 pairs for 3 raters each = 180 ratings" in said
+    assert "/login/link/" in said
+
+    study = Study.objects.get(slug="talks")
+    arms = []
+    for name in ("one", "two", "three"):
+        annotator = annotator_for(user=make_user(name, "annotator", study=study), study=study)
+        answer_consent(annotator=annotator, accepted=True, at=timezone.now())
+        rate_qualification(annotator)
+        arms.append(rate_both_stages(annotator).arm)
+    assert sorted(arms) == ["none", "placebo:hand", "table:hand"]
+
+    call_command(*export)
+    exported = Path("talks-export/ratings.csv").read_text(encoding="utf-8")
+    assert exported.count(",revised,") == 15
+    assert exported.count("The table names what I missed.") == 3
+    assert {path.name for path in Path("talks-export").iterdir()} == {
+        *("ratings.csv", "judgments.csv", "history.csv", "flags.csv", "texts.csv", "tables.csv", "separability.csv"),
+        *("raters.csv", "settings.csv", "datasets.csv"),
+    }
+
+
+def test_the_demos_own_study_becomes_two_stage_before_the_first_vote() -> None:
+    call_command("demo", "--no-serve")
+    [settings] = [line for line in commands(TWO_STAGES) if "protocol=two-stage" in line]
+    call_command(*(word.replace("talks", "example") for word in settings))
+    assert Study.objects.get(slug="example").arms == ["none", "table:hand", "placebo:hand"]
 
 
 def test_jury(capsys: pytest.CaptureFixture[str]) -> None:

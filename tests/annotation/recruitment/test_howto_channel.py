@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -11,6 +10,7 @@ from annotation.annotators.payments import PAID_HERE
 from annotation.models import Annotator, Channel, Study
 from annotation.recruitment.base import CHANNEL_ADAPTERS, adapters
 from tests.factories import make_study
+from tests.howto import run, run_tests
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 PAGE = ROOT / "docs" / "howto" / "add_a_recruitment_channel.md"
@@ -18,12 +18,6 @@ MODULE, LINE, TEST = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding=
 CREDIT = "https://pool.example.edu/done?code=XXXX"
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-
-
-def run(code: str) -> dict[str, Any]:
-    names: dict[str, Any] = {"__name__": "example"}
-    exec(compile(code, str(PAGE), "exec"), names)  # the page is ours
-    return names
 
 
 @pytest.fixture(autouse=True)
@@ -41,10 +35,7 @@ def study() -> Study:
 
 
 def test_test_of_the_page_passes() -> None:
-    names = run(TEST)
-    tests = [name for name in names if name.startswith("test_")]
-    assert tests == ["test_survey_code_makes_one_rater_who_gets_credit"]
-    names[tests[0]]()
+    assert run_tests(TEST) == ["test_survey_code_makes_one_rater_who_gets_credit"]
 
 
 def test_the_pages_line_is_one_more_than_those_of_the_app() -> None:

@@ -16,6 +16,7 @@ from judging.methods.prompted import offer_for
 from judging.methods.task_files import TASKS
 from judging.models import Completion, Judge, Judgment
 from tests.fakes import StandIn
+from tests.howto import run, run_tests
 from tests.judging.builders import make_study
 
 PAGE = Path(__file__).resolve().parent.parent.parent.parent / "docs" / "howto" / "add_a_judge.md"
@@ -30,12 +31,6 @@ def blocks(language: str) -> list[str]:
 def commands() -> list[list[str]]:
     """Return the commands about the new method, as what comes after manage.py."""
     return [shlex.split(line) for line in re.findall(r"manage\.py (.+)", NEW_METHOD)]
-
-
-def run(code: str) -> dict[str, object]:
-    names: dict[str, object] = {"__name__": "example"}
-    exec(compile(code, str(PAGE), "exec"), names)  # the page is ours
-    return names
 
 
 @pytest.fixture(autouse=True)
@@ -86,10 +81,7 @@ def test_new_method_has_a_wording_for_every_task(name: str) -> None:
 
 
 def test_test_of_the_page_passes() -> None:
-    names = run(blocks("python")[-1])
-    tests = [name for name in names if name.startswith("test_")]
-    assert tests == ["test_facts_are_listed_once_and_shown_with_both_texts"]
-    names[tests[0]]()  # type: ignore[operator]
+    assert run_tests(blocks("python")[-1]) == ["test_facts_are_listed_once_and_shown_with_both_texts"]
 
 
 def test_parser_of_the_page_reads_what_it_says() -> None:

@@ -4,13 +4,13 @@ import json
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import call_command
 from django.test import Client
 
 from reporting.findings.measures import measures, registry
+from tests.howto import run, run_tests
 from tests.reporting.builders import Built, build_configuration, build_study, build_user, judge, rate
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -20,12 +20,6 @@ MODULE, LINE, TEST = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 PACKAGE = (ROOT / "reporting" / "findings" / "measures" / "__init__.py").read_text(encoding="utf-8")
 
 pytestmark = pytest.mark.django_db
-
-
-def run(code: str) -> dict[str, Any]:
-    names: dict[str, Any] = {"__name__": "example"}
-    exec(compile(code, str(PAGE), "exec"), names)  # the page is ours
-    return names
 
 
 @pytest.fixture(autouse=True)
@@ -45,10 +39,7 @@ def built() -> Built:
 
 @pytest.mark.slow
 def test_test_of_the_page_passes() -> None:
-    names = run(TEST)
-    tests = [name for name in names if name.startswith("test_")]
-    assert tests == ["test_tie_share_by_hand"]
-    names[tests[0]]()
+    assert run_tests(TEST) == ["test_tie_share_by_hand"]
 
 
 def test_the_pages_line_is_one_more_than_those_of_the_package() -> None:
