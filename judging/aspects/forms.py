@@ -1,12 +1,17 @@
 """The forms of the aspects page."""
 
+from typing import Any
+
 from django import forms
 
-from judging.aspects.aspect_sets import MOST_PAIRS, PAIRS, clean_aspects
+from judging.aspects.aspect_sets import MOST_PAIRS, PAIRS, clean_aspects, estimate_distilling
+from judging.aspects.services import queue_distilling, start_distilling
+from judging.calls.dry_run import CallsEstimate
 from judging.core.errors import BadSettings
-from judging.core.fields import CapField, NarrowingForm, ParametersField, SeedField, endpoint_field
+from judging.core.fields import AskingForm, CapField, InFlightField, ParametersField, SeedField, endpoint_field
 from judging.methods.direct import LONGEST_ASPECT
 from judging.methods.options import MOST_ASPECTS
+from judging.models import Distillation
 
 
 class AspectsForm(forms.Form):
@@ -28,8 +33,11 @@ class AspectsForm(forms.Form):
             raise forms.ValidationError(str(error)) from None
 
 
-class DistilForm(NarrowingForm):
+class DistilForm(AskingForm):
     """The settings for distilling aspects."""
+
+    BESIDE = ("in_flight",)
+    fold_title = "Calls in flight"
 
     endpoint = endpoint_field(help_text="Added by a site admin.")
     pairs = forms.IntegerField(
@@ -44,3 +52,16 @@ class DistilForm(NarrowingForm):
         help_text="key=value, one per line, sent with each call, such as max_tokens=300. null removes a default."
     )
     max_cost = CapField()
+    in_flight = InFlightField()
+
+    def estimate(self) -> CallsEstimate:
+        """Return what the distillation of a valid form would take."""
+        return estimate_distilling(self.study, **self.named("endpoint", "pairs", "seed", "params"))
+
+    def start(self, **by: Any) -> Distillation:
+        """Start the distillation of a valid form. `by`: who asks for it."""
+        return start_distilling(self.study, **self.cleaned_data, **by)
+
+    def queue(self, **by: Any) -> bool:
+        """Leave the distillation to a worker. Return whether it was queued, not under way already."""
+        return queue_distilling(self.study, **self.cleaned_data, **by)

@@ -8,14 +8,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
-from annotation.core.http import is_htmx
+from annotation.core.http import attempt, is_htmx
 from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
-from judging.aspects.aspect_sets import current_aspects, edit_aspects, estimate_distilling, versions_of
+from judging.aspects.aspect_sets import current_aspects, edit_aspects, versions_of
 from judging.aspects.forms import AspectsForm, DistilForm
-from judging.aspects.services import queue_distilling
 from judging.calls.dry_run import CallsEstimate
-from judging.core.fields import errors_on
+from judging.core.estimating import estimate_page
 from judging.models import AspectSet, Distillation
 
 MOST_VERSIONS = 50
@@ -35,8 +34,9 @@ def edit(request: HttpRequest, study: Study) -> HttpResponse:
     """Store a list as the next version."""
     form = AspectsForm(request.POST)
     if form.is_valid():
-        with errors_on(form):
-            version, is_new = edit_aspects(study, by=account_of(request).username, **form.cleaned_data)
+        edited = attempt(form, lambda: edit_aspects(study, by=account_of(request).username, **form.cleaned_data))
+        if edited:
+            version, is_new = edited
             messages.success(request, f"{version} {'is the current version' if is_new else 'is this list already'}.")
             return redirect("judging:aspects", study.slug)
     return _page(request, study, form=form, status=422)
@@ -45,26 +45,19 @@ def edit(request: HttpRequest, study: Study) -> HttpResponse:
 @study_view(*READERS, methods=POST)
 def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     """Estimate the distillation, and offer to start it. No call is made."""
-    form, estimated = DistilForm(request.POST), None
-    if form.is_valid():
-        settings = {name: form.cleaned_data[name] for name in ("endpoint", "pairs", "seed", "params")}
-        with errors_on(form):
-            estimated = estimate_distilling(study, **settings)
-    status = 200 if estimated else 422
-    if is_htmx(request):
-        context = {"study": study, "distil_form": form, "estimate": estimated}
-        return TemplateResponse(request, "judging/aspects/aspects.html#distil", context, status=status)
-    return _page(request, study, distil_form=form, estimated=estimated, status=status)
+    form = DistilForm(request.POST, study=study)
+    return estimate_page(request, form, study, _page, "judging/aspects/aspects.html#distil", name="distil_form")
 
 
 @study_view(*READERS, methods=POST)
 def distil(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue the distillation of aspects."""
-    form = DistilForm(request.POST)
+    form = DistilForm(request.POST, study=study)
     if form.is_valid():
-        with errors_on(form):
-            if not queue_distilling(study, by=account_of(request).username, **form.cleaned_data):
-                messages.info(request, "It is under way already.")
+        is_queued = attempt(form, lambda: form.queue(by=account_of(request).username))
+        if is_queued is False:
+            messages.info(request, "It is under way already.")
+        if is_queued is not None:
             return redirect("judging:aspects", study.slug)
     return _page(request, study, distil_form=form, status=422)
 
@@ -75,7 +68,7 @@ def _page(
     *,
     form: AspectsForm | None = None,
     distil_form: DistilForm | None = None,
-    estimated: CallsEstimate | None = None,
+    estimate: CallsEstimate | None = None,
     status: int = 200,
 ) -> HttpResponse:
     versions = versions_of(study)
@@ -90,8 +83,8 @@ def _page(
         "versions": [(version, *cost_of(version)) for version in versions[:MOST_VERSIONS]],
         "work": Distillation.objects.filter(study=study).select_related("endpoint").first(),
         "form": form or AspectsForm(initial=initial),
-        "distil_form": distil_form or DistilForm(),
-        "estimate": estimated,
+        "distil_form": distil_form or DistilForm(study=study),
+        "estimate": estimate,
     }
     return TemplateResponse(request, "judging/aspects/aspects.html", context, status=status)
 

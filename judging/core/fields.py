@@ -1,19 +1,18 @@
-"""Form fields that several rooms share, and forms with a part that narrows what is chosen."""
+"""Fields that several rooms share, and the form of work that asks a model."""
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from django import forms
 from django.db.models import QuerySet
 
-from annotation.core.errors import AnnotationError, UnknownName
+from annotation.core.errors import UnknownName
 from annotation.models import Study
 from annotation.questions.questions import MAIN
+from annotation.studies.questions import find_question
 from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
-from judging.core.errors import JudgingError
 from judging.models import Endpoint, Judge
 from judging.models.runs import JUDGE_NAME
 
@@ -29,13 +28,14 @@ class ParametersField(forms.CharField):
     json_shape = dict
 
     def clean(self, value: Any) -> dict[str, Any]:
-        """Parse the lines into a dictionary, which API requests send as it is."""
+        """Parse the lines, or a command's texts, into a dictionary, which API requests send as it is."""
         if isinstance(value, dict):
             if wrong := [key for key in value if re.fullmatch(r"[\w.-]+", key) is None]:
                 raise forms.ValidationError("%(key)s can't be the name of a parameter.", params={"key": wrong[0]})
             return value
         options: dict[str, Any] = {}
-        for line in filter(str.strip, super().clean(value).splitlines()):
+        lines = value if isinstance(value, list) else super().clean(value).splitlines()
+        for line in filter(str.strip, lines):
             key, equals, text = (part.strip() for part in line.partition("="))
             if not key or not equals:
                 raise forms.ValidationError("Write key=value on each line, not: %(line)s", params={"line": line})
@@ -52,9 +52,108 @@ def judge_name_field(**settings: Any) -> forms.RegexField:
     return forms.RegexField(JUDGE_NAME.regex, error_messages=errors, **settings)
 
 
-def endpoint_field(**settings: Any) -> "forms.ModelChoiceField[Endpoint]":
+MOST_LISTED = 20  # names in a refusal
+
+
+def unknown_name(value: object, names: Iterable[str]) -> forms.ValidationError:
+    """Return the refusal of a name, which lists those that exist."""
+    names = sorted(names)
+    listed = ", ".join(names[:MOST_LISTED]) + (", …" if len(names) > MOST_LISTED else "")
+    return forms.ValidationError(
+        "Unknown: %(value)s. Allowed: %(names)s.",
+        code="invalid_choice",
+        params={"value": value, "names": listed or "none yet"},
+    )
+
+
+class NamedField(forms.ModelChoiceField[Any]):
+    """A row by its name."""
+
+    def __init__(self, queryset: QuerySet[Any], **settings: Any) -> None:
+        super().__init__(queryset, to_field_name="name", **settings)
+
+    def to_python(self, value: Any) -> Any:
+        """Return the row."""
+        try:
+            return super().to_python(value)
+        except forms.ValidationError:
+            names = self.queryset.order_by("name").values_list("name", flat=True)  # type: ignore[union-attr]
+            raise unknown_name(value, names) from None
+
+
+def endpoint_field(**settings: Any) -> NamedField:
     """Return a field for an endpoint, by its name."""
-    return forms.ModelChoiceField(Endpoint.objects.all(), to_field_name="name", **{"label": "Endpoint", **settings})
+    return NamedField(Endpoint.objects.all(), **{"label": "Endpoint", **settings})
+
+
+class NameField(forms.ChoiceField):
+    """One of some names, all if empty."""
+
+    def offer(self, names: Iterable[str]) -> None:
+        """Offer these names."""
+        self.names = list(names)
+        self.choices = or_all(self.names)
+
+    def validate(self, value: Any) -> None:
+        """Refuse other names."""
+        if value and value not in self.names:
+            raise unknown_name(value, self.names)
+
+
+class DatasetField(NameField):
+    """A data set of a study, all if empty."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False, label="Data set")
+
+    def for_study(self, study: Study) -> None:
+        """Offer the data sets of a study."""
+        self.offer(study.instances.order_by("dataset").values_list("dataset", flat=True).distinct())
+
+
+class QuestionField(forms.ChoiceField):
+    """The number of a study's question, by its key. A study's only question is not shown."""
+
+    def __init__(self, **settings: Any) -> None:
+        shared = {"required": False, "label": "Question", "help_text": "By its key. Default: the main one."}
+        super().__init__(**{**shared, **settings})
+
+    def for_study(self, study: Study) -> None:
+        """Offer the questions of a study."""
+        self.study = study
+        self.choices = [(question.key, question.text) for question in study.questions]
+        if len(study.questions) == 1:
+            self.widget = forms.HiddenInput()
+
+    def clean(self, value: Any) -> Any:
+        """Return the number."""
+        return self.number(str(value or ""))
+
+    def number(self, key: str) -> int:
+        """Return the number of the question with a key, by default of the main one."""
+        try:
+            return find_question(self.study, key).number
+        except UnknownName as error:
+            raise forms.ValidationError(str(error), code="invalid_choice") from None
+
+
+class QuestionsField(QuestionField):
+    """The numbers of some of a study's questions, in their order."""
+
+    json_shape = list
+    widget = forms.CheckboxSelectMultiple
+
+    def for_study(self, study: Study) -> None:
+        """Offer the questions of a study."""
+        super().for_study(study)
+        self.required = len(study.questions) > 1
+        self.initial = [study.questions[MAIN].key]
+
+    def clean(self, value: Any) -> list[int]:
+        """Return the numbers."""
+        if self.required and not value:
+            raise forms.ValidationError(self.error_messages["required"], code="required")
+        return sorted({self.number(str(key)) for key in value or [""]})
 
 
 class CapField(forms.DecimalField):
@@ -75,19 +174,29 @@ class CapField(forms.DecimalField):
         )
 
 
-class SeedField(forms.IntegerField):
+class DefaultedField(forms.IntegerField):
+    """A number. An empty one is the initial value."""
+
+    def clean(self, value: Any) -> Any:
+        """Return the number."""
+        number = super().clean(value)
+        return self.initial if number is None else number
+
+
+class SeedField(DefaultedField):
     """A seed of draws."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**{"min_value": 0, "max_value": MOST_SEED, "label": "Seed", **kwargs})
-
-
-class InFlightField(forms.IntegerField):
-    """The number of concurrent calls."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        settings = {"min_value": 1, "max_value": MAX_IN_FLIGHT, "initial": 8, "label": "Calls in flight"}
+        settings = {"min_value": 0, "max_value": MOST_SEED, "label": "Seed", "required": False}
         super().__init__(**{**settings, **kwargs})
+
+
+class InFlightField(DefaultedField):
+    """The number of concurrent calls. `is_kept`: by default as before."""
+
+    def __init__(self, *, is_kept: bool = False) -> None:
+        default: dict[str, Any] = {"help_text": "Default: as before, or 8."} if is_kept else {"initial": 8}
+        super().__init__(required=False, min_value=1, max_value=MAX_IN_FLIGHT, label="Calls in flight", **default)
 
 
 class StartLimitField(forms.IntegerField):
@@ -103,18 +212,36 @@ class StartLimitField(forms.IntegerField):
         super().__init__(required=False, **{**settings, **kwargs})
 
 
-class NarrowingForm(forms.Form):
-    """A form of which one part, folded away at first, narrows what is chosen.
+class AskingForm(forms.Form):
+    """The settings of work that asks a model: it is estimated, then started.
 
-    NARROWING : the fields by which it is narrowed; `BESIDE`: others that are folded away with them
+    NARROWING : the fields that narrow what is asked about, folded away at first on a page
+    BESIDE    : others that are folded away with them
+    judges    : those that the user sees (default: all, for commands)
     """
 
     NARROWING: ClassVar[tuple[str, ...]] = ()
     BESIDE: ClassVar[tuple[str, ...]] = ()
 
+    def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.study, self.judges = study, Judge.objects.all() if judges is None else judges
+        fields: dict[str, Any] = self.fields
+        for field in fields.values():
+            if hasattr(field, "for_study"):
+                field.for_study(study)
+        if "judge" in fields:
+            related = ("endpoint", "table_endpoint", "prompt_file")
+            fields["judge"].queryset = self.askable(self.judges).select_related(*related)
+
+    def askable(self, judges: QuerySet[Judge]) -> QuerySet[Judge]:
+        """Return those of the judges that can be asked."""
+        return judges
+
     def main_fields(self) -> list[forms.BoundField]:
         """Return the fields that are always in view."""
-        return [field for field in self if field.name not in (*self.NARROWING, *self.BESIDE)]
+        folded = (*self.NARROWING, *self.BESIDE)
+        return [field for field in self if field.name not in folded and not field.is_hidden]
 
     def narrowing_fields(self) -> list[forms.BoundField]:
         """Return the fields that are folded away."""
@@ -124,42 +251,24 @@ class NarrowingForm(forms.Form):
         """Tell whether it was narrowed, validly or not."""
         return self.is_bound and any(self[name].data or self[name].errors for name in self.NARROWING)
 
+    def named(self, *names: str) -> dict[str, Any]:
+        """Return clean values by name."""
+        return {name: self.cleaned_data[name] for name in names}
 
-class AskedJudgeForm(NarrowingForm):
-    """A form about what one judge is to be asked in a study, about one of its questions and perhaps one data set."""
+    def estimate(self) -> Any:
+        """Return what the work of a valid form would take."""
+        raise NotImplementedError
 
-    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label="Judge")
-    question = forms.ChoiceField(label="Question")
-    dataset = forms.ChoiceField(required=False, label="Data set")
-    in_flight = InFlightField()
-
-    def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.study = study
-        fields: dict[str, Any] = self.fields
-        fields["judge"].queryset = judges
-        datasets = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct()
-        fields["dataset"].choices = or_all(datasets)
-        questions = study.questions
-        fields["question"].choices = [(str(question.number), question.key) for question in questions]
-        if len(questions) == 1:
-            del fields["question"]
-
-    @property
-    def asked_question(self) -> int:
-        """The number of the question, by default the main one."""
-        return int(self.cleaned_data.get("question", MAIN))
+    def queue(self) -> Any:
+        """Start the work of a valid form, and leave it to a worker."""
+        raise NotImplementedError
 
 
-@contextmanager
-def errors_on(
-    form: forms.Form, kinds: tuple[type[AnnotationError], ...] = (JudgingError, UnknownName)
-) -> Iterator[None]:
-    """Turn a domain error within into an error of the form."""
-    try:
-        yield
-    except kinds as error:
-        form.add_error(None, str(error))
+class AskedJudgeForm(AskingForm):
+    """What one judge is to be asked in a study, about one of its questions."""
+
+    judge = NamedField(Judge.objects.none(), label="Judge")
+    question = QuestionField()
 
 
 def or_all(names: Iterable[str]) -> list[tuple[str, Any]]:

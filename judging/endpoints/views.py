@@ -1,5 +1,7 @@
 """Endpoints: readers see their models and prices, site admins add, change and test them."""
 
+from functools import partial
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
@@ -9,9 +11,8 @@ from django.template.response import TemplateResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.core.http import is_htmx
+from annotation.core.http import attempt, is_htmx
 from annotation.members.permissions import READERS, account_of, has_any_role
-from judging.core.fields import errors_on
 from judging.endpoints.features import supported_by
 from judging.endpoints.forms import EndpointForm, LimitsForm
 from judging.endpoints.services import add_endpoint, edit_endpoint
@@ -44,12 +45,11 @@ def new_endpoint(request: HttpRequest) -> HttpResponse:
     """Add an endpoint."""
     only_site_admins(request)
     form = EndpointForm(request.POST if request.method == "POST" else None)
-    if form.is_valid():
-        with errors_on(form):
-            endpoint, is_new = add_endpoint(**form.cleaned_data)
-            outcome = "added. Test it now" if is_new else "exists already"
-            messages.success(request, f"Endpoint {endpoint.name} {outcome}.")
-            return redirect("judging:endpoint", endpoint.name)
+    if form.is_valid() and (added := attempt(form, lambda: add_endpoint(**form.cleaned_data))):
+        endpoint, is_new = added
+        outcome = "added. Test it now" if is_new else "exists already"
+        messages.success(request, f"Endpoint {endpoint.name} {outcome}.")
+        return redirect("judging:endpoint", endpoint.name)
     status = 422 if form.is_bound else 200
     return TemplateResponse(request, "judging/endpoints/endpoint_new.html", {"form": form}, status=status)
 
@@ -66,11 +66,10 @@ def endpoint(request: HttpRequest, endpoint_name: str) -> HttpResponse:
             return _tested(request, endpoint_row)
         return _page(request, endpoint_row, LimitsForm.of(endpoint_row))
     form = LimitsForm(request.POST)
-    if form.is_valid():
-        with errors_on(form):
-            edit_endpoint(endpoint=endpoint_row, **form.cleaned_data)
-            messages.success(request, f"Endpoint {endpoint_row.name} is changed.")
-            return redirect("judging:endpoint", endpoint_row.name)
+    edit = partial(edit_endpoint, endpoint=endpoint_row)
+    if form.is_valid() and attempt(form, lambda: edit(**form.cleaned_data)) is not None:
+        messages.success(request, f"Endpoint {endpoint_row.name} is changed.")
+        return redirect("judging:endpoint", endpoint_row.name)
     return _page(request, endpoint_row, form, status=422)
 
 

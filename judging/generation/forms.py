@@ -5,20 +5,23 @@ from typing import Any
 from django import forms
 
 from annotation.core.actions import TextsField
+from annotation.core.http import attempt
 from annotation.importing.formats.study_file import LONGEST_SYSTEM
 from annotation.models import Study
 from judging.core.errors import BadSettings
 from judging.core.fields import (
+    AskingForm,
     CapField,
+    DatasetField,
     InFlightField,
-    NarrowingForm,
     ParametersField,
     SeedField,
     StartLimitField,
     endpoint_field,
-    or_all,
 )
-from judging.generation.instances import InstanceSelection
+from judging.core.pricing import check_cap
+from judging.generation.estimates import ON_A_PAGE, GenerationEstimate, estimate_generating
+from judging.generation.instances import InstanceSelection, check_selection
 from judging.generation.prompt_templates import (
     LONGEST,
     TEMPLATES,
@@ -27,10 +30,20 @@ from judging.generation.prompt_templates import (
     find_template,
     own_template,
 )
-from judging.generation.services import MAX_TEMPERATURE, MOST_SAMPLES, SAMPLES, TEMPERATURE, Sampling
+from judging.generation.services import (
+    MAX_TEMPERATURE,
+    MOST_SAMPLES,
+    SAMPLES,
+    TEMPERATURE,
+    Sampling,
+    build_run,
+    queue_generating,
+    start_generating,
+)
+from judging.models import GenerationRun
 
 
-class GenerateForm(NarrowingForm):
+class GenerateForm(AskingForm):
     """The system, its sampling settings, and the instances."""
 
     NARROWING = ("dataset", "instances", "limit")
@@ -59,7 +72,12 @@ class GenerateForm(NarrowingForm):
         required=False, min_value=1, label="Longest text, in tokens", help_text="Default: the endpoint’s own."
     )
     seed = SeedField(initial=0, help_text="Of the seeds sent with each call.")
-    template = forms.ChoiceField(required=False, label="Template", help_text="What is asked. Their texts are below.")
+    template = forms.ChoiceField(
+        choices=lambda: [(name, find_template(name).version) for name in TEMPLATES],
+        required=False,
+        label="Template",
+        help_text="What is asked. Default: by the study’s task.",
+    )
     wording = forms.CharField(
         required=False,
         max_length=LONGEST,
@@ -84,48 +102,65 @@ class GenerateForm(NarrowingForm):
         help_text="An answer that declines in words is a text like any other.",
     )
     max_cost = CapField()
-    dataset = forms.ChoiceField(required=False, label="Data set")
+    dataset = DatasetField()
     instances = TextsField(required=False, label="Ids of the instances", help_text="One per line. Default: all.")
     limit = StartLimitField(label="Most instances this time")
     in_flight = InFlightField()
 
-    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.study = study
-        fields: dict[str, Any] = self.fields
-        usual = default_template(study.task_kind).version
-        fields["template"].choices = [(name, find_template(name).version) for name in TEMPLATES]
-        fields["template"].initial = usual.rpartition(".v")[0]
-        datasets = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct()
-        fields["dataset"].choices = or_all(datasets)
+    def __init__(self, *args: Any, study: Study, wording_name: str = "own", **kwargs: Any) -> None:
+        super().__init__(*args, study=study, **kwargs)
+        self.wording_name = wording_name
+        self.fields["template"].initial = default_template(study.task_kind).version.rpartition(".v")[0]
 
     def clean_wording(self) -> Wording:
         """Return the template to ask by: the researcher's own, or else a built-in one."""
         name = self.cleaned_data.get("template")
         try:
             if self.cleaned_data["wording"].strip():
-                return own_template(self.cleaned_data["wording"])
+                return own_template(self.cleaned_data["wording"], self.wording_name)
             return find_template(name) if name else default_template(self.study.task_kind)
         except BadSettings as error:
             raise forms.ValidationError(str(error)) from error
 
     def clean(self) -> dict[str, Any]:
-        """Build the sampling settings and the selection."""
+        """Refuse sampling settings that can't be sent."""
         data = super().clean() or {}
-        if self.errors:
-            return data
-        try:
-            sampling = Sampling(
-                template=data["wording"],
-                **{name: data[name] for name in ("endpoint", "samples", "temperature", "top_p", "max_tokens", "seed")},
-                system_prompt=data["system_prompt"].replace("\r\n", "\n"),
-                params=data["params"],
-                keep_refusals=data["keep_refusals"],
-            )
-            sampling.check()
-        except BadSettings as error:
-            self.add_error(None, str(error))
-            return data
-        data["sampling"] = sampling
-        data["selection"] = InstanceSelection(data["dataset"], tuple(data["instances"]), data["limit"])
+        if not self.errors:
+            attempt(self, self.sampling.check)
         return data
+
+    @property
+    def sampling(self) -> Sampling:
+        """The sampling settings of a valid form."""
+        names = ("endpoint", "samples", "temperature", "top_p", "max_tokens", "seed", "params", "keep_refusals")
+        system_prompt = self.cleaned_data["system_prompt"].replace("\r\n", "\n")
+        return Sampling(template=self.cleaned_data["wording"], system_prompt=system_prompt, **self.named(*names))
+
+    @property
+    def selection(self) -> InstanceSelection:
+        """The instances of a valid form."""
+        return InstanceSelection(instances=tuple(self.cleaned_data["instances"]), **self.named("dataset", "limit"))
+
+    def build(self, *, by: str = "") -> GenerationRun:
+        """Return the run of a valid form, stored or not, whose bounds can be kept."""
+        check_cap(self.cleaned_data["max_cost"], self.cleaned_data["endpoint"])
+        check_selection(self.study, self.selection)
+        return build_run(self.study, self.cleaned_data["system"], self.sampling, by=by)
+
+    def estimate(self) -> GenerationEstimate:
+        """Return what the sampling of a valid form would take."""
+        return estimate_generating(self.build(), self.selection, limit=ON_A_PAGE)
+
+    @property
+    def begun(self) -> dict[str, Any]:
+        """The arguments of the services, of a valid form."""
+        texts = {"study": self.study, "name": self.cleaned_data["system"], "sampling": self.sampling}
+        return {**texts, "selection": self.selection, **self.named("in_flight", "max_cost")}
+
+    def start(self, **by: Any) -> GenerationRun:
+        """Start the sampling of a valid form. `by`: who asks for it."""
+        return start_generating(**self.begun, **by)
+
+    def queue(self, **by: Any) -> bool:
+        """Leave the sampling to a worker. Return whether it was queued, not under way already."""
+        return queue_generating(**self.begun, **by)

@@ -8,18 +8,13 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
-from annotation.core.errors import AnnotationError
-from annotation.core.http import is_htmx
+from annotation.core.http import attempt, is_htmx
 from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
-from judging.core.fields import errors_on
-from judging.core.pricing import check_cap
-from judging.generation.estimates import ON_A_PAGE, GenerationEstimate, estimate_generating
+from judging.core.estimating import estimate_page
 from judging.generation.forms import GenerateForm
-from judging.generation.instances import check_selection
 from judging.generation.prompt_templates import TEMPLATES, find_template
 from judging.generation.sampled_systems import as_dict, instances_with_texts, runs_of
-from judging.generation.services import build_run, queue_generating
 from judging.models import GenerationRun
 
 
@@ -38,25 +33,14 @@ def generate(request: HttpRequest, study: Study) -> HttpResponse:
         return TemplateResponse(
             request, "judging/generation/generate.html#systems", {"study": study, **_systems(study)}
         )
-    return _page(request, study, GenerateForm(study=study))
+    return _page(request, study, form=GenerateForm(study=study))
 
 
 @study_view(*READERS, methods=POST)
 def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     """Estimate the sampling, and offer to start it. No call is made and nothing is stored."""
-    form, estimated = GenerateForm(request.POST, study=study), None
-    if form.is_valid():
-        cleaned = form.cleaned_data
-        with errors_on(form, (AnnotationError,)):
-            check_cap(cleaned["max_cost"], cleaned["sampling"].endpoint)
-            check_selection(study, cleaned["selection"])
-            run = build_run(study, cleaned["system"], cleaned["sampling"])
-            estimated = estimate_generating(run, cleaned["selection"], limit=ON_A_PAGE)
-    status = 200 if estimated else 422
-    if is_htmx(request):
-        context = {"study": study, "form": form, "estimate": estimated}
-        return TemplateResponse(request, "judging/generation/generate.html#start", context, status=status)
-    return _page(request, study, form, estimated, status=status)
+    form = GenerateForm(request.POST, study=study)
+    return estimate_page(request, form, study, _page, "judging/generation/generate.html#start")
 
 
 @study_view(*READERS, methods=POST)
@@ -64,13 +48,12 @@ def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue the sampling of the texts."""
     form = GenerateForm(request.POST, study=study)
     if form.is_valid():
-        system, sampling = form.cleaned_data["system"], form.cleaned_data["sampling"]
-        settings = {name: form.cleaned_data[name] for name in ("selection", "in_flight", "max_cost")}
-        with errors_on(form, (AnnotationError,)):
-            if not queue_generating(study, system, sampling, by=account_of(request).username, **settings):
-                messages.info(request, "It is under way already.")
+        is_queued = attempt(form, lambda: form.queue(by=account_of(request).username))
+        if is_queued is False:
+            messages.info(request, "It is under way already.")
+        if is_queued is not None:
             return redirect("judging:generate", study.slug)
-    return _page(request, study, form, status=422)
+    return _page(request, study, form=form, status=422)
 
 
 @study_view(*READERS)
@@ -92,17 +75,12 @@ def _systems(study: Study) -> dict[str, Any]:
 
 
 def _page(
-    request: HttpRequest,
-    study: Study,
-    form: GenerateForm,
-    estimated: GenerationEstimate | None = None,
-    *,
-    status: int = 200,
+    request: HttpRequest, study: Study, *, form: GenerateForm, estimate: Any = None, status: int = 200
 ) -> HttpResponse:
     context: dict[str, Any] = {
         "study": study,
         "form": form,
-        "estimate": estimated,
+        "estimate": estimate,
         "templates": [find_template(name) for name in TEMPLATES],
         **_systems(study),
     }

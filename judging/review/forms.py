@@ -20,7 +20,7 @@ class CompareForm(forms.Form):
     question = forms.ChoiceField(required=False, label="Question")
     only = forms.BooleanField(required=False, label="Only disagreements")
     drawn = forms.BooleanField(required=False, label="100 random disagreements, to mark their reasons")
-    seed = SeedField(required=False, label="Seed of the draw (default: 0)")
+    seed = SeedField(label="Seed of the draw (default: 0)")
 
     def __init__(
         self,

@@ -12,14 +12,17 @@ from analysis.judges.juries import DAWID_SKENE, MAJORITY, WEIGHTED
 from annotation.core.actions import TextsField
 from annotation.models import Batch, Study
 from annotation.models.studies import TaskKind
-from annotation.questions.questions import MAIN
 from annotation.studies.questions import named_questions
-from judging.core.errors import JudgingError
+from judging.core.errors import BadPrompt, JudgingError, UnknownJudge
 from judging.core.fields import (
+    AskingForm,
     CapField,
+    DatasetField,
     InFlightField,
-    NarrowingForm,
+    NamedField,
+    NameField,
     ParametersField,
+    QuestionsField,
     SeedField,
     StartLimitField,
     endpoint_field,
@@ -29,11 +32,13 @@ from judging.core.fields import (
 from judging.core.visibility import prompt_files_of
 from judging.methods import AskingMethod, Baseline, find_method, method_names
 from judging.models import Judge, JudgeRun, Judgment, PromptFile
+from judging.runs.estimates import RunEstimate, estimate
 from judging.runs.judges import MOST_REPEATS, check_fit
 from judging.runs.method_groups import RECOMMENDED, method_choices
 from judging.runs.pair_filters import PairFilter
 from judging.runs.provider_batches.files import MOST_REQUESTS
-from judging.wordings.prompt_files import VERSIONED
+from judging.runs.services import queue_run, start_run
+from judging.wordings.prompt_files import find_prompt
 from judging.wordings.prompt_text import LONGEST
 
 
@@ -43,17 +48,48 @@ def runnable_methods() -> list[str]:
 
 
 class PromptField(forms.ModelChoiceField[PromptFile]):
-    """A prompt file, by its primary key or as NAME.vVERSION."""
+    """A prompt file, as NAME.vVERSION, or NAME for its latest version."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(PromptFile.objects.all(), **settings)
 
+    def for_study(self, study: Study) -> None:
+        """Offer the prompt files that a study's group may use."""
+        self.queryset = prompt_files_of(study.group)
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return the name of a prompt file with its version."""
+        return str(value) if isinstance(value, PromptFile) else value
+
     def to_python(self, value: Any) -> Any:
         """Return the prompt file."""
-        if matched := VERSIONED.fullmatch(str(value)):
-            prompt = PromptFile.objects.filter(**matched.groupdict()).first()
-            value = prompt.pk if prompt else value
-        return super().to_python(value)
+        try:
+            return find_prompt(str(value), self.queryset) if value else None
+        except (UnknownJudge, BadPrompt) as error:
+            raise forms.ValidationError(str(error), code="invalid_choice") from None
+
+
+class PromptsField(forms.ModelMultipleChoiceField[PromptFile]):
+    """Several prompt files, each as NAME.vVERSION, or NAME for its latest version. Not shown where there are none."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(PromptFile.objects.all(), **settings)
+
+    def for_study(self, study: Study) -> None:
+        """Offer the prompt files that a study's group may use."""
+        self.queryset = prompt_files_of(study.group)
+        if not self.queryset.exists():
+            self.widget = forms.MultipleHiddenInput()
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return the name of a prompt file with its version."""
+        return str(value) if isinstance(value, PromptFile) else value
+
+    def clean(self, value: Any) -> Any:
+        """Return the prompt files."""
+        one = PromptField()
+        one.queryset = self.queryset
+        return [one.clean(name) for name in value or ()]
 
 
 class JudgeSettings(forms.Form):
@@ -100,7 +136,7 @@ class JudgeSettings(forms.Form):
         required=False,
         label="Prompt of your own",
         empty_label="none: the method’s own",
-        help_text="A request names it as NAME.vVERSION.",
+        help_text="By name, or as NAME.vVERSION.",
     )
     family = forms.CharField(
         max_length=100, required=False, label="Family", help_text="The model's family, as on systems."
@@ -130,7 +166,7 @@ class JudgeSettings(forms.Form):
             "each call. null removes a default."
         ),
     )
-    seed = SeedField(required=False, help_text="Of orders and samples. Default: drawn, and recorded.")
+    seed = SeedField(help_text="Of orders and samples. Default: drawn, and recorded.")
 
     def __init__(
         self,
@@ -234,12 +270,43 @@ def free_name(name: str, judges: QuerySet[Judge]) -> str:
     return name
 
 
-class PairsForm(NarrowingForm):
+class SystemsField(NameField):
+    """Two systems of a study, all if empty: one choice on a page, two names elsewhere."""
+
+    json_shape = list
+    exactly = 2
+
+    def to_python(self, value: Any) -> str:
+        """Return the choice of these systems, in either order."""
+        names = list(map(str, value)) if isinstance(value, list | tuple) else [value or ""]
+        turned = " – ".join(reversed(names))
+        return turned if turned in self.pairs else " – ".join(names)
+
+    def for_study(self, study: Study) -> None:
+        """Offer each pair of a study's systems."""
+        names = study.systems.order_by("position").values_list("name", flat=True)
+        self.pairs = {f"{first} – {second}": (first, second) for first, second in combinations(names, 2)}
+        self.offer(self.pairs)
+
+    def clean(self, value: Any) -> tuple[str, ...]:
+        """Return the two names."""
+        return self.pairs.get(super().clean(value), ())
+
+
+class BatchField(NamedField):
+    """A batch of a study, by its name."""
+
+    def for_study(self, study: Study) -> None:
+        """Offer the batches of a study."""
+        self.queryset = study.batches.all()
+
+
+class PairsForm(AskingForm):
     """Work on the pairs of a study, of one batch of it, or of a part of either."""
 
     NARROWING = ("dataset", "systems", "tags", "instances")
 
-    batch = forms.ModelChoiceField(
+    batch = BatchField(
         Batch.objects.none(),
         required=False,
         label="Batch",
@@ -250,52 +317,38 @@ class PairsForm(NarrowingForm):
         label="Include pairs on no HIT",
         help_text="Verdicts on pairs that people don’t rate make people’s win rates more precise.",
     )
-    in_flight = InFlightField()
+    in_flight = InFlightField(is_kept=True)
     max_cost = CapField(default="the run’s cap, or none")
     limit = StartLimitField()
 
-    dataset = forms.ChoiceField(required=False, label="Data set")
-    systems = forms.ChoiceField(required=False, label="Systems")
-    tags = forms.CharField(
-        required=False, label="Tags", help_text="Only instances with one of these tags, separated by commas."
-    )
+    dataset = DatasetField()
+    systems = SystemsField(required=False, label="Systems")
+    tags = TextsField(required=False, label="Tags", help_text="Only instances with one of these tags. One a line.")
     instances = TextsField(required=False, label="Ids of the instances", help_text="One a line.")
 
-    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.study = study
-        fields: dict[str, Any] = self.fields
-        fields["batch"].queryset = study.batches.all()
-        datasets = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct()
-        fields["dataset"].choices = or_all(datasets)
-        names = study.systems.order_by("position").values_list("name", flat=True)
-        self.pairs_of_systems = {f"{item} – {second}": (item, second) for item, second in combinations(names, 2)}
-        fields["systems"].choices = or_all(self.pairs_of_systems)
-
     def clean(self) -> dict[str, Any]:
-        """Build the pair filter.
-
-        A batch's pairs are all on its HITs.
-        """
+        """Refuse pairs off the HITs of a batch: its pairs are all on them."""
         data = super().clean() or {}
-        off_hits = data.pop("off_hits", False)
-        if off_hits and data.get("batch"):
+        if data.get("off_hits") and data.get("batch"):
             self.add_error("off_hits", "All pairs of a batch are on its HITs: choose one of the two.")
-        narrowing = {name: data.pop(name, "") for name in self.NARROWING}
-        data["only"] = PairFilter(
-            dataset=narrowing["dataset"],
-            systems=self.pairs_of_systems.get(narrowing["systems"], ()),
-            tags=tuple(filter(None, (tag.strip() for tag in narrowing["tags"].split(",")))),
-            instances=tuple(narrowing["instances"]),
-            off_hits=off_hits,
-        )
         return data
+
+    @property
+    def pairs(self) -> dict[str, Any]:
+        """The pairs of a valid form, as arguments of services."""
+        narrowing: dict[str, Any] = {name: tuple(self.cleaned_data[name]) for name in ("systems", "tags", "instances")}
+        only = PairFilter(**self.named("dataset", "off_hits"), **narrowing)
+        return {"study": self.study, "batch": self.cleaned_data["batch"], "only": only}
 
 
 class RunForm(PairsForm):
-    """A judge to be run on these pairs."""
+    """A judge to be run on the pairs of a study, of one batch, or of a part of either."""
 
-    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label="Judge")
+    judge = NamedField(Judge.objects.none(), label="Judge")
+    questions = QuestionsField(
+        label="Questions",
+        help_text="Each in a call of its own. Judges with the option together ask all in one call.",
+    )
     way = forms.ChoiceField(
         choices=JudgeRun.Way.choices,
         initial=JudgeRun.Way.CALLS,
@@ -310,33 +363,32 @@ class RunForm(PairsForm):
         label="Most requests in a provider's batch",
         help_text="For accounts with a small queue. Default: the run’s number, or as many as the provider takes.",
     )
-    field_order = ("judge", "batch", "off_hits", "way", "batch_size")
+    field_order = ("judge", "questions", "batch", "off_hits", "way", "batch_size")
 
-    def __init__(self, *args: Any, judges: QuerySet[Judge], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        fields: dict[str, Any] = self.fields
-        fields["judge"].queryset = settled(judges).filter(method__in=[*runnable_methods(), Judge.JURY])
-        self.asked = self.study.questions
-        if len(self.asked) > 1:
-            self.fields["questions"] = forms.MultipleChoiceField(
-                choices=[(question.key, question.text) for question in self.asked],
-                initial=[self.asked[MAIN].key],
-                widget=forms.CheckboxSelectMultiple,
-                label="Questions",
-                help_text="Each in a call of its own. Judges with the option together ask all in one call.",
-            )
-            self.order_fields(("judge", "questions", "batch", "way", "batch_size"))
-
-    def clean(self) -> dict[str, Any]:
-        """Turn the keys of the questions into numbers, by default that of the only question."""
-        data = super().clean()
-        keys = data.get("questions", [self.asked[MAIN].key])
-        data["questions"] = [question.number for question in self.asked if question.key in keys]
-        return data
+    def askable(self, judges: QuerySet[Judge]) -> QuerySet[Judge]:
+        """Return the judges that can run, and juries."""
+        return settled(judges).filter(method__in=[*runnable_methods(), Judge.JURY])
 
     def clean_way(self) -> str:
         """Default to calls."""
         return self.cleaned_data["way"] or JudgeRun.Way.CALLS
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """Who is asked what, and how, of a valid form."""
+        return {**self.pairs, **self.named("judge", "questions", "way")}
+
+    def estimate(self) -> RunEstimate:
+        """Return what the run of a valid form would take."""
+        return estimate(**self.asked, limit=self.cleaned_data["limit"])
+
+    def start(self) -> JudgeRun:
+        """Start the run of a valid form, new or again."""
+        return start_run(**self.asked, **self.named("in_flight", "max_cost", "batch_size"))
+
+    def queue(self) -> JudgeRun:
+        """Leave the run to a worker."""
+        return queue_run(**self.asked, **self.named("in_flight", "max_cost", "batch_size", "limit"))
 
 
 class JudgmentFilterForm(forms.Form):

@@ -16,13 +16,13 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 from django_htmx.http import HttpResponseClientRefresh
 
-from annotation.core.http import is_htmx
+from annotation.core.http import attempt, is_htmx
 from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
 from annotation.questions.questions import MAIN
 from annotation.studies.questions import named_questions
 from judging.calls.budget import longest_allowed
-from judging.core.fields import errors_on
+from judging.core.estimating import estimate_page
 from judging.core.visibility import judges_seen_by
 from judging.jobs import leases
 from judging.methods import find_method
@@ -31,14 +31,13 @@ from judging.models import Completion, JudgeRun, Judgment
 from judging.models.runs import LEFT_OUT
 from judging.outcomes.provenance import provenance_of_run
 from judging.review.comparing import PEOPLE
-from judging.runs.estimates import estimate as estimate_run
 from judging.runs.figures import figures_of
 from judging.runs.forms import JudgeForm, JudgmentFilterForm, JuryForm, RunForm
 from judging.runs.judges import add_judge
 from judging.runs.juries import add_jury
 from judging.runs.method_groups import METHOD_GROUPS, OfferedMethod
 from judging.runs.reopening import queue_retry
-from judging.runs.services import cancel_run, pause_run, queue_run, resume_run, run_again
+from judging.runs.services import cancel_run, pause_run, resume_run, run_again
 from judging.runs.status import count_runs, counts_of_run, pairs_without_source, together
 from judging.runs.usage import (
     calls_by_kind,
@@ -76,9 +75,8 @@ def new_judge(request: HttpRequest, study: Study) -> HttpResponse:
 def new_jury(request: HttpRequest, study: Study) -> HttpResponse:
     """Add a jury of judges that have run on the study, and show it."""
     form = JuryForm(request.POST, study=study, judges=judges_seen_by(request.user))
-    if form.is_valid():
-        with errors_on(form):
-            return redirect("judging:run", study.slug, add_jury(study=study, **form.cleaned_data).pk)
+    if form.is_valid() and (run := attempt(form, lambda: add_jury(study=study, **form.cleaned_data))):
+        return redirect("judging:run", study.slug, run.pk)
     return _judges_page(request, study, jury_form=form, status=422)
 
 
@@ -86,25 +84,15 @@ def new_jury(request: HttpRequest, study: Study) -> HttpResponse:
 def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     """Estimate a run and offer to start it. No call is made."""
     form = RunForm(request.POST, study=study, judges=judges_seen_by(request.user))
-    estimated = None
-    if form.is_valid():
-        settings = {name: form.cleaned_data[name] for name in ("judge", "batch", "only", "questions", "limit", "way")}
-        with errors_on(form):
-            estimated = estimate_run(study=study, **settings)
-    status = 200 if estimated else 422
-    context = {"study": study, "run_form": form, "estimate": estimated}
-    if is_htmx(request):
-        return TemplateResponse(request, "judging/runs/judges.html#start", context, status=status)
-    return _judges_page(request, study, run_form=form, estimate=estimated, status=status)
+    return estimate_page(request, form, study, _judges_page, "judging/runs/judges.html#start", name="run_form")
 
 
 @study_view(*READERS, methods=POST)
 def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue a run, new or again."""
     form = RunForm(request.POST, study=study, judges=judges_seen_by(request.user))
-    if form.is_valid():
-        with errors_on(form):
-            return redirect("judging:run", study.slug, queue_run(study=study, **form.cleaned_data).pk)
+    if form.is_valid() and (run := attempt(form, form.queue)):
+        return redirect("judging:run", study.slug, run.pk)
     return _judges_page(request, study, run_form=form, status=422)
 
 

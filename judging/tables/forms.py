@@ -7,13 +7,17 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from annotation.models import ComparisonTable, Study
 from judging.aspects.aspect_sets import current_aspects
-from judging.core.fields import ParametersField, endpoint_field, or_all
+from judging.calls.dry_run import CallsEstimate
+from judging.core.fields import AskingForm, CapField, InFlightField, ParametersField, endpoint_field, or_all
 from judging.methods.options import MOST_BUDGET, MOST_SAMPLES, OFFLINE, ONLINE
 from judging.methods.sc2.bracket import EXACT, RANDOM, TOURNAMENT
-from judging.models import Endpoint
+from judging.models import Endpoint, Judge, JudgeRun
+from judging.runs.estimates import RunEstimate, estimate
 from judging.runs.forms import PairsForm
 from judging.tables.checked_tables import standing_flags
-from judging.tables.making import TableSettings, default_variant
+from judging.tables.entailment_calls import estimate_entailment
+from judging.tables.making import SAMPLES, TableSettings, build_tables_judge, default_variant, start_tables
+from judging.tables.stored_checks import require_tables
 
 
 class TableFilterForm(forms.Form):
@@ -52,15 +56,15 @@ class TableFilterForm(forms.Form):
 
 
 class MakeTablesForm(PairsForm):
-    """The settings and pairs of a run that creates tables."""
+    """The settings and pairs of a run that creates comparison tables."""
 
     endpoint = endpoint_field(empty_label=None)
     samples = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=MOST_SAMPLES,
-        initial=8,
         label="Tables per pair",
+        help_text=f"Default: {SAMPLES}.",
     )
     budget = forms.IntegerField(
         required=False,
@@ -83,9 +87,11 @@ class MakeTablesForm(PairsForm):
         label="Aspects",
         choices=[(OFFLINE, "The same for all pairs"), (ONLINE, "New for each pair")],
     )
-    variant = forms.CharField(
+    variant = forms.RegexField(
+        r"^\S+$",
         required=False,
         max_length=40,
+        error_messages={"invalid": "Write a name without spaces."},
         label="Variant",
         help_text="The name of these tables in the arms of a two-stage study. Default: by the settings, such as c8.",
     )
@@ -101,23 +107,53 @@ class MakeTablesForm(PairsForm):
             self.fields["endpoint"].initial = first
 
     def clean(self) -> dict[str, Any]:
-        """Build the table settings: samples or a budget, and the current aspects."""
-        data = super().clean() or {}
-        budget, samples = data.pop("budget", None), data.pop("samples", None)
-        if budget and samples:
+        """Refuse samples beside a budget."""
+        data = super().clean()
+        if data.get("budget") and data.get("samples"):
             self.add_error("budget", "Give either the tables or the calls for each pair.")
-        elif not budget and not samples and not self.errors:
-            self.add_error("samples", "Give the number of tables per pair.")
-        aspects = data.pop("aspects", OFFLINE)
-        current, name = current_aspects(self.study)
-        offline = tuple(current) if aspects == OFFLINE else ONLINE
-        settings = TableSettings(
-            samples=samples or 1,
-            budget=budget,
-            scheme=data.pop("scheme", TOURNAMENT),
-            aspects=offline,
-            params=data.pop("params", {}),
-        )
-        data["settings"] = settings
-        data["variant"] = data.get("variant") or default_variant(settings, name)
         return data
+
+    @property
+    def made_with(self) -> dict[str, Any]:
+        """The endpoint and the settings of the tables of a valid form. Offline aspects are those that hold now."""
+        cleaned = self.cleaned_data
+        settings = TableSettings(
+            samples=cleaned["samples"] or SAMPLES,
+            aspects=tuple(current_aspects(self.study)[0]) if cleaned["aspects"] == OFFLINE else ONLINE,
+            **self.named("budget", "scheme", "params"),
+        )
+        return {"endpoint": cleaned["endpoint"], "settings": settings}
+
+    def estimate(self, **judge: Any) -> RunEstimate:
+        """Return what the tables of a valid form would take. `judge`: its name and seed."""
+        return estimate(judge=self.judge(**judge), **self.pairs, limit=self.cleaned_data["limit"])
+
+    def judge(self, **judge: Any) -> Judge:
+        """Return the judge that creates the tables of a valid form, stored or not. `judge`: its name and seed."""
+        return build_tables_judge(**self.made_with, **judge)
+
+    def start(self, *, queued: bool = False, **judge: Any) -> JudgeRun:
+        """Start the run of a valid form. `queued`: leave it to a worker; `judge`: its name and seed."""
+        made_with = self.made_with
+        variant = self.cleaned_data["variant"] or default_variant(made_with["settings"], current_aspects(self.study)[1])
+        bounds = self.named("in_flight", "max_cost", "limit")
+        return start_tables(**self.pairs, **made_with, **judge, variant=variant, queued=queued, **bounds)
+
+    def queue(self) -> JudgeRun:
+        """Leave the run to a worker."""
+        return self.start(queued=True)
+
+
+class CheckTablesForm(AskingForm):
+    """A model that checks a study's comparison tables."""
+
+    endpoint = endpoint_field()
+    variant = forms.CharField(required=False, label="Variant", help_text="Only its tables. Default: all.")
+    params = ParametersField(help_text="key=value, sent with each call, as max_tokens=300.")
+    max_cost = CapField()
+    in_flight = InFlightField()
+
+    def estimate(self) -> CallsEstimate:
+        """Return what the check of a valid form would take."""
+        require_tables(self.study, self.cleaned_data["variant"])
+        return estimate_entailment(self.study, **self.named("endpoint", "variant", "params"))

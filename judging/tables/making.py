@@ -20,7 +20,7 @@ from judging.runs.judges import add_judge, check_judge, fitted_params
 from judging.runs.pair_filters import EVERY_PAIR, PairFilter
 from judging.runs.services import queue_run, start_run
 
-METHOD = "sc2"
+METHOD, SAMPLES = "sc2", 8
 OWN = frozenset({"samples", "budget", "scheme", "aspects"})
 
 
@@ -33,7 +33,7 @@ class TableSettings:
     params  : further options of the method, and parameters of each call
     """
 
-    samples: int = 8
+    samples: int = SAMPLES
     scheme: str = "tournament"
     aspects: str | tuple[str, ...] = OFFLINE
     budget: int | None = None
@@ -127,8 +127,6 @@ def start_tables(
     Tables that the same judge made before are published at once.
     Raises: BadSettings if the variant has tables of another judge, and as `start_run`; no judge is stored then.
     """
-    if not variant or len(variant) > 40 or any(mark.isspace() or not mark.isprintable() for mark in variant):
-        raise BadSettings(f"a variant is a name of up to 40 characters without spaces, got {variant!r}")
     Study.objects.select_for_update().get(pk=study.pk)  # serialises starts of the same variant
     judge = tables_judge(endpoint=endpoint, settings=settings, seed=seed, name=name)
     same = JudgeRun.objects.filter(study=study, judge=judge, batch=batch, filter_key=only.key, questions=[MAIN])

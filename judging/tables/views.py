@@ -9,15 +9,14 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 
-from annotation.core.http import as_download, is_htmx
+from annotation.core.http import as_download, attempt
 from annotation.importing.tables import table_lines
 from annotation.members.permissions import FORM, POST, READERS, study_view
 from annotation.models import ComparisonTable, Study
 from annotation.questions.questions import MAIN
 from judging.aspects.aspect_sets import current_aspects
-from judging.core.fields import errors_on
+from judging.core.estimating import estimate_page
 from judging.models import JudgeRun, Judgment, TableMaking
-from judging.runs.estimates import RunEstimate, estimate
 from judging.tables.checked_tables import (
     TABLES_PER_VARIANT,
     check_pair,
@@ -28,7 +27,6 @@ from judging.tables.checked_tables import (
 )
 from judging.tables.figures import makings_of
 from judging.tables.forms import MakeTablesForm, TableFilterForm
-from judging.tables.making import build_tables_judge, start_tables
 from judging.tables.presenters import show_making, show_table
 
 A_PAGE = 50
@@ -153,43 +151,23 @@ def _judgments(makings: QuerySet[TableMaking]) -> list[Judgment]:
 def make(request: HttpRequest, study: Study) -> HttpResponse:
     """Show the form, and for a submitted one the estimate. No call is made."""
     if request.method != "POST":
-        return _making_page(request, study, MakeTablesForm(study=study))
+        return _making_page(request, study, form=MakeTablesForm(study=study))
     form = MakeTablesForm(request.POST, study=study)
-    estimated = None
-    if form.is_valid():
-        cleaned = form.cleaned_data
-        with errors_on(form):
-            judge = build_tables_judge(endpoint=cleaned["endpoint"], settings=cleaned["settings"])
-            where = {name: cleaned[name] for name in ("batch", "only", "limit")}
-            estimated = estimate(study=study, judge=judge, **where)
-    return _making_page(request, study, form, estimated)
+    return estimate_page(request, form, study, _making_page, "judging/tables/make_tables.html#start")
 
 
 @study_view(*READERS, methods=POST)
 def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue the run, new or again."""
     form = MakeTablesForm(request.POST, study=study)
-    if form.is_valid():
-        cleaned = form.cleaned_data
-        where = {name: cleaned[name] for name in ("variant", "batch", "only", "in_flight", "max_cost", "limit")}
-        made_with = {"endpoint": cleaned["endpoint"], "settings": cleaned["settings"]}
-        with errors_on(form):
-            run = start_tables(study=study, **made_with, queued=True, **where)
-            return redirect("judging:run", study.slug, run.pk)
-    return _making_page(request, study, form)
+    if form.is_valid() and (run := attempt(form, form.queue)):
+        return redirect("judging:run", study.slug, run.pk)
+    return _making_page(request, study, form=form, status=422)
 
 
 def _making_page(
-    request: HttpRequest, study: Study, form: MakeTablesForm, estimated: RunEstimate | None = None
+    request: HttpRequest, study: Study, *, form: MakeTablesForm, estimate: Any = None, status: int = 200
 ) -> HttpResponse:
     aspects, name = current_aspects(study)
-    context: dict[str, Any] = {
-        "study": study,
-        "form": form,
-        "estimate": estimated,
-        "aspects": aspects,
-        "aspects_name": name,
-    }
-    sent = request.method == "POST"
-    template = "judging/tables/make_tables.html#start" if is_htmx(request) else "judging/tables/make_tables.html"
-    return TemplateResponse(request, template, context, status=422 if sent and estimated is None else 200)
+    context = {"study": study, "form": form, "estimate": estimate, "aspects": aspects, "aspects_name": name}
+    return TemplateResponse(request, "judging/tables/make_tables.html", context, status=status)

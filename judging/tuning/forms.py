@@ -1,29 +1,26 @@
-"""The form of a tuning."""
-
-from typing import Any
+"""The form of a tuning: the judge, the candidates, and the budget."""
 
 from django import forms
 from django.db.models import QuerySet
 
-from annotation.models import Study
-from annotation.questions.questions import MAIN
-from judging.core.fields import CapField, InFlightField, NarrowingForm, SeedField, judge_name_field
-from judging.core.visibility import prompt_files_of
+from judging.core.fields import AskedJudgeForm, CapField, InFlightField, SeedField, judge_name_field
 from judging.methods import AskingMethod, find_method, method_names
 from judging.methods.options import MOST_SHOTS
-from judging.models import Judge, PromptFile
-from judging.runs.forms import free_name
+from judging.models import Judge, JudgeTuning
+from judging.runs.forms import PromptsField, free_name
 from judging.tuning.candidates import METHODS, SHOTS
-from judging.tuning.planning import HELD_OUT, TuningSettings
-from judging.tuning.services import LONGEST_NAME
-
-ASKING = ("max_cost", "in_flight", "name")  # which are no part of what is asked
+from judging.tuning.planning import HELD_OUT, TuningEstimate, TuningSettings, estimate_tuning
+from judging.tuning.services import LONGEST_NAME, queue_tuning, start_tuning
 
 
-class TuningForm(NarrowingForm):
+def asking_methods() -> list[tuple[str, str]]:
+    """Return the methods that ask a model, as choices."""
+    return [(name, name) for name in method_names() if isinstance(find_method(name), AskingMethod)]
+
+
+class TuningForm(AskedJudgeForm):
     """The judge to tune, the candidates, and the budget."""
 
-    judge = forms.ModelChoiceField(Judge.objects.none(), to_field_name="name", label="Judge")
     budget = forms.IntegerField(
         min_value=1,
         max_value=1_000_000,
@@ -32,10 +29,9 @@ class TuningForm(NarrowingForm):
         help_text="For all candidates and the comparison on held-out instances.",
     )
     methods = forms.MultipleChoiceField(
-        choices=[], initial=METHODS, widget=forms.CheckboxSelectMultiple, label="Methods to try"
+        choices=asking_methods, initial=METHODS, widget=forms.CheckboxSelectMultiple, label="Methods to try"
     )
-    prompts = forms.ModelMultipleChoiceField(
-        PromptFile.objects.none(),
+    prompts = PromptsField(
         required=False,
         widget=forms.CheckboxSelectMultiple,
         label="Prompts of your own to try",
@@ -60,34 +56,33 @@ class TuningForm(NarrowingForm):
         max_length=LONGEST_NAME, required=False, label="Name of the new judge", help_text="Default: NAME-tuned."
     )
     seed = SeedField(initial=0, help_text="Of the draw of held-out instances.")
-    in_flight = InFlightField()
+    in_flight = InFlightField(is_kept=True)
     max_cost = CapField()
 
-    def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.study, self.judges = study, judges
-        asking = [name for name in method_names() if isinstance(find_method(name), AskingMethod)]
-        fields: dict[str, Any] = self.fields
-        fields["judge"].queryset = judges.filter(method__in=asking, tuned={})
-        fields["methods"].choices = [(name, name) for name in asking]
-        if (prompts := prompt_files_of(study.group)).exists():
-            fields["prompts"].queryset = prompts
-        else:
-            del fields["prompts"]
-        if len(study.questions) > 1:
-            fields["question"] = forms.TypedChoiceField(
-                choices=[(question.number, question.text) for question in study.questions],
-                coerce=int,
-                initial=MAIN,
-                label="Question",
-            )
-            self.order_fields(("judge", "question"))
+    def askable(self, judges: QuerySet[Judge]) -> QuerySet[Judge]:
+        """Return the judges that ask a model, and were not tuned."""
+        return judges.filter(method__in=[name for name, _label in asking_methods()], tuned={})
 
     def clean_name(self) -> str:
         """Refuse the name of another group's judge."""
         return free_name(str(self.cleaned_data["name"]), self.judges) if self.cleaned_data["name"] else ""
 
+    @property
     def settings(self) -> TuningSettings:
-        """Return what is asked for, of a valid form."""
-        data = {name: value for name, value in self.cleaned_data.items() if name not in ASKING}
-        return TuningSettings(study=self.study, **{**data, "prompts": list(data.get("prompts", ()))})
+        """The settings of a valid form."""
+        names = ("judge", "question", "budget", "methods", "shots", "held_out", "seed")
+        return TuningSettings(study=self.study, prompts=list(self.cleaned_data["prompts"]), **self.named(*names))
+
+    def estimate(self) -> TuningEstimate:
+        """Return what the tuning of a valid form would take."""
+        return estimate_tuning(self.settings)
+
+    def start(self) -> JudgeTuning:
+        """Start the tuning of a valid form, or continue it."""
+        return start_tuning(self.settings, **self.named("name", "in_flight", "max_cost"))
+
+    def queue(self) -> JudgeTuning:
+        """Leave the tuning to a worker."""
+        tuning = self.start()
+        queue_tuning(tuning)
+        return tuning

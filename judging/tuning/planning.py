@@ -172,6 +172,10 @@ class TuningEstimate:
     cost: Decimal | None
     currency: str
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        return {**vars(self), "cost": None if self.cost is None else float(self.cost)}
+
 
 def estimate_tuning(settings: TuningSettings, plan: Mapping[str, Any] | None = None) -> TuningEstimate:
     """Estimate a tuning without a call: later rounds are taken to go to the candidates that cost the most.

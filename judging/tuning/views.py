@@ -7,15 +7,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
-from annotation.core.http import is_htmx
+from annotation.core.http import attempt, is_htmx
 from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
-from judging.core.fields import errors_on
+from judging.core.estimating import estimate_page
 from judging.core.visibility import judges_seen_by
 from judging.models import JudgeTuning
 from judging.tuning.forms import TuningForm
-from judging.tuning.planning import TuningEstimate, estimate_tuning
-from judging.tuning.services import queue_tuning, start_tuning
+from judging.tuning.planning import TuningEstimate
 from judging.tuning.usage import asked_of_tuning, cost_of_tuning
 
 
@@ -30,34 +29,18 @@ def tunings(request: HttpRequest, study: Study) -> HttpResponse:
 @study_view(*READERS, methods=POST)
 def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     """Plan a tuning and say what it would take. No call is made."""
-    form, estimated = TuningForm(request.POST, study=study, judges=judges_seen_by(request.user)), None
-    if form.is_valid():
-        with errors_on(form):
-            estimated = estimate_tuning(form.settings())
-    status = 200 if estimated else 422
-    if is_htmx(request):
-        context = {"study": study, "form": form, "estimate": estimated}
-        return TemplateResponse(request, "judging/tuning/tunings.html#begin", context, status=status)
-    return _page(request, study, form=form, estimated=estimated, status=status)
+    form = TuningForm(request.POST, study=study, judges=judges_seen_by(request.user))
+    return estimate_page(request, form, study, _page, "judging/tuning/tunings.html#begin")
 
 
 @study_view(*READERS, methods=POST)
 def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue a tuning, new or again."""
     form = TuningForm(request.POST, study=study, judges=judges_seen_by(request.user))
-    if form.is_valid():
-        asking = {name: form.cleaned_data[name] for name in ("name", "in_flight", "max_cost")}
-        with errors_on(form):
-            return _queued(request, study, start_tuning(form.settings(), **asking))
+    if form.is_valid() and attempt(form, form.queue) is not None:
+        messages.success(request, "It starts as soon as a worker is free, unless it has ended.")
+        return redirect("judging:tunings", study.slug)
     return _page(request, study, form=form, status=422)
-
-
-def _queued(request: HttpRequest, study: Study, tuning: JudgeTuning) -> HttpResponse:
-    text = (
-        "It starts as soon as a worker is free." if queue_tuning(tuning) else "It has ended, or is under way already."
-    )
-    messages.success(request, text)
-    return redirect("judging:tunings", study.slug)
 
 
 def _page(
@@ -65,13 +48,13 @@ def _page(
     study: Study,
     *,
     form: TuningForm | None = None,
-    estimated: TuningEstimate | None = None,
+    estimate: TuningEstimate | None = None,
     status: int = 200,
 ) -> HttpResponse:
     context = {
         "study": study,
         "form": form or TuningForm(study=study, judges=judges_seen_by(request.user)),
-        "estimate": estimated,
+        "estimate": estimate,
         **_work(study),
     }
     return TemplateResponse(request, "judging/tuning/tunings.html", context, status=status)

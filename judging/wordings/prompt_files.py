@@ -8,12 +8,12 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 
 from annotation.core.errors import AnnotationError
 from annotation.models import ResearchGroup
 from annotation.studies.services import validate
 from judging.core.errors import BadPrompt, UnknownJudge
-from judging.core.visibility import prompt_files_of
 from judging.models import PromptFile
 from judging.wordings.checks import problems_of
 from judging.wordings.prompt_text import LONGEST_FILE, PromptText, read_prompt
@@ -105,29 +105,23 @@ def _files(reading: FolderReading) -> Iterator[Path]:
     yield from sorted(file for file in folder.glob("*.txt") if file.is_file())
 
 
-def find_prompt(name: str, group: ResearchGroup | None = None) -> PromptFile:
-    """Return a prompt by name, in the latest version, or by name and version (`mine.v2`).
+def find_prompt(name: str, prompts: QuerySet[PromptFile] | None = None) -> PromptFile:
+    """Return a prompt by name, in the latest version, or by name and version (`mine.v2`, or `mine:2`).
 
-    group : search its prompts and those for all groups; `None`: all prompts (for commands)
+    prompts : those among which it is searched; `None`: all
     Raises: UnknownJudge listing those that exist; BadPrompt if the folder's file of this name is invalid.
     """
     reading = read_folder()
     for file, problems in reading.problems.items():
         if Path(file).stem == name:
             raise BadPrompt([f"{file}: {problem}" for problem in problems])
-    prompts = PromptFile.objects.all() if group is None else prompt_files_of(group)
-    if matched := VERSIONED.fullmatch(name):
+    prompts = PromptFile.objects.all() if prompts is None else prompts
+    plain, colon, number = name.partition(":")
+    if matched := VERSIONED.fullmatch(f"{plain}.v{number.removeprefix('v')}" if colon else name):
         prompt = prompts.filter(name=matched["name"], version=int(matched["version"])).first()
     else:
         prompt = prompts.filter(name=name).order_by("version").last()
     if prompt is None:
-        names = (
-            ", ".join(
-                sorted(
-                    {f"{prompt_file.name}.v{prompt_file.version}" for prompt_file in prompts.only("name", "version")}
-                )
-            )
-            or "none yet"
-        )
-        raise UnknownJudge(f"there is no prompt file {name}; there are: {names}")
+        names = sorted({str(prompt) for prompt in prompts.only("name", "version")})
+        raise UnknownJudge(f"there is no prompt file {name}; there are: {', '.join(names) or 'none yet'}")
     return prompt

@@ -26,15 +26,13 @@ from judging.review.replaying import replay
 from judging.runs.forms import JuryForm
 from judging.runs.juries import add_jury
 from judging.tuning.forms import TuningForm
-from judging.tuning.planning import estimate_tuning
-from judging.tuning.services import queue_tuning, start_tuning
 from judging.tuning.usage import cost_of_tuning
 from judging.wordings.forms import PairForm, PromptForm
 from judging.wordings.prompt_files import add_prompt
 from judging.wordings.views import sent_messages
 from reporting.api.jobs import ResumeSerializer
 from reporting.api.rows import COMPUTED, MODEL, WORK, Rows
-from reporting.api.run_setup import read_judges_form
+from reporting.api.run_setup import read_asking
 from reporting.api.serializers import JudgeRunSerializer
 
 JurySerializer = schema_of(JuryForm, "Jury", "A jury of judges that have run on the study.")
@@ -49,12 +47,7 @@ CheckPromptSerializer = type(
     (NewPromptSerializer, schema_of(PairForm, "PairOf", "A pair.")),
     {"__doc__": "A prompt to check, and the pair of the preview. Default: the first pair."},
 )
-NewTuningSerializer = schema_of(
-    TuningForm, "NewTuning", "A judge to tune, candidates and budget.", exclude=["methods"],
-    methods=serializers.ListField(child=serializers.CharField(), required=False),
-    prompts=serializers.ListField(child=serializers.CharField(), required=False, help_text="NAME.vVERSION"),
-    question=serializers.CharField(required=False, default="", max_length=80, help_text="Its key; the main one."),
-)  # fmt: skip
+NewTuningSerializer = schema_of(TuningForm, "NewTuning", "A judge to tune, candidates and budget.")
 
 
 class TuningSerializer(WithMessage, serializers.ModelSerializer[JudgeTuning]):
@@ -132,11 +125,7 @@ class StudyJudges(GenericViewSet[Any]):
     def start_tuning(self, request: Request, slug: str) -> Response:
         """Queue a tuning. The same settings again continue it."""
         study: Study = self.get_object()
-        form = read_judges_form(TuningForm, body_of(request), request.user, study)
-        asking = {name: form.cleaned_data[name] for name in ("name", "in_flight", "max_cost")}
-        tuning = start_tuning(form.settings(), **asking)
-        queue_tuning(tuning)
-        return _told(study, tuning.name)
+        return _told(study, read_asking(TuningForm, request, study).queue().name)
 
     @extend_schema(
         request=NewTuningSerializer,
@@ -146,10 +135,7 @@ class StudyJudges(GenericViewSet[Any]):
     @action(**WORK, methods=["post"], url_path="tunings/estimate")
     def estimate_tuning(self, request: Request, slug: str) -> Response:
         """Plan a tuning and estimate what it takes. No call is made and nothing is stored."""
-        form = read_judges_form(TuningForm, body_of(request), request.user, self.get_object())
-        estimate = estimate_tuning(form.settings())
-        cost = None if estimate.cost is None else float(estimate.cost)
-        return Response({**vars(estimate), "cost": cost})
+        return Response(read_asking(TuningForm, request, self.get_object()).estimate().as_dict())
 
     @extend_schema(request=ResumeSerializer, responses={202: TuningSerializer, **refusals(409, 413, 422)})
     @action(**WORK, methods=["post"], url_path=rf"tunings/(?P<name>{MODEL})/resume")

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
@@ -11,30 +10,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import body_of, read, read_form, schema_of, user_of
+from annotation.api.bodies import read, schema_of, user_of
 from annotation.api.study_serializers import refusals
-from annotation.core.errors import BadFields
 from annotation.models import Study
 from annotation.models.jobs import Job
-from judging.aspects.aspect_sets import current_aspects, edit_aspects, estimate_distilling, versions_of
+from judging.aspects.aspect_sets import current_aspects, edit_aspects, versions_of
 from judging.aspects.forms import DistilForm
-from judging.aspects.services import queue_distilling
 from judging.aspects.text import as_dict as aspects_as_dict
 from judging.core.constants import MOST_SEED
-from judging.core.pricing import check_cap
-from judging.endpoints.services import find_endpoint
-from judging.generation.estimates import ON_A_PAGE, estimate_generating
 from judging.generation.forms import GenerateForm
-from judging.generation.instances import check_selection
 from judging.generation.sampled_systems import as_dict, instances_with_texts, runs_of
-from judging.generation.services import build_run, queue_generating
-from judging.methods.options import MOST_BUDGET, MOST_SAMPLES, OFFLINE, ONLINE
-from judging.methods.sc2.bracket import SCHEMES
 from judging.models import AspectSet, Distillation
-from judging.runs.estimates import estimate
-from judging.tables.making import TableSettings, build_tables_judge, default_variant, start_tables
+from judging.tables.forms import MakeTablesForm
 from reporting.api.rows import COMPUTED, WORK
-from reporting.api.run_setup import AskingSerializer, EstimateSerializer, PairsSerializer, pairs_of
+from reporting.api.run_setup import EstimateSerializer, read_asking, run_queued
 from reporting.api.serializers import JudgeRunSerializer
 
 ESTIMATED: dict[Any, Any] = {200: OpenApiTypes.OBJECT, **refusals(409, 413, 422)}
@@ -55,20 +44,7 @@ class NewAspectsSerializer(serializers.Serializer[Any]):
     )  # fmt: skip
 
 
-class MakeTablesSerializer(PairsSerializer, AskingSerializer):
-    """Comparison tables to create."""
-
-    endpoint = serializers.CharField(max_length=80)
-    samples = serializers.IntegerField(required=False, min_value=1, max_value=MOST_SAMPLES, help_text="Default: 8.")
-    budget = serializers.IntegerField(
-        required=False, min_value=2, max_value=MOST_BUDGET, help_text="Calls for each pair, in place of samples."
-    )
-    scheme = serializers.ChoiceField(choices=list(SCHEMES), required=False, default=next(iter(SCHEMES)))
-    aspects = serializers.ChoiceField(
-        choices=[OFFLINE, ONLINE], required=False, default=OFFLINE, help_text="The same for all pairs, or for each."
-    )
-    variant = serializers.CharField(required=False, default="", allow_blank=True, max_length=40)
-    params: Any = serializers.DictField(required=False, default=dict)
+MakeTablesSerializer = schema_of(MakeTablesForm, "MakeTables", "Comparison tables to create.")
 
 
 class StudyMaterial(GenericViewSet[Any]):
@@ -93,29 +69,21 @@ class StudyMaterial(GenericViewSet[Any]):
     @action(**WORK, methods=["post"], url_path="aspects/estimate")
     def estimate_aspects(self, request: Request, slug: str) -> Response:
         """Estimate the distillation. No call is made."""
-        study: Study = self.get_object()
-        cleaned = read_form(DistilForm, body_of(request)).cleaned_data
-        cleaned.pop("max_cost")
-        return Response(estimate_distilling(study, **cleaned).as_dict())
+        return Response(read_asking(DistilForm, request, self.get_object()).estimate().as_dict())
 
     @extend_schema(request=DistilSerializer, responses=QUEUED, filters=False)
     @action(**WORK, methods=["post"], url_path="aspects/distil")
     def distil_aspects(self, request: Request, slug: str) -> Response:
         """Have a worker distil the aspects. Nothing is queued while one works on it."""
         study: Study = self.get_object()
-        cleaned = read_form(DistilForm, body_of(request)).cleaned_data
-        queue_distilling(study, by=user_of(request).username, **cleaned)
+        read_asking(DistilForm, request, study).queue(by=user_of(request).username)
         return Response(_aspects(study), status=status.HTTP_202_ACCEPTED)
 
     @extend_schema(request=MakeTablesSerializer, responses=RUN_QUEUED)
     @action(**WORK, methods=["post"], url_path="tables")
     def make_tables(self, request: Request, slug: str) -> Response:
         """Queue a run that makes comparison tables and publishes them under a variant."""
-        study: Study = self.get_object()
-        cleaned = _tables(study, read(MakeTablesSerializer, request))
-        run = start_tables(study=study, queued=True, **cleaned)
-        where = {"Location": reverse("api:judgerun-detail", args=[run.pk])}
-        return Response(JudgeRunSerializer(run).data, status=status.HTTP_202_ACCEPTED, headers=where)
+        return run_queued(read_asking(MakeTablesForm, request, self.get_object()).queue())
 
     @extend_schema(
         request=MakeTablesSerializer, responses={200: EstimateSerializer, **refusals(409, 413, 422)}, filters=False
@@ -123,11 +91,7 @@ class StudyMaterial(GenericViewSet[Any]):
     @action(**WORK, methods=["post"], url_path="tables/estimate")
     def estimate_tables(self, request: Request, slug: str) -> Response:
         """Estimate what making comparison tables takes. No call is made."""
-        study: Study = self.get_object()
-        cleaned = _tables(study, read(MakeTablesSerializer, request))
-        judge = build_tables_judge(endpoint=cleaned["endpoint"], settings=cleaned["settings"])
-        where = {name: cleaned[name] for name in ("batch", "only", "limit") if name in cleaned}
-        return Response(estimate(study=study, judge=judge, **where).as_dict())
+        return Response(read_asking(MakeTablesForm, request, self.get_object()).estimate().as_dict())
 
     @extend_schema(responses=COMPUTED, filters=False)
     @action(**WORK)
@@ -140,21 +104,14 @@ class StudyMaterial(GenericViewSet[Any]):
     def sample_texts(self, request: Request, slug: str) -> Response:
         """Have a worker sample a system's texts. Nothing is queued while one works on it."""
         study: Study = self.get_object()
-        cleaned = read_form(GenerateForm, body_of(request), study=study).cleaned_data
-        settings = {name: cleaned[name] for name in ("selection", "in_flight", "max_cost")}
-        queue_generating(study, cleaned["system"], cleaned["sampling"], by=user_of(request).username, **settings)
+        read_asking(GenerateForm, request, study).queue(by=user_of(request).username)
         return Response(_sampled(study), status=status.HTTP_202_ACCEPTED)
 
     @extend_schema(request=SamplingSerializer, responses=ESTIMATED, filters=False)
     @action(**WORK, methods=["post"], url_path="sampling/estimate")
     def estimate_sampling(self, request: Request, slug: str) -> Response:
         """Estimate what sampling takes. No call is made and nothing is stored."""
-        study: Study = self.get_object()
-        cleaned = read_form(GenerateForm, body_of(request), study=study).cleaned_data
-        check_cap(cleaned["max_cost"], cleaned["sampling"].endpoint)
-        check_selection(study, cleaned["selection"])
-        run = build_run(study, cleaned["system"], cleaned["sampling"])
-        return Response(estimate_generating(run, cleaned["selection"], limit=ON_A_PAGE).as_dict())
+        return Response(read_asking(GenerateForm, request, self.get_object()).estimate().as_dict())
 
 
 def _aspects(study: Study) -> dict[str, Any]:
@@ -188,23 +145,3 @@ def _sampled(study: Study) -> dict[str, Any]:
         for run in runs_of(study)
     ]
     return {"study": study.slug, "instances": study.instances.count(), "systems": systems}
-
-
-def _tables(study: Study, data: dict[str, Any]) -> dict[str, Any]:
-    """Return a request's values as arguments of `start_tables`.
-
-    Raises: BadFields; UnknownName
-    """
-    if "samples" in data and "budget" in data:
-        raise BadFields({"budget": ["Give either the tables or the calls for each pair."]})
-    current, name = current_aspects(study)
-    settings = TableSettings(
-        samples=data.pop("samples", 8),
-        budget=data.pop("budget", None),
-        scheme=data.pop("scheme"),
-        aspects=tuple(current) if data.pop("aspects") == OFFLINE else ONLINE,
-        params=data.pop("params"),
-    )
-    variant = data.pop("variant") or default_variant(settings, name)
-    endpoint = find_endpoint(data.pop("endpoint"))
-    return {**pairs_of(study, data), "endpoint": endpoint, "settings": settings, "variant": variant}

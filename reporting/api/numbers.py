@@ -4,29 +4,26 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from django.urls import reverse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import body_of, schema_of
+from annotation.api.bodies import schema_of
 from annotation.api.pages import number_asked
 from annotation.api.study_serializers import refusals
 from annotation.core.errors import UnknownName
 from annotation.models import Pair, Study
 from annotation.studies.questions import find_question
-from judging.audits.services import estimate_audit, start_audit
 from judging.core.constants import MOST_SEED
 from judging.models import Judge
 from judging.review.comparing import GOLD, compare
 from judging.review.comparing import PEOPLE as BESIDE_PEOPLE
 from reporting.accuracy.accuracies import judge_accuracy
 from reporting.api.rows import COMPUTED, WORK
-from reporting.api.run_setup import EstimateSerializer, read_judges_form
+from reporting.api.run_setup import EstimateSerializer, read_asking, run_queued
 from reporting.api.serializers import JudgeRunSerializer
 from reporting.core.raters import PEOPLE
 from reporting.disagreements.all_pairs import KINDS as APART
@@ -71,11 +68,7 @@ COMPARE = [
     *(QUESTION, *PAGED),
 ]
 ESTIMATED: dict[Any, Any] = {200: EstimateSerializer, **refusals(409, 413, 422)}
-LogicSerializer = schema_of(
-    LogicAuditForm, "Logic", "A judge to ask for an audit of its consistency.",
-    question=serializers.CharField(required=False, default="", max_length=80, help_text="Its key; the main one."),
-    wording=serializers.CharField(required=False, max_length=100, help_text="NAME.vVERSION. Default: the judge's own."),
-)  # fmt: skip
+LogicSerializer = schema_of(LogicAuditForm, "Logic", "A judge to ask for an audit of its consistency.")
 
 
 class StudyNumbers(GenericViewSet[Any]):
@@ -99,19 +92,13 @@ class StudyNumbers(GenericViewSet[Any]):
     @logic.mapping.post
     def start_logic(self, request: Request, slug: str) -> Response:
         """Queue the run of an audit of a judge's logic, new or again."""
-        form = read_judges_form(LogicAuditForm, body_of(request), request.user, self.get_object())
-        run = start_audit(
-            **{name: form.cleaned_data[name] for name in ("audit", "in_flight", "max_cost", "limit")}, queued=True
-        )
-        where = {"Location": reverse("api:judgerun-detail", args=[run.pk])}
-        return Response(JudgeRunSerializer(run).data, status=status.HTTP_202_ACCEPTED, headers=where)
+        return run_queued(read_asking(LogicAuditForm, request, self.get_object()).queue())
 
     @extend_schema(request=LogicSerializer, responses=ESTIMATED, filters=False)
     @action(**WORK, methods=["post"], url_path="logic/estimate")
     def estimate_logic(self, request: Request, slug: str) -> Response:
         """Estimate the run of an audit of a judge's logic. No call is made."""
-        form = read_judges_form(LogicAuditForm, body_of(request), request.user, self.get_object())
-        return Response(estimate_audit(form.cleaned_data["audit"], limit=form.cleaned_data["limit"]).as_dict())
+        return Response(read_asking(LogicAuditForm, request, self.get_object()).estimate().as_dict())
 
     @extend_schema(parameters=[QUESTION], responses=COMPUTED, filters=False)
     @action(**WORK, url_path="logic/instances", parameters=[QUESTION])

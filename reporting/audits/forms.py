@@ -1,18 +1,19 @@
 """Form of a stress test: judge, pairs and changes."""
 
-from typing import Any
-
 from django import forms
 from django.db.models import QuerySet
 
-from annotation.models import Study
-from judging.audits.stress import CHANGES, StressTest
+from annotation.jobs.work import queue_job
+from judging.audits.estimates import estimate_stress
+from judging.audits.stress import CHANGES, StressTest, start_stress
 from judging.core.constants import MOST_SEED
-from judging.core.fields import AskedJudgeForm, CapField, SeedField
-from judging.models import Judge
+from judging.core.fields import AskedJudgeForm, CapField, DatasetField, InFlightField, SeedField
+from judging.core.pricing import check_cap
+from judging.models import Judge, JudgeAudit
+from judging.runs.estimates import RunEstimate
 from reporting.audits.words import CHANGE_NAMES
 
-PAIRS = 100  # that are proposed
+PAIRS = 100  # that a page proposes
 
 
 class JudgeAuditForm(AskedJudgeForm):
@@ -26,7 +27,6 @@ class JudgeAuditForm(AskedJudgeForm):
         required=False,
         min_value=1,
         max_value=MOST_SEED,
-        initial=PAIRS,
         label="Number of pairs",
         help_text="Drawn at random. With the same seed, a larger number includes the pairs of a smaller one. Default: all.",
     )
@@ -34,26 +34,33 @@ class JudgeAuditForm(AskedJudgeForm):
     changes = forms.MultipleChoiceField(
         choices=[(name, CHANGE_NAMES[name]) for name in CHANGES],
         initial=CHANGES,
-        required=False,
         widget=forms.CheckboxSelectMultiple,
         label="Changes",
     )
-    seed = SeedField(required=False, initial=0)
+    seed = SeedField(initial=0, help_text="Of the pairs and changes.")
+    dataset = DatasetField()
+    in_flight = InFlightField()
 
-    def __init__(self, *args: Any, study: Study, judges: QuerySet[Judge], **kwargs: Any) -> None:
-        super().__init__(*args, study=study, judges=judges.filter(endpoint__isnull=False), **kwargs)
+    def askable(self, judges: QuerySet[Judge]) -> QuerySet[Judge]:
+        """Return the judges that ask a model."""
+        return judges.filter(endpoint__isnull=False)
 
-    def clean(self) -> dict[str, Any]:
-        """Build what is to be tested."""
-        data = super().clean() or {}
-        if not self.errors:
-            data["test"] = StressTest(
-                study=self.study,
-                judge=data["judge"],
-                changes=tuple(data["changes"]),
-                dataset=data["dataset"],
-                pairs=data["pairs"],
-                seed=data["seed"] or 0,
-                question=self.asked_question,
-            )
-        return data
+    @property
+    def test(self) -> StressTest:
+        """The stress test of a valid form."""
+        return StressTest(study=self.study, **self.named("judge", "question", "changes", "pairs", "seed", "dataset"))
+
+    def estimate(self) -> RunEstimate:
+        """Return what the test of a valid form would take."""
+        check_cap(self.cleaned_data["max_cost"], *self.cleaned_data["judge"].endpoints)
+        return estimate_stress(self.test)
+
+    def start(self) -> JudgeAudit:
+        """Start the test of a valid form, or resume it."""
+        return start_stress(self.test, **self.named("in_flight", "max_cost"))
+
+    def queue(self) -> JudgeAudit:
+        """Leave the test to a worker."""
+        audit = self.start()
+        queue_job(audit)
+        return audit

@@ -12,17 +12,13 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from analysis.bias.stress import TURNS
-from annotation.core.http import as_download, is_htmx
-from annotation.jobs.work import queue_job
+from annotation.core.http import as_download, attempt, is_htmx
 from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
-from judging.audits.estimates import estimate_stress
-from judging.audits.stress import start_stress
-from judging.core.fields import errors_on
-from judging.core.pricing import check_cap
+from judging.core.estimating import estimate_page
 from judging.core.visibility import judges_seen_by
 from judging.models import AuditAnswer, JudgeAudit, Judgment
-from reporting.audits.forms import JudgeAuditForm
+from reporting.audits.forms import PAIRS, JudgeAuditForm
 from reporting.audits.stress import PARTS, stress_findings, stress_tests
 from reporting.audits.words import CHANGE_NAMES, PART_NAMES, SOUND_NAMES, TURN_NAMES
 from reporting.core.charts import Spec, column_spec, empty_chart
@@ -103,39 +99,26 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     """List a study's audits, and offer to start one."""
     if is_htmx(request):
         return TemplateResponse(request, f"{PAGE}#audits", {"study": study, **_listed(study)})
-    initial = {"judge": request.GET.get("judge")}
-    return _page(request, study, JudgeAuditForm(study=study, judges=judges_seen_by(request.user), initial=initial))
+    initial = {"judge": request.GET.get("judge"), "pairs": PAIRS}
+    form = JudgeAuditForm(study=study, judges=judges_seen_by(request.user), initial=initial)
+    return _page(request, study, form=form)
 
 
 @study_view(*READERS, methods=POST)
 def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     """Estimate an audit, and offer to start it, without calls or stored rows."""
-    form, estimated = JudgeAuditForm(request.POST, study=study, judges=judges_seen_by(request.user)), None
-    if form.is_valid():
-        with errors_on(form):
-            check_cap(form.cleaned_data["max_cost"], *form.cleaned_data["judge"].endpoints)
-            estimated = estimate_stress(form.cleaned_data["test"])
-    status = 200 if estimated else 422
-    if is_htmx(request):
-        context = {"study": study, "form": form, "estimate": estimated}
-        return TemplateResponse(request, f"{PAGE}#start", context, status=status)
-    return _page(request, study, form, estimate=estimated, status=status)
+    form = JudgeAuditForm(request.POST, study=study, judges=judges_seen_by(request.user))
+    return estimate_page(request, form, study, _page, f"{PAGE}#start")
 
 
 @study_view(*READERS, methods=POST)
 def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue an audit, new or again."""
     form = JudgeAuditForm(request.POST, study=study, judges=judges_seen_by(request.user))
-    if form.is_valid():
-        cleaned = form.cleaned_data
-        with errors_on(form):
-            audit = start_stress(cleaned["test"], in_flight=cleaned["in_flight"], max_cost=cleaned["max_cost"])
-            if queue_job(audit):
-                messages.success(request, f"Judge {audit.judge} is asked as soon as a worker is free.")
-            else:
-                messages.success(request, f"Judge {audit.judge} is being asked already.")
-            return redirect("reporting:audits", study.slug)
-    return _page(request, study, form, status=422)
+    if form.is_valid() and (audit := attempt(form, form.queue)):
+        messages.success(request, f"Judge {audit.judge} is asked as soon as a worker is free.")
+        return redirect("reporting:audits", study.slug)
+    return _page(request, study, form=form, status=422)
 
 
 @study_view(*READERS)
@@ -186,7 +169,7 @@ def _listed(study: Study) -> dict[str, Any]:
 
 
 def _page(
-    request: HttpRequest, study: Study, form: JudgeAuditForm, *, estimate: Any = None, status: int = 200
+    request: HttpRequest, study: Study, *, form: JudgeAuditForm, estimate: Any = None, status: int = 200
 ) -> HttpResponse:
     context = {"study": study, "form": form, "estimate": estimate, **_listed(study)}
     return TemplateResponse(request, PAGE, context, status=status)

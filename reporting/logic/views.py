@@ -13,13 +13,12 @@ from django.urls import reverse
 
 from annotation.core.database.aggregates import grouped
 from annotation.core.files.spreadsheet import csv_lines
-from annotation.core.http import as_download, is_htmx
+from annotation.core.http import as_download, attempt
 from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
 from annotation.questions.questions import MAIN
 from annotation.studies.questions import question_named
-from judging.audits.services import estimate_audit, start_audit
-from judging.core.fields import errors_on
+from judging.core.estimating import estimate_page
 from judging.core.visibility import judges_seen_by
 from reporting.core.charts import why_empty
 from reporting.core.judge_raters import everyone_of
@@ -73,34 +72,24 @@ ALTS = {
 def show(request: HttpRequest, study: Study) -> HttpResponse:
     """Show how consistent the study's raters are with themselves, and offer to ask a judge for more."""
     form = LogicAuditForm(study=study, judges=judges_seen_by(request.user), initial={"judge": request.GET.get("judge")})
-    return _page(request, study, form)
+    return _page(request, study, form=form)
 
 
 @study_view(*READERS, methods=POST)
 def estimate(request: HttpRequest, study: Study) -> HttpResponse:
     """Estimate an audit's run and offer to start it. No call is made."""
-    form, estimated = LogicAuditForm(request.POST, study=study, judges=judges_seen_by(request.user)), None
-    if form.is_valid():
-        with errors_on(form):
-            estimated = estimate_audit(form.cleaned_data["audit"], limit=form.cleaned_data["limit"])
-    status = 200 if estimated else 422
-    if is_htmx(request):
-        context = {"study": study, "form": form, "estimate": estimated}
-        return TemplateResponse(request, f"{PAGE}#start", context, status=status)
-    return _page(request, study, form, estimate=estimated, status=status)
+    form = LogicAuditForm(request.POST, study=study, judges=judges_seen_by(request.user))
+    return estimate_page(request, form, study, _page, f"{PAGE}#start")
 
 
 @study_view(*READERS, methods=POST)
 def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue an audit's run, new or again."""
     form = LogicAuditForm(request.POST, study=study, judges=judges_seen_by(request.user))
-    if form.is_valid():
-        settings = {name: form.cleaned_data[name] for name in ("audit", "in_flight", "max_cost", "limit")}
-        with errors_on(form):
-            run = start_audit(**settings, queued=True)
-            messages.success(request, f"Judge {run.judge} is asked as soon as a worker is free.")
-            return redirect("judging:run", study.slug, run.pk)
-    return _page(request, study, form, status=422)
+    if form.is_valid() and (run := attempt(form, form.queue)):
+        messages.success(request, f"Judge {run.judge} is asked as soon as a worker is free.")
+        return redirect("judging:run", study.slug, run.pk)
+    return _page(request, study, form=form, status=422)
 
 
 @study_view(*READERS)
@@ -171,7 +160,7 @@ def _audit(request: HttpRequest, study: Study) -> dict[str, Any]:
 
 
 def _page(
-    request: HttpRequest, study: Study, form: LogicAuditForm, *, estimate: Any = None, status: int = 200
+    request: HttpRequest, study: Study, *, form: LogicAuditForm, estimate: Any = None, status: int = 200
 ) -> HttpResponse:
     question = question_named(study, request.GET.get("question", ""))
     audit = _audit(request, study)

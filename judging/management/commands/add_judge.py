@@ -7,12 +7,11 @@ from typing import Any
 from analysis.judges.juries import MAJORITY, RULES
 from annotation.management.commands._base import TandemCommand, argument, arguments_of, filled_by, read_file
 from judging.core.errors import BadSettings
-from judging.management.commands._runs import param
+from judging.management.commands._runs import PARAM
 from judging.methods import find_method, method_names
-from judging.models import Judge, PromptFile
+from judging.models import Judge
 from judging.runs.forms import JudgeSettings
 from judging.runs.judges import add_judge
-from judging.wordings.prompt_files import find_prompt
 from judging.wordings.prompt_text import read_prompt
 
 
@@ -30,47 +29,43 @@ class Command(TandemCommand):
 
     arguments = (
         argument("name", metavar="NAME"),
-        *arguments_of(JudgeSettings, exclude=("name", "prompt_file", "params", "system_prompt")),
-        argument(
-            "--prompt",
-            metavar="NAME[:VERSION]",
-            help="a prompt file of your own (default: its latest version)",
-        ),
-        argument("--system-prompt", metavar="FILE", help="system message, sent before each call"),
-        param(
-            (
-                "an option of the method, or a parameter sent with each call, such as temperature=0.7; the value "
-                f"is JSON or text; null removes a default. Options: {options_of_methods()}"
-            ),
+        *arguments_of(
+            JudgeSettings,
+            exclude=("name",),
+            prompt_file={"flag": "--prompt", "metavar": "NAME[:VERSION]"},
+            system_prompt={"metavar": "FILE", "help": "system message, sent before each call"},
+            params={
+                **PARAM,
+                "help": (
+                    "an option of the method, or a parameter sent with each call, such as temperature=0.7; the value "
+                    f"is JSON or text; null removes a default. Options: {options_of_methods()}"
+                ),
+            },
         ),
         argument("--members", nargs="+", metavar="JUDGE", help="of a jury: the judges whose verdicts it combines"),
         argument("--rule", choices=RULES, help=f"of a jury: how it combines them (default: {MAJORITY})"),
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        prompt = prompt_named(options["prompt"])
-        texts = {
-            "system_prompt": read_prompt(read_file(options["system_prompt"])[0]).text
-            if options["system_prompt"]
-            else "",
-            "prompt_file": prompt and prompt.pk,
-            "params": dict(options["param"]) | jury_params(options),
-        }
-        judge, is_new = add_judge(**filled_by(JudgeSettings, options | texts).cleaned_data)
+        values = {**options, "params": [*(options["params"] or ()), *jury_params(options)]}
+        if options["system_prompt"]:
+            values["system_prompt"] = read_prompt(read_file(options["system_prompt"])[0]).text
+        judge, is_new = add_judge(**filled_by(JudgeSettings, values).cleaned_data)
         self.stdout.write(f"judge {judge.name} {'added' if is_new else 'unchanged'}: {about(judge)}")
 
 
-def jury_params(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return members and rule of a jury as its parameters.
+def jury_params(options: Mapping[str, Any]) -> list[str]:
+    """Return members and rule of a jury as its parameters, each as key=value.
 
     Raises: BadSettings where they are named for another method.
     """
     values = {name: options[name] for name in ("members", "rule") if options[name] is not None}
     if options["method"] == Judge.JURY:
-        return {"members": [], "rule": MAJORITY} | values
+        values = {"members": [], "rule": MAJORITY} | values
+        return [f"{name}={json.dumps(value)}" for name, value in values.items()]
     if values:
         raise BadSettings(f"--{' and --'.join(values)} are for juries: choose --method {Judge.JURY}")
-    return {}
+    return []
 
 
 def about(judge: Judge) -> str:
@@ -87,14 +82,3 @@ def about(judge: Judge) -> str:
     parts += ["negated as well"] * judge.negated
     parts += [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in judge.params.items()]
     return ", ".join([*parts, f"seed {judge.seed}"])
-
-
-def prompt_named(name: str | None) -> PromptFile | None:
-    """Return the prompt file that NAME or NAME:VERSION names.
-
-    Raises: UnknownJudge
-    """
-    if not name:
-        return None
-    plain, colon, version = name.partition(":")
-    return find_prompt(f"{plain}.v{version.removeprefix('v')}" if colon else plain)

@@ -6,59 +6,48 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.core.counting import number_of
-from annotation.management.commands._base import StudyCommand, argument, whole
+from annotation.management.commands._base import argument, arguments_of
 from annotation.management.commands._settings import FORMAT
 from annotation.models import Study
-from judging.core.pricing import check_cap
-from judging.endpoints.services import find_endpoint
 from judging.generation.engine import sample
 from judging.generation.estimates import estimate_generating
-from judging.generation.instances import InstanceCounts, InstanceSelection, check_selection, count_instances
-from judging.generation.prompt_templates import TEMPLATES, Wording, default_template, find_template, own_template
+from judging.generation.forms import GenerateForm
+from judging.generation.instances import InstanceCounts, count_instances
+from judging.generation.prompt_templates import TEMPLATES
 from judging.generation.sampled_systems import as_dict, instances_with_texts, runs_of, settings_lines
-from judging.generation.services import SAMPLES, TEMPERATURE, Sampling, build_run, left_out_lines, start_generating
+from judging.generation.services import left_out_lines
 from judging.generation.store import SamplingTotals
 from judging.generation.text import run_summary, summary
 from judging.management.asking import Asking, asking
-from judging.management.commands._runs import CALLS_AT_ONCE, ESTIMATE, cost_of, instance_ids, max_cost, param, text_of
+from judging.management.commands._runs import ESTIMATE, IDS, PARAM, AskingCommand, text_of
 from judging.models import GenerationRun
 
 BY = "command line"
+OPTIONAL = {"required": False}  # for --show
 FILE_ENDINGS = (".txt", ".md", ".prompt")
 
 
-class Command(StudyCommand):
+class Command(AskingCommand):
     help = (
         "Sample the texts of a system from a model: several of each instance, from its source. Repeat the command "
         "to resume; no call is repeated. Other settings need another system name."
     )
 
     arguments = (
-        argument("--system", metavar="NAME", help="name of the system"),
-        argument("--endpoint", metavar="NAME", help="the model's endpoint"),
+        *arguments_of(GenerateForm, only=("system", "endpoint"), system=OPTIONAL, endpoint=OPTIONAL),
         argument("--show", action="store_true", help="list the systems that were sampled, with all settings"),
-        argument("--samples", type=int, default=SAMPLES, metavar="K", help=f"of each instance ({SAMPLES})"),
-        argument("--temperature", type=float, default=TEMPERATURE, metavar="T", help=f"({TEMPERATURE})"),
-        argument("--top-p", type=float, metavar="P", help="nucleus sampling (default: the endpoint's own)"),
-        argument("--max-tokens", type=int, metavar="N", help="most tokens of a text (default: the endpoint's own)"),
-        argument("--seed", type=int, default=0, metavar="S", help="draws a seed for each call (0)"),
-        argument(
-            "--template",
-            metavar="NAME|FILE",
-            help=f"prompt template: {', '.join(TEMPLATES)}, or a file with $source (default: by the study's task)",
+        *arguments_of(
+            GenerateForm,
+            exclude=("system", "endpoint", "wording"),
+            template={
+                "metavar": "NAME|FILE",
+                "help": f"prompt template: {', '.join(TEMPLATES)}, or a file with $source (default: by the study's task)",
+            },
+            system_prompt={"metavar": "FILE|TEXT"},
+            params=PARAM,
+            instances=IDS,
         ),
-        argument("--system-prompt", default="", metavar="FILE|TEXT", help="system prompt (default: none)"),
-        param("sent with each call, such as presence_penalty=0.5; null removes one, such as seed=null"),
-        argument(
-            "--keep-refusals",
-            action="store_true",
-            help="store refusals in words like other texts",
-        ),
-        argument("--dataset", default="", metavar="D", help="only instances of this data set"),
-        argument("--instances", metavar="FILE", help="only the instances of this file, one id per line"),
-        argument("--limit", type=whole(1), metavar="N", help="most instances this time"),
-        max_cost("the system"),
-        *(CALLS_AT_ONCE, ESTIMATE, FORMAT),
+        *(ESTIMATE, FORMAT),
     )
 
     def run(self, study: Study, options: dict[str, Any]) -> None:
@@ -67,31 +56,19 @@ class Command(StudyCommand):
             return
         if not options["system"] or not options["endpoint"]:
             raise CommandError("name a --system and an --endpoint, or --show what was sampled")
-        sampling = self.sampling(study, options)
-        selection = InstanceSelection(options["dataset"], instance_ids(options["instances"]), options["limit"])
+        template = options["template"] or ""
+        is_file = Path(template).is_file() or template.endswith(FILE_ENDINGS)
+        wording = {"template": "", "wording": text_of(template)} if is_file else {}
+        system_prompt = text_or_file(options["system_prompt"] or "")
+        values = {**options, **wording, "system_prompt": system_prompt}
+        form = self.form_of(GenerateForm, study, values, wording_name=Path(template).name if is_file else "own")
         if options["estimate"]:
-            check_selection(study, selection)
-            check_cap(options["max_cost"], sampling.endpoint)
-            run = build_run(study, options["system"], sampling, by=BY)
-            estimate = estimate_generating(run, selection)
-            values = {"study": study.slug, "system": run.name, **estimate.as_dict(), "settings": as_dict(run)}
-            self.say_document(values, options, cost_of(estimate, options["max_cost"]))
+            run = form.build(by=BY)
+            estimate = estimate_generating(run, form.selection)
+            self.say_estimate(form, estimate, options, system=run.name, settings=as_dict(run))
             return
-        bounds: dict[str, Any] = {name: options[name] for name in ("in_flight", "max_cost")}
-        run = start_generating(study, options["system"], sampling, selection=selection, by=BY, **bounds)
-        counts = count_instances(study, run.name, selection)
-        self.run_it(run, counts, options)
-
-    def sampling(self, study: Study, options: dict[str, Any]) -> Sampling:
-        """Return how texts are to be sampled."""
-        same = ("samples", "temperature", "top_p", "max_tokens", "seed", "keep_refusals")
-        return Sampling(
-            endpoint=find_endpoint(options["endpoint"]),
-            template=template_of(study, options["template"]),
-            system_prompt=text_or_file(options["system_prompt"]),
-            params=dict(options["param"]),
-            **{name: options[name] for name in same},
-        )
+        run = form.start(by=BY)
+        self.run_it(run, count_instances(study, run.name, form.selection), options)
 
     def run_it(self, run: GenerationRun, counts: InstanceCounts, options: dict[str, Any]) -> None:
         """Sample. Progress goes to stderr, the summary to stdout."""
@@ -132,18 +109,6 @@ class Command(StudyCommand):
         listed = [{**as_dict(run), "instances": counts.get(run.name, 0)} for run in runs]
         lines = lines or ["no system of this study was sampled here"]
         self.say_result(lines, {"study": study.slug, "systems": listed}, options)
-
-
-def template_of(study: Study, value: str | None) -> Wording:
-    """Return the template that is named, by its name or as a file, or the usual one of the study's kind.
-
-    Raises: CommandError for a file that can't be read; BadSettings
-    """
-    if not value:
-        return default_template(study.task_kind)
-    if Path(value).is_file() or value.endswith(FILE_ENDINGS):
-        return own_template(text_of(value), Path(value).name)
-    return find_template(value)
 
 
 def text_or_file(value: str) -> str:

@@ -8,18 +8,16 @@ from django.core.management.base import CommandError
 
 from annotation.core.counting import number_of
 from annotation.core.tasks.stopping import StopFlag
-from annotation.management.commands._base import Argument, StudyCommand, TandemCommand, argument
+from annotation.management.commands._base import Argument, TandemCommand, arguments_of
 from annotation.models import Study
 from judging.core.pricing import money
 from judging.jobs.progress import Progress
 from judging.management.asking import STOPPED_BY_SIGNAL, STOPPED_ELSEWHERE, stopping_on_signals
-from judging.management.commands._runs import LIMIT, PAIRS, QUESTIONS, max_cost, pairs_of, questions_of
+from judging.management.commands._runs import BATCH_API, PAIRS, QUESTIONS, AskingCommand
 from judging.management.meter import Meter
 from judging.models import JudgeRun
 from judging.runs.execution import ExecutionResult, execute
-from judging.runs.judges import find_judge
-from judging.runs.provider_batches.files import MOST_REQUESTS
-from judging.runs.services import start_run
+from judging.runs.forms import RunForm
 from judging.runs.status import Counts, counts_of_run, pairs_without_source, together
 from judging.runs.usage import failures_by_cause
 
@@ -64,7 +62,7 @@ class RunCommand(TandemCommand):
             raise CommandError(f"no question got an answer: {causes[0].example}")
 
 
-class Command(RunCommand, StudyCommand):
+class Command(RunCommand, AskingCommand):
     help = (
         "Run a judge on a study's pairs. Repeat the command to resume; no call is repeated. On several machines at "
         "once, it shares the work."
@@ -72,30 +70,16 @@ class Command(RunCommand, StudyCommand):
 
     arguments: Sequence[Argument] = (
         *PAIRS,
-        argument("--judge", required=True, metavar="NAME"),
+        *arguments_of(RunForm, only=("judge",)),
         QUESTIONS,
-        argument("--in-flight", type=int, metavar="W", help="calls in flight, of all machines together (default: 8)"),
-        argument("--batch-api", action="store_true", help="use the provider's Batch API: slower, and mostly cheaper"),
-        argument(
-            "--batch-size",
-            type=int,
-            metavar="N",
-            help=f"most requests in a provider's batch (default: {MOST_REQUESTS:,})",
-        ),
-        max_cost("the run"),
-        LIMIT,
+        *arguments_of(RunForm, only=("in_flight", "batch_size", "max_cost", "limit")),
+        BATCH_API,
     )
 
     def run(self, study: Study, options: dict[str, Any]) -> None:
-        run = start_run(
-            study=study,
-            judge=find_judge(options["judge"]),
-            **pairs_of(study, options),
-            questions=questions_of(study, options),
-            **{name: options[name] for name in ("in_flight", "max_cost", "batch_size")},
-            way=JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS,
-        )
-        ended = self.work(run, options["limit"])
+        form = self.form_of(RunForm, study, options)
+        run = form.start()
+        ended = self.work(run, form.cleaned_data["limit"])
         self.stdout.write(summary_of(run, ended.progress))
         self.conclude(run, ended)
 

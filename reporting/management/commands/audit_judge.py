@@ -4,20 +4,18 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.management.commands._base import StudyCommand, argument, group, one_of
+from annotation.management.commands._base import argument, arguments_of, group, one_of
 from annotation.management.commands._settings import FORMAT
 from annotation.models import Study
-from annotation.studies.questions import find_question
 from judging.audits.asking import ask
-from judging.audits.estimates import estimate_stress
-from judging.audits.stress import CHANGES, StressTest, start_stress, stored_like
+from judging.audits.stress import CHANGES, stored_like
 from judging.management.asking import asking
-from judging.management.commands._runs import CALLS_AT_ONCE, ESTIMATE, cost_of, max_cost
-from judging.runs.judges import find_judge
+from judging.management.commands._runs import ESTIMATE, REPEATED, AskingCommand
+from reporting.audits.forms import JudgeAuditForm
 from reporting.audits.stress import stress_findings
 
 
-class Command(StudyCommand):
+class Command(AskingCommand):
     help = (
         "Stress-test a judge: change one text of each pair (padding, formatting, claims of authority, injected "
         "instructions and others) and print the share of verdicts that turn. Without --run or --estimate, only "
@@ -25,14 +23,17 @@ class Command(StudyCommand):
     )
 
     arguments = (
-        argument("--judge", required=True, metavar="NAME"),
-        argument(
-            "--change", action="append", metavar="NAME", help=f"only this change; may be repeated: {', '.join(CHANGES)}"
+        *arguments_of(
+            JudgeAuditForm,
+            exclude=("in_flight", "max_cost"),
+            changes={
+                "flag": "--change",
+                "metavar": "NAME",
+                **REPEATED,
+                "help": f"only this change; may be repeated: {', '.join(CHANGES)}",
+            },
+            pairs={"flag": "--sample"},
         ),
-        argument("--sample", type=int, metavar="N", help="number of pairs, drawn at random (default: all)"),
-        argument("--seed", type=int, default=0, metavar="S", help="seed of the pairs and changes (default: 0)"),
-        argument("--dataset", default="", metavar="NAME", help="only pairs of this data set"),
-        argument("--question", default="", metavar="KEY", help="question to ask (default: the main one)"),
         FORMAT,
         group(
             "asking the judge",
@@ -40,29 +41,18 @@ class Command(StudyCommand):
                 argument("--run", action="store_true", help="ask the judge; repeat to resume, no call is repeated"),
                 ESTIMATE,
             ),
-            CALLS_AT_ONCE,
-            max_cost("the whole"),
+            *arguments_of(JudgeAuditForm, only=("in_flight", "max_cost")),
         ),
     )
 
     def run(self, study: Study, options: dict[str, Any]) -> None:
-        test = StressTest(
-            study=study,
-            judge=find_judge(options["judge"]),
-            changes=tuple(options["change"] or CHANGES),
-            pairs=options["sample"],
-            question=find_question(study, options["question"]).number,
-            **{name: options[name] for name in ("dataset", "seed")},
-        )
+        form = self.form_of(JudgeAuditForm, study, options)
         if options["estimate"]:
-            estimate = estimate_stress(test)
-            values = {"study": study.slug, "judge": test.judge.name, **estimate.as_dict()}
-            self.say_document(values, options, cost_of(estimate, options["max_cost"]))
+            self.say_estimate(form, form.estimate(), options, judge=form.cleaned_data["judge"].name)
             return
-        bounds: dict[str, Any] = {name: options[name] for name in ("in_flight", "max_cost")}
-        audit = start_stress(test, **bounds) if options["run"] else stored_like(test.as_audit())
+        audit = form.start() if options["run"] else stored_like(form.test.as_audit())
         if audit is None:
-            raise CommandError(f"judge {test.judge} was not asked this yet: add --estimate, then --run")
+            raise CommandError(f"judge {form.test.judge} was not asked this yet: add --estimate, then --run")
         if not options["run"]:
             self.say_numbers(stress_findings(audit), options["format"])
             return

@@ -5,27 +5,27 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.core.files.spreadsheet import csv_lines
-from annotation.management.commands._base import StudyCommand, argument, group, one_of, whole
+from annotation.management.commands._base import argument, arguments_of, group, one_of, whole
 from annotation.models import Study
 from annotation.studies.questions import find_question
-from judging.audits.services import REPEATS, Audit, auditor, estimate_audit, start_audit
-from judging.management.commands._runs import ESTIMATE, IN_FLIGHT, LIMIT, cost_of, max_cost
-from judging.management.commands.add_judge import prompt_named
+from judging.audits.services import auditor
+from judging.management.commands._runs import BATCH_API, ESTIMATE, AskingCommand
 from judging.management.commands.run_judge import RunCommand, summary_of
 from judging.models import Judge, JudgeRun
-from judging.runs.judges import find_judge
 from reporting.logic.audit_text import COLUMNS, as_rows
 from reporting.logic.audits import audit_study, instance_rows, judges_audited
+from reporting.logic.forms import LogicAuditForm
 
-ONLY_WHEN_ASKING = (
-    *("sample", "seed", "dataset", "repeats", "plain", "prompt"),
-    *("in_flight", "max_cost", "limit", "batch_api"),
-)
-UNSET = (None, "", False)
+ONLY_WHEN_ASKING = {name: name for name in ("seed", "dataset", "repeats", "in_flight", "max_cost", "limit")} | {
+    "instances": "sample",
+    "negated": "plain",
+    "wording": "prompt",
+    "way": "batch_api",
+}
 MOST_LISTED = 20  # of each kind, in JSON
 
 
-class Command(RunCommand, StudyCommand):
+class Command(RunCommand, AskingCommand):
     help = (
         "Print how consistent judges are with themselves: transitivity, commutativity, negation invariance, "
         "self-agreement and position. --run first asks a judge what is missing; repeat to resume, no call is "
@@ -57,20 +57,16 @@ class Command(RunCommand, StudyCommand):
                 ),
                 ESTIMATE,
             ),
-            argument(
-                "--sample", type=whole(1), metavar="N", help="number of instances, drawn at random (default: all)"
+            *arguments_of(
+                LogicAuditForm,
+                exclude=("judge", "question", "negated"),
+                instances={"flag": "--sample"},
+                wording={"flag": "--prompt"},
             ),
-            argument("--seed", type=whole(0), metavar="S", help="seed of the draw (default: 0)"),
-            argument("--dataset", default="", metavar="NAME", help="only instances of this data set"),
             argument(
-                "--repeats", type=whole(1), metavar="R", help=f"of each question (default: the judge's, else {REPEATS})"
+                "--plain", dest="negated", action="store_false", default=None, help="leave out the negated question"
             ),
-            argument("--plain", action="store_true", help="leave out the negated question"),
-            argument("--prompt", metavar="NAME[:VERSION]", help="a prompt file of your own"),
-            IN_FLIGHT,
-            max_cost("the run"),
-            LIMIT,
-            argument("--batch-api", action="store_true", help="use the provider's Batch API"),
+            BATCH_API,
         ),
     )
 
@@ -81,22 +77,21 @@ class Command(RunCommand, StudyCommand):
         options["most"] = options["most"] if options["most"] is not None else listed or 0
         question = find_question(study, options["question"]).number
         if not (options["run"] or options["estimate"]):
-            if unused := [f"--{name.replace('_', '-')}" for name in ONLY_WHEN_ASKING if options[name] not in UNSET]:
+            if unused := [
+                f"--{flag.replace('_', '-')}" for name, flag in ONLY_WHEN_ASKING.items() if options[name] is not None
+            ]:
                 raise CommandError(f"{', '.join(unused)}: these need --run or --estimate")
             judges = _judges(study, options["judge"], question, people=options["people"])
             self.show(study, judges, question, options)
             return
-        audit = _audit(study, question, options)
-        way = JudgeRun.Way.BATCH if options["batch_api"] else JudgeRun.Way.CALLS
-        cap = options["max_cost"]
+        form = self.form_of(LogicAuditForm, study, {**options, "judge": _only_judge(options)})
+        way = options["way"] or JudgeRun.Way.CALLS
         if options["estimate"]:
-            estimate = estimate_audit(audit, limit=options["limit"], way=way)
-            values = {"study": study.slug, "judge": auditor(audit).name, **estimate.as_dict()}
-            self.say_document(values, options, cost_of(estimate, cap))
+            self.say_estimate(form, form.estimate(way=way), options, judge=auditor(form.audit).name)
             return
-        run = start_audit(audit, in_flight=options["in_flight"], max_cost=cap, way=way)
+        run = form.start(way=way)
         self.stderr.write(f"asking judge {run.judge.name}")
-        ended = self.work(run, options["limit"])
+        ended = self.work(run, form.cleaned_data["limit"])
         self.stderr.write(summary_of(run, ended.progress))
         self.show(study, [*([None] if options["people"] else []), run.judge], question, options)
         self.conclude(run, ended)
@@ -112,28 +107,17 @@ class Command(RunCommand, StudyCommand):
         self.say_numbers(audit, options["format"])
 
 
-def _audit(study: Study, question: int, options: dict[str, Any]) -> Audit:
-    """Return what the options ask for.
+def _only_judge(options: dict[str, Any]) -> str:
+    """Return the one judge that is named.
 
-    Raises: CommandError, UnknownJudge
+    Raises: CommandError
     """
-    if len(options["judge"]) != 1:
-        raise CommandError(
-            f"--run and --estimate are about one judge: name it with --judge, got {len(options['judge'])}"
-        )
+    names: list[str] = options["judge"]
+    if len(names) != 1:
+        raise CommandError(f"--run and --estimate are about one judge: name it with --judge, got {len(names)}")
     if options["format"] == "csv" and options["estimate"]:
         raise CommandError("an estimate is text or json")
-    return Audit(
-        study=study,
-        judge=find_judge(options["judge"][0]),
-        repeats=options["repeats"],
-        negated=not options["plain"],
-        wording=prompt_named(options["prompt"]),
-        dataset=options["dataset"],
-        instances=options["sample"],
-        seed=options["seed"] or 0,
-        question=question,
-    )
+    return names[0]
 
 
 def _judges(study: Study, names: list[str], question: int, *, people: bool) -> list[Judge | None]:

@@ -66,7 +66,6 @@ def test_started_run_is_done_by_a_worker_and_hands_its_tables_on(researcher: Cli
     ("name", "changes"),
     [
         ("make-tables", {"samples": "3", "budget": "15"}),
-        ("start-tables", {"samples": ""}),
         ("start-tables", {"samples": "101"}),
         ("start-tables", {"samples": "40", "scheme": "exact"}),
         ("start-tables", {"params": "scheme=exact"}),

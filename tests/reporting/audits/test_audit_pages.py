@@ -110,7 +110,7 @@ def test_the_api_prices_starts_lists_and_shows_what_was_found(tested: JudgeAudit
     assert (estimated.json()["presentations"], JudgeAudit.objects.count()) == (20, 1)
     assert post("", changes=["loud"]).status_code == 422
     assert post("", changes=[]).status_code == 422
-    assert post("", judge="unknown").status_code == 404
+    assert post("", judge="unknown").status_code == 422
     started = post("", pairs=5, max_cost="2.5")
     assert started.status_code == 202
     audit = JudgeAudit.objects.exclude(pk=tested.pk).get()
