@@ -15,6 +15,7 @@ from annotation.core.errors import BadFields
 from annotation.models import Study
 from annotation.recruitment.channels import invitation_channel
 from tests.factories import make_annotator, make_batch, make_study
+from tests.judging.builders import make_endpoint, make_judge
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -123,6 +124,61 @@ DOORS = {
         ["extend_batch", "study", "--batch=batch", "--raters=1", "--reason=x"],
         {"more_raters": "--raters"},
     ),
+    "run judge": Doors(
+        "/studies/study/judges/runs/",
+        {"judge": "judy"},
+        "/api/v1/runs/",
+        {"study": "study", "judge": "judy"},
+        ["run_judge", "study", "--judge=judy"],
+        {"questions": "--question"},
+        form="run_form",
+    ),
+    "make tables": Doors(
+        "/studies/study/tables/make/start/",
+        {"endpoint": "local", "scheme": "tournament", "aspects": "offline"},
+        "/api/v1/studies/study/tables/",
+        {"endpoint": "local"},
+        ["make_tables", "study", "--endpoint=local"],
+    ),
+    "stress test": Doors(
+        "/studies/study/audits/start/",
+        {"judge": "judy", "changes": ["position"]},
+        "/api/v1/audits/",
+        {"study": "study", "judge": "judy"},
+        ["audit_judge", "study", "--judge=judy", "--run"],
+        {"changes": "--change", "pairs": "--sample"},
+    ),
+    "logic audit": Doors(
+        "/studies/study/logic/start/",
+        {"judge": "judy"},
+        "/api/v1/studies/study/logic/",
+        {"judge": "judy"},
+        ["logic_audit", "study", "--judge=judy", "--run"],
+        {"instances": "--sample", "wording": "--prompt"},
+    ),
+    "tune judge": Doors(
+        "/studies/study/judges/tuning/start/",
+        {"judge": "judy", "budget": "9", "methods": ["direct"], "held_out": "0.5"},
+        "/api/v1/studies/study/tunings/",
+        {"judge": "judy"},
+        ["tune_judge", "study", "--judge=judy", "--budget=9"],
+        {"methods": "--method", "prompts": "--prompt"},
+    ),
+    "sample texts": Doors(
+        "/studies/study/generate/start/",
+        {"system": "new", "endpoint": "local", "samples": "2"},
+        "/api/v1/studies/study/sampling/",
+        {"system": "new", "endpoint": "local"},
+        ["generate", "study", "--system=new", "--endpoint=local"],
+    ),
+    "distil aspects": Doors(
+        "/studies/study/aspects/distil/",
+        {"endpoint": "local", "pairs": "2"},
+        "/api/v1/studies/study/aspects/distil/",
+        {"endpoint": "local"},
+        ["make_aspects", "study", "--endpoint=local"],
+        form="distil_form",
+    ),
 }
 CASES = [
     ("compute separability", "similarity", "vibes", "invalid_choice"),
@@ -185,6 +241,54 @@ CASES = [
     ("extend batch", "reason", "", "required"),
     ("extend batch", "reason", "x" * 2001, "max_length"),
     ("extend batch", "seed", "x", "invalid"),
+    ("run judge", "judge", "nobody", "invalid_choice"),
+    ("run judge", "batch", "none", "invalid_choice"),
+    ("run judge", "dataset", "none", "invalid_choice"),
+    ("run judge", "in_flight", 0, "min_value"),
+    ("run judge", "in_flight", 1025, "max_value"),
+    ("run judge", "max_cost", -1, "min_value"),
+    ("run judge", "max_cost", "much", "invalid"),
+    ("run judge", "max_cost", 1_000_000, "max_whole_digits"),
+    ("run judge", "limit", 0, "min_value"),
+    ("run judge", "batch_size", 0, "min_value"),
+    ("run judge", "batch_size", 50_001, "max_value"),
+    ("make tables", "endpoint", "nowhere", "invalid_choice"),
+    ("make tables", "samples", 101, "max_value"),
+    ("make tables", "budget", 1, "min_value"),
+    ("make tables", "scheme", "dice", "invalid_choice"),
+    ("make tables", "aspects", "none", "invalid_choice"),
+    ("make tables", "variant", "two words", "invalid"),
+    ("make tables", "variant", "x" * 41, "max_length"),
+    ("make tables", "batch", "none", "invalid_choice"),
+    ("stress test", "judge", "nobody", "invalid_choice"),
+    ("stress test", "pairs", 0, "min_value"),
+    ("stress test", "seed", -1, "min_value"),
+    ("stress test", "dataset", "none", "invalid_choice"),
+    ("stress test", "question", "none", "invalid_choice"),
+    ("stress test", "in_flight", 0, "min_value"),
+    ("logic audit", "wording", "none", "invalid_choice"),
+    ("logic audit", "repeats", 0, "min_value"),
+    ("logic audit", "instances", 0, "min_value"),
+    ("logic audit", "seed", 2**31, "max_value"),
+    ("tune judge", "judge", "nobody", "invalid_choice"),
+    ("tune judge", "budget", 0, "min_value"),
+    ("tune judge", "held_out", 1, "max_value"),
+    ("tune judge", "name", "x" * 71, "max_length"),
+    ("tune judge", "question", "none", "invalid_choice"),
+    ("tune judge", "seed", -1, "min_value"),
+    ("sample texts", "endpoint", "nowhere", "invalid_choice"),
+    ("sample texts", "samples", 0, "min_value"),
+    ("sample texts", "samples", 101, "max_value"),
+    ("sample texts", "temperature", 5.1, "max_value"),
+    ("sample texts", "top_p", 1.1, "max_value"),
+    ("sample texts", "max_tokens", 0, "min_value"),
+    ("sample texts", "seed", -1, "min_value"),
+    ("sample texts", "system_prompt", "x" * 20_001, "max_length"),
+    ("sample texts", "dataset", "none", "invalid_choice"),
+    ("distil aspects", "pairs", 0, "min_value"),
+    ("distil aspects", "pairs", 10_001, "max_value"),
+    ("distil aspects", "seed", -1, "min_value"),
+    ("distil aspects", "max_cost", "nan", "invalid"),
 ]
 
 
@@ -199,6 +303,7 @@ def test_the_three_doors_refuse_a_value_alike(
 ) -> None:
     client.force_login(User.objects.create_superuser("root"))
     doors = DOORS[action]
+    make_judge(endpoint=make_endpoint(name="local"))
     rater = make_annotator(study, "ann")
     rows = {
         "batch": make_batch(study).pk,

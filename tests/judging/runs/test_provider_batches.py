@@ -476,7 +476,7 @@ def test_paused_run_stops_at_its_next_heartbeat(standin: StandInProcess, monkeyp
 def test_command_goes_through_batches(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
     make_study()
     make_judge(endpoint=make_endpoint(standin.base_url, **PRICES))
-    call_command("run_judge", "tea", judge="judy", batch_api=True, batch_size=4)
+    call_command("run_judge", "tea", "--batch-api", judge="judy", batch_size=4)
     outcome = "asked 6 = a 6 + tie 0 + b 0 + unparsed 0 + refused 0 + errors 0"
     assert capsys.readouterr().out.startswith(outcome)
     assert (JudgeRun.objects.get().way, sizes()) == ("batch", [("collected", 4), ("collected", 2)])
@@ -484,7 +484,7 @@ def test_command_goes_through_batches(standin: StandInProcess, capsys: pytest.Ca
     Judgment.objects.all().delete()
     Completion.objects.all().delete()
     with pytest.raises(CommandError, match="HTTP 401"):
-        call_command("run_judge", "tea", judge="judy", batch_api=True)
+        call_command("run_judge", "tea", "--batch-api", judge="judy")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from annotation.core.tasks.stopping import StopFlag
 from judging.jobs.progress import Progress
 from judging.management.asking import stopping_on_signals
 from judging.management.meter import Meter, duration, line_of
-from judging.models import JudgeRun, Judgment
+from judging.models import JudgeRun
 from tests.fakes import Reply, StandIn
 from tests.judging.builders import make_endpoint, make_judge, make_study
 
@@ -121,10 +121,3 @@ def test_cap_is_kept_and_ends_with_its_own_exit_code(priced: StandIn, capsys: py
     assert JudgeRun.objects.get().status == "paused"
     call_command("run_judge", "tea", "--max-cost=10", judge="judy")
     assert (priced.calls, JudgeRun.objects.get().status) == (10, "done")
-
-
-@pytest.mark.parametrize(("option", "value"), [("max-cost", "much"), ("limit", 0), ("limit", -1)])
-def test_bound_that_makes_no_sense_is_refused(priced: StandIn, option: str, value: object) -> None:
-    with pytest.raises(CommandError, match=f"--{option}: "):
-        call_command("run_judge", "tea", f"--{option}={value}", judge="judy")
-    assert not Judgment.objects.exists()

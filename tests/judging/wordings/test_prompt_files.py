@@ -229,7 +229,8 @@ def test_prompt_is_found_by_name_and_version_within_its_group() -> None:
     first, _ = add(group=ours)
     second, _ = add(WORDING + "\nBe brief.", group=ours)
     everybodys, _ = add(name="open")
-    assert [find_prompt("mine"), find_prompt("mine.v1"), find_prompt("mine", prompt_files_of(ours))] == [second, first, second]
+    assert [find_prompt("mine"), find_prompt("mine.v1")] == [second, first]
+    assert find_prompt("mine", prompt_files_of(ours)) == second
     assert find_prompt("open", prompt_files_of(theirs)) == everybodys
     for name in ("mine", "mine.v1", "open.v2", "no"):
         with pytest.raises(UnknownJudge, match=r"there are: open\.v1$"):
