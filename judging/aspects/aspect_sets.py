@@ -64,10 +64,8 @@ class PairSample:
 def sample_of(study: Study, *, pairs: int, seed: int) -> PairSample:
     """Draw pairs of a study by a seed. A larger sample contains the smaller ones.
 
-    Raises: BadSettings for an invalid number, or a study without pairs.
+    Raises: BadSettings for a study without pairs.
     """
-    if not 1 <= pairs <= MOST_PAIRS:
-        raise BadSettings(f"Aspects are distilled from 1 to {MOST_PAIRS:,} pairs.")
     rows = Pair.objects.filter(matchup__instance__study=study).order_by().values_list("pk", *IDENTITY_FIELDS)
     names = {pk: identity_of(*fields) for pk, *fields in rows}
     drawn = sorted(names, key=lambda pk: _hash(f"aspects\x00{seed}\x00{names[pk]}"))[:pairs]

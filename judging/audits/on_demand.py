@@ -15,7 +15,6 @@ from annotation.models.jobs import lease_expired
 from annotation.questions.questions import MAIN
 from judging.audits.services import SHARED
 from judging.core.bulk_sql import chunked, insert_rows
-from judging.core.checks import check_in_flight
 from judging.core.errors import BadSettings, RunBusy
 from judging.core.pricing import check_cap
 from judging.jobs.leases import has_live_worker
@@ -78,7 +77,6 @@ def start_on_demand(
 
     Raises: BadSettings if the judge can't be asked about the study, or its cost can't be capped
     """
-    check_in_flight(in_flight)
     if judge.is_jury:
         raise BadSettings(f"{judge.name} is a jury, which makes no calls: rank with one of its members")
     like = asker(judge)

@@ -64,7 +64,7 @@ class Audit:
 def pairs_audited(audit: Audit) -> PairFilter:
     """Return a filter for the pairs of an audit, whether they are on HITs or not.
 
-    Raises: BadSettings where no instance has three matchups, or none is to be drawn; UnknownName for a data set
+    Raises: BadSettings where no instance has three matchups; UnknownName for a data set
     """
     every = PairFilter(dataset=audit.dataset, off_hits=True)
     by_instance = pairs_of(audit.study, None, every).order_by().values("matchup__instance__instance_id")
@@ -76,8 +76,6 @@ def pairs_audited(audit: Audit) -> PairFilter:
             f"can't be tested; {settings.COMMAND} copy_study --each-text creates a study in which each text is "
             "a system of its own"
         )
-    if audit.instances is not None and audit.instances < 1:
-        raise BadSettings(f"an audit needs 1 instance or more, got {audit.instances}")
     if audit.instances is None or audit.instances >= len(ids):
         return every
     return replace(

@@ -17,8 +17,6 @@ from annotation.questions.questions import MAIN
 from judging.calls.cases import Cell
 from judging.calls.presentations import AB, BA, IDENTITY_FIELDS, PAIR_FIELDS, identity_of, orders_for, present
 from judging.core.bulk_sql import chunked
-from judging.core.checks import check_seed
-from judging.core.constants import MOST_SEED
 from judging.core.errors import BadSettings
 from judging.jobs.bounds import set_bounds
 from judging.methods import AskingMethod, Presentation, find_method
@@ -58,15 +56,8 @@ class StressTest:
     def as_audit(self) -> JudgeAudit:
         """Return the audit's row, not stored.
 
-        Raises: BadSettings for a change that does not exist, none at all, or a judge that can't be asked
+        Raises: BadSettings for a judge that can't be asked
         """
-        if unknown := [name for name in self.changes if name not in CHANGES]:
-            raise BadSettings(f"unknown change {', '.join(unknown)}; allowed: {', '.join(CHANGES)}")
-        if not self.changes:
-            raise BadSettings(f"a stress test needs at least one change; allowed: {', '.join(CHANGES)}")
-        if self.pairs is not None and not 1 <= self.pairs <= MOST_SEED:
-            raise BadSettings(f"a stress test needs 1 to {MOST_SEED:,} pairs, got {self.pairs}")
-        check_seed(self.seed)
         endpoint = endpoint_of(self.judge)
         check(self.study, self.judge, stored_questions(self.study, [self.question]))
         audit = JudgeAudit(

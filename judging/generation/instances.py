@@ -8,7 +8,6 @@ from django.db.models import Exists, OuterRef, QuerySet
 from annotation.core.errors import UnknownName
 from annotation.models import Generation, Instance, Study
 from judging.core.bulk_sql import chunked
-from judging.core.errors import BadSettings
 
 CHUNK = 200
 
@@ -35,10 +34,8 @@ class InstanceCounts:
 def check_selection(study: Study, selection: InstanceSelection) -> None:
     """Refuse names of a data set or of instances that the study doesn't have.
 
-    Raises: UnknownName; BadSettings for an invalid limit
+    Raises: UnknownName
     """
-    if selection.limit is not None and selection.limit < 1:
-        raise BadSettings(f"the limit must be 1 or more, got {selection.limit}")
     if selection.dataset and not study.instances.filter(dataset=selection.dataset).exists():
         names = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct()
         raise UnknownName(

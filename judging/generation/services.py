@@ -19,7 +19,6 @@ from annotation.models import Generation, Study
 from judging.calls.cases import AnyProcedure, Case, Cell
 from judging.calls.requests import Requests
 from judging.calls.results import read_reply
-from judging.core.checks import check_seed
 from judging.core.constants import RESERVED_PARAMS
 from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.generation.instances import InstanceSelection, check_selection, count_instances
@@ -71,15 +70,8 @@ class Sampling:
 
         Raises: BadSettings
         """
-        if not 1 <= self.samples <= MOST_SAMPLES:
-            raise BadSettings(f"samples must be from 1 to {MOST_SAMPLES}, got {self.samples}")
-        if self.temperature is not None and not 0 <= self.temperature <= MAX_TEMPERATURE:
-            raise BadSettings(f"the temperature must be from 0 to {MAX_TEMPERATURE:g}, got {self.temperature}")
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise BadSettings(f"top-p must be above 0 and at most 1, got {self.top_p}")
-        if self.max_tokens is not None and self.max_tokens < 1:
-            raise BadSettings(f"the longest answer must have 1 token or more, got {self.max_tokens}")
-        check_seed(self.seed)
         if self.system_prompt and (problem := text_problem(self.system_prompt, "the system prompt", longest=LONGEST)):
             raise BadSettings(problem.text)
         self._check_params()

@@ -6,7 +6,6 @@ from django.db import transaction
 
 from annotation.jobs.work import is_taken, queue_job
 from annotation.models.jobs import Job
-from judging.core.checks import check_in_flight
 from judging.core.errors import BadSettings
 from judging.core.pricing import check_cap
 from judging.models.jobs import AskingJob, BilledJob
@@ -41,7 +40,6 @@ def check_bounds(job: AskingJob) -> None:
 
     Raises: BadSettings
     """
-    check_in_flight(job.in_flight)
     check_cap(job.max_cost, *job.endpoints)
     if job.max_cost is not None and isinstance(job, BilledJob) and job.cost is None:
         raise BadSettings("the cost can't be capped: what was spent so far is unknown, for there were no prices then")

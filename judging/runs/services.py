@@ -16,7 +16,6 @@ from annotation.questions.questions import MAIN
 from judging.calls.presentations import IDENTITY_FIELDS, identity_of, orders_for, task_for
 from judging.calls.requests import setting_of
 from judging.core.bulk_sql import insert_rows
-from judging.core.checks import check_in_flight
 from judging.core.constants import FINAL_CAUSES, NO_ANSWER
 from judging.core.errors import BadSettings, RunBusy
 from judging.core.pricing import check_cap
@@ -25,7 +24,6 @@ from judging.methods import find_method
 from judging.models import Judge, JudgeRun, Judgment, ProviderBatch
 from judging.runs.juries import seat_jury
 from judging.runs.pair_filters import EVERY_PAIR, PairFilter, filter_of
-from judging.runs.provider_batches.files import MOST_REQUESTS
 from judging.runs.tasks import enqueue_run
 
 # Defaults of a new cell, since bulk SQL doesn't apply the model's.
@@ -71,9 +69,6 @@ def start_run(
     Raises: BadSettings if there is nothing to judge, the judge can't judge it, or its cost can't be capped; UnknownName
     if the filter names something unknown.
     """
-    check_in_flight(in_flight)
-    if batch_size is not None and not 1 <= batch_size <= MOST_REQUESTS:
-        raise BadSettings(f"a provider's batch holds 1 to {MOST_REQUESTS:,} requests, got {batch_size}")
     answered = stored_questions(study, questions)
     check(study, judge, answered)
     if judge.is_jury:

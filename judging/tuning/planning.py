@@ -13,7 +13,6 @@ from annotation.models import Pair, Study
 from annotation.questions.questions import MAIN
 from judging.calls.presentations import PAIR_FIELDS, identity_of, orders_for, present
 from judging.calls.requests import Requests
-from judging.core.checks import check_seed
 from judging.core.errors import BadSettings
 from judging.methods import AskingMethod, Presentation, find_method
 from judging.models import Judge, PromptFile
@@ -60,7 +59,6 @@ def make_plan(settings: TuningSettings) -> dict[str, Any]:
     Instances are primary keys, in the order in which they are used; those behind the examples choose nothing.
     Raises: BadSettings without votes, with too few instances, or for a budget that doesn't suffice, naming the least
     """
-    check_seed(settings.seed)
     check(settings.study, settings.judge, stored_questions(settings.study, [settings.question]))
     candidates = candidates_of(settings.judge, methods=settings.methods, prompts=settings.prompts, shots=settings.shots)
     votes = people_by_pair(settings.study, question=settings.question)

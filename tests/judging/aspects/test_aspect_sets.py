@@ -164,12 +164,9 @@ def test_empty_texts_are_left_out_and_counted(study: Study) -> None:
 
 
 @pytest.mark.any_engine
-def test_nothing_is_drawn_from_an_empty_study_or_by_a_senseless_number(study: Study) -> None:
+def test_nothing_is_drawn_from_an_empty_study() -> None:
     with pytest.raises(BadSettings, match="no pairs to distil"):
         sample_of(make_study("empty", instances=0), pairs=4, seed=0)
-    for pairs in (0, -1, 10_001):
-        with pytest.raises(BadSettings, match="from 1 to 10,000 pairs"):
-            sample_of(study, pairs=pairs, seed=0)
 
 
 @pytest.mark.any_engine

@@ -133,8 +133,6 @@ def test_run_again_keeps_pairs_that_are_on_no_hit(study: Study) -> None:
 @pytest.mark.parametrize(
     ("method", "settings", "refusal", "message"),
     [
-        pytest.param("coin", {"instances": 0}, BadSettings, "1 instance or more", id="none"),
-        pytest.param("coin", {"instances": -3}, BadSettings, "1 instance or more", id="negative"),
         pytest.param("coin", {"repeats": 101}, BadSettings, "between 1 and 100", id="repeats"),
         pytest.param("coin", {"dataset": "mail"}, UnknownName, "no data set mail", id="data set"),
         pytest.param("imported", {}, BadSettings, "are imported", id="imported"),

@@ -261,11 +261,6 @@ def test_a_judge_that_is_shown_stored_tables_is_refused(study: Study) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        pytest.param({"changes": ("bold", "loud")}, "unknown change loud; allowed: position, again", id="unknown"),
-        pytest.param({"changes": ()}, "at least one change", id="none"),
-        pytest.param({"pairs": 0}, "1 to 2,147,483,647 pairs, got 0", id="no pairs"),
-        pytest.param({"pairs": 2**31}, "pairs, got 2147483648", id="more pairs than can be stored"),
-        pytest.param({"seed": 2**31}, "from 0 to 2,147,483,647, got 2147483648", id="seed"),
         pytest.param({"dataset": "news", "study": "empty"}, "has no", id="empty study"),
         pytest.param({"question": 3}, "asks 1 questions", id="question"),
     ],

@@ -68,9 +68,6 @@ def test_endpoint_is_added_on_the_page(site_admin: Client) -> None:
         pytest.param({"headers": f"Authorization: Bearer {SECRET}"}, id="header"),
         pytest.param({"headers": SECRET}, id="no header"),
         pytest.param({"headers": "A: 1\nA: 2"}, id="header twice"),
-        pytest.param({"price_prompt": "-1"}, id="price"),
-        pytest.param({"batch_discount": "2"}, id="discount"),
-        pytest.param({"currency": "12€"}, id="currency"),
     ],
 )
 def test_what_can_not_be_is_said_beside_the_form(site_admin: Client, change: dict[str, str]) -> None:

@@ -60,19 +60,12 @@ def finish(client: ScriptedClient) -> GenerationRun:
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("estimate", {"endpoint": "nobody"}),
-        ("start", {"samples": 0}),
-        ("start", {"temperature": "-1"}),
-        ("start", {"temperature": "nan"}),
         ("start", {"top_p": "0"}),
         ("estimate", {"wording": "Sum it up"}),
         ("start", {"params": "n=5"}),
         ("start", {"params": "temperature=0.9"}),
         ("start", {"system": "heron"}),
         ("start", {"instances": "i0\nnobody"}),
-        ("start", {"dataset": "news"}),
-        ("start", {"max_cost": "much"}),
-        ("start", {"limit": "0"}),
     ],
 )
 def test_what_cant_be_asked_is_said(researcher: Client, endpoint: Endpoint, name: str, change: dict[str, Any]) -> None:

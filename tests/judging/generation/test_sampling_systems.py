@@ -183,14 +183,7 @@ def test_version_of_an_own_template_is_its_hash() -> None:
 
 def test_settings_that_cant_be_sent_are_refused(study: Study, sampling: Sampling) -> None:
     changes: list[tuple[dict[str, Any], str]] = [
-        ({"samples": 0}, "samples must be from 1 to 100"),
-        ({"samples": 101}, "samples must be"),
-        ({"temperature": -0.1}, "temperature must be"),
-        ({"temperature": float("nan")}, "temperature must be"),
         ({"top_p": 0.0}, "top-p must be"),
-        ({"max_tokens": 0}, "1 token or more"),
-        ({"seed": -1}, "seed must be"),
-        ({"seed": 2**31}, "seed must be"),
         ({"params": {"n": 5}}, "set by the engine: n"),
         ({"params": {"temperature": 1}}, "set by the option of that name"),
         ({"params": {"seed": 7}}, "set by the option of that name"),
@@ -530,7 +523,6 @@ def _beaten_to_it(*, study: Study, system: str, texts: dict[int, list[str]], nam
     [
         (InstanceSelection(dataset="news"), "has no data set news; it has: talk"),
         (InstanceSelection(instances=("s1", "nobody")), "has no instance nobody"),
-        (InstanceSelection(limit=0), "limit must be 1 or more"),
     ],
 )
 def test_what_the_study_doesnt_have_is_said(study: Study, selection: InstanceSelection, told: str) -> None:

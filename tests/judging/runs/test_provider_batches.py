@@ -13,7 +13,7 @@ from django_tasks_db.models import DBTaskResult
 
 from annotation.core.tasks.stopping import StopFlag
 from judging.calls import session
-from judging.core.errors import AccessDenied, BadSettings, CallFailed, RejectedCall, TransientFailure
+from judging.core.errors import AccessDenied, CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.client import OpenAIClient
 from judging.models import Completion, JudgeRun, Judgment, ProviderBatch, RunWorker
 from judging.runs import tasks, worker_loop
@@ -609,9 +609,3 @@ def test_queue_limit_that_is_told_at_once_is_the_same(standin: StandInProcess, m
     run = batch_run(standin)
     assert work(run).status == "done"
     assert sizes() == [("queue_full", 6), ("collected", 3), ("collected", 3)]
-
-
-@pytest.mark.parametrize("size", [0, 10_001])
-def test_size_that_no_batch_can_have_is_refused(standin: StandInProcess, size: int) -> None:
-    with pytest.raises(BadSettings, match="1 to 10,000"):
-        start_run(study=make_study(), judge=make_judge(endpoint=make_endpoint(standin.base_url)), batch_size=size)

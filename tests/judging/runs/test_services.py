@@ -137,13 +137,6 @@ def test_starting_again_is_the_same_run() -> None:
     assert (first.pk, second.in_flight, Judgment.objects.count()) == (second.pk, 3, 6)
 
 
-@pytest.mark.parametrize("in_flight", [0, -1, 100_000])
-@pytest.mark.any_engine
-def test_calls_in_flight_out_of_bounds_are_refused(in_flight: int) -> None:
-    with pytest.raises(BadSettings, match="in flight must be between 1"):
-        start_run(study=make_study(), judge=make_judge("coin"), in_flight=in_flight)
-
-
 @pytest.mark.any_engine
 def test_study_without_pairs_can_not_be_judged() -> None:
     with pytest.raises(BadSettings, match="no pairs to judge"):

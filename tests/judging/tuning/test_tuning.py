@@ -227,7 +227,6 @@ def test_a_cap_that_ends_it_in_the_middle_loses_nothing(study: Study, judge: Jud
         pytest.param({"methods": ("coin",)}, "method coin asks no model: it can't be tried", id="baseline"),
         pytest.param({"methods": ("direct",)}, "only one candidate", id="itself"),
         pytest.param({"shots": (9,)}, "examples shown are 1 to 5, got 9", id="shots"),
-        pytest.param({"seed": -1}, "the seed must be from 0", id="seed"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_tuned_is_refused(study: Study, judge: Judge, settings: dict[str, Any], error: str) -> None:

@@ -76,24 +76,6 @@ def test_the_form_prices_and_starts(study: Study, judge: Judge, researcher: Clie
     assert (audit.pairs, audit.changes) == (5, list(CHANGES))
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        pytest.param({"changes": []}, id="unknown change"),
-        pytest.param({"changes": ["loud"]}, id="unknown change"),
-        pytest.param({"pairs": 0}, id="no pairs"),
-        pytest.param({"judge": "longer"}, id="baseline"),
-        pytest.param({"judge": ""}, id="no judge"),
-    ],
-)
-def test_bad_input_is_refused(more: dict[str, Any], study: Study, judge: Judge, researcher: Client) -> None:
-    make_judge("longer", name="longer")
-    for address in ("estimate/", "start/"):
-        response: Any = researcher.post(f"{ADDRESS}{address}", filled(**more))
-        assert response.status_code == 422
-    assert not JudgeAudit.objects.exists()
-
-
 def test_a_test_of_another_study_and_unknown_pictures_are_not_found(tested: JudgeAudit, researcher: Client) -> None:
     study_of_facts(1, slug="other")
     assert researcher.get(f"/studies/other/audits/{tested.pk}/").status_code == 404
@@ -108,9 +90,6 @@ def test_the_api_prices_starts_lists_and_shows_what_was_found(tested: JudgeAudit
     estimated = post("estimate/", pairs=5, changes=list(CHANGES))
     assert estimated.status_code == 200
     assert (estimated.json()["presentations"], JudgeAudit.objects.count()) == (20, 1)
-    assert post("", changes=["loud"]).status_code == 422
-    assert post("", changes=[]).status_code == 422
-    assert post("", judge="unknown").status_code == 422
     started = post("", pairs=5, max_cost="2.5")
     assert started.status_code == 202
     audit = JudgeAudit.objects.exclude(pk=tested.pk).get()

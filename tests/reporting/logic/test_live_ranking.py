@@ -323,7 +323,6 @@ def test_a_file_for_which_a_judge_is_asked_is_continued_or_fails(
         pytest.param({"judge": "nobody", "run": True}, "nobody", id="unknown judge"),
         pytest.param({"judge": "elsewhere", "run": True}, "are imported", id="imported"),
         pytest.param({"judge": "elsewhere", "estimate": True}, "are imported", id="estimate of imported"),
-        pytest.param({"judge": "guess", "run": True, "in_flight": 0}, "in_flight", id="in flight"),
         pytest.param({"judge": "guess", "limit": 5}, "--limit: these need --run", id="without asking"),
         pytest.param({"judge": "guess", "run": True, "dataset": "mail"}, "Allowed: news", id="data set"),
     ],
