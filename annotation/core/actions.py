@@ -32,6 +32,11 @@ class TextsField(forms.CharField):
         texts = value if isinstance(value, list | tuple) else str(value or "").splitlines()
         return list(dict.fromkeys(text for row in texts if (text := str(row).strip())))
 
+    def run_validators(self, value: list[str]) -> None:
+        """Check each text, such as for NUL characters."""
+        for text in value:
+            super().run_validators(text)
+
     def validate(self, value: list[str]) -> None:
         """Refuse another number of texts, and long ones."""
         super().validate(value)

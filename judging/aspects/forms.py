@@ -4,31 +4,37 @@ from typing import Any
 
 from django import forms
 
+from annotation.core.actions import TextsField
 from judging.aspects.aspect_sets import MOST_PAIRS, PAIRS, clean_aspects, estimate_distilling
 from judging.aspects.services import queue_distilling, start_distilling
 from judging.calls.dry_run import CallsEstimate
 from judging.core.errors import BadSettings
 from judging.core.fields import AskingForm, CapField, InFlightField, ParametersField, SeedField, endpoint_field
 from judging.methods.direct import LONGEST_ASPECT
-from judging.methods.options import MOST_ASPECTS
 from judging.models import Distillation
 
 
 class AspectsForm(forms.Form):
-    """A list of aspects, one a line. `seen` is the version that was edited."""
+    """The next version of the aspects."""
 
-    aspects = forms.CharField(
-        max_length=MOST_ASPECTS * (LONGEST_ASPECT + 10),
+    aspects = TextsField(
+        longest=LONGEST_ASPECT,
         label="Aspects, one a line, the most important one first",
         help_text="1 to 20 different ones of at most 200 characters. Saving creates the next version; earlier ones stay.",
         widget=forms.Textarea(attrs={"rows": 7, "dir": "auto"}),
     )
-    seen = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+    seen = forms.IntegerField(
+        required=False,
+        min_value=0,
+        widget=forms.HiddenInput,
+        label="Edited version",
+        help_text="0 for the task's own. Refused if there is a newer one.",
+    )
 
     def clean_aspects(self) -> list[str]:
-        """Parse the list."""
+        """Refuse too many aspects, and those that are alike."""
         try:
-            return clean_aspects(str(self.cleaned_data["aspects"]).splitlines())
+            return clean_aspects(self.cleaned_data["aspects"])
         except BadSettings as error:
             raise forms.ValidationError(str(error)) from None
 

@@ -183,6 +183,12 @@ class DefaultedField(forms.IntegerField):
         return self.initial if number is None else number
 
 
+class ResumeForm(forms.Form):
+    """The cap of a job from now on. Default: none."""
+
+    max_cost = CapField()
+
+
 class SeedField(DefaultedField):
     """A seed of draws."""
 

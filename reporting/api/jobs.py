@@ -1,6 +1,5 @@
 """Jobs of every kind in the API: their progress, stopping and resuming them."""
 
-from decimal import Decimal
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -10,11 +9,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import read
+from annotation.api.bodies import body_of, read_form, schema_of
 from annotation.api.reasons import WithMessage
 from annotation.api.study_serializers import refusals
 from annotation.jobs.work import find_job, jobs_of, stop_job
 from annotation.models.jobs import Job
+from judging.core.fields import ResumeForm
 from judging.jobs.bounds import resume_job
 from reporting.api.rows import WORK
 
@@ -36,12 +36,7 @@ class JobSerializer(WithMessage):
     ended_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="When it was done.")
 
 
-class ResumeSerializer(serializers.Serializer[Any]):
-    """The cap from now on. Default: none."""
-
-    max_cost = serializers.DecimalField(
-        required=False, default=None, allow_null=True, max_digits=12, decimal_places=6, min_value=Decimal(0)
-    )
+ResumeSerializer = schema_of(ResumeForm, "Resume")
 
 
 class StudyJobs(GenericViewSet[Any]):
@@ -70,7 +65,8 @@ class StudyJobs(GenericViewSet[Any]):
     @action(**WORK, methods=["post"], url_path=f"{JOB}/resume")
     def resume_job(self, request: Request, slug: str, kind: str, pk: str) -> Response:
         """Queue a job that stopped, within another cap. Nothing changes while it is under way, or once it is done."""
-        resume_job(find_job(self.get_object(), kind, int(pk)), read(ResumeSerializer, request)["max_cost"])
+        job = find_job(self.get_object(), kind, int(pk))
+        resume_job(job, **read_form(ResumeForm, body_of(request)).cleaned_data)
         return self._job(kind, pk)
 
     def _job(self, kind: str, pk: str) -> Response:

@@ -18,6 +18,7 @@ from annotation.api.bodies import body_of, read, read_form, schema_of, user_of
 from annotation.api.reasons import MESSAGE, WithMessage
 from annotation.api.study_serializers import refusals
 from annotation.models import Study
+from judging.core.fields import ResumeForm
 from judging.core.visibility import judges_seen_by, prompt_files_seen_by
 from judging.jobs.bounds import resume_job
 from judging.models import JudgeTuning, Judgment, PromptFile
@@ -145,7 +146,7 @@ class StudyJudges(GenericViewSet[Any]):
         tuning = _tunings(study).filter(name=name).first()
         if tuning is None:
             raise Http404(f"no tuning {name}")
-        resume_job(tuning, read(ResumeSerializer, request)["max_cost"])
+        resume_job(tuning, **read_form(ResumeForm, body_of(request)).cleaned_data)
         return _told(study, name)
 
     @extend_schema(

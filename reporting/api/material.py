@@ -4,20 +4,19 @@ from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers, status
+from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import read, schema_of, user_of
+from annotation.api.bodies import body_of, read_form, schema_of, user_of
 from annotation.api.study_serializers import refusals
 from annotation.models import Study
 from annotation.models.jobs import Job
 from judging.aspects.aspect_sets import current_aspects, edit_aspects, versions_of
-from judging.aspects.forms import DistilForm
+from judging.aspects.forms import AspectsForm, DistilForm
 from judging.aspects.text import as_dict as aspects_as_dict
-from judging.core.constants import MOST_SEED
 from judging.generation.forms import GenerateForm
 from judging.generation.sampled_systems import as_dict, instances_with_texts, runs_of
 from judging.models import AspectSet, Distillation
@@ -34,16 +33,7 @@ DistilSerializer = schema_of(DistilForm, "Distil", "Aspects to be distilled from
 SamplingSerializer = schema_of(GenerateForm, "Sampling", "Texts of a system to be sampled.")
 
 
-class NewAspectsSerializer(serializers.Serializer[Any]):
-    """The next version of the aspects."""
-
-    aspects: Any = serializers.ListField(child=serializers.CharField(), help_text="The most important one first.")
-    seen = serializers.IntegerField(
-        required=False, allow_null=True, default=None, min_value=0, max_value=MOST_SEED,
-        help_text="The version that was edited; 0 for the task's own. Refused if there is a newer one.",
-    )  # fmt: skip
-
-
+NewAspectsSerializer = schema_of(AspectsForm, "NewAspects")
 MakeTablesSerializer = schema_of(MakeTablesForm, "MakeTables", "Comparison tables to create.")
 
 
@@ -61,7 +51,8 @@ class StudyMaterial(GenericViewSet[Any]):
     def edit_aspects(self, request: Request, slug: str) -> Response:
         """Store a list as the next version. The list that holds already changes nothing (200)."""
         study: Study = self.get_object()
-        version, is_new = edit_aspects(study, by=user_of(request).username, **read(NewAspectsSerializer, request))
+        form = read_form(AspectsForm, body_of(request))
+        version, is_new = edit_aspects(study, by=user_of(request).username, **form.cleaned_data)
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
         return Response(aspects_as_dict(version), status=code)
 

@@ -1,6 +1,5 @@
 """Stopping and resuming a job of any kind."""
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -9,14 +8,8 @@ from annotation.core.actions import filled
 from annotation.jobs.work import find_job, stop_job
 from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
-from judging.core.fields import CapField
+from judging.core.fields import ResumeForm
 from judging.jobs.bounds import resume_job
-
-
-class ResumeForm(forms.Form):
-    """The cap of a job from now on."""
-
-    max_cost = CapField()
 
 
 @study_view(*READERS, methods=POST)

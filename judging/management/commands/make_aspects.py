@@ -5,12 +5,13 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from annotation.core.actions import filled
 from annotation.management.commands._base import argument, arguments_of, one_of
 from annotation.management.commands._settings import FORMAT
 from annotation.models import Study
 from judging.aspects.aspect_sets import current_aspects, edit_aspects, versions_of
 from judging.aspects.distillation import work_on
-from judging.aspects.forms import DistilForm
+from judging.aspects.forms import AspectsForm, DistilForm
 from judging.aspects.text import as_dict, origin_of
 from judging.core.pricing import money
 from judging.management.asking import asking
@@ -46,7 +47,8 @@ class Command(AskingCommand):
         if options["show"]:
             self.show(study, options)
         elif options["set"]:
-            version, is_new = edit_aspects(study, aspects=_lines(options["set"]), by=BY)
+            form = filled(AspectsForm, {"aspects": _lines(options["set"])})
+            version, is_new = edit_aspects(study, **form.cleaned_data, by=BY)
             self.print_version(version, is_new, options)
         else:
             self.distil(self.form_of(DistilForm, study, options), options)

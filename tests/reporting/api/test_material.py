@@ -36,8 +36,9 @@ def test_aspects_are_edited_estimated_and_distilled(researcher: Client, study: S
     made = researcher.post(f"{AT}aspects/", aspects=["Facts", "Style"], seen=0)
     assert (made.status_code, made.json()["version"], made.json()["made_by"]["by"]) == (201, 1, "rea")
     assert researcher.post(f"{AT}aspects/", aspects=["Facts", "Style"]).status_code == 200
-    for wrong in ({"aspects": []}, {"aspects": ["one", "ONE"]}, {"aspects": ["x"], "seen": 0}):
-        assert researcher.post(f"{AT}aspects/", **wrong).status_code == 409, wrong
+    for wrong in ({"aspects": []}, {"aspects": ["one", "ONE"]}, {"aspects": ["nul\x00"]}):
+        assert researcher.post(f"{AT}aspects/", **wrong).status_code in (400, 422), wrong
+    assert researcher.post(f"{AT}aspects/", aspects=["x"], seen=0).status_code == 409
     assert AspectSet.objects.count() == 1
 
     asked = {"endpoint": "local", "pairs": 2, "params": {"temperature": 0.5}}
