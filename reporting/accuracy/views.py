@@ -32,6 +32,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "study": study,
         "found": numbers,
         "overview": _overview(numbers),
+        "wordings": [(wording, row) for wording in numbers["wordings"] for row in wording["subsets"]],
         "sections": _sections(numbers),
         "rationales": _rationales(numbers),
         "forms": list(CONTENT_TYPES),
