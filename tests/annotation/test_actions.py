@@ -91,6 +91,13 @@ DOORS = {
         ["compute_separability", "study"],
         form="",
     ),
+    "create group": Doors(
+        "/groups/",
+        {"slug": "lab", "name": "Lab"},
+        "/api/v1/groups/",
+        {"slug": "lab", "name": "Lab"},
+        ["create_group", "lab"],
+    ),
     "exclude": Doors(
         "/studies/study/raters/{rater}/",
         {"action": "exclude"},
@@ -186,6 +193,7 @@ CASES = [
     ("compute separability", "samples", 1, "min_value"),
     ("compute separability", "cross", 100_001, "max_value"),
     ("compute separability", "seed", "x", "invalid"),
+    ("create group", "name", "x" * 201, "max_length"),
     ("exclude", "reason", "", "required"),
     ("exclude", "reason", "x" * 301, "max_length"),
     ("include", "reason", "x" * 301, "max_length"),
