@@ -120,6 +120,7 @@ def _body(
         "raters": raters,
         "amendments": amendments_shown(numbers["amendments"]),
         "plan": plan_section(numbers) | {"as_planned": _as_planned(study, numbers.get("plan"))},
+        "gold": study.instances.exclude(gold=None).count(),
         "next_steps": _next_steps(study, numbers),
         "all_chosen": [row for configuration in configurations for row in configuration["chosen"]],
         "selection": selection_of(numbers["filters"]),

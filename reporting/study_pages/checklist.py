@@ -205,9 +205,11 @@ def _figures_of_raters(study: Study, total: int, filled: int, claimed: int) -> s
     parts = [
         f"{filled} of {total} slot{pluralize(total)} filled",
         f"{claimed} at work now",
-        f"{rater_count} rater{pluralize(rater_count)} joined",
+        f"{rater_count} rater{pluralize(rater_count)} joined"
+        if rater_count or not filled
+        else "",  # raters of imports never do
     ]
-    return " · ".join(parts)
+    return " · ".join(filter(None, parts))
 
 
 def _judges(study: Study) -> Step:

@@ -88,12 +88,24 @@ def _consistency_title(numbers: Findings) -> Title:
     ]
     if len(means) > 1 and means[0]["high"] < means[-1]["low"]:
         return Title("consistency_rises", {**people, "least": means[0], "most": means[-1]})
+    if len(means) > 1:
+        return Title("consistency_by_bin", {"least": means[0], "most": means[-1]})
     if means:
-        return Title("consistency_by_bin", people)
+        return Title("consistency_of_bin", {**people, "least": means[0]})
     share = next((row for row in pooled["fully_consistent"] if row["rater"] == PEOPLE), None)
-    if share is None or share["value"] is None:
-        return Title("consistency_by_rater", {})
-    return Title("consistency", {**people, "rate": share})
+    if share is not None and share["value"] is not None:
+        return Title("consistency", {**people, "rate": share})
+    judges = [row for row in pooled["fully_consistent"] if row["value"] is not None]
+    if len(judges) > 1:
+        return Title("consistency_by_judge", _range(judges))
+    if judges:
+        return Title("consistency", {"people": rater_subject(judges[0]["rater"], ""), "rate": judges[0]})
+    return Title("consistency_unknown", {})
+
+
+def _range(rows: list[Findings]) -> dict[str, Any]:
+    """Return the lowest and the highest of some shares."""
+    return {name: pick(rows, key=lambda row: row["value"]) for name, pick in (("lowest", min), ("highest", max))}
 
 
 def _parts(configurations: list[Findings], consistent: list[Findings]) -> DataTable:
@@ -292,6 +304,8 @@ def _position_title(shares: list[Findings], people: str) -> Title:
         first = sum(row["value"] > 0.5 for row in biased)
         counts = {"biased": len(biased), "judges": sum("biased" in row for row in defined)}
         return Title("position_of_judges", {**counts, "first": first, "second": len(biased) - first})
+    if share is None and defined:
+        return Title("position_by_judge", _range(defined))
     if share is None:
         return Title("position_by_rater", {})
     return Title("position", {"people": rater_subject(share["rater"], people), "rate": share})

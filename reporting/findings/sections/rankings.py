@@ -12,7 +12,7 @@ from reporting.findings.answer.lengths import seen_from, side
 from reporting.findings.answer.statements import leading_system
 from reporting.findings.reasons import NO_OVERLAP_HERE, TESTS_PENDING, UNEQUAL
 from reporting.findings.sections.data_table import LEAST_P, adjusted_heading, configuration_name, mirrored, p_text
-from reporting.findings.sections.titles import Title
+from reporting.findings.sections.titles import Title, rater_subject
 
 Findings = Mapping[str, Any]
 MOST_RANKED, MOST_IN_MATRIX = 200, 20  # systems; all are in the JSON
@@ -45,7 +45,9 @@ def rankings_section(numbers: Findings) -> dict[str, Any]:
         "raters": raters,
         "people": people,
         "table": _main_table(by_rater, raters, people, leading_system(numbers)) if raters else None,
-        "title": _title(by_rater.get(PEOPLE, []), people),
+        "title": _title(by_rater.get(PEOPLE, []), people)
+        if PEOPLE in by_rater
+        else _judges_title(by_rater, leading_system(numbers)),
     }
 
 
@@ -95,7 +97,7 @@ def _rates_by_rater(by_rater: Mapping[str, list[Findings]], people: str, shown: 
     rows: list[Row] = []
     for name, ranking in rates.items():
         rate = next(row for row in ranking["systems"] if row["system"] == first)
-        cells = [{**rate, "about": ""}, rate["n"], rate["n_instances"]]
+        cells = [{**rate, "about": _uneven_text(rate)}, rate["n"], rate["n_instances"]]
         rows.append(((people if name == PEOPLE else rater_name(name),), cells))
     columns = ["Rater", *percents(f"Win rate of {first}"), "Verdicts", "Instances"]
     return DataTable("ranking-0", f"How often {first} wins, a tie counting as half", columns, rows)
@@ -120,6 +122,27 @@ def _title(rankings: list[Findings], people: str) -> Title:
         return Title("rankings", {})
     values = {"people": people, "first": rates[0]["system"], "second": rates[-1]["system"], "rate": rates[0]}
     return Title("preferred" if side(rates[0]) == 1 else "win_rate", values)
+
+
+def _judges_title(by_rater: Mapping[str, list[Findings]], shown: str | None) -> Title:
+    """Return the range of the judges' win rates of one of two systems, or what is ranked."""
+    rates = [ranking for rankings in by_rater.values() for ranking in rankings if ranking["measure"] == "win_rate"]
+    rows = [
+        row for ranking in rates for row in ranking["systems"] if row["system"] == shown and row["value"] is not None
+    ]
+    if len(rows) > 1:
+        lowest, highest = (pick(rows, key=lambda row: row["value"]) for pick in (min, max))
+        return Title("rates_by_judge", {"first": shown, "lowest": lowest, "highest": highest})
+    if rows:
+        second = next(row["system"] for row in rates[0]["systems"] if row["system"] != shown)
+        people = rater_subject(rates[0]["rater"], "")
+        return Title("win_rate", {"people": people, "first": shown, "second": second, "rate": rows[0]})
+    systems = max((len(ranking["systems"]) for ranking in rates), default=0)
+    return (
+        Title("ranking", {"people": counted(len(by_rater), "judges"), "systems": systems})
+        if systems
+        else Title("rankings", {})
+    )
 
 
 def _rater(at: int, rankings: list[Findings], matrix: Findings, tests: list[Findings], people: str) -> dict[str, Any]:
@@ -196,7 +219,12 @@ def _ranking_table(at: int, main: Findings, rates: Findings, people: str) -> Dat
 def _without_n(ranking: Findings, row: Findings) -> dict[str, Any]:
     """Return the cell of a value whose n has a column, without a reason that is that of all rows."""
     alike = {"why": ""} if _why_no_interval(ranking) and row["value"] is not None else {}
-    return {**_cell(ranking, row), "about": "", **alike}
+    return {**_cell(ranking, row), "about": _uneven_text(row), **alike}
+
+
+def _uneven_text(row: Findings) -> str:
+    """Say why an interval is wide where few instances have most of the verdicts."""
+    return f"as wide as {row['effective_n']:.1f} instances of equal size" if "effective_n" in row else ""
 
 
 def _why_no_interval(ranking: Findings) -> str:
@@ -362,7 +390,20 @@ def lengths_section(raters: list[Findings], shown: str | None = None) -> dict[st
     if not any(rate is not None for rate in rates):
         return {"title": Title("lengths_unadjusted", {}), "table": None, "all": table}
     values = {"changed": changed, "tested": verdicts}
-    return {"title": Title("length_changes", values) if changed else Title("lengths", {}), "table": table, "all": table}
+    return {
+        "title": Title("length_changes", values) if changed else _unchanged_title(raters, verdicts, shown),
+        "table": table,
+        "all": table,
+    }
+
+
+def _unchanged_title(raters: list[Findings], tested: int, shown: str | None) -> Title:
+    """Return the win rate at equal lengths of one configuration, or the number of those without a change."""
+    every = [configuration for rater in raters[:1] for configuration in rater["configurations"]]
+    rate = seen_from(every[0], shown)["win_rate_a"]
+    if len(every) == 1 and rate["low"] is not None:
+        return Title("length_equal", {"first": shown or every[0]["system_a"], "rate": rate})
+    return Title("lengths", {"configurations": tested}) if tested else Title("lengths_untested", {})
 
 
 def _effect(findings: Findings) -> dict[str, Any]:

@@ -125,6 +125,14 @@ def test_clusters_stand_under_what_data_are_in(built: Built) -> None:
     assert "2 instances form 1 cluster" in body(reader.get("/studies/shown/findings/"))
 
 
+def test_accuracy_is_linked_from_findings_where_instances_have_gold_labels(built: Built) -> None:
+    reader = signed_in(study=built.study)
+    labelled = "1 instance has a gold label"
+    assert labelled not in body(reader.get("/studies/shown/findings/"))
+    Instance.objects.filter(study=built.study, instance_id="news-1").update(gold={"preferred": "x"})
+    assert labelled in body(reader.get("/studies/shown/findings/"))
+
+
 def test_page_without_a_verdict_has_no_empty_sections() -> None:
     study = build_configuration(build_study("unrated"), instances=2, pairs=2).study
     page = body(signed_in(study=study).get("/studies/unrated/findings/"))

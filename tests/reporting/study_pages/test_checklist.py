@@ -13,6 +13,7 @@ from annotation.recruitment.first_links import address_for_raters, make_first_li
 from annotation.separability.services import compute_separability
 from annotation.studies.archive import archive_study
 from annotation.studies.presets import batch_defaults
+from reporting.study_pages.checklist import _figures_of_raters
 from tests.factories import add_instances, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 from tests.reporting.study_pages.test_study_pages import batch_fields
 
@@ -94,6 +95,7 @@ def test_raters_are_brought_watched_and_done(study: Study, manager: Client) -> N
     assert (raters.state, raters.figures) == ("next", "0 of 1 slot filled · 0 at work now · 0 raters joined")
     assert "No channel is open" in raters.missing
     assert raters.actions[0].address == "/studies/study/channels/"
+    assert _figures_of_raters(study, 4, 4, 0) == "4 of 4 slots filled · 0 at work now"  # people of imported ratings
 
     make_annotator(study)  # by an account, and no channel
     make_first_links(study=study, count=1, at=timezone.now())

@@ -411,7 +411,7 @@ def at_equal_lengths(*rates: Rate, n_instances: int = 20, matters: bool = True) 
             "system_b": "magpie",
             "plain": estimate(*plain, n_instances=n_instances),
             "win_rate_a": estimate(*equal, n_instances=n_instances),
-            "change": {"value": None if equal[0] is None or plain[0] is None else equal[0] - plain[0]},
+            "change": estimate(None if equal[0] is None or plain[0] is None else equal[0] - plain[0]),
             "length_effect_adjusted": 0.012,
             "matters": None if equal[1] is None else matters,
         }

@@ -101,7 +101,9 @@ def test_all_rates_are_of_the_system_that_most_judges_prefer() -> None:
     assert results(found) == [("prefers", ["direct", "strict"]), ("prefers", ["contrary"])]
     rates = [(row["judge"], row["system"], row["value"]) for row in found["answer"][0]["values"]["rates"]]
     assert rates == [("contrary", "heron", 0.0), ("direct", "heron", 1.0), ("strict", "heron", 1.0)]
-    table = rankings_section(found)["table"]
+    table, title = (rankings_section(found)[name] for name in ("table", "title"))
+    assert (title.code, title.values["first"]) == ("rates_by_judge", "heron")
+    assert (title.values["lowest"]["value"], title.values["highest"]["value"]) == (0.0, 1.0)
     assert {head[0]: cells[0]["value"] for head, cells in table.rows}["contrary"] == 0.0
     people = [(instance, pair, "ann", B) for instance, pair in CELLS]
     assert leading_system(found_in(configuration({"direct": judge(A)}, people))) == "magpie"
@@ -227,7 +229,7 @@ def test_several_systems_are_ranked_by_judge() -> None:
         ("judge:direct", False),
         ("judge:coin", False),
     ]
-    assert rankings["title"].code == "rankings"
+    assert (rankings["title"].code, rankings["title"].values) == ("ranking", {"people": "2 judges", "systems": 3})
 
 
 def test_tables_of_judges_alone_have_verdicts_and_name_the_judge() -> None:
@@ -243,6 +245,7 @@ def test_tables_of_judges_alone_have_verdicts_and_name_the_judge() -> None:
 def test_a_ranking_of_people_without_comparisons_stands_only_where_nobody_rated() -> None:
     alone = page_sections(found_in(configuration({"direct": judge(A)})), {})["rankings"]
     assert [one["rater"] for one in alone["raters"]] == ["judge:direct"]
+    assert (alone["title"].code, alone["title"].values["rate"]["value"]) == ("win_rate", 1.0)
     text = as_text(found_in(configuration({"direct": judge(A)})))
     assert "people, win rate" not in text
     assert "direct, win rate" in text

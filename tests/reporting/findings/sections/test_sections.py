@@ -15,7 +15,7 @@ from annotation.templatetags.tables import cell, table_rows
 from judging.models import Judge
 from reporting.findings.sections.data_table import by_bin, p_text, raters_with_verdicts
 from reporting.findings.sections.people import SORTS, _columns, _kappa_note, separability_section
-from reporting.findings.sections.rankings import _rater, first_text, lengths_section, rankings_section
+from reporting.findings.sections.rankings import _rater, _uneven_text, first_text, lengths_section, rankings_section
 from tests.factories import signed_in
 from tests.reporting.builders import GOLDEN, build_golden, build_study, build_user, judge, labels, separate
 
@@ -320,6 +320,14 @@ def test_win_rates_at_equal_lengths_show_on_which_side_of_one_half_they_end(low:
     assert f"[{shown}, " in cell(cells[1], unit=PERCENT)
     assert "−4.4 points <small>[−7.8, −1.0]</small>" in cell(cells[2], unit=POINTS)
     assert "[−0.250, 0.450]" in cell(cells[4])
+    title = lengths_section([lengths], "b")["title"]
+    assert (title.code, title.values["first"], title.values["rate"]["value"]) == (
+        "length_equal",
+        "b",
+        pytest.approx(1 - 0.5626),
+    )
+    two = lengths_section([{**lengths, "configurations": [one, one]}])["title"]
+    assert (two.code, two.values) == ("lengths", {"configurations": 2})
     turned = lengths_section([lengths], "b")["table"]
     ((_heads, cells),) = turned.rows
     assert (cells[0]["value"], cells[1]["value"]) == pytest.approx((1 - ESTIMATE["value"], 1 - 0.5626))
@@ -382,3 +390,8 @@ def test_only_several_tests_are_adjusted_and_two_systems_have_none_beside_the_ra
     assert several["tests"].columns[-1] == "p, adjusted by Holm’s method over 3 tests"
     assert several["tests"].rows[0][1][1:] == ["0.300", "0.300"]
     assert three_ranked(measure="win_loss_rate")["tests"] is None
+
+
+def test_a_rate_of_few_large_instances_says_how_many_it_is_worth() -> None:
+    assert _uneven_text({**ESTIMATE, "effective_n": 2.63}) == "as wide as 2.6 instances of equal size"
+    assert _uneven_text(ESTIMATE) == ""

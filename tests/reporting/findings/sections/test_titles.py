@@ -43,15 +43,24 @@ def test_agreement_is_above_chance_where_the_interval_of_alpha_is(alpha: Any, ra
     [
         (((0.1, 0.3), (0.4, 0.6)), "consistency_rises"),
         (((0.1, 0.45), (0.4, 0.6)), "consistency_by_bin"),
-        (((0.1, 0.3), (None, None)), "consistency_by_bin"),
+        (((0.1, 0.3), (None, None)), "consistency_of_bin"),
         (((None, None), (None, None)), "consistency"),
         (((0.4, 0.6), (0.1, 0.3)), "consistency_by_bin"),
+        ((), "consistency"),
     ],
 )
 def test_consistency_rises_where_the_outer_intervals_are_apart(outer: Any, code: str) -> None:
     bins = [{"raters": [{"rater": "people", "mean_consistency": estimate(0.5, low, high)}]} for low, high in outer]
     pooled = {"mean_consistency_by_bin": bins, "fully_consistent": [estimate(0.3, rater="people")]}
     assert _consistency_title(numbers(pooled=pooled)).code == code
+    if not outer:
+        shares = [estimate(None, rater="people"), *(estimate(x, rater=f"judge:{x}") for x in (0.3, 0.2))]
+        title = _consistency_title(numbers(pooled={**pooled, "fully_consistent": shares}))
+        assert (title.code, title.values["lowest"]["value"], title.values["highest"]["value"]) == (
+            "consistency_by_judge",
+            0.2,
+            0.3,
+        )
 
 
 @pytest.mark.parametrize(
@@ -60,7 +69,7 @@ def test_consistency_rises_where_the_outer_intervals_are_apart(outer: Any, code:
         ([estimate(0.6, 0.52, 0.7, rater="people")], "position_bias", "first"),
         ([estimate(0.4, 0.3, 0.48, rater="judge:x")], "position_bias", "second"),
         ([estimate(0.5, 0.4, 0.6, rater="people"), estimate(0.9, 0.8, 1.0, rater="judge:x")], "position", None),
-        ([estimate(0.9, 0.8, 1.0, rater=f"judge:{name}") for name in "xy"], "position_by_rater", None),
+        ([estimate(0.9, 0.8, 1.0, rater=f"judge:{name}") for name in "xy"], "position_by_judge", None),
         ([LEVEL, estimate(0.4, 0.3, 0.45, rater="judge:x", biased=True)], "position_of_judge", "second"),
         ([LEVEL, *(estimate(0.9, 0.8, 1.0, rater=f"judge:{name}", biased=True) for name in "xy")], *OF_JUDGES),
         ([LEVEL, *(estimate(x, x - 0.1, x + 0.1, rater=f"judge:{x}", biased=True) for x in (0.2, 0.9))], *OF_JUDGES),
