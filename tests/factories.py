@@ -18,8 +18,9 @@ from annotation.allocation.claims import claim_hit
 from annotation.annotators.consent import answer_consent
 from annotation.batches.sampling import BatchSpec, SelectionSpec
 from annotation.batches.services import create_batch
+from annotation.core.files.lines import FileData, refuse
 from annotation.importing.content import store_instances
-from annotation.importing.formats.study_file import InstanceRow
+from annotation.importing.formats.study_file import InstanceRow, read_study_file
 from annotation.members.accounts import annotator_for
 from annotation.members.tokens import make_token
 from annotation.models import (
@@ -126,6 +127,14 @@ def add_instances(study: Study, rows: Sequence[InstanceRow] | None = None, **set
     """Add instances to a study: these rows, or those of `instance_rows`."""
     store_instances(study=study, rows=instance_rows(**settings) if rows is None else rows, name="rows")
     return study
+
+
+def parse_study_file(data: FileData, name: str, **options: Any) -> list[InstanceRow]:
+    """Return the instances of a study file, or refuse it."""
+    rows, bad = read_study_file(data, name, **options)
+    parsed = list(rows)
+    refuse(name, bad)
+    return parsed
 
 
 def make_user(name: str, *roles: str, study: Study | None = None) -> User:

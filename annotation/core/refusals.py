@@ -28,6 +28,7 @@ TEXTS |= {
     "not_text_part": "{field} has a part of type {kind}; only parts of type “text” are taken",
     "no_instance_of_number": "there is no {place}: data set {dataset} has {number} instances, counted from 0",
     "judge_near_other": "judge {problem}",
+    "array_too_large": "a JSON array may have {most} MB: write it as JSON Lines, an object a line, or split it",
     "too_many_lines": "the file has {count:,} lines; at most {most:,} are read: split it",
     "line_too_long": "the line is {number:,} bytes long; at most {most:,} are taken",
     "not_utf8": "byte {byte} is not valid UTF-8; save the file as UTF-8",

@@ -1,17 +1,16 @@
 """Storing instances with their systems, generations, matchups and pairs."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations
+from dataclasses import dataclass
+from itertools import combinations, islice
 
 from django.db import transaction
 from django.db.models import Max
 
 from annotation.core.conversations import is_same_content, stored_content, stored_messages
 from annotation.core.database.aggregates import grouped
-from annotation.core.errors import BadFile, BadLine
-from annotation.core.files.lines import text_problem
+from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.files.lines import refuse, text_problem
 from annotation.core.markdown import is_blank
 from annotation.core.names import lookalike_lines
 from annotation.core.reasons import Reason
@@ -24,11 +23,11 @@ from annotation.importing.formats.study_file import (
     MOST_TEXTS,
     InstanceRow,
 )
-from annotation.importing.notices import notices_of
+from annotation.importing.notices import InstanceNotices
 from annotation.importing.staging import Target
 from annotation.models import Generation, Instance, Matchup, Pair, Study, System
 
-_CHUNK = 500
+CHUNK = 500  # instances that are compared and stored together
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,6 @@ class StoredInstances:
     unchanged: int = 0
     blank: int = 0
     notices: tuple[str, ...] = ()
-    instances: dict[str, Instance] = field(default_factory=dict, compare=False)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -54,10 +52,10 @@ class StoredInstances:
 
 @dataclass(frozen=True)
 class _Existing:
-    """The stored ones of a file's instances."""
+    """The stored instances among some of a file."""
 
     instances: dict[str, Instance]
-    texts: dict[tuple[int, str], list[str]]  # (instance, system name) → its generations
+    texts: dict[int, dict[str, list[str]]]  # instance → system name → its generations
 
 
 @transaction.atomic
@@ -67,39 +65,160 @@ def store_instances(*, study: Study, rows: Sequence[InstanceRow], name: str) -> 
     return stage_instances(target=Target(study, study), rows=rows, name=name)
 
 
-def stage_instances(*, target: Target, rows: Sequence[InstanceRow], name: str) -> StoredInstances:
-    """Add all instances of a file to the target of an import.
+def stage_instances(
+    *, target: Target, rows: Iterable[InstanceRow], name: str, bad: list[BadLine] | None = None
+) -> StoredInstances:
+    """Add all instances of a file, each with an id of its own, to the target of an import, some at a time.
 
     A stored instance must be equal; it may get further systems.
+    bad : the file's bad lines, which are refused together with those of the instances
     Raises: BadFile listing the rows that contradict stored ones.
     """
-    study = target.study
-    if bad := [BadLine(row.number, problem) for row in rows for problem in _invalid_names(row)]:
-        raise BadFile(name, bad)
-    existing = _existing(study, rows)
-    bad = [BadLine(row.number, problem) for row in rows if (problem := _contradiction(row, existing))]
-    if bad := [*bad, *_lookalikes(study, rows)]:
-        raise BadFile(name, bad)
-    if bad := _too_many(rows, existing):
-        raise BadFile(name, bad)
-    fresh = [row for row in rows if row.instance_id not in existing.instances]
-    repeated = [row for row in rows if row.instance_id in existing.instances]
-    extended = [row for row in repeated if _new_systems(row, existing)]
-    paired = _newly_paired(study, [row for row in repeated if not _new_systems(row, existing)], existing)
-    systems = _ensure_systems(target, [system for row in fresh + extended for system in row.generations])
-    instances = existing.instances | _add_instances(target, fresh)
-    parents = instances | _copies(target, [instances[row.instance_id] for row in extended + paired])
-    _add_generations(target, fresh + extended, parents, systems, existing)
-    _add_pairs(target, fresh + extended + paired, instances, parents, systems)
-    blank = sum(
-        is_blank(text)
-        for row in fresh + extended
-        for system in _new_systems(row, existing)
-        for text in row.generations[system]
-    )
-    unchanged = len(rows) - len(fresh) - len(extended)
-    notices = tuple(notices_of(rows)) if fresh or extended else ()
-    return StoredInstances(len(fresh), len(extended), unchanged, blank, notices, instances)
+    writer = _InstanceWriter(target, [] if bad is None else bad)
+    remaining = iter(rows)
+    while len(writer.bad) < MOST_BAD_LINES and (block := list(islice(remaining, CHUNK))):
+        writer.add(block)
+    refuse(name, writer.bad)
+    notices = tuple(writer.notices.listed()) if writer.added or writer.extended else ()
+    return StoredInstances(writer.added, writer.extended, writer.unchanged, writer.blank, notices)
+
+
+class _InstanceWriter:
+    """One import of instances. Bad lines are added to `bad`; after the first one nothing is stored."""
+
+    def __init__(self, target: Target, bad: list[BadLine]) -> None:
+        study = target.study
+        self.target, self.bad, self.notices = target, bad, InstanceNotices()
+        self.added = self.extended = self.unchanged = self.blank = 0
+        self._systems = {system.name: system for system in study.systems.all()}
+        self._names = dict.fromkeys(self._systems)
+        datasets = study.instances.order_by().values_list("dataset", flat=True).distinct()
+        self._datasets = dict.fromkeys(datasets)
+        self._orders = orientations(study)
+        last = study.instances.aggregate(last=Max("position"))["last"]
+        self._position = 0 if last is None else last + 1
+
+    def add(self, rows: Sequence[InstanceRow]) -> None:
+        """Compare some instances with the study, and store what is new."""
+        self.notices.add(rows)
+        invalid = {row.instance_id: problems for row in rows if (problems := _invalid_names(row))}
+        named = [row for row in rows if row.instance_id not in invalid]
+        existing = _existing(self.target.study, named)
+        reasons = invalid | {row.instance_id: _contradictions(row, existing) for row in named}
+        self.bad += [BadLine(row.number, reason) for row in rows for reason in reasons[row.instance_id]]
+        self.bad += self._lookalikes(named)
+        new_systems = {row.instance_id: _new_systems(row, existing) for row in named}
+        fresh = {row.instance_id: row for row in named if row.instance_id not in existing.instances}
+        repeated = [row for row in named if row.instance_id not in fresh]
+        changed = [row for row in named if new_systems[row.instance_id]]
+        self.added += len(fresh)
+        self.extended += (number := sum(bool(new_systems[row.instance_id]) for row in repeated))
+        self.unchanged += len(repeated) - number
+        texts = (text for row in changed for system in new_systems[row.instance_id] for text in row.generations[system])
+        self.blank += sum(map(is_blank, texts))
+        if self.bad:
+            return
+        self._ensure_systems(system for row in changed for system in row.generations)
+        instances = existing.instances | self._add_instances([*fresh.values()])
+        paired = _newly_paired(repeated, existing)
+        growing = {row.instance_id for row in repeated if new_systems[row.instance_id] or row.instance_id in paired}
+        parents = instances | _copies(self.target, [instances[instance_id] for instance_id in growing])
+        self._add_generations(changed, parents, new_systems)
+        self._add_pairs(
+            [row for row in named if row.instance_id in growing or row.instance_id in fresh], instances, parents
+        )
+
+    def _lookalikes(self, rows: Sequence[InstanceRow]) -> list[BadLine]:
+        """Find systems and data sets that differ from others by case or blanks only."""
+        systems = [(row.number, system) for row in rows for system in row.generations]
+        datasets = [(row.number, row.dataset) for row in rows]
+        bad = lookalike_lines("system", systems, self._names) + lookalike_lines("data set", datasets, self._datasets)
+        self._names.update(dict.fromkeys(system for _, system in systems))
+        self._datasets.update(dict.fromkeys(dataset for _, dataset in datasets))
+        return bad
+
+    def _ensure_systems(self, names: Iterable[str]) -> None:
+        """Create the systems that are missing, in this order."""
+        fresh = [name for name in dict.fromkeys(names) if name not in self._systems]
+        start = max((system.position for system in self._systems.values()), default=-1) + 1
+        created = [
+            System(study=self.target.staged, name=name, position=position)
+            for position, name in enumerate(fresh, start=start)
+        ]
+        self.target.create(created)
+        self._systems.update((system.name, system) for system in created)
+
+    def _add_instances(self, rows: Sequence[InstanceRow]) -> dict[str, Instance]:
+        created = [
+            Instance(
+                study=self.target.staged,
+                instance_id=row.instance_id,
+                dataset=row.dataset,
+                source=str(row.source),
+                messages=stored_messages(row.source),
+                gold=row.gold,
+                metadata=row.metadata,
+                position=position,
+            )
+            for position, row in enumerate(rows, start=self._position)
+        ]
+        self._position += len(created)
+        self.target.create(created)
+        return {instance.instance_id: instance for instance in created}
+
+    def _add_generations(
+        self, rows: Sequence[InstanceRow], parents: dict[str, Instance], new_systems: dict[str, list[str]]
+    ) -> None:
+        self.target.create(
+            Generation(
+                instance=parents[row.instance_id],
+                system=self._systems[system],
+                index=index,
+                text=str(text),
+                messages=stored_messages(text),
+            )
+            for row in rows
+            for system in new_systems[row.instance_id]
+            for index, text in enumerate(row.generations[system])
+        )
+
+    def _add_pairs(
+        self, rows: Sequence[InstanceRow], instances: dict[str, Instance], parents: dict[str, Instance]
+    ) -> None:
+        """Add the missing matchups of these instances, and their pairs: the j-th generation of A with the j-th of B.
+
+        parents : where those of an instance are stored; the instance, or its copy
+        """
+        ids = {
+            item.pk: row.instance_id for row in rows for item in (instances[row.instance_id], parents[row.instance_id])
+        }
+        stored = Generation.objects.filter(instance__in=list(ids)).order_by("index")
+        generations = grouped(
+            ((ids[instance], system), pk)
+            for instance, system, pk in stored.values_list("instance_id", "system_id", "pk")
+        )
+        matched = Matchup.objects.filter(instance__in=list(ids)).order_by()
+        existing = set(matched.values_list("instance_id", "system_a_id", "system_b_id"))
+        matchups: list[tuple[str, Matchup]] = []
+        for row in rows:
+            instance_id, instance = row.instance_id, instances[row.instance_id]
+            present = [system for system in self._systems.values() if (instance_id, system.pk) in generations]
+            for a, b in _orders(row, present, self._systems, self._orders):
+                if (instance.pk, a, b) not in existing:
+                    matchup = Matchup(instance=parents[instance_id], system_a_id=a, system_b_id=b)
+                    matchups.append((instance_id, matchup))
+        self.target.create(matchup for _, matchup in matchups)
+        self.target.create(
+            Pair(matchup=matchup, index=index, generation_a_id=a, generation_b_id=b)
+            for instance_id, matchup in matchups
+            for index, (a, b) in enumerate(
+                zip(
+                    generations[instance_id, matchup.system_a_id],
+                    generations[instance_id, matchup.system_b_id],
+                    strict=False,  # unequal counts: the smaller one is the number of pairs
+                )
+            )
+        )
 
 
 def row_of(
@@ -118,16 +237,6 @@ def row_of(
     )
 
 
-def _ensure_systems(target: Target, names: Iterable[str]) -> dict[str, System]:
-    """Return the study's systems by name, with new ones added in this order."""
-    existing = {system.name: system for system in target.study.systems.all()}
-    fresh = [name for name in dict.fromkeys(names) if name not in existing]
-    start = max((system.position for system in existing.values()), default=-1) + 1
-    created = [System(study=target.staged, name=name, position=start + offset) for offset, name in enumerate(fresh)]
-    target.create(created)
-    return existing | {system.name: system for system in created}
-
-
 def orientations(study: Study) -> dict[frozenset[int], tuple[int, int]]:
     """Map each set of two system ids with matchups in the study to its (A, B)."""
     rows = Matchup.objects.filter(instance__study=study).order_by().values_list("system_a", "system_b").distinct()
@@ -135,18 +244,20 @@ def orientations(study: Study) -> dict[frozenset[int], tuple[int, int]]:
 
 
 def _existing(study: Study, rows: Sequence[InstanceRow]) -> _Existing:
-    instance_ids = {row.instance_id for row in rows}
-    instances: dict[str, Instance] = {}
-    texts: dict[tuple[int, str], list[str]] = {}
-    ids = sorted(instance_ids)
-    for start in range(0, len(ids), _CHUNK):
-        part = Instance.objects.filter(study=study, instance_id__in=ids[start : start + _CHUNK])
-        instances.update({instance.instance_id: instance for instance in part})
-        generations = Generation.objects.filter(instance__in=part.order_by()).order_by("instance_id", "index")
-        columns = ("instance_id", "system__name", "text", "messages")
-        for instance_pk, system, text, messages in generations.values_list(*columns):
-            texts.setdefault((instance_pk, system), []).append(stored_content(text, messages))
+    stored = Instance.objects.filter(study=study, instance_id__in=[row.instance_id for row in rows]).order_by()
+    instances = {instance.instance_id: instance for instance in stored}
+    texts: dict[int, dict[str, list[str]]] = {}
+    generations = Generation.objects.filter(instance__in=list(instances.values())).order_by("instance_id", "index")
+    for instance_pk, system, text, messages in generations.values_list(
+        "instance_id", "system__name", "text", "messages"
+    ):
+        texts.setdefault(instance_pk, {}).setdefault(system, []).append(stored_content(text, messages))
     return _Existing(instances, texts)
+
+
+def _contradictions(row: InstanceRow, existing: _Existing) -> list[Reason]:
+    contradiction = _contradiction(row, existing)
+    return [*([contradiction] if contradiction else []), *_too_many(row, existing)]
 
 
 def _invalid_names(row: InstanceRow) -> list[Reason]:
@@ -156,36 +267,25 @@ def _invalid_names(row: InstanceRow) -> list[Reason]:
     return [problem for subject, name, longest in names if (problem := text_problem(name, subject, longest=longest))]
 
 
-def _lookalikes(study: Study, rows: Sequence[InstanceRow]) -> list[BadLine]:
-    """Find systems and data sets that differ from others by case or blanks only."""
-    systems = ((row.number, system) for row in rows for system in row.generations)
-    datasets = ((row.number, row.dataset) for row in rows)
-    existing = study.instances.order_by().values_list("dataset", flat=True).distinct()
-    return [
-        *lookalike_lines("system", systems, study.systems.values_list("name", flat=True)),
-        *lookalike_lines("data set", datasets, existing),
-    ]
-
-
 def _new_systems(row: InstanceRow, existing: _Existing) -> list[str]:
     instance = existing.instances.get(row.instance_id)
     if instance is None:
         return list(row.generations)
-    return [system for system in row.generations if (instance.pk, system) not in existing.texts]
+    return [system for system in row.generations if system not in existing.texts.get(instance.pk, {})]
 
 
-def _newly_paired(study: Study, rows: Sequence[InstanceRow], existing: _Existing) -> list[InstanceRow]:
-    """Return the rows with matchups that are not stored."""
-    matchups = Matchup.objects.filter(instance__study=study).order_by()
+def _newly_paired(rows: Sequence[InstanceRow], existing: _Existing) -> set[str]:
+    """Return the stored instances with matchups that are not stored."""
+    matchups = Matchup.objects.filter(instance__in=[existing.instances[row.instance_id] for row in rows]).order_by()
     stored = {
         (instance, frozenset((a, b)))
-        for instance, a, b in matchups.values_list("instance_id", "system_a__name", "system_b__name").iterator()
+        for instance, a, b in matchups.values_list("instance__instance_id", "system_a__name", "system_b__name")
     }
-    return [
-        row
+    return {
+        row.instance_id
         for row in rows
-        if any((existing.instances[row.instance_id].pk, frozenset(pair)) not in stored for pair in row.matchups or ())
-    ]
+        if any((row.instance_id, frozenset(pair)) not in stored for pair in row.matchups or ())
+    }
 
 
 def _contradiction(row: InstanceRow, existing: _Existing) -> Reason | None:
@@ -198,28 +298,23 @@ def _contradiction(row: InstanceRow, existing: _Existing) -> Reason | None:
     differing += [
         f"the generations of {system}"
         for system, texts in row.generations.items()
-        if not _are_same(existing.texts.get((instance.pk, system), texts), texts)
+        if not _are_same(existing.texts.get(instance.pk, {}).get(system, texts), texts)
     ]
     if not differing:
         return None
     return refusal("other_instance", instance=repr(row.instance_id), differing=", ".join(differing))
 
 
-def _too_many(rows: Sequence[InstanceRow], existing: _Existing) -> list[BadLine]:
-    """List the rows whose instance would have more systems or texts than a study file may hold, as it is exported."""
-    systems = Counter(instance for instance, _ in existing.texts)
-    bad = []
-    for row in rows:
-        instance = existing.instances.get(row.instance_id)
-        number = len(_new_systems(row, existing)) + (systems[instance.pk] if instance else 0)
-        if number > MOST_SYSTEMS:
-            bad.append(BadLine(row.number, refusal("too_many_systems", number=number, most=MOST_SYSTEMS)))
-        bad += [
-            BadLine(row.number, refusal("too_many_texts", system=repr(system), number=len(texts), most=MOST_TEXTS))
-            for system, texts in row.generations.items()
-            if len(texts) > MOST_TEXTS
-        ]
-    return bad
+def _too_many(row: InstanceRow, existing: _Existing) -> list[Reason]:
+    """Tell where an instance would have more systems or texts than a study file may hold, as it is exported."""
+    instance = existing.instances.get(row.instance_id)
+    number = len(_new_systems(row, existing)) + len(existing.texts.get(instance.pk, {}) if instance else ())
+    reasons = [refusal("too_many_systems", number=number, most=MOST_SYSTEMS)] if number > MOST_SYSTEMS else []
+    return reasons + [
+        refusal("too_many_texts", system=repr(system), number=len(texts), most=MOST_TEXTS)
+        for system, texts in row.generations.items()
+        if len(texts) > MOST_TEXTS
+    ]
 
 
 def _are_same(stored: Sequence[str], texts: Sequence[str]) -> bool:
@@ -237,26 +332,6 @@ def _same(stored: object, value: object) -> bool:
     return stored == value
 
 
-def _add_instances(target: Target, rows: Sequence[InstanceRow]) -> dict[str, Instance]:
-    last = target.study.instances.aggregate(last=Max("position"))["last"]
-    start = 0 if last is None else last + 1
-    created = [
-        Instance(
-            study=target.staged,
-            instance_id=row.instance_id,
-            dataset=row.dataset,
-            source=str(row.source),
-            messages=stored_messages(row.source),
-            gold=row.gold,
-            metadata=row.metadata,
-            position=start + offset,
-        )
-        for offset, row in enumerate(rows)
-    ]
-    target.create(created)
-    return {instance.instance_id: instance for instance in created}
-
-
 def _copies(target: Target, stored: Sequence[Instance]) -> dict[str, Instance]:
     """Store instances that get further generations or matchups below the hidden study too, if there is one."""
     if not target.is_apart:
@@ -265,72 +340,6 @@ def _copies(target: Target, stored: Sequence[Instance]) -> dict[str, Instance]:
     copies = [Instance(study=target.staged, **{name: getattr(item, name) for name in names}) for item in stored]
     target.create(copies)
     return {instance.instance_id: instance for instance in copies}
-
-
-def _add_generations(
-    target: Target,
-    rows: Sequence[InstanceRow],
-    parents: dict[str, Instance],
-    systems: dict[str, System],
-    existing: _Existing,
-) -> None:
-    target.create(
-        Generation(
-            instance=parents[row.instance_id],
-            system=systems[system],
-            index=index,
-            text=str(text),
-            messages=stored_messages(text),
-        )
-        for row in rows
-        for system in _new_systems(row, existing)
-        for index, text in enumerate(row.generations[system])
-    )
-
-
-def _add_pairs(
-    target: Target,
-    rows: Sequence[InstanceRow],
-    instances: dict[str, Instance],
-    parents: dict[str, Instance],
-    systems: dict[str, System],
-) -> None:
-    """Add the missing matchups of these instances, and their pairs: the j-th generation of A with the j-th of B.
-
-    parents : where those of an instance are stored; the instance, or its copy
-    """
-    known_orders = orientations(target.study)
-    for start in range(0, len(rows), _CHUNK):
-        chunk = rows[start : start + _CHUNK]
-        ids = {
-            index.pk: row.instance_id
-            for row in chunk
-            for index in (instances[row.instance_id], parents[row.instance_id])
-        }
-        stored = Generation.objects.filter(instance__in=list(ids)).order_by("index")
-        generations = grouped(((ids[item.instance_id], item.system_id), item) for item in stored)
-        matched = Matchup.objects.filter(instance__in=list(ids))
-        existing = set(matched.values_list("instance_id", "system_a_id", "system_b_id"))
-        matchups: list[tuple[str, Matchup]] = []
-        for row in chunk:
-            instance_id, instance = row.instance_id, instances[row.instance_id]
-            present = [system for system in systems.values() if (instance_id, system.pk) in generations]
-            for a, b in _orders(row, present, systems, known_orders):
-                if (instance.pk, a, b) not in existing:
-                    matchup = Matchup(instance=parents[instance_id], system_a_id=a, system_b_id=b)
-                    matchups.append((instance_id, matchup))
-        target.create(matchup for _, matchup in matchups)
-        target.create(
-            Pair(matchup=matchup, index=index, generation_a=a, generation_b=b)
-            for instance_id, matchup in matchups
-            for index, (a, b) in enumerate(
-                zip(
-                    generations[instance_id, matchup.system_a_id],
-                    generations[instance_id, matchup.system_b_id],
-                    strict=False,  # unequal counts: the smaller one is the number of pairs
-                )
-            )
-        )
 
 
 def _orders(

@@ -25,13 +25,16 @@ def store_generations(*, study: Study, system: str, texts: Mapping[int, Sequence
     for instance, pk in rows.values_list("instance_id", "system_id"):
         present[instance].add(pk)
     order = [*systems.values(), *([] if system in systems.values() else [system])]
-    fresh = [
-        _row(number, instance, system, texts[instance.pk], [systems[pk] for pk in present[instance.pk]], order)
+    fresh = {
+        instance.pk: _row(
+            number, instance, system, texts[instance.pk], [systems[pk] for pk in present[instance.pk]], order
+        )
         for number, instance in enumerate(study.instances.filter(pk__in=list(texts)).order_by("position"), start=1)
         if system not in {systems[pk] for pk in present[instance.pk]}
-    ]
-    stored = store_instances(study=study, rows=fresh, name=name) if fresh else None
-    return {instance.pk for instance in stored.instances.values()} if stored else set()
+    }
+    if fresh:
+        store_instances(study=study, rows=[*fresh.values()], name=name)
+    return {*fresh}
 
 
 def _row(

@@ -5,6 +5,7 @@ from typing import Any
 
 from annotation.core.errors import BadFile, BadLine
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
+from annotation.core.files.lines import FileData
 from annotation.core.names import trim
 from annotation.core.refusals import refusal
 from annotation.importing.content import StoredInstances, orientations, stage_instances
@@ -20,7 +21,7 @@ from annotation.questions.questions import MAIN
 
 def import_mturk(
     *,
-    data: bytes,
+    data: FileData,
     name: str,
     slug: str,
     system_1: str,

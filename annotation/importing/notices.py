@@ -10,18 +10,31 @@ _MOST_LISTED = 5
 MARK = "\nnotice: "  # begins each notice after the line on what was added
 
 
-def notices_of(rows: Sequence[InstanceRow]) -> Iterator[str]:
-    """Yield the notices about instances and their texts."""
-    sources = SourceCounts.of(row.source for row in rows)
-    if sources.is_repeated:
-        if sources.different == 1:
-            yield f"{sources.instances:,} instances have the same source"
-        else:
-            yield f"{sources.instances:,} instances have {sources.different:,} different sources"
-    systems = {_folded(system) for row in rows for system in row.generations}
-    texts = [text for row in rows for own in row.generations.values() for text in own]
-    if names := sum(len(text) <= LONGEST_SYSTEM and _folded(text) in systems for text in texts):
-        yield f"{names:,} of {len(texts):,} texts are names of systems: the texts may be in another column"
+class InstanceNotices:
+    """Notices about instances and their texts, which are counted some at a time."""
+
+    def __init__(self) -> None:
+        self._sources = SourceCounts()
+        self._systems: set[str] = set()
+        self._texts = self._names = 0
+
+    def add(self, rows: Sequence[InstanceRow]) -> None:
+        """Count further instances of a file."""
+        self._sources.add(row.source for row in rows)
+        for row in rows:
+            self._systems.update(map(_folded, row.generations))
+            texts = [text for own in row.generations.values() for text in own]
+            self._texts += len(texts)
+            self._names += sum(len(text) <= LONGEST_SYSTEM and _folded(text) in self._systems for text in texts)
+
+    def listed(self) -> Iterator[str]:
+        """Yield the notices."""
+        if self._sources.different == 1 < self._sources.instances:
+            yield f"{self._sources.instances:,} instances have the same source"
+        elif self._sources.is_repeated:
+            yield f"{self._sources.instances:,} instances have {self._sources.different:,} different sources"
+        if self._names:
+            yield f"{self._names:,} of {self._texts:,} texts are names of systems: the texts may be in another column"
 
 
 def notices_of_raters(codes: Iterable[str]) -> Iterator[str]:

@@ -7,6 +7,8 @@ from typing import Any
 
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.files import lines
+from annotation.core.files.lines import FileData
 from annotation.core.files.mapping import NOTHING, FieldMapping, recorded
 from annotation.core.names import trim
 from annotation.core.reasons import Reason
@@ -22,7 +24,7 @@ from annotation.questions.questions import MAIN, Question
 
 
 def import_ratings(
-    *, data: bytes, name: str, slug: str, scripted: bool = False, mapping: FieldMapping = NOTHING
+    *, data: FileData, name: str, slug: str, scripted: bool = False, mapping: FieldMapping = NOTHING
 ) -> tuple[Study, StoredRatings]:
     """Import long-form ratings of a study's pairs, whole or not at all. `scripted`: the raters are programs.
 
@@ -37,11 +39,12 @@ def import_ratings(
         checks += row.is_check
     with open_import(slug, rows=number - checks, parts=PARTS) as target:
         # Read a second time: the rows of a large file take far more memory than the file.
-        again, _ = parse_ratings(data, name, mapping)
+        again, of_second_reading = parse_ratings(data, name, mapping)
         rows = (_by_program(row) if scripted else row for row in again if not row.is_check)
         kind = Annotator.Kind.SCRIPTED if scripted else Annotator.Kind.IMPORTED
         resolved = RatingPlaces(target.study).resolve(rows, bad)
         stored = stage_ratings(target=target, rows=resolved, name=name, kind=kind, bad=bad)
+        lines.refuse(name, of_second_reading)  # of a file that has changed meanwhile
         if stored.added:
             target.record(
                 kind="ratings", name=name, data=data, counts=stored.counts, scripted=scripted, **recorded(mapping)
@@ -55,7 +58,7 @@ def _by_program(row: LongRow) -> LongRow:
 
 
 def import_votes(
-    *, data: bytes, name: str, texts: bytes, texts_name: str, slug: str, dataset: str, **settings: Any
+    *, data: FileData, name: str, texts: FileData, texts_name: str, slug: str, dataset: str, **settings: Any
 ) -> tuple[Study, StoredInstances, StoredRatings]:
     """Import votes with a winner, and their texts, whole or not at all.
 

@@ -1,16 +1,19 @@
 """Importing study files, source texts, labelled outputs, preference pairs and outputs of systems."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from annotation.core.counting import number_of
+from annotation.core.errors import BadLine
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
+from annotation.core.files.lines import FileData, refuse
 from annotation.core.files.mapping import NOTHING, FieldMapping, recorded
 from annotation.core.names import trim
 from annotation.importing.content import StoredInstances, stage_instances
 from annotation.importing.formats.alpacaeval import parse_outputs
 from annotation.importing.formats.labelled import parse_labelled
-from annotation.importing.formats.study_file import DEFAULT_DATASET, InstanceRow, parse_study_file
+from annotation.importing.formats.study_file import DEFAULT_DATASET, InstanceRow, read_study_file
 from annotation.importing.notices import with_notices
 from annotation.importing.staging import open_import
 from annotation.models import Study
@@ -20,7 +23,7 @@ OUTPUTS, ALPACAEVAL = "outputs", "alpacaeval"
 
 def import_study(
     *,
-    data: bytes,
+    data: FileData,
     name: str,
     slug: str,
     dataset: str = DEFAULT_DATASET,
@@ -35,17 +38,17 @@ def import_study(
     Raises: BadFile listing the bad lines.
     """
     reading: dict[str, Any] = {"sources_only": sources_only, "bound": bound, "mapping": mapping}
-    rows = parse_study_file(data, name, dataset=trim(dataset), **reading)
+    read = partial(read_study_file, data, name, dataset=trim(dataset), **reading)
     kind = "sources" if sources_only else "study"
     return _store(
-        rows, kind=kind, data=data, name=name, slug=slug, settings=settings, dataset=dataset, **recorded(mapping)
+        read, kind=kind, data=data, name=name, slug=slug, settings=settings, dataset=dataset, **recorded(mapping)
     )
 
 
 def import_labelled(
     *,
     form: str,
-    data: bytes,
+    data: FileData,
     name: str,
     slug: str,
     dataset: str = "",
@@ -61,12 +64,12 @@ def import_labelled(
     """
     rows = parse_labelled(data, name, form=form, dataset=trim(dataset), tags=tags, seed=side_seed, bound=bound)
     options = {"dataset": rows[0].dataset, "tags": list(tags), "side_seed": side_seed}
-    return _store(rows, kind=form, data=data, name=name, slug=slug, settings=settings, **options)
+    return _store(lambda: (rows, []), kind=form, data=data, name=name, slug=slug, settings=settings, **options)
 
 
 def import_outputs(
     *,
-    data: bytes,
+    data: FileData,
     name: str,
     slug: str,
     dataset: str = "",
@@ -83,28 +86,29 @@ def import_outputs(
     reading: dict[str, Any] = {"reference": trim(reference), "bound": bound, "mapping": mapping}
     rows = parse_outputs(data, name, dataset=trim(dataset) or ALPACAEVAL, **reading)
     options = {"reference": reference, **recorded(mapping)}
-    return _store(rows, kind=OUTPUTS, data=data, name=name, slug=slug, settings=settings, **options)
+    return _store(lambda: (rows, []), kind=OUTPUTS, data=data, name=name, slug=slug, settings=settings, **options)
 
 
 def _store(
-    rows: Sequence[InstanceRow],
+    read: Callable[[], tuple[Iterable[InstanceRow], list[BadLine]]],
     *,
     kind: str,
-    data: bytes,
+    data: FileData,
     name: str,
     slug: str,
     settings: dict[str, Any],
     **options: Any,
 ) -> tuple[Study, StoredInstances]:
-    with open_import(slug, rows=_texts(rows), parts=2, settings=settings) as target:
-        stored = stage_instances(target=target, rows=rows, name=name)
+    """Store the instances of a file, which is read twice: all of them would take more memory than a block."""
+    rows, bad = read()
+    texts = sum(1 + sum(map(len, row.generations.values())) for row in rows)
+    with open_import(slug, rows=texts, parts=2, settings=settings) as target:
+        again, of_second_reading = read()
+        stored = stage_instances(target=target, rows=again, name=name, bad=bad)
+        refuse(name, of_second_reading)  # of a file that has changed meanwhile
         if stored.added or stored.extended:
             target.record(kind=kind, name=name, data=data, counts=stored.counts, **options)
     return target.study, stored
-
-
-def _texts(rows: Sequence[InstanceRow]) -> int:
-    return sum(1 + sum(map(len, row.generations.values())) for row in rows)
 
 
 def summary(name: str, study: Study, stored: StoredInstances) -> str:

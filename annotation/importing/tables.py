@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
 from annotation.core.files import lines
-from annotation.core.files.lines import text_problem, unstorable_key
+from annotation.core.files.lines import FileData, text_problem, unstorable_key
 from annotation.core.names import trim
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
@@ -21,7 +21,7 @@ _NAMES = ("table_id", "instance_id", "system_a", "system_b", "variant")
 _LONGEST_CELL, _MOST_ROWS = 4000, 100  # larger tables can't be read beside two texts
 
 
-def import_tables(*, data: bytes, name: str, slug: str) -> tuple[Study, int, int]:
+def import_tables(*, data: FileData, name: str, slug: str) -> tuple[Study, int, int]:
     """Import comparison tables, whole or not at all. Return the study and how many were added and unchanged.
 
     Raises: BadFile listing the bad lines; UnknownStudy.
@@ -47,7 +47,7 @@ def import_tables(*, data: bytes, name: str, slug: str) -> tuple[Study, int, int
 
 
 def _store(
-    records: Sequence[lines.Record], bad: list[BadLine], *, data: bytes, name: str, slug: str
+    records: Sequence[lines.Record], bad: list[BadLine], *, data: FileData, name: str, slug: str
 ) -> tuple[Study, int, int]:
     with open_import(slug, rows=len(records)) as target:
         fresh, unchanged = _fresh(target, records, bad)

@@ -7,6 +7,7 @@ from django.conf import settings as django_settings
 from annotation.core.counting import number_of
 from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import Bound, bound_of_upload
+from annotation.core.files.lines import FileData
 from annotation.core.files.mapping import NOTHING, FieldMapping
 from annotation.importing.formats.labelled import FIELDS
 from annotation.importing.formats.study_file import DEFAULT_DATASET
@@ -21,7 +22,7 @@ from annotation.models import Study
 def read_upload(
     *,
     kind: str,
-    data: bytes,
+    data: FileData,
     name: str,
     slug: str,
     dataset: str,

@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
 from annotation.core.errors import AnnotationError, UnknownName, UnknownStudy
+from annotation.core.files.lines import FileData, opened
 from annotation.core.names import short_name_problem
 from annotation.hits import slot_arms
 from annotation.models import Batch, Event, ImportRecord, Study
@@ -81,17 +82,19 @@ def record_import(
     study: Study,
     kind: str,
     name: str,
-    data: bytes,
+    data: FileData,
     counts: dict[str, int],
     added: dict[str, list[list[int]]] | None = None,
     **options: Any,
 ) -> None:
     """Record an imported file with its hash and what was added. `added`: as of `ImportRecord`."""
+    with opened(data) as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     ImportRecord.objects.create(
         study=study,
         kind=kind,
         file_name=name[-255:],
-        sha256=hashlib.sha256(data).hexdigest(),
+        sha256=sha256,
         options=options,
         counts=counts,
         added=added or {},

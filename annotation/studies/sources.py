@@ -1,7 +1,6 @@
 """Source texts that several instances share, and the clusters of instances that they make."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -11,22 +10,25 @@ CHUNK = 500
 CLUSTER = "cluster"  # key of an instance's metadata
 
 
-@dataclass(frozen=True)
 class SourceCounts:
     """Numbers of instances with a source text, and of different texts among these. White space makes no difference."""
 
-    instances: int
-    different: int
+    def __init__(self, sources: Iterable[str] = ()) -> None:
+        self.instances = 0
+        self._digests: set[bytes] = set()
+        self.add(sources)
 
-    @classmethod
-    def of(cls, sources: Iterable[str]) -> "SourceCounts":
+    def add(self, sources: Iterable[str]) -> None:
         """Count source texts, of which empty ones are left out."""
-        instances, digests = 0, set()
         for source in sources:
             if digest := _digest(source):
-                instances += 1
-                digests.add(digest)
-        return cls(instances, len(digests))
+                self.instances += 1
+                self._digests.add(digest)
+
+    @property
+    def different(self) -> int:
+        """The number of different texts."""
+        return len(self._digests)
 
     @property
     def is_repeated(self) -> bool:

@@ -8,6 +8,7 @@ from django.conf import settings as django_settings
 
 from annotation.core.counting import number_of
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound, bound_of_upload
+from annotation.core.files.lines import FileData
 from annotation.core.files.mapping import NOTHING, FieldMapping, recorded
 from annotation.importing.comparisons import stage_comparisons
 from annotation.importing.formats import alpacaeval, arena, label_studio
@@ -28,7 +29,7 @@ READERS: dict[str, Callable[..., Read]] = {
 def import_elsewhere(
     *,
     kind: str,
-    data: bytes,
+    data: FileData,
     name: str,
     slug: str,
     options: dict[str, Any],
@@ -62,7 +63,7 @@ def import_elsewhere(
 
 
 def import_upload(
-    *, kind: str, data: bytes, name: str, slug: str, dataset: str, bound: Bound | None = None, **settings: Any
+    *, kind: str, data: FileData, name: str, slug: str, dataset: str, bound: Bound | None = None, **settings: Any
 ) -> tuple[Study, str]:
     """Import an uploaded file with the default options."""
     options: dict[str, Any] = {"dataset": dataset or kind}

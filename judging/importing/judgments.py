@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from analysis.types import Verdict
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
-from annotation.core.files.lines import Record
+from annotation.core.files.lines import FileData, Record
 from annotation.core.files.mapping import NOTHING, FieldMapping, read_mapped
 from annotation.core.files.record_fields import SIGNS_TO_LETTERS
 from annotation.core.files.spreadsheet import restore
@@ -38,7 +38,7 @@ class JudgmentFile:
     unread: list[str]
 
 
-def parse_judgments(data: bytes, name: str, judge: str = "", mapping: FieldMapping = NOTHING) -> JudgmentFile:
+def parse_judgments(data: FileData, name: str, judge: str = "", mapping: FieldMapping = NOTHING) -> JudgmentFile:
     """Parse judgments from CSV or JSON, in the form that the header indicates.
 
     judge   : who gave votes with a winner whose rows name no judge
@@ -81,7 +81,7 @@ def parse_judgments(data: bytes, name: str, judge: str = "", mapping: FieldMappi
     return JudgmentFile(rows, bad, [column for column in header if column not in fields])
 
 
-def _records(data: bytes, mapping: FieldMapping) -> tuple[list[str], Iterator[Record], list[BadLine]]:
+def _records(data: FileData, mapping: FieldMapping) -> tuple[list[str], Iterator[Record], list[BadLine]]:
     """Read CSV or JSON. The header of JSON, and of what is mapped, is every field that occurs."""
     if not (mapping or lines.is_json(data)):
         header, records, bad = lines.read_csv(data)

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from annotation.core.counting import number_of
 from annotation.core.errors import BadLine
-from annotation.core.files.lines import refuse
+from annotation.core.files.lines import FileData, refuse
 from annotation.core.files.mapping import NOTHING, FieldMapping, recorded
 from annotation.core.names import lookalikes, short_name_problem
 from annotation.core.reasons import Reason
@@ -54,7 +54,7 @@ class ImportedJudgments:
 
 
 def import_judgments(
-    *, data: bytes, name: str, slug: str, judge: str = "", mapping: FieldMapping = NOTHING
+    *, data: FileData, name: str, slug: str, judge: str = "", mapping: FieldMapping = NOTHING
 ) -> tuple[Study, ImportedJudgments]:
     """Import a file of judgments on a study's pairs, whole or not at all. `judge` gave votes that name none.
 
@@ -68,7 +68,7 @@ def import_judgments(
     return target.study, stored
 
 
-def stage_judgments(target: Target, file: JudgmentFile, data: bytes, name: str, **options: Any) -> ImportedJudgments:
+def stage_judgments(target: Target, file: JudgmentFile, data: FileData, name: str, **options: Any) -> ImportedJudgments:
     """Add the judgments of a file to the target of an import. `options` are recorded with it.
 
     Raises: BadFile listing every line that can't be imported.
@@ -92,7 +92,7 @@ def stage_judgments(target: Target, file: JudgmentFile, data: bytes, name: str, 
 
 
 def import_upload(
-    *, data: bytes, name: str, slug: str, mapping: FieldMapping = NOTHING, **_of_other_kinds: Any
+    *, data: FileData, name: str, slug: str, mapping: FieldMapping = NOTHING, **_of_other_kinds: Any
 ) -> tuple[Study, str]:
     """Import an uploaded file, whose rows name their judges. Return the study and one line on what was added."""
     study, stored = import_judgments(data=data, name=name, slug=slug, mapping=mapping)

@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 
 from annotation.core.files.file_bounds import Bound, bound_of_upload
+from annotation.core.files.lines import FileData
 from annotation.core.files.mapping import FieldMapping, fits, parse_mapping
 from annotation.importing.formats.public_forms import AUTO, first_fields, recognised
 from annotation.importing.uploads import read_upload
@@ -24,7 +25,7 @@ NEW_STUDY = ("title", "task_kind", "question")  # settings that an import may gi
 def import_file(
     *,
     kind: str,
-    data: bytes,
+    data: FileData,
     name: str,
     slug: str,
     dataset: str,
@@ -49,7 +50,7 @@ def import_file(
     return JUDGED_IMPORTS[kind](**file, **{name: options[name] for name in NEW_STUDY if name in options})
 
 
-def resolved(*, kind: str, data: bytes, name: str, slug: str, mapping: str) -> tuple[str, FieldMapping]:
+def resolved(*, kind: str, data: FileData, name: str, slug: str, mapping: str) -> tuple[str, FieldMapping]:
     """Return the kind of a file, and how its fields are mapped.
 
     kind : AUTO for that of the mapping, of the study's latest mapping of the same fields, or of the form that the fields show

@@ -14,6 +14,7 @@ from django.db import transaction
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import AnnotationError, BadFile, BadLine
 from annotation.core.files import lines
+from annotation.core.files.lines import FileData
 from annotation.core.files.mapping import ROW_NUMBER
 from annotation.core.files.record_fields import LETTERS_TO_SIGNS
 from annotation.core.files.sent_files import Joined
@@ -204,13 +205,13 @@ def _listed(error: BadFile) -> list[Problem]:
     return [(line.number, line.reason.code, line.text) for line in error.lines]
 
 
-def _records(data: bytes) -> tuple[Iterator[lines.Record], list[BadLine]]:
+def _records(data: FileData) -> tuple[Iterator[lines.Record], list[BadLine]]:
     return lines.read_json(data) if lines.is_json(data) else lines.read_csv(data)[1:]
 
 
 def _count(joined: Joined) -> tuple[int, bool, list[Problem]]:
     """Return how many records there are, whether there are more, and the lines that can't be read."""
-    limit = None if len(joined.data) <= MOST_COUNTED else MOST_RECORDS + 1
+    limit = None if lines.size_of(joined.data) <= MOST_COUNTED else MOST_RECORDS + 1
     records, bad = _records(joined.data)
     count = sum(1 for _ in islice(records, limit))
     problems: list[Problem] = []

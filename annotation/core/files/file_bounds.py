@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from annotation.core.errors import BadFile, BadLine
-from annotation.core.files.lines import MOST_LINES, count_rows, is_json_array
+from annotation.core.files.lines import MOST_LINES, FileData, count_rows, is_json_array
 from annotation.core.refusals import refusal
 
 MOST_BYTES = 1024 * 1024 * 1024
@@ -33,7 +33,7 @@ class Bound:
         """Raise `BadFile` if there are too many matchups, which grow with the square of an instance's systems."""
         self.refuse_more(name, matchups, "matchups of two systems", each=MATCHUPS_PER_ROW)
 
-    def refuse_rows(self, data: bytes, name: str) -> None:
+    def refuse_rows(self, data: FileData, name: str) -> None:
         """Raise `BadFile` if there are too many rows. Those of a JSON array are counted while they are read."""
         if not is_json_array(data):
             self.refuse_more(name, count_rows(data, name, enough=self.most + 1), "rows")

@@ -8,7 +8,9 @@ import re
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from django.utils.dateparse import parse_datetime
@@ -23,44 +25,74 @@ from annotation.core.tasks.progress import READING, report
 MOST_LINES = 2_000_000
 MOST_NAMED = 20  # fields of a record in a message
 MOST_FIELDS = 10_000  # of all records, which are noted
+MOST_ARRAY_BYTES = 256 * 2**20  # a JSON array is parsed as a whole
+_BLOCK = 2**20  # bytes that are read together
 _BOM = b"\xef\xbb\xbf"
 
+FileData = bytes | Path  # the bytes of a file, or a file that is read a line at a time
 Record = tuple[int, dict[str, Any]]
 
 
-def count_rows(data: bytes, name: str, *, enough: int) -> int:
+def opened(data: FileData) -> io.BytesIO | io.BufferedReader:
+    """Open a file for reading."""
+    return io.BytesIO(data) if isinstance(data, bytes) else data.open("rb")
+
+
+def size_of(data: FileData) -> int:
+    """Return the number of bytes of a file."""
+    return len(data) if isinstance(data, bytes) else data.stat().st_size
+
+
+def _beginning(data: FileData) -> bytes:
+    """Return the first bytes of a file, as many as a line may have."""
+    with opened(data) as file:
+        return file.read(MAX_LINE_BYTES).removeprefix(_BOM)
+
+
+def count_rows(data: FileData, name: str, *, enough: int) -> int:
     """Count lines, or up to `enough` rows of CSV (a row may have several lines), in constant memory."""
     if not is_csv(name) or _lines(data) > MOST_LINES:  # a file of so many lines is refused anyway
         return _lines(data)
     return sum(1 for _ in islice(_csv_rows(data, [], "replace"), enough + 1)) - 1  # without the header
 
 
-def _lines(data: bytes) -> int:
-    end = max(b"\n", b"\r", key=data.count)
-    return data.count(end) + (not data.endswith(end))
+def _lines(data: FileData) -> int:
+    feeds = returns = 0
+    last = b""
+    with opened(data) as file:
+        for block in iter(partial(file.read, _BLOCK), b""):
+            feeds, returns, last = feeds + block.count(b"\n"), returns + block.count(b"\r"), block[-1:]
+    return max(feeds, returns) + (last != (b"\n" if feeds >= returns else b"\r"))
 
 
-def decode_lines(data: bytes, bad: list[BadLine]) -> Iterator[tuple[int, str]]:
+def decode_lines(data: FileData, bad: list[BadLine]) -> Iterator[tuple[int, str]]:
     """Yield numbered lines of text. Over-long and wrongly encoded ones are appended to `bad`."""
     if (count := _lines(data)) > MOST_LINES:
         bad.append(BadLine(MOST_LINES + 1, refusal("too_many_lines", count=count, most=MOST_LINES)))
         return
-    file = io.BytesIO(data.removeprefix(_BOM))
-    for number, raw in enumerate(file, start=1):
-        if len(bad) >= MOST_BAD_LINES:
-            return
-        report(READING, file.tell(), len(data))
-        line = raw.removesuffix(b"\n").removesuffix(b"\r")
-        if len(line) > MAX_LINE_BYTES:
-            bad.append(BadLine(number, refusal("line_too_long", number=len(line), most=MAX_LINE_BYTES)))
-            continue
-        try:
-            yield number, line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            bad.append(BadLine(number, refusal("not_utf8", byte=error.start + 1)))
+    size = size_of(data)
+    with opened(data) as file:
+        file.seek(len(_BOM) if file.read(len(_BOM)) == _BOM else 0)
+        position = file.tell()
+        for number, raw in enumerate(iter(partial(file.readline, MAX_LINE_BYTES + 2), b""), start=1):
+            if len(bad) >= MOST_BAD_LINES:
+                return
+            position += len(raw)
+            report(READING, position, size)
+            line = raw.removesuffix(b"\n").removesuffix(b"\r")
+            length = len(line)
+            while not raw.endswith(b"\n") and (raw := file.readline(_BLOCK)):  # the rest of an over-long line
+                length, position = length + len(raw.removesuffix(b"\n").removesuffix(b"\r")), position + len(raw)
+            if length > MAX_LINE_BYTES:
+                bad.append(BadLine(number, refusal("line_too_long", number=length, most=MAX_LINE_BYTES)))
+                continue
+            try:
+                yield number, line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                bad.append(BadLine(number, refusal("not_utf8", byte=error.start + 1)))
 
 
-def read_json_lines(data: bytes) -> tuple[Iterator[Record], list[BadLine]]:
+def read_json_lines(data: FileData) -> tuple[Iterator[Record], list[BadLine]]:
     """Return an iterator over the JSON objects, one a line, and the list of bad lines, which it fills.
 
     Blank lines are skipped. Reading stops after MOST_BAD_LINES.
@@ -69,7 +101,7 @@ def read_json_lines(data: bytes) -> tuple[Iterator[Record], list[BadLine]]:
     return _json_lines(data, bad), bad
 
 
-def _json_lines(data: bytes, bad: list[BadLine]) -> Iterator[Record]:
+def _json_lines(data: FileData, bad: list[BadLine]) -> Iterator[Record]:
     for number, line in decode_lines(data, bad):
         if not line.strip():
             continue
@@ -87,30 +119,34 @@ def _json_lines(data: bytes, bad: list[BadLine]) -> Iterator[Record]:
             bad.append(BadLine(number, refusal("not_object")))
 
 
-def read_json(data: bytes) -> tuple[Iterator[Record], list[BadLine]]:
+def read_json(data: FileData) -> tuple[Iterator[Record], list[BadLine]]:
     """Read JSON Lines, or one JSON array of objects. Records are numbered as by `read_json_array`."""
     return read_json_array(data) if is_json_array(data) else read_json_lines(data)
 
 
-def first_json_record(data: bytes) -> dict[str, Any]:
-    """Return the first object of a file without reading the rest, or an empty string if it can't be read."""
-    if not is_json_array(data):
-        data = data.removeprefix(_BOM).lstrip()[:MAX_LINE_BYTES].split(b"\n", 1)[0]
-    records, _ = read_json(data)
-    return next((record for _, record in records), {})
+def first_json_record(data: FileData) -> dict[str, Any]:
+    """Return the first object of a file without reading the rest, or an empty one if it can't be read."""
+    text = _beginning(data).decode("utf-8", "ignore").lstrip()
+    try:
+        if text.startswith("["):
+            return next((value for *_, value in items_of_array(text, 1) if isinstance(value, dict)), {})
+        value = read_value(text.split("\n", 1)[0])
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
-def is_json(data: bytes) -> bool:
+def is_json(data: FileData) -> bool:
     """Tell whether a file begins as JSON Lines or a JSON array does."""
-    return data.removeprefix(_BOM).lstrip()[:1] in (b"{", b"[")
+    return _beginning(data).lstrip()[:1] in (b"{", b"[")
 
 
-def is_json_array(data: bytes) -> bool:
+def is_json_array(data: FileData) -> bool:
     """Tell whether a file is one JSON array."""
-    return data.removeprefix(_BOM).lstrip()[:1] == b"["
+    return _beginning(data).lstrip()[:1] == b"["
 
 
-def read_json_array(data: bytes) -> tuple[Iterator[Record], list[BadLine]]:
+def read_json_array(data: FileData) -> tuple[Iterator[Record], list[BadLine]]:
     """Read one JSON array of objects. Reading stops at the first syntax error.
 
     Records are numbered by the line on which they start; where all stand on one line, by their place in the array.
@@ -119,9 +155,13 @@ def read_json_array(data: bytes) -> tuple[Iterator[Record], list[BadLine]]:
     return _json_array(data, bad), bad
 
 
-def _json_array(data: bytes, bad: list[BadLine]) -> Iterator[Record]:
+def _json_array(data: FileData, bad: list[BadLine]) -> Iterator[Record]:
+    if size_of(data) > MOST_ARRAY_BYTES:
+        bad.append(BadLine(1, refusal("array_too_large", most=MOST_ARRAY_BYTES // 2**20)))
+        return
     try:
-        text = data.removeprefix(_BOM).decode("utf-8")
+        with opened(data) as file:
+            text = file.read().removeprefix(_BOM).decode("utf-8")
     except UnicodeDecodeError:
         deque(decode_lines(data, bad), maxlen=0)
         return
@@ -149,7 +189,7 @@ def _json_array(data: bytes, bad: list[BadLine]) -> Iterator[Record]:
         )
 
 
-def read_csv(data: bytes) -> tuple[list[str], Iterator[Record], list[BadLine]]:
+def read_csv(data: FileData) -> tuple[list[str], Iterator[Record], list[BadLine]]:
     """Return the header, an iterator over the records (numbered by the line on which they start), and the bad lines.
 
     Errors of encoding and header are listed at once, the others as the iterator is read.
@@ -166,26 +206,26 @@ def read_csv(data: bytes) -> tuple[list[str], Iterator[Record], list[BadLine]]:
     return header, _csv_records(header, rows, bad), bad
 
 
-def _csv_rows(data: bytes, bad: list[BadLine], errors: str = "strict") -> Iterator[tuple[int, list[str]]]:
+def _csv_rows(data: FileData, bad: list[BadLine], errors: str = "strict") -> Iterator[tuple[int, list[str]]]:
     csv.field_size_limit(MAX_LINE_BYTES)
-    file = io.BytesIO(data)
-    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="", errors=errors)
-    reader = csv.reader(text, strict=True, delimiter=delimiter_of(data))
-    start = 1
-    try:
-        for cells in reader:
-            if cells:
-                report(READING, file.tell(), len(data))
-                yield start, cells
-            start = reader.line_num + 1
-    except csv.Error as error:
-        end = {"line": reader.line_num} if reader.line_num > start else {}
-        bad.append(BadLine(start, refusal("not_csv_until" if end else "not_csv", error=str(error), **end)))
+    size, start = size_of(data), 1
+    with opened(data) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="", errors=errors) as text:
+        reader = csv.reader(text, strict=True, delimiter=delimiter_of(data))
+        try:
+            for cells in reader:
+                if cells:
+                    report(READING, file.tell(), size)
+                    yield start, cells
+                start = reader.line_num + 1
+        except csv.Error as error:
+            end = {"line": reader.line_num} if reader.line_num > start else {}
+            bad.append(BadLine(start, refusal("not_csv_until" if end else "not_csv", error=str(error), **end)))
 
 
-def delimiter_of(data: bytes) -> str:
+def delimiter_of(data: FileData) -> str:
     """Return the delimiter of a CSV file: the comma, semicolon or tab that its header has most of outside quotes."""
-    header = re.split(rb"[\r\n]", data[:MAX_LINE_BYTES], maxsplit=1)[0]
+    with opened(data) as file:
+        header = re.split(rb"[\r\n]", file.readline(MAX_LINE_BYTES), maxsplit=1)[0]
     unquoted = b"".join(header.split(b'"')[::2])
     return max(",;\t", key=lambda delimiter: unquoted.count(delimiter.encode()))
 

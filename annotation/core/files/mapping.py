@@ -6,7 +6,7 @@ from typing import Any
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine, Unacceptable
 from annotation.core.files import lines
-from annotation.core.files.lines import Record, listed
+from annotation.core.files.lines import FileData, Record, listed
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
 
@@ -85,7 +85,7 @@ def recorded(mapping: FieldMapping) -> dict[str, Any]:
     return {"mapping": dict(mapping)} if mapping else {}
 
 
-def read_mapped(data: bytes, mapping: FieldMapping) -> tuple[Iterator[Record], list[BadLine]]:
+def read_mapped(data: FileData, mapping: FieldMapping) -> tuple[Iterator[Record], list[BadLine]]:
     """Return an iterator over the records of a JSON or CSV file with their fields renamed, and the bad lines, which it fills.
 
     Columns that the mapping does not name keep their names.

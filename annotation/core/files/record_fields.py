@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
-from annotation.core.files.lines import parse_number, parse_time, text_problem
+from annotation.core.files.lines import FileData, parse_number, parse_time, text_problem
 from annotation.core.files.mapping import NOTHING, FieldMapping, read_mapped
 from annotation.core.names import trim
 from annotation.core.reasons import Reason
@@ -128,7 +128,7 @@ class RecordFields:
 
 
 def read_rows(
-    data: bytes,
+    data: FileData,
     name: str,
     read: Callable[[int, RecordFields], Row],
     *,
@@ -142,7 +142,7 @@ def read_rows(
 
 
 def iterate_rows(
-    data: bytes,
+    data: FileData,
     name: str,
     read: Callable[[int, RecordFields], Row],
     *,

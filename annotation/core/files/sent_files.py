@@ -14,7 +14,7 @@ from django.conf import settings
 
 from annotation.core.errors import AnnotationError, BadFile, BadLine
 from annotation.core.files.file_bounds import Bound
-from annotation.core.files.lines import first_json_record, is_csv, is_json_array, read_json, refuse
+from annotation.core.files.lines import FileData, first_json_record, is_csv, is_json_array, read_json, refuse
 from annotation.core.files.parquet import FORMS, as_json_lines
 
 DATA_FILES = (".jsonl", ".json", ".parquet", ".arrow")
@@ -25,13 +25,13 @@ MOST_FILES = 10_000
 
 @dataclass(frozen=True)
 class Joined:
-    """The bytes of several files, one after the other.
+    """One file, or the bytes of several files, one after the other.
 
     name   : of the whole
     starts : the number of lines before each file, and its name; empty for a single file
     """
 
-    data: bytes
+    data: FileData
     name: str
     starts: Sequence[tuple[int, str]] = ()
 
@@ -51,7 +51,7 @@ class Joined:
 
 
 def read_sent(path: Path, name: str, *, limit: int, bound: Bound) -> Joined:
-    """Read a file, or the data files of a folder in the order of their names. Rows of Parquet and Arrow become JSON Lines.
+    """Return a file, or the data files of a folder in the order of their names. Rows of Parquet and Arrow become JSON Lines.
 
     limit  : bytes that all of it may take
     bound : on the rows of each Parquet or Arrow file
@@ -78,6 +78,7 @@ def join(files: Sequence[tuple[Path, str]], name: str, *, limit: int, bound: Bou
         if is_csv(own):
             raise AnnotationError(f"{own} is CSV: several files are read together as JSON Lines, JSON or Parquet alone")
         data = _rows_of(path, own, limit, bound)
+        data = data if isinstance(data, bytes) else data.read_bytes()
         data = (_as_lines(data, own) if is_json_array(data) else data).rstrip(b"\r\n") + b"\n"
         starts.append((lines, own))
         parts.append(data)
@@ -88,18 +89,22 @@ def join(files: Sequence[tuple[Path, str]], name: str, *, limit: int, bound: Bou
     return Joined(b"".join(parts), name, starts)
 
 
-def _rows_of(path: Path, name: str, limit: int, bound: Bound) -> bytes:
+def _rows_of(path: Path, name: str, limit: int, bound: Bound) -> FileData:
+    """Return a file, or its rows where they are written in another form."""
     try:
         if path.stat().st_size > limit:
             raise _too_large(name, limit)
         if path.suffix.lower() in FORMS:
-            data = as_json_lines(path, name, limit=limit, bound=bound)
-        else:
+            data: FileData = as_json_lines(path, name, limit=limit, bound=bound)
+        elif path.is_file():
+            path.open("rb").close()
+            data = path
+        else:  # a pipe, which is read once
             data = path.read_bytes()
     except OSError as error:
         raise AnnotationError(f"{name} can't be read: {error.strerror}") from None
     # Outputs that name no system are of the one that their file is named after.
-    fields = first_json_record(data).keys() if b'"instruction"' in data and not is_csv(name) else set()
+    fields = set() if is_csv(name) else first_json_record(data).keys()
     is_nameless = "generator" not in fields and fields >= {"instruction", "output"}
     return _as_lines(data, name, generator=PurePosixPath(name).stem) if is_nameless else data
 
@@ -108,7 +113,7 @@ def _too_large(name: str, limit: int) -> AnnotationError:
     return AnnotationError(f"{name} is larger than {limit // 2**20:,} MB; split it")
 
 
-def _as_lines(data: bytes, name: str, **more: str) -> bytes:
+def _as_lines(data: FileData, name: str, **more: str) -> bytes:
     """Return JSON as JSON Lines with more fields, each object on the line on which it starts, or on a later one."""
     records, bad = read_json(data)
     lines: list[bytes] = []

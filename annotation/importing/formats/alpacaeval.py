@@ -3,6 +3,7 @@
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
+from annotation.core.files.lines import FileData
 from annotation.core.files.mapping import NOTHING, FieldMapping, read_mapped
 from annotation.core.refusals import refusal
 from annotation.importing.formats.comparisons import LONGEST_RATER, Comparison, Fields, Read
@@ -65,7 +66,7 @@ def reader(*, dataset: str, people: bool) -> Read:
 
 
 def parse_outputs(
-    data: bytes,
+    data: FileData,
     name: str,
     *,
     dataset: str,

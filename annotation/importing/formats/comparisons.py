@@ -10,7 +10,7 @@ from annotation.core.conversations import as_content, content_problem
 from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
 from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
-from annotation.core.files.lines import text_problem
+from annotation.core.files.lines import FileData, text_problem
 from annotation.core.files.mapping import NOTHING, FieldMapping, read_mapped
 from annotation.core.names import trim
 from annotation.core.reasons import Reason
@@ -111,7 +111,7 @@ Read = Callable[[Fields], list[Comparison]]
 
 
 def read_comparisons(
-    data: bytes, name: str, read: Read, bound: Bound = FOR_COMMANDS, mapping: FieldMapping = NOTHING
+    data: FileData, name: str, read: Read, bound: Bound = FOR_COMMANDS, mapping: FieldMapping = NOTHING
 ) -> list[Comparison]:
     """Read JSON Lines, a JSON array or CSV, a record at a time. `mapping`: see `annotation.core.files.mapping`.
 

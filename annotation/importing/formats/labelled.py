@@ -16,7 +16,7 @@ from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.json_values import count_values
-from annotation.core.files.lines import text_problem, unstorable_key
+from annotation.core.files.lines import FileData, text_problem, unstorable_key
 from annotation.core.names import trim
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
@@ -41,14 +41,14 @@ class _Compared:
     better: str
 
 
-def detect_form(data: bytes) -> str | None:
+def detect_form(data: FileData) -> str | None:
     """Return the form of a file by the fields of its first record, or None."""
     fields = set(lines.first_json_record(data))
     return next((form for form, needed in KNOWN_BY.items() if fields >= set(needed)), None)
 
 
 def parse_labelled(
-    data: bytes,
+    data: FileData,
     name: str,
     *,
     form: str,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
-from annotation.core.files.lines import parse_number
+from annotation.core.files.lines import FileData, parse_number
 from annotation.core.names import trim
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
@@ -66,7 +66,7 @@ class MturkRow:
 
 
 def parse_mturk(
-    data: bytes,
+    data: FileData,
     name: str,
     *,
     columns: Mapping[str, str] | None = None,

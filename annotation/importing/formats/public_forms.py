@@ -9,7 +9,7 @@ from typing import Any
 
 from annotation.core.errors import BadFile, BadLine
 from annotation.core.files import lines
-from annotation.core.files.lines import Record, listed
+from annotation.core.files.lines import FileData, Record, listed
 from annotation.core.files.mapping import Json, PublicForm, Unfit, each
 from annotation.core.files.record_fields import number_as_text
 from annotation.core.refusals import refusal
@@ -577,7 +577,7 @@ FORMS = (
 )
 
 
-def recognise(data: bytes) -> PublicForm | None:
+def recognise(data: FileData) -> PublicForm | None:
     """Return the form that the fields of a file's first record are of, or None."""
     fields = set(first_fields(data))
     if any(column.endswith("/1") for column in fields):  # of a system, in a wide CSV
@@ -585,12 +585,12 @@ def recognise(data: bytes) -> PublicForm | None:
     return next((form for form in FORMS if fields.issuperset(form.fields)), None)
 
 
-def first_fields(data: bytes) -> list[str]:
+def first_fields(data: FileData) -> list[str]:
     """Return the fields of a file's first record, or the columns of CSV."""
     return list(lines.first_json_record(data)) if lines.is_json(data) else lines.read_csv(data)[0]
 
 
-def recognised(data: bytes, name: str) -> PublicForm:
+def recognised(data: FileData, name: str) -> PublicForm:
     """Return the form of a file. Raises: BadFile naming its fields and the known forms."""
     if (form := recognise(data)) is None:
         if not first_fields(data):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from annotation.core.errors import BadLine
-from annotation.core.files.lines import Record
+from annotation.core.files.lines import FileData, Record
 from annotation.core.files.mapping import NOTHING, FieldMapping
 from annotation.core.files.record_fields import LETTERS_TO_SIGNS, RecordFields, iterate_rows
 from annotation.core.names import trim
@@ -59,7 +59,9 @@ class LongRow:
         return self.excluded and self.exclusion_reason in CHECK_REASONS.values()
 
 
-def parse_ratings(data: bytes, name: str, mapping: FieldMapping = NOTHING) -> tuple[Iterator[LongRow], list[BadLine]]:
+def parse_ratings(
+    data: FileData, name: str, mapping: FieldMapping = NOTHING
+) -> tuple[Iterator[LongRow], list[BadLine]]:
     """Return an iterator over long-form ratings, and the bad lines, which it fills.
 
     Raises: BadFile for a file without the columns.

@@ -14,7 +14,7 @@ from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.json_values import count_values
-from annotation.core.files.lines import Record, text_problem, unstorable_key
+from annotation.core.files.lines import FileData, Record, text_problem, unstorable_key
 from annotation.core.files.mapping import NOTHING, FieldMapping, read_mapped
 from annotation.core.names import lookalike_lines, trim
 from annotation.core.reasons import Reason
@@ -50,28 +50,33 @@ class InstanceRow:
     matchups: tuple[tuple[str, str], ...] | None = None
 
 
-def parse_study_file(
-    data: bytes,
+def read_study_file(
+    data: FileData,
     name: str,
     *,
     dataset: str = DEFAULT_DATASET,
     sources_only: bool = False,
     bound: Bound = FOR_COMMANDS,
     mapping: FieldMapping = NOTHING,
-) -> list[InstanceRow]:
-    """Parse a study file.
+) -> tuple[Iterator[InstanceRow], list[BadLine]]:
+    """Return an iterator over the good instances of a study file, and the bad lines, which it fills.
 
     dataset      : of lines without one
     sources_only : lines have no generations, which are sampled later
     bound        : of texts, values of metadata, and matchups
     mapping      : field → column, see `annotation.core.files.mapping`
-    Raises: BadFile listing the bad lines.
+    Raises: BadFile for CSV without its columns; the iterator, for more than is allowed.
     """
     if mapping:
         records, bad = read_mapped(data, mapping)
     else:
         records, bad = _records(data, name, sources_only=sources_only)
-    rows: list[InstanceRow] = []
+    return _good_rows(records, bad, name, dataset=dataset, sources_only=sources_only, bound=bound), bad
+
+
+def _good_rows(
+    records: Iterator[Record], bad: list[BadLine], name: str, *, dataset: str, sources_only: bool, bound: Bound
+) -> Iterator[InstanceRow]:
     first_seen: dict[str, int] = {}
     systems: dict[str, int] = {}  # first line of each
     texts = values = matchups = 0
@@ -95,22 +100,21 @@ def parse_study_file(
         if len(problems) > MOST_PROBLEMS:
             bad.append(BadLine(number, refusal("more_problems", number=len(problems) - MOST_PROBLEMS)))
         if not problems:
-            rows.append(_row(number, record, dataset))
-            texts += 1 + sum(map(len, rows[-1].generations.values()))
+            row = _row(number, record, dataset)
+            texts += 1 + sum(map(len, row.generations.values()))
             bound.refuse_more(name, texts, "texts")
-            values += count_values(rows[-1].metadata)
+            values += count_values(row.metadata)
             bound.refuse_metadata(name, values)
-            compared = rows[-1].matchups
-            matchups += comb(len(rows[-1].generations), 2) if compared is None else len(compared)
+            matchups += comb(len(row.generations), 2) if row.matchups is None else len(row.matchups)
             bound.refuse_matchups(name, matchups)
-    if not rows and not bad:
+            yield row
+    if not texts and not bad:
         bad.append(BadLine(1, refusal("no_rows", what="instance")))
     bad.extend(lookalike_lines("system", ((number, system) for system, number in systems.items()), ()))
-    lines.refuse(name, absent.summarised(bad))
-    return rows
+    bad[:] = absent.summarised(bad)
 
 
-def _records(data: bytes, name: str, *, sources_only: bool) -> tuple[Iterator[Record], list[BadLine]]:
+def _records(data: FileData, name: str, *, sources_only: bool) -> tuple[Iterator[Record], list[BadLine]]:
     if not lines.is_csv(name):
         return lines.read_json(data)
     header, wide, bad = lines.read_csv(data)

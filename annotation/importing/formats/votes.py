@@ -7,7 +7,7 @@ from typing import Any
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
-from annotation.core.files.lines import Record, text_problem
+from annotation.core.files.lines import FileData, Record, text_problem
 from annotation.core.names import trim
 from annotation.core.refusals import refusal
 from annotation.importing.formats.study_file import InstanceRow
@@ -33,7 +33,7 @@ class VoteRow:
 
 
 def parse_votes(
-    data: bytes, name: str, texts: bytes, texts_name: str, *, dataset: str
+    data: FileData, name: str, texts: FileData, texts_name: str, *, dataset: str
 ) -> tuple[list[InstanceRow], list[VoteRow]]:
     """Parse votes and texts, joined on `id`: one instance a prompt, with every system that has votes on it.
 
@@ -62,7 +62,7 @@ def instance_of_prompt(prompt: str) -> str:
     return f"prompt-{prompt}" if prompt else ""
 
 
-def _records(data: bytes, name: str) -> tuple[Iterator[Record], list[BadLine]]:
+def _records(data: FileData, name: str) -> tuple[Iterator[Record], list[BadLine]]:
     if lines.is_csv(name):
         _, records, bad = lines.read_csv(data)
         return records, bad

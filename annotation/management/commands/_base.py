@@ -18,6 +18,7 @@ from django.db import OperationalError, ProgrammingError
 from annotation.core.actions import described, filled, json_shape, static_choices
 from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import FOR_COMMANDS, MOST_BYTES
+from annotation.core.files.lines import FileData
 from annotation.core.files.sent_files import Joined, join, read_sent
 from annotation.core.system_checks import check_version_of_database, database_problems, refuse_on, unapplied_migrations
 from annotation.core.tables import numbers_text
@@ -187,16 +188,23 @@ def one_of(*arguments: Argument, required: bool = False) -> Argument:
 
 
 def read_file(path: str) -> tuple[bytes, str]:
-    """Return a file's bytes and name. The rows of a Parquet file as JSON Lines, those of a folder's data files together.
+    """Return a file's bytes and name. Raises: as `find_file`."""
+    data, name = find_file(path)
+    return data if isinstance(data, bytes) else data.read_bytes(), name
+
+
+def find_file(path: str) -> tuple[FileData, str]:
+    """Return a file, or its rows as JSON Lines if it is of Parquet, or those of a folder's data files, and its name.
 
     Raises: AnnotationError when it can't be read, or is too large; BadFile.
     """
-    return read_sent(Path(path), path, limit=MOST_BYTES, bound=FOR_COMMANDS).data, Path(path).name
+    joined = sent_files([path])
+    return joined.data, joined.name
 
 
 @contextmanager
-def read_files(paths: Sequence[str]) -> Iterator[tuple[bytes, str]]:
-    """Give the bytes and name of one or several files, or of a folder. Bad lines have the numbers of their own files.
+def read_files(paths: Sequence[str]) -> Iterator[tuple[FileData, str]]:
+    """Give the data and name of one or several files, or of a folder. Bad lines have the numbers of their own files.
 
     Raises: AnnotationError when they can't be read, or are too large; BadFile.
     """

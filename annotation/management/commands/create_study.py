@@ -6,7 +6,7 @@ from django.conf import settings
 
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.new_studies import create_study, settings_of
-from annotation.management.commands._base import TandemCommand, argument, read_file
+from annotation.management.commands._base import TandemCommand, argument, find_file
 from annotation.management.commands._settings import FORMAT, named_settings
 from annotation.members.groups import find_group
 from annotation.models import Study
@@ -74,5 +74,5 @@ class Command(TandemCommand):
 def _file(path: str | None, dataset: str) -> dict[str, Any] | None:
     if path is None:
         return None
-    data, name = read_file(path)
+    data, name = find_file(path)
     return {"kind": "study", "data": data, "name": name, "dataset": dataset, "system_1": "", "system_2": ""}

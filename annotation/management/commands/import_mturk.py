@@ -8,7 +8,7 @@ from annotation.core.counting import number_of
 from annotation.importing.formats.mturk import DEFAULT_COLUMNS
 from annotation.importing.mturk_results import import_mturk
 from annotation.importing.notices import with_notices
-from annotation.management.commands._base import TandemCommand, argument, read_file
+from annotation.management.commands._base import TandemCommand, argument, find_file
 from annotation.management.commands._settings import NEW_STUDY, study_settings
 
 KNOWN = ", ".join(f"{field}={column.replace('%', '%%')}" for field, column in DEFAULT_COLUMNS.items())
@@ -35,7 +35,7 @@ class Command(TandemCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        data, name = read_file(options["file"])
+        data, name = find_file(options["file"])
         study, stored, ratings = import_mturk(
             data=data,
             name=name,

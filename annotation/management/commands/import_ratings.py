@@ -11,7 +11,7 @@ from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.notices import with_notices
 from annotation.importing.rating_files import import_ratings, import_votes
 from annotation.importing.ratings import StoredRatings
-from annotation.management.commands._base import TandemCommand, argument, read_file
+from annotation.management.commands._base import TandemCommand, argument, find_file
 from annotation.management.commands._settings import MAP, NEW_STUDY, study_settings
 from annotation.models import Study
 
@@ -30,7 +30,7 @@ class Command(TandemCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        data, name = read_file(options["file"])
+        data, name = find_file(options["file"])
         if options["texts"] is None:
             more: dict[str, Any] = {"scripted": options["scripted"], "mapping": parse_mapping(options["map"])}
             study, ratings = import_ratings(data=data, name=name, slug=options["study"], **more)
@@ -42,7 +42,7 @@ class Command(TandemCommand):
             return
         if options["scripted"] or options["map"]:
             raise CommandError("--scripted and --map are for long-form ratings, not for --texts")
-        texts, texts_name = read_file(options["texts"])
+        texts, texts_name = find_file(options["texts"])
         study, stored, ratings = import_votes(
             data=data,
             name=name,

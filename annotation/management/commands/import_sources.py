@@ -5,7 +5,7 @@ from typing import Any
 from annotation.core.files.mapping import parse_mapping
 from annotation.importing import study_files
 from annotation.importing.formats.study_file import DEFAULT_DATASET
-from annotation.management.commands._base import TandemCommand, argument, read_file
+from annotation.management.commands._base import TandemCommand, argument, find_file
 from annotation.management.commands._settings import MAP, NEW_STUDY, study_settings
 
 
@@ -24,7 +24,7 @@ class Command(TandemCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        data, name = read_file(options["file"])
+        data, name = find_file(options["file"])
         settings = {"mapping": parse_mapping(options["map"]), **study_settings(options)}
         study, stored = study_files.import_study(
             data=data, name=name, slug=options["study"], dataset=options["dataset"], sources_only=True, **settings

@@ -9,7 +9,7 @@ from annotation.core.files.mapping import parse_mapping
 from annotation.importing import study_files
 from annotation.importing.formats.labelled import FIELDS, detect_form
 from annotation.importing.formats.study_file import DEFAULT_DATASET
-from annotation.management.commands._base import TandemCommand, argument, read_file
+from annotation.management.commands._base import TandemCommand, argument, find_file
 from annotation.management.commands._settings import MAP, NEW_STUDY, study_settings
 
 STUDY = "study"
@@ -40,7 +40,7 @@ class Command(TandemCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        data, name = read_file(options["file"])
+        data, name = find_file(options["file"])
         mapping = parse_mapping(options["map"])
         form = options["form"] or (None if is_csv(name) or mapping else detect_form(data)) or STUDY
         arguments = {"data": data, "name": name, "slug": options["study"], **study_settings(options)}

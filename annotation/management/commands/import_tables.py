@@ -4,7 +4,7 @@ from typing import Any
 
 from annotation.core.counting import number_of
 from annotation.importing.tables import import_tables
-from annotation.management.commands._base import TandemCommand, argument, read_file
+from annotation.management.commands._base import TandemCommand, argument, find_file
 
 
 class Command(TandemCommand):
@@ -12,7 +12,7 @@ class Command(TandemCommand):
     arguments = (argument("file"), argument("--study", required=True, metavar="SLUG"))
 
     def handle(self, *args: Any, **options: Any) -> None:
-        data, name = read_file(options["file"])
+        data, name = find_file(options["file"])
         study, added, unchanged = import_tables(data=data, name=name, slug=options["study"])
         if not added:
             self.say(f"{name}: nothing new; {number_of(unchanged, 'table')} already imported (study {study.slug})")

@@ -4,7 +4,7 @@ from typing import Any
 
 from annotation.core.counting import number_of
 from annotation.core.files.mapping import parse_mapping
-from annotation.management.commands._base import TandemCommand, argument, read_file
+from annotation.management.commands._base import TandemCommand, argument, find_file
 from annotation.management.commands._settings import MAP
 from judging.importing.services import import_judgments
 
@@ -24,7 +24,7 @@ class Command(TandemCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        data, name = read_file(options["file"])
+        data, name = find_file(options["file"])
         more: dict[str, Any] = {"judge": options["judge"], "mapping": parse_mapping(options["map"])}
         study, stored = import_judgments(data=data, name=name, slug=options["study"], **more)
         if stored.unread:

@@ -16,13 +16,13 @@ from annotation.core.files.file_bounds import Bound
 from annotation.core.files.lines import read_csv, read_json_lines
 from annotation.core.http import client_ip
 from annotation.core.reasons import Reason
-from annotation.importing.formats.study_file import MOST_SYSTEMS, parse_study_file
+from annotation.importing.formats.study_file import MOST_SYSTEMS
 from annotation.importing.rating_files import import_ratings
 from annotation.members.accounts import login_link
 from annotation.models import Study
 from annotation.studies.services import ensure_study
 from config.log_filters import OneLine
-from tests.factories import make_annotator, make_study, make_user
+from tests.factories import make_annotator, make_study, make_user, parse_study_file
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,7 @@ from annotation.core.files.file_bounds import Bound
 from annotation.core.files.sent_files import read_sent
 from annotation.importing.formats.public_forms import recognised
 from annotation.importing.formats.ratings_file import parse_ratings
-from annotation.importing.formats.study_file import parse_study_file
+from tests.factories import parse_study_file
 
 MOST = 10_000_000
 

@@ -13,16 +13,17 @@ from django.core.management import CommandError, call_command
 
 from annotation.core.errors import MOST_BAD_LINES, BadFile
 from annotation.core.files import file_bounds, json_values, lines
+from annotation.importing import study_files
 from annotation.importing.formats.labelled import parse_labelled
 from annotation.importing.formats.mturk import parse_mturk
 from annotation.importing.formats.ratings_file import parse_ratings
-from annotation.importing.formats.study_file import parse_study_file
+from annotation.importing.formats.study_file import read_study_file
 from annotation.importing.formats.votes import parse_votes
 from annotation.importing.tables import import_tables
 from annotation.models import Study
 from judging.importing.judgments import parse_judgments
 from reporting.uploads.jobs import import_file
-from tests.factories import csv_file, json_lines, make_study, mturk_row, study_line
+from tests.factories import csv_file, json_lines, make_study, mturk_row, parse_study_file, study_line
 
 pytestmark = pytest.mark.slow
 
@@ -106,6 +107,57 @@ def test_of_one_object_only_so_much_is_built_as_a_line_may_hold(kind: str, monke
         assert module.MAX_LINE_BYTES == 4 * MB
         monkeypatch.setattr(module, "MAX_LINE_BYTES", MB // 4)
     assert peak(READERS[kind], ONE_OBJECT, "f.json") < 15  # three bytes make a dictionary of 64, at first
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("f.jsonl", lambda path: sum(1 for _ in read_study_file(path, "f.jsonl")[0])),
+        ("f.csv", lambda path: sum(1 for _ in parse_ratings(path, "f.csv")[0])),
+    ],
+)
+def test_a_file_is_read_without_being_held_in_memory(name: str, read: Callable[[Path], int], tmp_path: Path) -> None:
+    text = "many words " * 2_000
+    if name == "f.csv":
+        row = {"instance_id": "i", "system_a": "p", "system_b": "q", "rating": 1, "reason": text}
+        data = csv_file([{**row, "rater": f"r{number}"} for number in range(500)])
+    else:
+        data = json_lines(study_line(f"i{number}", source=text) for number in range(500))
+    (tmp_path / name).write_bytes(data)
+    read(tmp_path / name)  # what is made once
+    tracemalloc.start()
+    try:
+        assert read(tmp_path / name) == 500
+        assert tracemalloc.get_traced_memory()[1] < len(data) / 2  # the first 4 MB are looked at
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_array_that_memory_may_not_hold_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "MOST_ARRAY_BYTES", 2 * MB)
+    file = tmp_path / "f.json"
+    file.write_bytes(b"[" + b" " * 2 * MB + b"]")
+    with pytest.raises(BadFile) as caught:
+        parse_study_file(file, "f.json")
+    assert [(line.number, line.reason.code) for line in caught.value.lines] == [(1, "array_too_large")]
+
+
+@pytest.mark.django_db
+def test_a_file_that_changes_while_it_is_imported_is_refused_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "f.jsonl"
+    file.write_bytes(json_lines([study_line("i1")]))
+    stage = study_files.stage_instances
+
+    def changed(**arguments: Any) -> Any:
+        file.write_bytes(file.read_bytes() + b"\n{}")
+        return stage(**arguments)
+
+    monkeypatch.setattr(study_files, "stage_instances", changed)
+    with pytest.raises(BadFile):
+        study_files.import_study(data=file, name="f.jsonl", slug="s")
+    assert not Study.objects.exists()
 
 
 def test_reading_stops_at_the_first_thousand_errors(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,13 +15,12 @@ from annotation.core.files.mapping import parse_mapping
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
 from annotation.importing.formats.ratings_file import parse_ratings
-from annotation.importing.formats.study_file import parse_study_file
 from annotation.importing.forms import UploadForm, sent_in
 from annotation.importing.rating_files import import_ratings
 from annotation.models import Rating, Study
 from judging.importing.judgments import parse_judgments
 from reporting.uploads.jobs import take_in
-from tests.factories import json_lines, make_study, study_line
+from tests.factories import json_lines, make_study, parse_study_file, study_line
 
 RECORD = {"idx": 3, "prompt": [{"content": "Ask."}], "answer_a": "x", "answer_b": ["y", "z"], "url": "u"}
 MAPPING = ["instance_id=idx", "source=prompt.0.content", "generations.gpt-4.1=answer_a", "generations.b=answer_b"]

@@ -122,7 +122,10 @@ def test_systems_that_differ_by_case_or_blanks_are_refused_in_one_list() -> None
     ]
     with pytest.raises(BadFile) as error:
         import_study(data=json_lines(lines), name="f.jsonl", slug="another")
-    assert [line.partition(" differs")[0] for line in reasons(error)] == ["line 2: system 'gpt -4'"]
+    assert [line.partition(" differs")[0] for line in reasons(error)] == [
+        "line 2: system 'gpt -4'",
+        "line 2: data set 'news'",
+    ]
     assert System.objects.count() == 2
     assert not Study.objects.filter(slug="another").exists()
 

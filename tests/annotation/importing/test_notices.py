@@ -8,7 +8,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.importing.formats.study_file import InstanceRow
-from annotation.importing.notices import notices_of
+from annotation.importing.notices import InstanceNotices
 from annotation.importing.rating_files import import_votes
 from annotation.studies.sources import SourceCounts, instance_clusters
 from tests.factories import csv_file, json_lines, make_study, make_user, study_line, token_of
@@ -29,7 +29,7 @@ SOURCES = ["one two", "one\n two ", " three", "four", ""]
 def test_sources_are_equal_but_for_white_space_and_empty_ones_are_none(
     sources: list[str], counts: tuple[int, int], is_repeated: bool
 ) -> None:
-    counted = SourceCounts.of(sources)
+    counted = SourceCounts(sources)
     assert (counted.instances, counted.different, counted.is_repeated) == (*counts, is_repeated)
 
 
@@ -48,7 +48,10 @@ def row(source: str, **texts: list[str]) -> InstanceRow:
     ],
 )
 def test_texts_that_are_names_of_systems_are_counted(rows: list[InstanceRow], numbers: list[str]) -> None:
-    text = " ".join(notices_of(rows))
+    notices = InstanceNotices()
+    for item in rows:
+        notices.add([item])
+    text = " ".join(notices.listed())
     assert all(number in text for number in numbers)
     assert bool(text) == bool(numbers)
 

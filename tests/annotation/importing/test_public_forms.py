@@ -18,12 +18,11 @@ from annotation.importing.formats.alpacaeval import parse_outputs, reader
 from annotation.importing.formats.arena import reader as battle_reader
 from annotation.importing.formats.comparisons import read_comparisons
 from annotation.importing.formats.public_forms import AUTO, recognised
-from annotation.importing.formats.study_file import parse_study_file
 from annotation.models import Instance, Rating, Study
 from judging.importing.judgments import parse_judgments
 from judging.models import Judgment
 from reporting.uploads.jobs import take_in
-from tests.factories import json_lines, make_study
+from tests.factories import json_lines, make_study, parse_study_file
 
 PEOPLE = {"annotator1": 1, "annotator2": 2, "annotator3": 0}
 PANDALM = {

@@ -10,8 +10,8 @@ from annotation.core.errors import BadFile
 from annotation.core.files import lines
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
-from annotation.importing.formats.study_file import InstanceRow, parse_study_file
-from tests.factories import json_lines, study_line
+from annotation.importing.formats.study_file import InstanceRow
+from tests.factories import json_lines, parse_study_file, study_line
 
 GOOD = json.dumps(study_line("good"))
 

@@ -7,10 +7,18 @@ import pytest
 
 from annotation.batches.services import create_batch, lacks_gold, set_batch_status
 from annotation.core.errors import InvalidSelection
-from annotation.importing.formats.study_file import parse_study_file
 from annotation.models import Batch, Slot, Study
 from annotation.studies.gold import gold_verdict
-from tests.factories import add_instances, batch_spec, instance_rows, json_lines, make_batch, make_study, study_line
+from tests.factories import (
+    add_instances,
+    batch_spec,
+    instance_rows,
+    json_lines,
+    make_batch,
+    make_study,
+    parse_study_file,
+    study_line,
+)
 
 BETTER_ALPHA = {"better": "alpha"}
 
