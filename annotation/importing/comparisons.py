@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from annotation.importing.content import StoredInstances, stage_instances
 from annotation.importing.formats.comparisons import Comparison, instances_of
-from annotation.importing.rating_rows import RatingRow, default_batch
+from annotation.importing.rating_rows import RatedPair, RatingRow, default_batch
 from annotation.importing.ratings import StoredRatings, stage_ratings
 from annotation.importing.staging import Target
 from annotation.models import Pair
@@ -59,7 +59,7 @@ def _rating(comparison: Comparison, pair: Pair, *, asks_tie_kind: bool) -> Ratin
         number=comparison.number,
         batch=default_batch(matchup.instance.dataset, matchup.system_a.name, matchup.system_b.name),
         hit=f"{comparison.instance_id}"[:100] + f"/{matchup.system_a_id}/{matchup.system_b_id}",
-        pair=pair,
+        pair=RatedPair.of(pair),
         rater=comparison.rater,
         verdict=verdict if a_is_left else -verdict,
         a_is_left=a_is_left if comparison.order_known else None,

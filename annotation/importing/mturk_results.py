@@ -11,7 +11,7 @@ from annotation.core.refusals import refusal
 from annotation.importing.content import StoredInstances, orientations, stage_instances
 from annotation.importing.formats.mturk import MturkRow, parse_mturk
 from annotation.importing.formats.study_file import InstanceRow
-from annotation.importing.rating_rows import RatingRow, default_batch
+from annotation.importing.rating_rows import RatedPair, RatingRow, default_batch
 from annotation.importing.ratings import StoredRatings, stage_ratings
 from annotation.importing.staging import Target, open_import
 from annotation.models import Instance, Pair, Study
@@ -132,7 +132,7 @@ def _ratings(
             number=row.number,
             batch=batch,
             hit=row.hit if row.named_hit else ids[row.hit],
-            pair=pairs[ids[row.hit], index],
+            pair=RatedPair.of(pairs[ids[row.hit], index]),
             # Worker ids identify people within one file only, so the batch is added.
             rater=f"{row.worker}@{batch}",
             verdict=answer.verdict if answer else None,

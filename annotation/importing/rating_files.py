@@ -1,7 +1,7 @@
 """Importing long-form ratings, and votes with a winner."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -16,7 +16,7 @@ from annotation.core.refusals import refusal
 from annotation.importing.content import StoredInstances, stage_instances
 from annotation.importing.formats.ratings_file import LongRow, parse_ratings
 from annotation.importing.formats.votes import VoteRow, parse_votes
-from annotation.importing.rating_rows import RatingRow, default_batch
+from annotation.importing.rating_rows import RatedPair, RatingRow, default_batch
 from annotation.importing.ratings import CHUNK, PARTS, StoredRatings, stage_ratings
 from annotation.importing.staging import open_import
 from annotation.models import Annotator, ComparisonTable, Pair, Rating, Study
@@ -91,9 +91,9 @@ def _vote(vote: VoteRow, pair: Pair) -> RatingRow:
     screen = {"left": -1, "tie": 0, "right": 1}[vote.winner]
     return RatingRow(
         number=vote.number,
-        batch=_batch_of(pair),
+        batch=default_batch(pair.matchup.instance.dataset, pair.matchup.system_a.name, pair.matchup.system_b.name),
         hit=f"{vote.instance_id}/{vote.left}/{vote.right}",
-        pair=pair,
+        pair=RatedPair.of(pair),
         rater=vote.worker,
         verdict=screen if a_is_left else -screen,
         a_is_left=a_is_left,
@@ -103,11 +103,6 @@ def _vote(vote: VoteRow, pair: Pair) -> RatingRow:
 def _shows_placebo(row: LongRow) -> bool:
     """Tell whether another pair's table was shown, which the file doesn't identify."""
     return row.arm.startswith("placebo:")
-
-
-def _batch_of(pair: Pair) -> str:
-    matchup = pair.matchup
-    return default_batch(matchup.instance.dataset, matchup.system_a.name, matchup.system_b.name)
 
 
 class _StudyQuestions:
@@ -143,13 +138,20 @@ class _StudyQuestions:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class _IndexedPair(RatedPair):
+    """A pair with its index and those of its generations."""
+
+    indexes: tuple[int, int, int]
+
+
 class RatingPlaces:
     """The pairs and tables of a study, as the rows of a file name them. Verdicts are turned to the study's A and B."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
         self.asked = _StudyQuestions(study)
-        self.matchups: dict[tuple[str, str, str], list[Pair]] = {}
+        self.matchups: dict[tuple[str, str, str], list[_IndexedPair]] = {}
         self.tables: dict[tuple[int, str], ComparisonTable] = {}
 
     def resolve(self, rows: Iterable[LongRow], bad: list[BadLine]) -> Iterator[RatingRow]:
@@ -171,16 +173,15 @@ class RatingPlaces:
     def _load(self, rows: Sequence[LongRow]) -> None:
         """Look up the pairs of some rows, and their tables."""
         ids = {row.instance_id for row in rows}
-        related = Pair.objects.filter(
-            matchup__instance__study=self.study, matchup__instance__instance_id__in=ids
-        ).select_related("matchup__instance", "matchup__system_a", "matchup__system_b", "generation_a", "generation_b")
-        pairs = related.defer(
-            *("generation_a__text", "generation_a__messages", "generation_b__text", "generation_b__messages"),
-            *("matchup__instance__source", "matchup__instance__messages", "matchup__instance__metadata"),
+        names = ("matchup__instance__instance_id", "matchup__system_a__name", "matchup__system_b__name")
+        keys = ("pk", "matchup_id", "matchup__instance__dataset", "matchup__system_a_id", "matchup__system_b_id")
+        pairs = Pair.objects.filter(matchup__instance__study=self.study, matchup__instance__instance_id__in=ids)
+        rows_found = pairs.order_by("pk").values_list(
+            *names, *keys, "index", "generation_a__index", "generation_b__index"
         )
         self.matchups = grouped(
-            ((pair.matchup.instance.instance_id, pair.matchup.system_a.name, pair.matchup.system_b.name), pair)
-            for pair in pairs.order_by("pk")
+            ((instance, a, b), _IndexedPair(*row[:5], indexes=tuple(row[5:])))
+            for instance, a, b, *row in rows_found.iterator()
         )
         variants = {row.table_variant for row in rows if row.table_variant}
         tables = ComparisonTable.objects.filter(
@@ -188,7 +189,7 @@ class RatingPlaces:
         )
         self.tables = {(table.pair_id, table.variant): table for table in tables.defer("rows")} if variants else {}
 
-    def _pair(self, row: LongRow) -> tuple[Pair | BadLine, bool]:
+    def _pair(self, row: LongRow) -> tuple[_IndexedPair | BadLine, bool]:
         """Return the pair of a row, and whether its A is the study's B."""
         swapped = (row.instance_id, row.system_a, row.system_b) not in self.matchups
         a, b = row.generation_a_index, row.generation_b_index
@@ -205,15 +206,15 @@ class RatingPlaces:
             reason = refusal("pair_index_needed", instance=repr(row.instance_id), number=len(pairs))
             return BadLine(row.number, reason), swapped
         for pair in pairs:
-            indexes = (pair.index, pair.generation_a.index, pair.generation_b.index)
-            if all(requested in (None, index) for requested, index in zip(indexes_wanted, indexes, strict=True)):
+            if all(requested in (None, index) for requested, index in zip(indexes_wanted, pair.indexes, strict=True)):
                 return pair, swapped
         return BadLine(row.number, refusal("no_pair_of_indexes")), swapped
 
-    def _rating(self, row: LongRow, pair: Pair, swapped: bool) -> RatingRow:
+    def _rating(self, row: LongRow, pair: RatedPair, swapped: bool) -> RatingRow:
+        systems = (row.system_b, row.system_a) if swapped else (row.system_a, row.system_b)
         return RatingRow(
             number=row.number,
-            batch=row.batch or _batch_of(pair),
+            batch=row.batch or default_batch(pair.dataset, *systems),
             hit=row.hit or row.instance_id,
             pair=pair,
             rater=row.rater,

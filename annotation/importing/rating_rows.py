@@ -1,21 +1,44 @@
 """Rating rows of a file, compared with each other and with the stored ratings."""
 
-from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.db.models import F, QuerySet
 
+from annotation.core.database.aggregates import grouped
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.names import lookalike_lines
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
 from annotation.importing.formats.ratings_file import LONGEST
 from annotation.importing.staging import Target
-from annotation.models import Annotator, Assignment, ComparisonTable, Display, Pair, Rating, Study
-from annotation.questions.questions import MAIN, MOST_QUESTIONS, Answer
+from annotation.models import Annotator, Assignment, Batch, ComparisonTable, Display, Hit, Pair, Rating, Study
+from annotation.questions.questions import MAIN, Answer
+
+
+@dataclass(frozen=True, slots=True)
+class RatedPair:
+    """The keys of a stored pair, and the data set of its instance. Objects of Django would take ten times the memory."""
+
+    pk: int
+    matchup_id: int
+    dataset: str
+    system_a_id: int
+    system_b_id: int
+
+    @classmethod
+    def of(cls, pair: Pair) -> "RatedPair":
+        """Return the keys of a pair that was read with its matchup and instance."""
+        matchup = pair.matchup
+        return cls(pair.pk, matchup.pk, matchup.instance.dataset, matchup.system_a_id, matchup.system_b_id)
+
+    @property
+    def configuration(self) -> tuple[str, int, int]:
+        """The data set and the systems that are compared."""
+        return self.dataset, self.system_a_id, self.system_b_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +48,7 @@ class RatingRow:
     number: int
     batch: str
     hit: str
-    pair: Pair
+    pair: RatedPair
     rater: str
     verdict: int | None
     a_is_left: bool | None
@@ -70,45 +93,120 @@ class ClassifiedRows:
     bad: list[BadLine] = field(default_factory=list)
 
 
+class _FirstRows:
+    """The first value of each key in a file, and its line, in a temporary database: memory might not hold them."""
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._database.execute("CREATE TABLE first (key PRIMARY KEY, value, line) WITHOUT ROWID")
+        self._database.execute("BEGIN")
+
+    def find(self, row: RatingRow, value: Any, *key: object) -> tuple[Any, int]:
+        """Return the first value of a key, which is this one if there is none yet, and its line."""
+        name = "\0".join(map(str, key))  # no name has this character
+        insert = "INSERT OR IGNORE INTO first VALUES (?, ?, ?)"
+        if self._database.execute(insert, (name, value, row.number)).rowcount:
+            return value, row.number
+        first: tuple[Any, int] = self._database.execute(
+            "SELECT value, line FROM first WHERE key = ?", (name,)
+        ).fetchone()
+        return first
+
+    def close(self) -> None:
+        """Remove the database."""
+        self._database.close()
+
+
 class RowChecks:
     """Comparison of a file's rows, some at a time, with each other and with the stored ratings."""
 
     def __init__(self, target: Target, kind: str) -> None:
         self.target, self.kind = target, kind
-        self._lines: list[tuple[array[int], array[int]]] = []
+        self._first = _FirstRows()
         self._raters = {code: (stored, user) for code, stored, user in _raters(target.study)}
         self._existing = set(self._raters)
+        self._bad_batches: set[tuple[str, str]] = set()
+
+    def close(self) -> None:
+        """Remove what was noted of the rows."""
+        self._first.close()
 
     def classify(self, rows: Sequence[RatingRow]) -> ClassifiedRows:
         """Find new rows, and rows that contradict the stored ratings or each other."""
-        stored, of_file = self._stored(rows)
-        in_chunk = _EarlierRows()
+        has_stored = self.target.is_apart or not self.target.staged.importer
+        stored = _StoredRatings(self.target.study, rows if has_stored else [])
         classified = ClassifiedRows()
         for row in rows:
             if len(classified.bad) >= MOST_BAD_LINES:
                 break
-            problem = of_file.contradiction(row, self._line) or in_chunk.problem(row) or stored.problem(row)
+            problem = self._repetition(row) or stored.problem(row)
             if problems := [*_too_long(row), *([problem] if problem else [])]:
                 classified.bad.extend(BadLine(row.number, item) for item in problems)
             elif not stored.holds(row):
                 classified.fresh.append(row)
+                if problem := self._misplacement(row):
+                    classified.bad.append(BadLine(row.number, problem))
+        if has_stored:
+            classified.bad.extend(self._stored_misplacements(classified.fresh))
         classified.bad.extend(self._bad_raters(rows, classified.fresh))
-        keys = (_key(row.rater, row.pair.pk, row.stage, row.question) for row in rows)
-        self._lines.append((array("q", keys), array("q", (row.number for row in rows))))
         return classified
 
-    def _stored(self, rows: Sequence[RatingRow]) -> tuple["_StoredRatings", "_StoredRatings"]:
-        """Return the ratings of the raters and pairs of some rows: those that were stored before, and those of the file."""
-        is_staged = bool(self.target.staged.importer)
-        before = _StoredRatings(self.target.study, rows if self.target.is_apart or not is_staged else [])
-        return before, _StoredRatings(self.target.staged, rows if is_staged and self._lines else [])
+    def _repetition(self, row: RatingRow) -> Reason | None:
+        """Return how a row contradicts an earlier one of its rater and pair, or None."""
+        of_pair = (row.rater, row.pair.pk)
+        _, line = self._first.find(row, None, "answer", *of_pair, row.stage, row.question)
+        if line != row.number:
+            code = "pair_rated_before" if row.question == MAIN else "question_rated_before"
+            return refusal(code, rater=row.rater, line=line)
+        if row.a_is_left is not None:
+            a_is_left, line = self._first.find(row, row.a_is_left, "order", *of_pair)
+            if a_is_left != row.a_is_left:
+                return refusal("other_text_first", rater=row.rater, line=line)
+        hit = f"{row.batch}\0{row.hit}"
+        first_hit, line = self._first.find(row, hit, "hit", *of_pair)
+        return refusal("on_another_hit", rater=row.rater, line=line) if first_hit != hit else None
 
-    def _line(self, row: RatingRow, *stages_and_questions: tuple[str, int]) -> int:
-        """Return the number of the first line on which a row's rater rated its pair, at one of these stages."""
-        keys = {_key(row.rater, row.pair.pk, *item) for item in stages_and_questions}
-        return next(
-            number for some, numbers in self._lines for key, number in zip(some, numbers, strict=True) if key in keys
-        )
+    def _misplacement(self, row: RatingRow) -> Reason | None:
+        """Return how a new row does not fit the earlier ones of its batch, HIT or assignment, or None."""
+        systems = repr(row.pair.configuration)
+        if self._first.find(row, systems, "batch", row.batch)[0] != systems:
+            return self._once("batch_of_several", row.batch, "file")
+        if self._first.find(row, row.pair.matchup_id, "matchup", row.batch, row.hit)[0] != row.pair.matchup_id:
+            return refusal("hit_of_several", hit=repr(row.hit))
+        excluded, _ = self._first.find(row, row.excluded, "excluded", row.batch, row.hit, row.rater)
+        return refusal("excluded_differs") if excluded != row.excluded else None
+
+    def _once(self, code: str, batch: str, compared_with: str) -> Reason | None:
+        """Return the reason that is the same for all rows of a batch, once."""
+        if (batch, compared_with) in self._bad_batches:
+            return None
+        self._bad_batches.add((batch, compared_with))
+        return refusal(code, batch=repr(batch))
+
+    def _stored_misplacements(self, rows: Sequence[RatingRow]) -> Iterator[BadLine]:
+        """Find new rows that do not fit the stored batches, HITs and assignments, which they will join."""
+        of_file = grouped((row.batch, row) for row in rows)
+        batches = {batch.name: batch for batch in self.target.study.batches.filter(name__in=of_file)}
+        for name, batch in batches.items():
+            for row in of_file[name]:
+                collects = batch.origin != Batch.Origin.IMPORTED
+                if collects or row.pair.configuration != (batch.dataset, batch.system_a_id, batch.system_b_id):
+                    if problem := self._once("batch_collects" if collects else "batch_of_several", name, "study"):
+                        yield BadLine(row.number, problem)
+                    break
+        names, raters = {row.hit for row in rows}, {row.rater for row in rows}
+        on_hits = Hit.objects.filter(batch__in=list(batches.values()), external_id__in=names).order_by()
+        matchups = {tuple(key): pk for *key, pk in on_hits.values_list("batch__name", "external_id", "matchup_id")}
+        if not matchups:
+            return
+        work = Assignment.objects.filter(hit__in=on_hits, annotator__code__in=raters)
+        columns = ("hit__batch__name", "hit__external_id", "annotator__code", "excluded")
+        excluded = {tuple(key): value for *key, value in work.values_list(*columns).iterator()}
+        for row in rows:
+            if matchups.get((row.batch, row.hit), row.pair.matchup_id) != row.pair.matchup_id:
+                yield BadLine(row.number, refusal("hit_of_several", hit=repr(row.hit)))
+            elif excluded.get((row.batch, row.hit, row.rater), row.excluded) != row.excluded:
+                yield BadLine(row.number, refusal("excluded_differs"))
 
     def _bad_raters(self, rows: Iterable[RatingRow], fresh: Iterable[RatingRow]) -> Iterator[BadLine]:
         """Find ratings by programs under a person's code, and vice versa, under an account's code, and codes that look alike."""
@@ -138,39 +236,6 @@ def _raters(study: Study) -> Any:
     return study.annotators.values_list("code", "kind", "user")
 
 
-def _key(*values: object) -> int:
-    return hash(values)
-
-
-class _EarlierRows:
-    """Earlier rows of the file, of those that are read together."""
-
-    def __init__(self) -> None:
-        self._lines: dict[tuple[str, int, str, int], int] = {}
-        self._shown: dict[tuple[str, int], RatingRow] = {}
-
-    def problem(self, row: RatingRow) -> Reason | None:
-        """Return how a row contradicts an earlier one, or None."""
-        earlier = self._lines.setdefault((row.rater, row.pair.pk, row.stage, row.question), row.number)
-        if earlier != row.number:
-            return _rated_before(row, earlier)
-        first = self._shown.setdefault((row.rater, row.pair.pk), row)
-        return _shown_otherwise(row, first.a_is_left, (first.batch, first.hit), first.number)
-
-
-def _rated_before(row: RatingRow, line: int) -> Reason:
-    return refusal("pair_rated_before" if row.question == MAIN else "question_rated_before", rater=row.rater, line=line)
-
-
-def _shown_otherwise(row: RatingRow, a_is_left: bool | None, hit: tuple[str, str], line: int) -> Reason | None:
-    """Return how a row contradicts an earlier one of the same rater and pair, or None."""
-    if are_opposite(a_is_left, row.a_is_left):
-        return refusal("other_text_first", rater=row.rater, line=line)
-    if hit != (row.batch, row.hit):
-        return refusal("on_another_hit", rater=row.rater, line=line)
-    return None
-
-
 class _StoredRatings:
     """The ratings of a study by the raters and on the pairs of some rows, without checks: a repeat is a second vote on a pair."""
 
@@ -180,20 +245,13 @@ class _StoredRatings:
         displays = Display.objects.filter(
             pair__in={row.pair.pk for row in rows}, assignment__purpose=Assignment.Purpose.RATING
         )
-        columns = (
-            "pk",
-            "rater",
-            "pair_id",
-            "a_is_left",
-            "assignment__hit__batch__name",
-            "assignment__hit__external_id",
-        )
-        self._shown: dict[tuple[str, int], tuple[bool | None, tuple[str, str]]] = {}
+        self._shown: dict[tuple[str, int], bool | None] = {}
         keys: dict[int, tuple[str, int]] = {}
         if codes:
-            for pk, rater, pair, a_is_left, *hit in of_raters(displays, codes, "assignment__").values_list(*columns):
+            shown = of_raters(displays, codes, "assignment__").values_list("pk", "rater", "pair_id", "a_is_left")
+            for pk, rater, pair, a_is_left in shown:
                 keys[pk] = (codes[rater], pair)
-                self._shown[keys[pk]] = (a_is_left, (hit[0], hit[1]))
+                self._shown[keys[pk]] = a_is_left
         ratings = Rating.objects.filter(display__in=keys).order_by() if keys else Rating.objects.none()
         self._answers = {
             (*keys[display], stage, question): Answer(*statement)
@@ -204,7 +262,7 @@ class _StoredRatings:
 
     def problem(self, row: RatingRow) -> Reason | None:
         """Return how a row contradicts the stored ratings, or None."""
-        a_is_left, _ = self._shown.get((row.rater, row.pair.pk), (None, None))
+        a_is_left = self._shown.get((row.rater, row.pair.pk))
         is_same_order = not are_opposite(a_is_left, row.a_is_left)
         stored = self._answers.get((row.rater, row.pair.pk, row.stage, row.question), row.answer)
         if is_same_order and stored == row.answer:
@@ -213,18 +271,6 @@ class _StoredRatings:
         if is_same_order and stored and answer and stored.verdict == answer.verdict:
             return refusal("refined_otherwise", rater=row.rater, stored=_degree(stored), given=_degree(answer))
         return refusal("rated_otherwise", rater=row.rater)
-
-    def contradiction(self, row: RatingRow, line: Callable[..., int]) -> Reason | None:
-        """Return how a row contradicts an earlier one of its file that is stored, or None. `line`: finds its number."""
-        if (row.rater, row.pair.pk) not in self._shown:
-            return None
-        if (row.rater, row.pair.pk, row.stage, row.question) in self._answers:
-            return _rated_before(row, line(row, (row.stage, row.question)))
-        a_is_left, names = self._shown[row.rater, row.pair.pk]
-        if not _shown_otherwise(row, a_is_left, names, 0):
-            return None
-        every = [(stage, question) for stage in Rating.Stage.values for question in range(MAIN, MOST_QUESTIONS)]
-        return _shown_otherwise(row, a_is_left, names, line(row, *every))
 
     def holds(self, row: RatingRow) -> bool:
         """Tell whether the row is stored already."""

@@ -1,6 +1,7 @@
 """Storing ratings that were collected elsewhere, in imported batches with HITs, assignments and displays."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -10,8 +11,6 @@ from django.db.models import Count, Max
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import MOST_BAD_LINES, AnnotationError, BadLine
 from annotation.core.files.lines import refuse
-from annotation.core.reasons import Reason
-from annotation.core.refusals import refusal
 from annotation.importing.notices import notices_of_raters
 from annotation.importing.rating_rows import RatingRow, RowChecks, of_raters
 from annotation.importing.staging import Target
@@ -50,18 +49,19 @@ def stage_ratings(
     Raises: BadFile listing rows that contradict each other or stored ones.
     """
     bad = [] if bad is None else bad
-    checks, writer = RowChecks(target, kind), _RatingWriter(target, name, kind, bad)
+    writer = _RatingWriter(target, name, kind)
     added = answered = 0
     raters: dict[str, None] = {}
     remaining = iter(rows)
-    while len(bad) < MOST_BAD_LINES and (chunk := list(islice(remaining, CHUNK))):
-        classified = checks.classify(chunk)
-        bad += classified.bad
-        if not bad and classified.fresh:
-            writer.write(classified.fresh)
-        answered += sum(row.verdict is not None for row in chunk)
-        added += sum(row.verdict is not None for row in classified.fresh)
-        raters.update(dict.fromkeys(row.rater for row in classified.fresh))
+    with closing(RowChecks(target, kind)) as checks:
+        while len(bad) < MOST_BAD_LINES and (chunk := list(islice(remaining, CHUNK))):
+            classified = checks.classify(chunk)
+            bad += classified.bad
+            if not bad and classified.fresh:
+                writer.write(classified.fresh)
+            answered += sum(row.verdict is not None for row in chunk)
+            added += sum(row.verdict is not None for row in classified.fresh)
+            raters.update(dict.fromkeys(row.rater for row in classified.fresh))
     refuse(name, bad)
     writer.finish()
     return StoredRatings(added, answered - added, notices=tuple(notices_of_raters(raters)))
@@ -76,34 +76,25 @@ Assignments = dict[tuple[int, int], Assignment]  # (HIT, annotator) → assignme
 
 
 class _RatingWriter:
-    """One import into one study. Bad lines are added to `bad`."""
+    """One import of new rows into one study."""
 
-    def __init__(self, target: Target, name: str, kind: str, bad: list[BadLine]) -> None:
+    def __init__(self, target: Target, name: str, kind: str) -> None:
         self.target = target
         self.name = name
         self.kind = kind
-        self.bad = bad
         self.raters: set[str] = set()
         self.created: list[Batch] = []
         if target.is_apart:
             target.later(self._check_raters())
 
     def write(self, rows: Sequence[RatingRow]) -> None:
-        """Store new rows, unless some don't fit a batch, a HIT or an assignment."""
+        """Store new rows, which fit their batches, HITs and assignments."""
         self.raters.update(row.rater for row in rows)
-        if self.target.is_apart:
-            self._compare_with_stored(rows)
-        hits = {} if self.bad else self._hits(rows)
-        if self.bad:
-            return
+        hits = self._hits(rows)
         annotators = self._annotators(rows)
         assignments = self._assignments(rows, hits, annotators)
-        if self.bad:
-            return
         placed = [assignments[hits[row.batch, row.hit].pk, annotators[row.rater]].pk for row in rows]
         self._place_pairs(rows, hits)
-        if self.bad:
-            return
         displays = self._displays(rows, placed)
         self.target.create(
             _rating(row, row.verdict, displays[assignment, row.pair.pk])
@@ -116,34 +107,6 @@ class _RatingWriter:
         for batch in self.created:
             batch.pairs_per_hit, batch.raters_per_hit = _most_of_hit(HitPair, batch), _most_of_hit(Assignment, batch)
             batch.save(update_fields=["pairs_per_hit", "raters_per_hit"])
-
-    def _add_error(self, row: RatingRow, reason: Reason) -> None:
-        self.bad.append(BadLine(row.number, reason))
-
-    def _compare_with_stored(self, rows: Sequence[RatingRow]) -> None:
-        """Compare staged rows with the stored batches, HITs and assignments, which they will join."""
-        of_file = grouped((row.batch, row) for row in rows)
-        batches = {batch.name: batch for batch in self.target.study.batches.filter(name__in=of_file)}
-        for name, batch in batches.items():
-            self._check_batch(batch, of_file[name])
-        names, raters = {row.hit for row in rows}, {row.rater for row in rows}
-        on_hits = Hit.objects.filter(batch__in=list(batches.values()), external_id__in=names).order_by()
-        matchups = {
-            (batch, hit): matchup
-            for batch, hit, matchup in on_hits.values_list("batch__name", "external_id", "matchup_id")
-        }
-        work = Assignment.objects.filter(hit__in=on_hits, annotator__code__in=raters).values_list(
-            *("hit__batch__name", "hit__external_id", "annotator__code", "pk", "excluded", "submitted_at")
-        )
-        stored = {
-            (batch, hit, rater): Assignment(pk=pk, excluded=excluded, submitted_at=submitted_at)
-            for batch, hit, rater, pk, excluded, submitted_at in work.iterator(chunk_size=_CHUNK)
-        }
-        for row in rows:
-            if matchups.get((row.batch, row.hit), row.pair.matchup_id) != row.pair.matchup_id:
-                self._add_error(row, refusal("hit_of_several", hit=repr(row.hit)))
-            if item := stored.get((row.batch, row.hit, row.rater)):
-                self._joins(row, item)
 
     def _check_raters(self) -> Callable[[], None]:
         """Return a check that nothing has become of the stored raters meanwhile: one may have withdrawn."""
@@ -160,25 +123,6 @@ class _RatingWriter:
 
         return check
 
-    def _joins(self, row: RatingRow, assignment: Assignment) -> bool:
-        """Return whether a row of an assignment makes it later, which is set."""
-        if assignment.excluded != row.excluded:
-            self._add_error(row, refusal("excluded_differs"))
-        elif row.rated_at and (assignment.submitted_at is None or row.rated_at > assignment.submitted_at):
-            assignment.submitted_at = row.rated_at
-            return True
-        return False
-
-    def _check_batch(self, batch: Batch, rows: Sequence[RatingRow]) -> bool:
-        """Tell whether rows may join a batch."""
-        if batch.origin != Batch.Origin.IMPORTED:
-            self._add_error(rows[0], refusal("batch_collects", batch=repr(batch.name)))
-        elif _configurations(rows) != {(batch.dataset, batch.system_a_id, batch.system_b_id)}:
-            self._add_error(rows[0], refusal("batch_of_several", batch=repr(batch.name)))
-        else:
-            return True
-        return False
-
     def _annotators(self, rows: Sequence[RatingRow]) -> dict[str, int]:
         """Return the key of each annotator, created if missing."""
         staged, codes = self.target.staged, dict.fromkeys(row.rater for row in rows)
@@ -190,20 +134,16 @@ class _RatingWriter:
     def _hits(self, rows: Sequence[RatingRow]) -> HitNames:
         """Return the HIT of each (batch, hit name), created with its batch, and without pairs, if missing."""
         hits: HitNames = {}
-        for batch_name, batch_rows in grouped((row.batch, row) for row in rows).items():
-            if batch := self._batch(batch_name, batch_rows):
-                hits_found = self._hits_of(batch, batch_rows)
-                hits.update({(batch_name, name): hit for name, hit in hits_found.items()})
+        for name, batch_rows in grouped((row.batch, row) for row in rows).items():
+            of_batch = self._hits_of(self._batch(name, batch_rows[0]), batch_rows)
+            hits.update({(name, hit_name): hit for hit_name, hit in of_batch.items()})
         return hits
 
-    def _batch(self, name: str, rows: Sequence[RatingRow]) -> Batch | None:
+    def _batch(self, name: str, row: RatingRow) -> Batch:
         batch = self.target.staged.batches.filter(name=name).first()
         if batch is not None:
-            return batch if self._check_batch(batch, rows) else None
-        (dataset, system_a, system_b), *more = _configurations(rows)
-        if more:
-            self._add_error(rows[0], refusal("batch_of_several", batch=repr(name)))
-            return None
+            return batch
+        dataset, system_a, system_b = row.pair.configuration
         batch = Batch(
             study=self.target.staged,
             name=name,
@@ -230,7 +170,9 @@ class _RatingWriter:
         for row in rows:
             if row.hit not in hits and row.hit not in fresh:
                 position = start + len(fresh)
-                fresh[row.hit] = Hit(batch=batch, matchup=row.pair.matchup, external_id=row.hit, position=position)
+                fresh[row.hit] = Hit(
+                    batch=batch, matchup_id=row.pair.matchup_id, external_id=row.hit, position=position
+                )
         self.target.create(fresh.values())
         return hits | fresh
 
@@ -243,12 +185,9 @@ class _RatingWriter:
         links = []
         for row in rows:
             hit = hits[row.batch, row.hit]
-            if hit.matchup_id != row.pair.matchup_id:
-                self._add_error(row, refusal("hit_of_several", hit=repr(row.hit)))
-                continue
             positions = placed.setdefault(hit.pk, set())
             if row.pair.pk not in positions:
-                links.append(HitPair(hit=hit, pair=row.pair, position=len(positions)))
+                links.append(HitPair(hit=hit, pair_id=row.pair.pk, position=len(positions)))
                 positions.add(row.pair.pk)
         self.target.create(links)
 
@@ -272,12 +211,15 @@ class _RatingWriter:
                     excluded=row.excluded,
                     exclusion_reason=row.exclusion_reason[:300],
                 )
-            elif self._joins(row, assignment_found) and key in existing_by_key:
-                changed[key] = assignment_found
-        if not self.bad:
-            Assignment.objects.bulk_update(changed.values(), ["submitted_at"], batch_size=_CHUNK)
-            self.target.create(fresh.values())
-            self._fill_slots(fresh.values(), {hit.pk: hit for hit in hits.values()})
+            elif row.rated_at and (
+                assignment_found.submitted_at is None or row.rated_at > assignment_found.submitted_at
+            ):
+                assignment_found.submitted_at = row.rated_at
+                if key in existing_by_key:
+                    changed[key] = assignment_found
+        Assignment.objects.bulk_update(changed.values(), ["submitted_at"], batch_size=_CHUNK)
+        self.target.create(fresh.values())
+        self._fill_slots(fresh.values(), {hit.pk: hit for hit in hits.values()})
         return existing_by_key | fresh
 
     def _fill_slots(self, assignments: Iterable[Assignment], hits: dict[int, Hit]) -> None:
@@ -327,12 +269,6 @@ def _most_of_hit(model: type[HitPair | Assignment], batch: Batch) -> int:
     """Return how many rows of a table a HIT of a batch has at most."""
     counts = model._base_manager.filter(hit__batch=batch).order_by().values("hit").annotate(number=Count("pk"))
     return int(counts.aggregate(most=Max("number"))["most"])
-
-
-def _configurations(rows: Sequence[RatingRow]) -> set[tuple[str, int, int]]:
-    """Return the data sets of rows with the systems that are compared."""
-    matchups = (row.pair.matchup for row in rows)
-    return {(matchup.instance.dataset, matchup.system_a_id, matchup.system_b_id) for matchup in matchups}
 
 
 def _rating(row: RatingRow, verdict: int, display_id: int) -> Rating:

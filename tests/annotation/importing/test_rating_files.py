@@ -337,7 +337,7 @@ def test_one_batch_holds_one_configuration() -> None:
     add_instances(study, instances=1, dataset="talk")
 
     assert refused(line(batch="both"), line(batch="both", instance_id="talk-1")) == [
-        "line 1: batch 'both' holds more than one data set or pair of systems"
+        "line 2: batch 'both' holds more than one data set or pair of systems"
     ]
     load(line(batch="one"))
     assert refused(line(batch="one", instance_id="talk-1")) == [

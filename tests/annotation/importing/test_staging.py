@@ -14,9 +14,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from annotation.core.errors import AnnotationError, BadFile
-from annotation.importing import rating_files, staging
+from annotation.importing import content, rating_files, staging
 from annotation.importing import ratings as rating_storing
 from annotation.importing.formats.ratings_file import parse_ratings
 from annotation.importing.mturk_results import import_mturk
@@ -262,8 +264,8 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def in_chunks(monkeypatch: pytest.MonkeyPatch, rows: int = 1) -> None:
-    """Let so few ratings of a file be compared and stored together."""
-    for module in (rating_files, rating_storing):
+    """Let so few rows of a file be compared and stored together."""
+    for module in (rating_files, rating_storing, content):
         monkeypatch.setattr(module, "CHUNK", rows)
 
 
@@ -481,6 +483,77 @@ def test_rows_contradict_each_other_however_many_are_stored_together(
         False,
     ]
     assert [*Batch.objects.values_list("pairs_per_hit", "raters_per_hit")] == [(2, 1)]
+
+
+RATING_ROWS = st.builds(
+    rating,
+    st.sampled_from(["ann", "bob", "Bob", "dan"]),
+    st.integers(1, 2),
+    st.integers(0, 1),
+    shown_first=st.sampled_from(["a", "b", ""]),
+    stage=st.sampled_from(["first", "first", "revised"]),
+    question=st.sampled_from(["", "", "fluency"]),
+    batch=st.sampled_from(["", "", "own"]),
+    hit=st.sampled_from(["", "", "x"]),
+    excluded=st.sampled_from(["", "", "true"]),
+)
+STUDY_LINES = st.builds(
+    study_line,
+    st.sampled_from(["news-1", "n1", "n2", "n3", "n4"]),
+    dataset=st.sampled_from(["news", "news", "News"]),
+    source=st.sampled_from(["The source.", "The source.", ""]),
+    generations=st.dictionaries(
+        st.sampled_from(["alpha", "beta", "new", "New"]), st.sampled_from([["one"], ["one", "two"]]), min_size=2
+    ),
+    matchups=st.sampled_from([None, None, [["new", "alpha"]], [["alpha", "new"]]]),
+)
+FILES_OF_ROWS = st.one_of(
+    st.lists(RATING_ROWS, min_size=1, max_size=8).map(lambda rows: ratings(*rows)),
+    st.lists(STUDY_LINES, min_size=1, max_size=6).map(lambda lines: study_file(*lines)),
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(step=FILES_OF_ROWS, is_apart=st.booleans())
+def test_how_many_rows_are_stored_together_changes_nothing(
+    step: Callable[[], object], is_apart: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(staging, "WHOLE", 0 if is_apart else 1_000)
+
+    def outcome(size: int) -> object:
+        in_chunks(monkeypatch, size)
+        with undone_at_the_end():
+            try:
+                return run([FIRST, study_file(study_line("n1"), study_line("n2")), step])
+            except BadFile as error:
+                return [(line.number, line.reason.code, line.reason.values) for line in error.lines]
+
+    together = outcome(10_000)
+    for size in (1, 2, 7):
+        assert outcome(size) == together
+
+
+def test_a_bad_line_does_not_hide_what_later_rows_contradict(apart: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_study()
+    in_chunks(monkeypatch, 2)
+    with pytest.raises(BadFile) as error:
+        ratings(
+            *(
+                rating("ann"),
+                rating("ann", rating="?"),
+                rating("bob", hit="x"),
+                rating("ann"),
+                rating("cem", 2, hit="x"),
+            ),
+            *(rating("bob", 1, 1, hit="x", excluded="true"), rating("dan", batch="b"), rating("dan", batch="b")),
+        )()
+    assert [(line.number, line.reason.code) for line in error.value.lines] == [
+        (3, "not_one_of"),
+        (5, "pair_rated_before"),
+        (6, "hit_of_several"),
+        (7, "excluded_differs"),
+        (9, "pair_rated_before"),
+    ]
 
 
 def test_a_failure_before_the_end_leaves_nothing(apart: None, monkeypatch: pytest.MonkeyPatch) -> None:
