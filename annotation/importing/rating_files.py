@@ -142,7 +142,9 @@ class _StudyQuestions:
 class _IndexedPair(RatedPair):
     """A pair with its index and those of its generations."""
 
-    indexes: tuple[int, int, int]
+    index: int
+    index_a: int
+    index_b: int
 
 
 class RatingPlaces:
@@ -176,12 +178,10 @@ class RatingPlaces:
         names = ("matchup__instance__instance_id", "matchup__system_a__name", "matchup__system_b__name")
         keys = ("pk", "matchup_id", "matchup__instance__dataset", "matchup__system_a_id", "matchup__system_b_id")
         pairs = Pair.objects.filter(matchup__instance__study=self.study, matchup__instance__instance_id__in=ids)
-        rows_found = pairs.order_by("pk").values_list(
-            *names, *keys, "index", "generation_a__index", "generation_b__index"
-        )
+        columns = (*names, *keys, "index", "generation_a__index", "generation_b__index")
         self.matchups = grouped(
-            ((instance, a, b), _IndexedPair(*row[:5], indexes=tuple(row[5:])))
-            for instance, a, b, *row in rows_found.iterator()
+            ((instance, a, b), _IndexedPair(*values))
+            for instance, a, b, *values in pairs.order_by("pk").values_list(*columns).iterator()
         )
         variants = {row.table_variant for row in rows if row.table_variant}
         tables = ComparisonTable.objects.filter(
@@ -206,7 +206,8 @@ class RatingPlaces:
             reason = refusal("pair_index_needed", instance=repr(row.instance_id), number=len(pairs))
             return BadLine(row.number, reason), swapped
         for pair in pairs:
-            if all(requested in (None, index) for requested, index in zip(indexes_wanted, pair.indexes, strict=True)):
+            indexes = (pair.index, pair.index_a, pair.index_b)
+            if all(requested in (None, index) for requested, index in zip(indexes_wanted, indexes, strict=True)):
                 return pair, swapped
         return BadLine(row.number, refusal("no_pair_of_indexes")), swapped
 

@@ -21,6 +21,7 @@ from django.db.models import Max, Model
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
+from annotation.core.database.bulk_sql import insert_objects
 from annotation.core.errors import AnnotationError, UnknownStudy
 from annotation.core.keys import new_key
 from annotation.core.tasks.processes import is_gone, this_process
@@ -152,8 +153,7 @@ class Target:
         remaining = iter(rows)
         keys: list[int] = []
         while part := list(islice(remaining, PART)):
-            type(part[0])._base_manager.bulk_create(part)
-            keys += [row.pk for row in part]
+            keys += insert_objects(part)
             self._stored += len(part)
             report(STORING, min(self._stored // self.parts, self.rows), self.rows)
             self.note(part)

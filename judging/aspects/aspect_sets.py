@@ -8,12 +8,12 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from annotation.core.database.bulk_sql import chunked
 from annotation.models import Pair, ResearchGroup, Study
 from annotation.questions.questions import MAIN
 from judging.calls.adhoc import AdhocRequests, estimate_procedure
 from judging.calls.dry_run import CallsEstimate
 from judging.calls.presentations import IDENTITY_FIELDS, identity_of, wording_of
-from judging.core.bulk_sql import chunked
 from judging.core.errors import BadSettings
 from judging.methods.direct import LONGEST_ASPECT
 from judging.methods.options import MOST_ASPECTS

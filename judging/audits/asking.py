@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.core.database.bulk_sql import update_rows
 from annotation.core.tasks.stopping import StopFlag
 from annotation.jobs.work import held
 from judging.audits.requests import asking_method, requests_of
@@ -17,7 +18,6 @@ from judging.calls.presentations import prompt_version
 from judging.calls.requests import setting_of
 from judging.calls.store import READING, PendingWrites, result_values
 from judging.calls.store import Result as CellResult
-from judging.core.bulk_sql import update_rows
 from judging.endpoints.client_factory import MakeClient, retrying_client
 from judging.jobs.progress import OnProgress, ignore_progress, noted_by
 from judging.models import AuditAnswer, JudgeAudit

@@ -9,12 +9,12 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.core.database.bulk_sql import chunked, insert_rows
 from annotation.core.tasks.processes import is_gone, this_process
 from annotation.models import Study
 from annotation.models.jobs import lease_expired
 from annotation.questions.questions import MAIN
 from judging.audits.services import SHARED
-from judging.core.bulk_sql import chunked, insert_rows
 from judging.core.errors import BadSettings, RunBusy
 from judging.core.pricing import check_cap
 from judging.jobs.leases import has_live_worker

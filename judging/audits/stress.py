@@ -11,12 +11,12 @@ import numpy as np
 from django.db import transaction
 
 from analysis.bias.perturbations import PERTURBATIONS
+from annotation.core.database.bulk_sql import chunked
 from annotation.core.version import VERSION
 from annotation.models import Pair, Study
 from annotation.questions.questions import MAIN
 from judging.calls.cases import Cell
 from judging.calls.presentations import AB, BA, IDENTITY_FIELDS, PAIR_FIELDS, identity_of, orders_for, present
-from judging.core.bulk_sql import chunked
 from judging.core.errors import BadSettings
 from judging.jobs.bounds import set_bounds
 from judging.methods import AskingMethod, Presentation, find_method

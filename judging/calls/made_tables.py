@@ -7,11 +7,11 @@ from typing import Any, cast
 
 from django.db import transaction
 
+from annotation.core.database.bulk_sql import chunked
 from annotation.core.version import VERSION
 from annotation.models import ComparisonTable, Pair
 from annotation.questions.questions import MAIN
 from judging.calls.presentations import AB, IDENTITY_FIELDS, identity_of
-from judging.core.bulk_sql import chunked
 from judging.core.errors import BadSettings
 from judging.methods.sc2.record import Record, TableRow, is_record, swap_sides, winning_rows
 from judging.models import Judge, JudgeRun, TableMaking

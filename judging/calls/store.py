@@ -10,12 +10,12 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from analysis.judges.prompt_tokens import expected_tokens
+from annotation.core.database.bulk_sql import chunked, insert_rows, update_rows
 from judging.calls.cases import StoredAnswer, Usage
 from judging.calls.made_tables import TablePublication, publication_of, store_makings
 from judging.calls.presentations import in_study_order, task_for
 from judging.calls.requests import cache_key
 from judging.calls.results import Reading
-from judging.core.bulk_sql import chunked, insert_rows, update_rows
 from judging.endpoints.chat_answers import UNUSABLE
 from judging.jobs import leases
 from judging.methods import Method, Reply, Setting

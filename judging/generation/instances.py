@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from django.db.models import Exists, OuterRef, QuerySet
 
+from annotation.core.database.bulk_sql import chunked
 from annotation.core.errors import UnknownName
 from annotation.models import Generation, Instance, Study
-from judging.core.bulk_sql import chunked
 
 CHUNK = 200
 

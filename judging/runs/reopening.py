@@ -6,13 +6,13 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 
+from annotation.core.database.bulk_sql import chunked
 from annotation.core.reasons import NO_REASON
 from annotation.models import Event
 from annotation.studies.log import log
 from judging.calls.cases import Case
 from judging.calls.presentations import asked_about, prompt_version
 from judging.calls.requests import setting_of
-from judging.core.bulk_sql import chunked
 from judging.core.errors import BadSettings, RunBusy
 from judging.core.pricing import check_cap
 from judging.jobs import leases

@@ -6,13 +6,13 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from annotation.core.database.bulk_sql import update_rows
 from judging.calls.cases import Case
 from judging.calls.made_tables import store_makings
 from judging.calls.procedure_pool import JudgmentPool
 from judging.calls.requests import Requests, setting_of
 from judging.calls.results import unparsed
 from judging.calls.store import READING, Result, Stamp, result_values, stamp_of, stored_answers
-from judging.core.bulk_sql import update_rows
 from judging.methods import AskingMethod
 from judging.models import Completion, JudgeRun, Judgment
 from judging.runs.claims import load

@@ -9,13 +9,13 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
+from annotation.core.database.bulk_sql import insert_rows
 from annotation.core.errors import UnknownName
 from annotation.core.reasons import NO_REASON
 from annotation.models import Batch, HitPair, Pair, Study
 from annotation.questions.questions import MAIN
 from judging.calls.presentations import IDENTITY_FIELDS, identity_of, orders_for, task_for
 from judging.calls.requests import setting_of
-from judging.core.bulk_sql import insert_rows
 from judging.core.constants import FINAL_CAUSES, NO_ANSWER
 from judging.core.errors import BadSettings, RunBusy
 from judging.core.pricing import check_cap

@@ -11,9 +11,9 @@ from django.db import DatabaseError, connection
 from django.db.models import Field, ForeignKey, JSONField, Max, Model, TextField
 
 from annotation.core.conversations import as_content, content_problem, stored_messages
+from annotation.core.database.bulk_sql import adapt_row, column_adapters, quote_column, quote_table
 from annotation.core.errors import AnnotationError
 from annotation.models import Generation, Hit, Instance, Study
-from judging.core.bulk_sql import adapt_row, column_adapters, quote_column, quote_table
 from judging.models import JudgeRun
 from reporting.bundle.layout import BadBundle, Progress, row_file, silent
 from reporting.bundle.opening import LONGEST_LINE, Bundle

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from django.db import connection, models
+from django.db import IntegrityError, connection, models
 
 from annotation.core.reasons import ReasonField
 
@@ -30,6 +30,22 @@ def insert_rows(model: Model, names: Sequence[str], rows: Iterable[Row], *, retu
             )
             rows_stored += cursor.fetchall() if returning else []
     return rows_stored
+
+
+def insert_objects(rows: Sequence[models.Model]) -> list[int]:
+    """Insert new objects of one model as `bulk_create` does, in a fraction of its time, and return their keys.
+
+    Raises: IntegrityError where a constraint forbids one.
+    """
+    model = type(rows[0])
+    names = [column.attname for column in model._meta.concrete_fields if not (column.primary_key or column.generated)]
+    values = ([getattr(row, name) for name in names] for row in rows)
+    keys = [key for (key,) in insert_rows(model, names, values, returning=("id",))]
+    if len(keys) != len(rows):
+        raise IntegrityError(f"{model._meta.db_table} has such a row already")
+    for row, key in zip(rows, keys, strict=True):
+        row.pk, row._state.adding = key, False
+    return keys
 
 
 def values_source(model: Model, names: Sequence[str], rows: Sequence[Row]) -> tuple[str, list[Any]]:

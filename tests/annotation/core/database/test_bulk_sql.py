@@ -5,8 +5,8 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
+from annotation.core.database.bulk_sql import insert_rows, update_rows
 from judging.calls.store import COMPLETION
-from judging.core.bulk_sql import insert_rows, update_rows
 from judging.models import Completion
 
 TEXTS = [
