@@ -9,7 +9,7 @@ from annotation.core.database.aggregates import grouped
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.lines import FileData
-from annotation.core.files.mapping import NOTHING, FieldMapping, recorded
+from annotation.core.files.mapping import NOTHING, FieldMapping, in_own_columns, recorded
 from annotation.core.names import trim
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
@@ -23,6 +23,7 @@ from annotation.models import Annotator, ComparisonTable, Pair, Rating, Study
 from annotation.questions.questions import MAIN, Question
 
 
+@in_own_columns
 def import_ratings(
     *, data: FileData, name: str, slug: str, scripted: bool = False, mapping: FieldMapping = NOTHING
 ) -> tuple[Study, StoredRatings]:

@@ -8,7 +8,7 @@ from annotation.core.counting import number_of
 from annotation.core.errors import BadLine
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.lines import FileData, refuse
-from annotation.core.files.mapping import NOTHING, FieldMapping, recorded
+from annotation.core.files.mapping import NOTHING, FieldMapping, in_own_columns, recorded
 from annotation.core.names import trim
 from annotation.importing.content import StoredInstances, stage_instances
 from annotation.importing.formats.alpacaeval import parse_outputs
@@ -21,6 +21,7 @@ from annotation.models import Study
 OUTPUTS, ALPACAEVAL = "outputs", "alpacaeval"
 
 
+@in_own_columns
 def import_study(
     *,
     data: FileData,
@@ -67,6 +68,7 @@ def import_labelled(
     return _store(lambda: (rows, []), kind=form, data=data, name=name, slug=slug, settings=settings, **options)
 
 
+@in_own_columns
 def import_outputs(
     *,
     data: FileData,

@@ -11,7 +11,7 @@ from django.utils import timezone
 from annotation.core.counting import number_of
 from annotation.core.errors import BadLine
 from annotation.core.files.lines import FileData, refuse
-from annotation.core.files.mapping import NOTHING, FieldMapping, recorded
+from annotation.core.files.mapping import NOTHING, FieldMapping, in_own_columns, recorded
 from annotation.core.names import lookalikes, short_name_problem
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
@@ -53,6 +53,7 @@ class ImportedJudgments:
         return {"added": self.added, "unchanged": self.unchanged, "judges": len(self.judges)}
 
 
+@in_own_columns
 def import_judgments(
     *, data: FileData, name: str, slug: str, judge: str = "", mapping: FieldMapping = NOTHING
 ) -> tuple[Study, ImportedJudgments]:

@@ -1,10 +1,11 @@
 """Mapping the fields of a file to those of a format."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
-from annotation.core.errors import MOST_BAD_LINES, BadLine, Unacceptable
+from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine, Unacceptable
 from annotation.core.files import lines
 from annotation.core.files.lines import FileData, Record, listed
 from annotation.core.reasons import Reason
@@ -19,6 +20,8 @@ ROW_NUMBER = "#"  # in place of a column: the record's place in the file, from 1
 MOST = 1_000  # fields of a mapping
 
 Json = dict[str, Any]
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 
 class Unfit(Exception):
@@ -83,6 +86,32 @@ def recorded(mapping: FieldMapping) -> dict[str, Any]:
     if isinstance(mapping, PublicForm):
         return {"form": mapping.name}
     return {"mapping": dict(mapping)} if mapping else {}
+
+
+def in_own_columns(
+    import_file: Callable[Parameters, Result],
+) -> Callable[Parameters, Result]:
+    """Let a function's refusals name, beside a field, the column from which its argument `mapping` takes it."""
+
+    @wraps(import_file)
+    def imported(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        try:
+            return import_file(*args, **kwargs)
+        except BadFile as error:
+            mapping = kwargs.get("mapping")
+            if not isinstance(mapping, Mapping):
+                raise
+            raise BadFile(error.name, [_in_own_column(line, mapping) for line in error.lines]) from None
+
+    return imported
+
+
+def _in_own_column(line: BadLine, mapping: Mapping[str, str]) -> BadLine:
+    values = line.reason.values
+    column = mapping.get(field := values.get("field", ""), field)
+    if column in (field, ROW_NUMBER):
+        return line
+    return replace(line, reason=line.reason.with_values(**{**values, "field": f"{column} ({field})"}))
 
 
 def read_mapped(data: FileData, mapping: FieldMapping) -> tuple[Iterator[Record], list[BadLine]]:

@@ -1,7 +1,7 @@
 """Typed access to the fields of a record, which collects their problems."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -127,26 +127,11 @@ class RecordFields:
         return word in ("true", "1") if word else None
 
 
-def read_rows(
-    data: FileData,
-    name: str,
-    read: Callable[[int, RecordFields], Row],
-    *,
-    required: Sequence[str],
-    subject: str,
-    mapping: FieldMapping = NOTHING,
-) -> tuple[list[Row], list[BadLine]]:
-    """Read the rows of an exported file. Arguments and errors as of `iterate_rows`."""
-    rows, bad = iterate_rows(data, name, read, required=required, subject=subject, mapping=mapping)
-    return list(rows), bad
-
-
 def iterate_rows(
     data: FileData,
     name: str,
     read: Callable[[int, RecordFields], Row],
     *,
-    required: Sequence[str],
     subject: str,
     mapping: FieldMapping = NOTHING,
     spread: Callable[[Iterable[lines.Record]], Iterable[lines.Record]] = iter,
@@ -156,15 +141,13 @@ def iterate_rows(
     subject : the content of the file, in the plural
     mapping : field → column, see `annotation.core.files.mapping`
     spread  : makes a record a row of those that have several
-    Raises: BadFile for CSV without a required column.
+    Raises: BadFile for CSV whose header or encoding is broken.
     """
     if mapping:
         records, bad = read_mapped(data, mapping)
     elif lines.is_csv(name):
-        header, cells, bad = lines.read_csv(data)
-        lines.refuse(
-            name, bad or [BadLine(1, refusal("missing_column", column=item)) for item in required if item not in header]
-        )
+        _, cells, bad = lines.read_csv(data)
+        lines.refuse(name, bad)
         records = lines.with_json_cells(cells, (), bad)
     else:
         records, bad = lines.read_json(data)

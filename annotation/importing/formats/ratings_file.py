@@ -64,9 +64,9 @@ def parse_ratings(
 ) -> tuple[Iterator[LongRow], list[BadLine]]:
     """Return an iterator over long-form ratings, and the bad lines, which it fills.
 
-    Raises: BadFile for a file without the columns.
+    Raises: BadFile for CSV whose header or encoding is broken.
     """
-    return iterate_rows(data, name, _rating, required=REQUIRED, subject="ratings", mapping=mapping, spread=_by_rater)
+    return iterate_rows(data, name, _rating, subject="ratings", mapping=mapping, spread=_by_rater)
 
 
 def _by_rater(records: Iterable[Record]) -> Iterator[Record]:

@@ -128,6 +128,17 @@ def test_mapped_ratings_are_stored_and_the_same_file_again_adds_none() -> None:
 
 
 @pytest.mark.django_db
+def test_a_refusal_names_the_columns_of_the_file() -> None:
+    make_study()
+    data = b"id,vote,who\nnews-1,maybe,\n"
+    mapping = parse_mapping(["instance_id=id", "rating=vote", "rater=who", 'system_a="alpha"', 'system_b="beta"'])
+    with pytest.raises(BadFile) as caught:
+        import_ratings(data=data, name="f.csv", slug="study", mapping=mapping)
+    named = {(line.reason.code, line.reason.values["field"]) for line in caught.value.lines}
+    assert named == {("not_one_of", "vote (rating)"), ("missing", "who (rater)")}
+
+
+@pytest.mark.django_db
 @pytest.mark.slow
 def test_an_upload_is_read_by_the_mapping_of_its_form() -> None:
     study = make_study()

@@ -216,12 +216,6 @@ def test_the_only_pair_needs_no_index() -> None:
 
 
 @pytest.mark.any_engine
-def test_a_csv_without_a_needed_column_says_which() -> None:
-    with pytest.raises(BadFile, match="line 1: column rating is missing"):
-        parse_ratings(csv_file([line(rating=None)]), "f.csv")
-
-
-@pytest.mark.any_engine
 def test_a_file_without_ratings_is_bad() -> None:
     rows, bad = parse_ratings(b"\n", "f.jsonl")
     assert ([*rows], [problem.text for problem in bad]) == ([], ["the file holds no ratings"])
@@ -321,6 +315,17 @@ def test_a_program_never_takes_a_persons_code_nor_the_other_way_round() -> None:
     assert refused(line(rater="scripted-1", pair_index=1)) == [
         "line 1: rater scripted-1 is scripted in the study, a person here"
     ]
+
+
+def test_a_missing_column_is_named_with_the_other_problems() -> None:
+    make_study()
+    rows = [
+        {"instance_id": "news-1", "system_a": "alpha", "system_b": "beta", "rating": rating} for rating in (1, 5, 0)
+    ]
+    with pytest.raises(BadFile) as caught:
+        import_ratings(data=csv_file(rows), name="f.csv", slug="study")
+    named = [(line.number, line.reason.code, line.reason.values["field"]) for line in caught.value.lines]
+    assert named == [(1, "in_no_record", "rater"), (3, "not_one_of", "rating")]
 
 
 def test_a_batch_that_collects_ratings_here_takes_none_from_a_file() -> None:
