@@ -513,7 +513,7 @@ FILES_OF_ROWS = st.one_of(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(step=FILES_OF_ROWS, is_apart=st.booleans())
 def test_how_many_rows_are_stored_together_changes_nothing(
     step: Callable[[], object], is_apart: bool, monkeypatch: pytest.MonkeyPatch
