@@ -1,4 +1,4 @@
-"""Limits on one file, whose rows are kept in memory until all of them are stored."""
+"""Limits on one file. Rows of most kinds are kept in memory until all of them are stored."""
 
 from dataclasses import dataclass
 
@@ -9,6 +9,7 @@ from annotation.core.files.lines import MOST_LINES, FileData, count_rows, is_jso
 from annotation.core.refusals import refusal
 
 MOST_BYTES = 1024 * 1024 * 1024
+IN_BLOCKS = ("study", "sources", "ratings")  # kinds whose rows are stored some at a time; four times as many are taken
 METADATA_PER_ROW = 20  # values: an empty list takes three bytes in a file, and thirty times that in memory
 MATCHUPS_PER_ROW = 25  # a text of an instance with 50 systems is in 49 of them, each of two texts
 
@@ -45,7 +46,8 @@ FOR_COMMANDS = Bound()
 def bound_of_upload(kind: str, limit: int) -> Bound:
     """Return the limits of an uploaded file. The refusal names the command that reads a larger one."""
     return Bound(
-        limit, f"split it, or import it with {settings.COMMAND} {command_for(kind)}, which takes {MOST_LINES:,}"
+        4 * limit if kind in IN_BLOCKS else limit,
+        f"split it, or import it with {settings.COMMAND} {command_for(kind)}, which takes {MOST_LINES:,}",
     )
 
 

@@ -198,24 +198,24 @@ def mturk_file(pairs: int) -> bytes:
 
 
 TEXTS = {"p": ["1", "2"], "q": ["3", "4"]}
-SIX = [study_line(f"i{number}") for number in range(6)]
-RATINGS = b"instance_id,system_a,system_b,rater,rating,shown_first,pair_index\n" + b"i,p,q,r,0,a,0\n" * 6
+MANY_LINES = [study_line(f"i{number}") for number in range(21)]
+RATINGS = b"instance_id,system_a,system_b,rater,rating,shown_first,pair_index\n" + b"i,p,q,r,0,a,0\n" * 21
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("kind", "name", "data", "what", "command"),
     [
-        pytest.param("study", "f.jsonl", json_lines(SIX), "rows", "import_study", id="study"),
+        pytest.param("study", "f.jsonl", json_lines(MANY_LINES), "rows", "import_study", id="study"),
         pytest.param(
             "study",
             "f.jsonl",
-            json_lines([study_line("i1", generations=TEXTS), study_line("i2")]),
+            json_lines(study_line(f"i{number}", generations=TEXTS) for number in range(5)),
             "texts",
             "import_study",
             id="few lines of many texts",
         ),
-        pytest.param("sources", "f.jsonl", json_lines(SIX), "rows", "import_sources", id="sources"),
+        pytest.param("sources", "f.jsonl", json_lines(MANY_LINES), "rows", "import_sources", id="sources"),
         pytest.param("labelled", "f.json", labelled_array(6), "instances", "import_study", id="labelled"),
         pytest.param("ratings", "f.csv", RATINGS, "rows", "import_ratings", id="ratings"),
         pytest.param("mturk", "f.csv", mturk_file(6), "ratings", "import_mturk", id="mturk"),
@@ -229,11 +229,12 @@ def test_an_upload_of_too_much_says_the_bound_and_the_command(
     settings.UPLOAD_MAX_ROWS = 5
     with pytest.raises(BadFile) as caught:
         import_file(kind=kind, data=data, name=name, slug="study", dataset="d", system_1="p", system_2="q")
-    assert f"more than 5 {what}: split it, or import it with manage.py {command}," in str(caught.value)
+    most = 20 if kind in file_bounds.IN_BLOCKS else 5
+    assert f"more than {most} {what}: split it, or import it with manage.py {command}," in str(caught.value)
     assert not Study.objects.get().instances.exists()
 
 
-MANY = {"m": [[]] * 101}
+MANY = {"m": [[]] * 401}
 
 
 @pytest.mark.django_db
@@ -251,7 +252,8 @@ def test_an_upload_holds_no_more_metadata_than_a_web_process_can_build(
     kind: str, line: dict[str, Any], command: str, settings: Any
 ) -> None:
     settings.UPLOAD_MAX_ROWS = 5
-    told = f"more than 100 values of metadata: split it, or import it with manage.py {command},"
+    most = 400 if kind in file_bounds.IN_BLOCKS else 100
+    told = f"more than {most} values of metadata: split it, or import it with manage.py {command},"
     with pytest.raises(BadFile, match=told):
         import_file(
             kind=kind, data=json_lines([line]), name="f.jsonl", slug="study", dataset="d", system_1="p", system_2="q"
@@ -273,10 +275,10 @@ def test_empty_lines_of_a_csv_are_counted_at_once(monkeypatch: pytest.MonkeyPatc
 def test_lines_within_a_cell_and_an_array_s_layout_are_no_rows(settings: Any) -> None:
     settings.UPLOAD_MAX_ROWS = 12
     sheet = io.StringIO()
-    rows = [["instance_id", "source", "p/1", "q/1"], *([f"i{n}", "line\n" * 9, "a", "b"] for n in range(3))]
+    rows = [["instance_id", "source", "p/1", "q/1"], *([f"i{n}", "line\n" * 19, "a", "b"] for n in range(3))]
     csv.writer(sheet).writerows(rows)
     for kind, name, data in (("study", "f.csv", sheet.getvalue().encode()), ("labelled", "f.json", labelled_array(3))):
-        assert data.count(b"\n") > 12
+        assert data.count(b"\n") > (48 if kind == "study" else 12)
         import_file(kind=kind, data=data, name=name, slug=kind, dataset="d", system_1="", system_2="")
         assert Study.objects.get(slug=kind).instances.count() == 3
 
