@@ -83,9 +83,9 @@ def padded(values: Iterable[float | None], *, ticks: int = 6) -> Spec:
     return {"scale": scale, "axis": {"tickCount": ticks}}
 
 
-def shares() -> Spec:
-    """Return the scale and axis of shares, on which 0 and 1 lie apart from the edges."""
-    return {**padded((0, 1)), "axis": {"values": [0, 0.2, 0.4, 0.6, 0.8, 1], "format": ".1f"}}
+def shares(form: str = ".0%") -> Spec:
+    """Return the scale and axis of shares, or of other numbers in a `form`, on which 0 and 1 lie apart from the edges."""
+    return {**padded((0, 1)), "axis": {"values": [0, 0.2, 0.4, 0.6, 0.8, 1], "format": form}}
 
 
 def series_encoding(

@@ -191,7 +191,7 @@ def consistency_curve(advice: dict[str, Any] | None, everyone: list[str], title:
     return column_spec({"data": {"values": rows}, "height": CURVE_HEIGHT, "layer": layers}, lines, notes, theme)
 
 
-_CONSISTENCY = quantity("mean_consistency", "Mean consistency", **shares())
+_CONSISTENCY = quantity("mean_consistency", "Mean consistency", **shares(".1f"))
 
 
 def _curve_layers(theme: Theme, x: Spec) -> list[Spec]:

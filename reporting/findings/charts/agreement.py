@@ -60,7 +60,7 @@ def with_more_raters(findings: Findings, theme: str) -> Spec:
     ]
     most = max(row["raters"] for row in rows)
     x = quantity("raters", "Raters of an instance", **padded((0, most)))
-    y = quantity("value", "Eρ², and standard error", **shares())
+    y = quantity("value", "Eρ², and standard error", **shares(".1f"))
     notes = [*interval_notes(findings, [row["relative"] for row in found["curve"]]), *study_notes(findings)]
     rows = with_end_labels(rows, x, "rater", "value", CURVE_HEIGHT)
     body = {"data": {"values": rows}, "height": CURVE_HEIGHT, "layer": [*curve_layers(x, y), end_layer(x, y)]}

@@ -8,6 +8,7 @@ from reporting.core.charts import (
     COLUMN_WIDTH,
     LETTER,
     LOOK,
+    WIDTHS,
     Spec,
     first_of,
     padded,
@@ -15,10 +16,12 @@ from reporting.core.charts import (
     shares,
     short_names,
     with_look,
+    wrapped,
 )
 from reporting.core.themes import SHAPES, THEMES, Look, Theme
 from reporting.findings.charts.common import COUNTED, span_text
 
+TITLE_LETTER = 8  # pixels of a letter in the title of an axis
 POINT, GAP = 14, 10  # pixels a point, and between rows
 MAX_NAME, BESIDE = 44, 26  # characters of a label, and of one that stands beside its row
 MAX_HEIGHT, MIN_ROWS = 420, 6  # pixels of all rows together, unless they are so few
@@ -69,14 +72,19 @@ def dot_rows(
         {"scale": {"range": [(POINT if is_above else 0) + GAP / 2, step - GAP / 2]}} if points > 1 or is_above else None
     )
     values = [row[key] for row in drawn for key in ("value", "low", "high")] + [value for value, _dashed in marks]
-    x = quantity("value", title, **(shares() if share else padded(values)))
+    room = WIDTHS["phone"] - (0 if is_above else longest * LETTER)
+    x = quantity(
+        "value", wrapped(title, max(10, round(room / TITLE_LETTER))), **(shares() if share else padded(values))
+    )
     if not share:
         x["axis"] |= {"format": WITHOUT_COMMA}
     by_series = dict(zip(series, looks or zip(THEMES[theme].series, SHAPES, strict=True), strict=False))
     drawn = [row if "_colour" in row else with_look(row, by_series[row["series"]]) for row in drawn]
     width = round(COLUMN_WIDTH - 20 - (0 if is_above else longest * LETTER))
     if len(series) > 1:
-        drawn, width = _named(drawn, x["scale"]["domain"], width)
+        drawn, x["scale"]["domain"] = _named(
+            drawn, x["scale"]["domain"], room - 20, [value for value, _dashed in marks]
+        )
     layers = _layers(series, (x, y, offset), THEMES[theme], marks)
     if len(series) > 1:
         layers += _series_names(drawn, layers[-1]["encoding"], THEMES[theme])
@@ -107,10 +115,12 @@ def point(name: str, series: str, estimate: dict[str, Any], look: Look | None = 
     return row if look is None else with_look(row, look)
 
 
-def _named(rows: Sequence[Row], domain: Sequence[float], width: int) -> tuple[list[Row], int]:
-    """Return rows of which the first one of each series has its name on the `_side` that has room, and the plot's width.
+def _named(
+    rows: Sequence[Row], domain: Sequence[float], width: float, marks: Sequence[float]
+) -> tuple[list[Row], tuple[float, float]]:
+    """Return rows of which the first one of each series has its name on the `_side` that has room, and the axis's domain.
 
-    Where a name has room on neither side, all stand on the right, and the plot is narrower.
+    There is no room over a mark. Where a name has room on neither side, all stand on the right, beyond the scale.
     """
     low_end, end = domain
     first = {row["series"]: index for index, row in reversed(list(enumerate(rows)))}
@@ -118,22 +128,22 @@ def _named(rows: Sequence[Row], domain: Sequence[float], width: int) -> tuple[li
         index: [rows[index]["value"] if rows[index][key] is None else rows[index][key] for key in ("low", "high")]
         for index in first.values()
     }
-    share = {index: (len(series) * LETTER + 10) / width for series, index in first.items()}  # of the axis
-    room = {
-        index: ((low - low_end) / (end - low_end), (end - high) / (end - low_end))
-        for index, (low, high) in limits.items()
-    }
+    share = {index: min(0.8, (len(series) * LETTER + 10) / width) for series, index in first.items()}  # of the axis
+    room: dict[int, tuple[float, float]] = {}
+    for index, (low, high) in limits.items():
+        before = max([low_end, *(mark for mark in marks if mark < low)])
+        behind = min([end, *(mark for mark in marks if mark > high)])
+        room[index] = (low - before) / (end - low_end), (behind - high) / (end - low_end)
     if any(share[index] > max(room[index]) for index in room):
-        until = {index: (high - low_end) / (end - low_end) for index, (_low, high) in limits.items()}
-        width = round(
-            width * max(0.4, min(1.0, *((1 - share[index]) / until[index] for index in until if until[index])))
-        )
         room = dict.fromkeys(limits, (0.0, float("inf")))
+        end = max(
+            end, *((high - share[index] * low_end) / (1 - share[index]) for index, (_low, high) in limits.items())
+        )
     sides = {
         index: {"_side": "right", "_end": high} if share[index] <= room[index][1] else {"_side": "left", "_end": low}
         for index, (low, high) in limits.items()
     }
-    return [{**row, **sides.get(index, {})} for index, row in enumerate(rows)], width
+    return [{**row, **sides.get(index, {})} for index, row in enumerate(rows)], (low_end, end)
 
 
 def _series_names(rows: Sequence[Row], encoding: Spec, theme: Theme) -> list[Spec]:
@@ -154,7 +164,7 @@ def _series_names(rows: Sequence[Row], encoding: Spec, theme: Theme) -> list[Spe
 
 def _ground(theme: Theme) -> dict[str, Any]:
     """Return how a text is drawn below another one, so that it interrupts lines behind it."""
-    return {"color": theme.background, "stroke": theme.background, "strokeWidth": 5, "strokeJoin": "round"}
+    return {"color": theme.background, "stroke": theme.background, "strokeWidth": 8, "strokeJoin": "round"}
 
 
 def _labelled(rows: Sequence[Row]) -> tuple[list[Row], str]:

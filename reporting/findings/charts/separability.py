@@ -119,7 +119,7 @@ def consistency_of_matchups(findings: Findings, theme: str) -> Spec:
         for name in [row["rater"]]
     ]
     x = quantity("separability", "Separability", **padded((row["separability"] for row in rows), ticks=4))
-    y = quantity("consistency", "Mean consistency", **shares())
+    y = quantity("consistency", "Mean consistency", **shares(".1f"))
     mark = {"type": "point", "size": 28, "strokeWidth": 1.3, "opacity": 0.7}
     encoding = {"x": x, "y": y, "color": {"field": "_colour", "type": "nominal", "scale": None, "legend": None}}
     panel_names = list(dict.fromkeys(row["_panel"] for row in rows))
@@ -173,16 +173,23 @@ def _pooled(findings: Findings, key: str, estimate: str, axis: str, meaning: str
         for index, rater in enumerate(bins[0]["raters"])
     ]
     together = ["over all configurations"] if len(findings["configurations"]) > 1 else []
-    drawn = curves(findings, lines, axis, [meaning], [*together, *study_notes(findings)], theme)
+    notes, form = [*together, *study_notes(findings)], ".0%" if estimate == "agreement" else ".1f"
+    drawn = curves(findings, lines, axis, [meaning], notes, theme, form)
     return drawn or empty_chart(meaning, why or "no rating set yet", theme)
 
 
 def curves(
-    findings: Findings, lines: Sequence[Curve], axis: str, title: list[str], notes: list[str], theme: str
+    findings: Findings,
+    lines: Sequence[Curve],
+    axis: str,
+    title: list[str],
+    notes: list[str],
+    theme: str,
+    form: str = ".1f",
 ) -> Spec | None:
     """Draw lines through the bins, or None without a value. With more raters than colours each judge has a panel with people.
 
-    axis : title of the axis of values, which are from 0 to 1
+    axis : title of the axis of values, which are from 0 to 1 and written in a `form`
     """
     lines = [line for line in lines if any(estimate["value"] is not None for _bin, estimate in line[1])]
     if not lines:
@@ -206,7 +213,7 @@ def curves(
         scale={"domain": [edges[0] - margin, edges[-1] + margin], "nice": False, "zero": False},
         axis={"values": edges, "format": ".2f", "labelAngle": 0 if together else -90},
     )
-    y = quantity("value", axis if together else wrapped(axis, 20), **shares())
+    y = quantity("value", axis if together else wrapped(axis, 20), **shares(form))
     if together:
         rows = [
             with_look(row, looks[name])

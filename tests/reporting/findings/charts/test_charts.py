@@ -17,6 +17,7 @@ from reporting.core.charts import WIDTHS, short_names, widened
 from reporting.core.reasons import ALL_TIES
 from reporting.core.text import rater_name
 from reporting.core.themes import THEMES, VIRIDIS, between, ink_on, viridis
+from reporting.findings.charts.dots import dot_rows, point
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyAlignments, StudyData
 from reporting.findings.data.separability_bins import SeparabilityMeasure, separability_of
@@ -494,16 +495,29 @@ def test_programs_are_not_called_people_and_clusters_not_instances(found: Found)
     assert address.startswith("Scripted raters: n = 36 ratings")
 
 
-def test_shares_keep_their_axis_where_names_have_no_room(found: Found) -> None:
+def test_names_stand_beyond_the_scale_where_they_have_no_room(found: Found) -> None:
     estimate = {**found["judges_against_people"][0]["overall"]["agreement"], "value": 0.5, "low": 0.02, "high": 0.98}
     judges = [
         {**judge, "overall": {**judge["overall"], "agreement": estimate}} for judge in found["judges_against_people"]
     ]
     spec = draw("judges-against-people", {**found, "judges_against_people": judges})
-    x = spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
-    assert x == charts.shares()["scale"]["domain"]
+    x = spec["layer"][0]["encoding"]["x"]
+    low, high = charts.shares()["scale"]["domain"]
+    assert x["scale"]["domain"][0] == low
+    assert x["scale"]["domain"][1] > high
+    assert x["axis"] == charts.shares()["axis"]  # the same ticks
     names = [layer for layer in spec["layer"] if layer["mark"]["type"] == "text" and "color" not in layer["mark"]]
     assert {layer["encoding"]["color"]["value"] for layer in names} == {THEMES["light"].ink}
+
+
+def test_names_of_series_do_not_lie_over_a_mark() -> None:
+    rows = [
+        point("people", series, {"value": 0.75, "low": 0.71, "high": 0.84, "n_instances": 9}, ("#000000", "circle"))
+        for series in ("as it is", "at equal lengths")
+    ]
+    spec, _notes = dot_rows(rows, [row["series"] for row in rows], "Win rate", "light", share=True, marks=[(0.5, True)])
+    assert {row["_side"] for row in rows_of(spec)} == {"right"}
+    assert spec["layer"][0]["encoding"]["x"]["datum"] == 0.5
 
 
 def test_captions_count_an_instance_once() -> None:
