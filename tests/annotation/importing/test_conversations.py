@@ -149,7 +149,6 @@ def test_blank_conversations_are_texts_of_a_system_but_no_source_to_sample_for()
 
 
 @pytest.mark.django_db
-@pytest.mark.engine
 @pytest.mark.parametrize("form", FORMATS)
 def test_an_export_is_read_as_it_was_written(form: str, tmp_path: Path) -> None:
     study = chats()
@@ -168,7 +167,6 @@ def test_an_export_is_read_as_it_was_written(form: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.engine
 def test_a_copy_and_a_bundle_hold_the_same_messages(tmp_path: Path) -> None:
     study = chats()
     copy = copy_study(study=study, slug="copy", group=study.group, with_instances=True)
