@@ -209,7 +209,7 @@ def _disagreement(row: dict[str, Any]) -> dict[str, Any]:
         "instance_id": pair.matchup.instance.instance_id,
         "dataset": pair.matchup.instance.dataset,
         "systems": [pair.matchup.system_a.name, pair.matchup.system_b.name],
-        "size": row["size"],
+        "size": max(size for _kind, size in row["sizes"]),
         "separability_bin": row["separability"],
         "people": people,
         "judges": {name: _verdict(verdict) for name, verdict in row["judges"].items()},
