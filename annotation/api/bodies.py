@@ -128,7 +128,11 @@ def _described(field: Any, *, required: bool, default: Any) -> serializers.Field
     if shape is list:
         is_whole = getattr(field, "coerce", None) is int
         exactly, longest = getattr(field, "exactly", None), getattr(field, "longest", None)
-        child = serializers.IntegerField() if is_whole else serializers.CharField(max_length=longest)
+        child: serializers.Field[Any, Any, Any, Any] = serializers.CharField(max_length=longest)
+        if is_whole:
+            child = serializers.IntegerField()
+        elif values := static_choices(field):
+            child = serializers.RegexField(f"^({'|'.join(values)})$")
         return serializers.ListField(child=child, min_length=exactly, max_length=exactly, **shared)
     if shape is bool:
         return serializers.BooleanField(**shared)

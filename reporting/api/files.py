@@ -1,7 +1,6 @@
 """Files of a study in the API: rows in long form, and bundles and reports that the worker makes."""
 
 from dataclasses import asdict, fields
-from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -16,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import body_of, read, read_form, require_manager, schema_of, user_of
+from annotation.api.bodies import body_of, needed_text, read_form, require_manager, schema_of, user_of
 from annotation.api.reasons import MESSAGE, WithMessage
 from annotation.api.study_serializers import refusals
 from annotation.core.errors import BadFields
@@ -24,11 +23,12 @@ from annotation.models import Study
 from annotation.studies.questions import find_question
 from judging.audits.on_demand import asker
 from judging.calls.adhoc import AdhocRequests
-from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
+from judging.core.fields import AskingForm
 from judging.core.pricing import check_cap
 from judging.core.visibility import judges_seen_by
 from judging.endpoints.services import find_endpoint
 from judging.tables.entailment_calls import estimate_entailment
+from judging.tables.forms import CheckTablesForm
 from judging.tables.stored_checks import require_tables
 from reporting.api.material import ESTIMATED
 from reporting.api.rows import KEY
@@ -37,28 +37,27 @@ from reporting.downloads.views import BundleForm, find_file, packed
 from reporting.exports.elsewhere import WantedVerdicts
 from reporting.exports.files import FORMATS, KINDS
 from reporting.exports.views import CONTENT_TYPES, rows_response
-from reporting.logic.ranking import METHODS
+from reporting.logic.forms import RankForm
 from reporting.logic.ranking_estimates import estimate_asking
-from reporting.logic.stored_ranking import ASKING, STORED, TextRanking, judge_to_ask, judge_with_answers
+from reporting.logic.stored_ranking import TextRanking, judge_to_ask, judge_with_answers
 from reporting.models import MadeFile
 from reporting.refinement.given_preferences import count_preferences, refuse_unknown
 from reporting.refinement.preferences_form import PreferencesForm, RefineForm
+
+
+class RankingFile(RankForm):
+    """A ranking from stored answers, or from those that are asked for."""
+
+    run = forms.BooleanField(required=False, label="Ask the judge for missing answers")
+
 
 FORMS: dict[str, type[forms.Form]] = {
     MadeFile.Kind.BUNDLE: BundleForm,
     MadeFile.Kind.REPORT: forms.Form,
     MadeFile.Kind.PREFERENCES: PreferencesForm,
     MadeFile.Kind.REFINED: RefineForm,
-}
-CHOICES_OF: dict[str, dict[str, Any]] = {
-    MadeFile.Kind.RANKING: {**asdict(TextRanking()), **STORED, "run": False, **dict.fromkeys(RANKING_LIMITS)},
-    MadeFile.Kind.TABLE_CHECKS: {
-        "endpoint": "",
-        "variant": "",
-        "params": {},
-        "max_cost": None,
-        "in_flight": None,
-    },
+    MadeFile.Kind.RANKING: RankingFile,
+    MadeFile.Kind.TABLE_CHECKS: CheckTablesForm,
 }
 
 
@@ -66,48 +65,27 @@ class NewFileSerializer(*(schema_of(form, partial=True) for form in FORMS.values
     """Options of a file, by kind."""
 
     kind = serializers.ChoiceField(choices=MadeFile.Kind.choices)
-    judge = serializers.CharField(required=False, help_text="Of a ranking. Default: the only judge with answers.")
-    methods = serializers.ListField(
-        child=serializers.ChoiceField(choices=list(METHODS)), required=False, min_length=1, max_length=len(METHODS)
-    )
-    calibrate = serializers.BooleanField(required=False, help_text="Of a ranking: by the mean of both orders.")
-    seeds = serializers.IntegerField(
-        min_value=1, max_value=1000, required=False, help_text="Of a ranking: number of orders of the texts."
-    )
-    sample = serializers.IntegerField(min_value=1, required=False, help_text="Of a ranking: number of instances.")
-    run = serializers.BooleanField(required=False, help_text="Of a ranking: ask the judge for missing answers.")
-    limit = serializers.IntegerField(
-        min_value=1, max_value=MOST_SEED, required=False, help_text="Of a ranking that asks: most presentations."
-    )
-    endpoint = serializers.CharField(required=False, max_length=80, help_text="Of table-checks, which need one.")
-    variant = serializers.CharField(required=False, help_text="Of table-checks: only the tables of this variant.")
-    params = serializers.DictField(required=False, help_text="Of table-checks: sent with each call.")
-    max_cost = serializers.DecimalField(
-        required=False,
-        max_digits=12,
-        decimal_places=6,
-        min_value=Decimal(0),
-        help_text="Of files that need calls: cost cap.",
-    )
-    in_flight = serializers.IntegerField(required=False, min_value=1, max_value=MAX_IN_FLIGHT)
 
 
-def options_of(request: Request) -> tuple[str, dict[str, Any]]:
+def options_of(request: Request, study: Study) -> tuple[str, dict[str, Any]]:
     """Return the kind of file that a request asks for, and all of its choices.
 
     Raises: BadFields, also for choices of other kinds.
     """
     body = body_of(request)
-    if form := FORMS.get(str(body.get("kind"))):
-        return body.pop("kind"), read_form(form, body).cleaned_data
-    data = read(NewFileSerializer, request)
-    kind = data.pop("kind")
-    if foreign := [name for name in data if name not in CHOICES_OF[kind]]:
-        raise BadFields({name: [f"This is no option of kind {kind}."] for name in foreign})
-    usual = CHOICES_OF[kind] | (ASKING if data.get("run") else {})
-    if kind == MadeFile.Kind.RANKING and not data.get("run") and (limits := set(RANKING_LIMITS) & set(data)):
-        raise BadFields({name: ["Only of a ranking with run, which asks the judge."] for name in limits})
-    return kind, {**usual, **data}
+    kind = needed_text(body, "kind")
+    if kind not in FORMS:
+        raise BadFields({"kind": [f"Unknown kind of file. Allowed: {', '.join(FORMS)}."]})
+    of_study = {"study": study} if issubclass(FORMS[kind], AskingForm) else {}
+    form = read_form(FORMS[kind], body, **of_study)
+    if isinstance(form, RankingFile):
+        is_asking, limits = form.cleaned_data["run"], set(RANKING_LIMITS) & set(body)
+        if limits and not is_asking:
+            raise BadFields({name: ["Only of a ranking with run, which asks the judge."] for name in limits})
+        return kind, {**asdict(form.ranking(is_asking=is_asking)), **form.named("run", *RANKING_LIMITS)}
+    if isinstance(form, CheckTablesForm):
+        return kind, {**form.cleaned_data, "endpoint": form.cleaned_data["endpoint"].name}
+    return kind, form.cleaned_data
 
 
 def refuse_unknown_names(study: Study, kind: str, options: dict[str, Any], user: Any) -> None:
@@ -130,7 +108,6 @@ def refuse_unknown_names(study: Study, kind: str, options: dict[str, Any], user:
 
 def _check_ranking(study: Study, options: dict[str, Any], user: Any) -> None:
     question = find_question(study, options["question"]).number
-    refuse_unknown(study, WantedVerdicts(dataset=options["dataset"]))
     if not options["run"]:
         judge_with_answers(study, options["judge"], question)
         return
@@ -217,7 +194,7 @@ class StudyFiles(GenericViewSet[Any]):
     def make_file(self, request: Request, slug: str) -> Response:
         """Queue a file of one kind. Asking for the same while it is under way changes nothing."""
         study: Study = self.get_object()
-        kind, options = options_of(request)
+        kind, options = options_of(request, study)
         refuse_unknown_names(study, kind, options, request.user)
         file, _ = queue_file(study, kind, options, user_of(request))
         return Response(MadeFileSerializer(file).data, status=status.HTTP_202_ACCEPTED)
@@ -227,7 +204,7 @@ class StudyFiles(GenericViewSet[Any]):
     def estimate_file(self, request: Request, slug: str) -> Response:
         """Estimate what a file takes for which a model is asked: `ranking` with `run`, `table-checks`; the rows of `preferences`. No call is made."""
         study: Study = self.get_object()
-        kind, options = options_of(request)
+        kind, options = options_of(request, study)
         refuse_unknown_names(study, kind, options, request.user)
         return Response(estimated(study, kind, options))
 

@@ -238,7 +238,7 @@ def test_files_of_logic_hold_what_the_commands_say(
         ({"kind": "ranking", "run": True, "judge": "nobody"}, 404),
         ({"kind": "ranking", "run": True, "judge": "elsewhere"}, 409),
         ({"kind": "ranking", "limit": 3}, 422),
-        ({"kind": "table-checks"}, 409),
+        ({"kind": "table-checks"}, 422),
     ],
 )
 def test_files_that_cannot_be_made_are_refused_at_once(wrong: Any, status: int, researcher: Client) -> None:
