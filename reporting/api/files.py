@@ -76,7 +76,7 @@ def options_of(request: Request, study: Study) -> tuple[str, dict[str, Any]]:
     kind = needed_text(body, "kind")
     if kind not in FORMS:
         raise BadFields({"kind": [f"Unknown kind of file. Allowed: {', '.join(FORMS)}."]})
-    of_study = {"study": study} if issubclass(FORMS[kind], AskingForm) else {}
+    of_study: dict[str, Any] = {"study": study} if issubclass(FORMS[kind], AskingForm) else {}
     form = read_form(FORMS[kind], body, **of_study)
     if isinstance(form, RankingFile):
         is_asking, limits = form.cleaned_data["run"], set(RANKING_LIMITS) & set(body)
