@@ -6,7 +6,7 @@ from typing import Any
 from annotation.core.tables import PERCENT, POINTS, Column, DataTable, Row, percents
 from reporting.core.text import subject
 from reporting.findings.answer.statements import without_baselines
-from reporting.findings.judges.verdicts import MAY_REPLACE, UNTESTED, verdict_text
+from reporting.findings.judges.verdicts import MAY_REPLACE, UNTESTED
 from reporting.findings.reasons import COLLECTING
 from reporting.findings.sections.data_table import (
     adjusted_heading,
@@ -43,7 +43,7 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
         "table": overall if has_people else by_judges,
         "agreement": by_judges,
         "verdicts": [
-            {"judge": judge["judge"], "text": verdict_text(judge["verdict"]["rule"], judge["verdict"]["values"])}
+            {"judge": judge["judge"], "text": judge["verdict"]["text"]}  # as stored: earlier versions had other values
             for judge in replacement
         ],
         "overall": overall,

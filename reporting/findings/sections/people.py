@@ -26,7 +26,7 @@ from reporting.findings.sections.data_table import (
     raters_with_verdicts,
     short_points,
 )
-from reporting.findings.sections.titles import Title, rater_subject
+from reporting.findings.sections.titles import Title, lowest_and_highest, rater_subject
 
 Findings = Mapping[str, Any]
 ONE_SIDED = 0.5  # chance agreement from which one verdict is much more frequent than the others
@@ -97,15 +97,10 @@ def _consistency_title(numbers: Findings) -> Title:
         return Title("consistency", {**people, "rate": share})
     judges = [row for row in pooled["fully_consistent"] if row["value"] is not None]
     if len(judges) > 1:
-        return Title("consistency_by_judge", _range(judges))
+        return Title("consistency_by_judge", lowest_and_highest(judges))
     if judges:
         return Title("consistency", {"people": rater_subject(judges[0]["rater"], ""), "rate": judges[0]})
     return Title("consistency_unknown", {})
-
-
-def _range(rows: list[Findings]) -> dict[str, Any]:
-    """Return the lowest and the highest of some shares."""
-    return {name: pick(rows, key=lambda row: row["value"]) for name, pick in (("lowest", min), ("highest", max))}
 
 
 def _parts(configurations: list[Findings], consistent: list[Findings]) -> DataTable:
@@ -305,7 +300,7 @@ def _position_title(shares: list[Findings], people: str) -> Title:
         counts = {"biased": len(biased), "judges": sum("biased" in row for row in defined)}
         return Title("position_of_judges", {**counts, "first": first, "second": len(biased) - first})
     if share is None and defined:
-        return Title("position_by_judge", _range(defined))
+        return Title("position_by_judge", lowest_and_highest(defined))
     if share is None:
         return Title("position_by_rater", {})
     return Title("position", {"people": rater_subject(share["rater"], people), "rate": share})

@@ -12,7 +12,7 @@ from reporting.findings.answer.lengths import seen_from, side
 from reporting.findings.answer.statements import leading_system
 from reporting.findings.reasons import NO_OVERLAP_HERE, TESTS_PENDING, UNEQUAL
 from reporting.findings.sections.data_table import LEAST_P, adjusted_heading, configuration_name, mirrored, p_text
-from reporting.findings.sections.titles import Title, rater_subject
+from reporting.findings.sections.titles import Title, lowest_and_highest, rater_subject
 
 Findings = Mapping[str, Any]
 MOST_RANKED, MOST_IN_MATRIX = 200, 20  # systems; all are in the JSON
@@ -131,8 +131,7 @@ def _judges_title(by_rater: Mapping[str, list[Findings]], shown: str | None) -> 
         row for ranking in rates for row in ranking["systems"] if row["system"] == shown and row["value"] is not None
     ]
     if len(rows) > 1:
-        lowest, highest = (pick(rows, key=lambda row: row["value"]) for pick in (min, max))
-        return Title("rates_by_judge", {"first": shown, "lowest": lowest, "highest": highest})
+        return Title("rates_by_judge", {"first": shown, **lowest_and_highest(rows)})
     if rows:
         second = next(row["system"] for row in rates[0]["systems"] if row["system"] != shown)
         people = rater_subject(rates[0]["rater"], "")
@@ -398,11 +397,15 @@ def lengths_section(raters: list[Findings], shown: str | None = None) -> dict[st
 
 
 def _unchanged_title(raters: list[Findings], tested: int, shown: str | None) -> Title:
-    """Return the win rate at equal lengths of one configuration, or the number of those without a change."""
-    every = [configuration for rater in raters[:1] for configuration in rater["configurations"]]
-    rate = seen_from(every[0], shown)["win_rate_a"]
-    if len(every) == 1 and rate["low"] is not None:
-        return Title("length_equal", {"first": shown or every[0]["system_a"], "rate": rate})
+    """Return people's win rate at equal lengths, or else the judges', of one configuration, or the number of those without a change."""
+    every = raters[0]["configurations"]
+    listed = raters[:1] if raters[0]["kind"] == "person" else raters
+    rates = [seen_from(rater["configurations"][0], shown)["win_rate_a"] for rater in listed]
+    rates, first = [rate for rate in rates if rate["low"] is not None], {"first": shown or every[0]["system_a"]}
+    if len(every) == 1 and len(rates) > 1:
+        return Title("length_by_judge", {**first, **lowest_and_highest(rates)})
+    if len(every) == 1 and rates:
+        return Title("length_equal", {**first, "rate": rates[0]})
     return Title("lengths", {"configurations": tested}) if tested else Title("lengths_untested", {})
 
 

@@ -3,7 +3,7 @@
 A title claims something only where a test of the findings says so: an interval without the value of chance, or Holm's p-value.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ TEXTS = {
     "length_changes": "Length changes the win rate in {changed} of {tested} configurations",
     "lengths": "No change of win rates at equal lengths shown: {configurations}",
     "length_equal": "Win rate of {first} at equal lengths: {rate}",
+    "length_by_judge": "Win rate of {first} at equal lengths, by judge: {lowest} to {highest}",
     "lengths_untested": "Win rates at equal lengths: no test of a change",
     "lengths_unadjusted": "Win rates are not adjusted for length",
     "may_replace": "{may} of {judges} can replace a rater",
@@ -112,3 +113,8 @@ def _estimate(estimate: Findings, *, is_share: bool) -> str:
 def rater_subject(rater: str, people: str) -> str:
     """Return what a title calls a rater."""
     return people if rater == PEOPLE else isolated(rater_name(rater))
+
+
+def lowest_and_highest(rows: Sequence[Findings]) -> dict[str, Any]:
+    """Return the lowest and the highest of some estimates."""
+    return {name: pick(rows, key=lambda row: row["value"]) for name, pick in (("lowest", min), ("highest", max))}

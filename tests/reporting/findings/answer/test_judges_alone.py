@@ -253,6 +253,13 @@ def test_a_ranking_of_people_without_comparisons_stands_only_where_nobody_rated(
     assert [one["is_people"] for one in nobody["raters"]] == [True, False]
 
 
+def test_verdicts_that_an_earlier_version_stored_are_shown() -> None:
+    people = [(instance, pair, code, A) for instance, pair in CELLS for code in ("ann", "bob")]
+    found = found_in(configuration({"direct": judge(A)}, people))
+    found["replacement"][0]["verdict"] = {"rule": "open", "values": {}, "text": "As it was."}
+    assert judges_section(found)["verdicts"] == [{"judge": "direct", "text": "As it was."}]
+
+
 def test_no_judge_is_named_nearest_where_none_has_two_people_beside_it() -> None:
     # Each person rated pairs of their own.
     people = [(instance, pair, ("ann", "bob")[pair], A) for instance, pair in CELLS]

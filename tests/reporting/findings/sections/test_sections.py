@@ -326,6 +326,16 @@ def test_win_rates_at_equal_lengths_show_on_which_side_of_one_half_they_end(low:
         "b",
         pytest.approx(1 - 0.5626),
     )
+    judges = [
+        {**lengths, "kind": "judge", "configurations": [{**one, "win_rate_a": {**rate, "value": x}}]}
+        for x in (0.6, 0.4)
+    ]
+    title = lengths_section(judges, "a")["title"]
+    assert (title.code, title.values["lowest"]["value"], title.values["highest"]["value"]) == (
+        "length_by_judge",
+        0.4,
+        0.6,
+    )
     two = lengths_section([{**lengths, "configurations": [one, one]}])["title"]
     assert (two.code, two.values) == ("lengths", {"configurations": 2})
     turned = lengths_section([lengths], "b")["table"]
