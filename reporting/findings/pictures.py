@@ -16,6 +16,7 @@ from reporting.findings.charts.common import EVERYONE, SUBJECT
 from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair
 
 Draw = Callable[[Findings, str], Spec]
+IN_CSV = "in the CSV"
 
 
 @dataclass(frozen=True)
@@ -24,222 +25,143 @@ class PictureKind:
 
     section : where it stands on the page: in a section of the study's, or in a part of each configuration's
     draw    : from all findings, or from those of a configuration, for a theme; both hold the `question`, if there are several
+    shows, numbers : what it shows, and where its numbers are, for those who can't see it
     sets    : whether it is about the consistency of rating sets, which takes two pairs an instance
     """
 
     section: str
     draw: Draw
-    alt: str
     caption: str
+    shows: str
+    numbers: str = "in the table below"
     sets: bool = False
 
 
 OF_STUDY = {
     "preferences": PictureKind(
-        "answer",
-        rankings.preferences,
-        (
-            "Points with intervals, one for each rater: how often the better system is "
-            "preferred, or each of several. The numbers are under Rankings."
-        ),
-        "Which system raters prefer.",
+        *("answer", rankings.preferences, "Which system raters prefer."),
+        "Points with intervals, one for each rater: how often the better system is preferred, or each of several",
+        "under Rankings",
     ),
     "judges-against-people": PictureKind(
         "judges",
         judges.judges_against_people,
-        (
-            "Two points with intervals for each judge: the share of people's ratings that it agrees with, and the share that "
-            "people agree on with one another. The numbers are in the table below."
-        ),
         "How often each judge agrees with a person, beside how often people agree on the same pairs.",
+        "Two points with intervals for each judge: the share of people's ratings that it agrees with, and the share that people agree on with one another",
     ),
     "ratings": PictureKind(
-        "rankings",
-        rankings.ratings,
-        (
-            "Points with intervals: scores of systems by people, by Bradley–Terry and Elo, plain and weighted by "
-            "separability. The numbers are in the table below."
-        ),
-        "Scores of systems by people, in different ways.",
+        *("rankings", rankings.ratings, "Scores of systems by people, in different ways."),
+        "Points with intervals: scores of systems by people, by Bradley–Terry and Elo, plain and weighted by separability",
     ),
     "win-matrix": PictureKind(
         "wins",
         rankings.win_matrix,
-        (
-            "Table of coloured cells: the share of verdicts that each system won against each other one, in percent. "
-            "The numbers are in the CSV."
-        ),
         "Which system wins against which. Systems are in the order of the first rater’s ranking.",
+        "Table of coloured cells: the share of verdicts that each system won against each other one, in percent",
+        IN_CSV,
     ),
     "length-adjusted": PictureKind(
-        "lengths",
-        rankings.length_adjusted,
-        (
-            "Two points with intervals for each configuration, by rater: the win rate as it is, and at equal lengths of the "
-            "texts. The numbers are in the CSV."
-        ),
-        "Win rates as they are, and without the effect of length.",
+        *("lengths", rankings.length_adjusted, "Win rates as they are, and without the effect of length."),
+        "Two points with intervals for each configuration, by rater: the win rate as it is, and at equal lengths of the texts",
+        IN_CSV,
     ),
     "non-inferiority": PictureKind(
         "judges",
         judges.non_inferiority,
-        (
-            "Points with intervals for each judge: its agreement with people less that of people with one another, over all "
-            "instances and by separability, beside the margin. The numbers are in the table below."
-        ),
         "Agreement of each judge with people, minus that of people with one another.",
+        "Points with intervals for each judge: its agreement with people less that of people with one another, over all instances and by separability, beside the margin",
     ),
     "winning-rates": PictureKind(
-        "judges",
-        judges.winning_rates,
-        (
-            "Curve for each judge: the share of people whom the alternative-annotator test lets it replace, by ε. "
-            "The numbers are in the CSV."
-        ),
-        "Winning rate ω of each judge in the alternative-annotator test, by ε.",
+        *("judges", judges.winning_rates, "Winning rate ω of each judge in the alternative-annotator test, by ε."),
+        "Curve for each judge: the share of people whom the alternative-annotator test lets it replace, by ε",
+        IN_CSV,
     ),
     "calibration": PictureKind(
-        "judges",
-        judges.calibration,
-        (
-            "Curve for each judge with probabilities: the share of people's votes for the system that it prefers, by its "
-            "probability, beside a diagonal. The numbers are in the table below."
-        ),
-        "People’s votes for the system that a judge prefers, by its probability.",
+        *("judges", judges.calibration, "People’s votes for the system that a judge prefers, by its probability."),
+        "Curve for each judge with probabilities: the share of people's votes for the system that it prefers, by its probability, beside a diagonal",
     ),
     "agreement-by-bin": PictureKind(
         "judges",
         separability.agreement_by_bin,
-        (
-            "Curve for people and for each judge: the share of people's ratings that agree, by separability. "
-            "The numbers are in the table below."
-        ),
         "Agreement of people with one another and of each judge with people, over all configurations.",
+        "Curve for people and for each judge: the share of people's ratings that agree, by separability",
     ),
     "self-preference": PictureKind(
         "judges",
         judges.self_preference,
-        (
-            "Two points with intervals for each judge: how often it prefers the system of its own family, and how often "
-            "people do on the same pairs. The numbers are in the CSV."
-        ),
         "How often judges prefer their own model’s family, beside people on the same pairs.",
+        "Two points with intervals for each judge: how often it prefers the system of its own family, and how often people do on the same pairs",
+        IN_CSV,
     ),
     "pooled-consistency": PictureKind(
-        "separability",
-        separability.pooled_consistency,
-        (
-            "Curve for each rater: mean consistency by separability over all configurations. "
-            "The numbers are in the table below."
-        ),
-        "Mean consistency over all configurations.",
+        *("separability", separability.pooled_consistency, "Mean consistency over all configurations."),
+        "Curve for each rater: mean consistency by separability over all configurations",
         sets=True,
     ),
     "pooled-strength": PictureKind(
-        "separability",
-        separability.pooled_strength,
-        (
-            "Curve for each rater: mean absolute preference strength by separability over all configurations. "
-            "The numbers are in the CSV."
-        ),
-        "Mean absolute preference strength over all configurations.",
+        *("separability", separability.pooled_strength, "Mean absolute preference strength over all configurations."),
+        "Curve for each rater: mean absolute preference strength by separability over all configurations",
+        IN_CSV,
         sets=True,
     ),
     "fully-consistent": PictureKind(
         "separability",
         separability.fully_consistent,
-        (
-            "Points with intervals for each rater: the share of rating sets whose ratings are all for one system. "
-            "The numbers are in the CSV."
-        ),
         "Share of fully consistent rating sets over all configurations.",
+        "Points with intervals for each rater: the share of rating sets whose ratings are all for one system",
+        IN_CSV,
         sets=True,
     ),
     "people-confusion": PictureKind(
         "raters",
         agreement.people_confusion,
-        (
-            "Table of coloured cells: how each person rates where the model of Dawid and Skene says A, tie or B, in percent. "
-            "The numbers are in the table below."
-        ),
         "How each person rates where the model of Dawid and Skene says A, tie or B.",
+        "Table of coloured cells: how each person rates where the model of Dawid and Skene says A, tie or B, in percent",
     ),
     "agreement": PictureKind(
-        "agreement",
-        agreement.people_agreement,
-        (
-            "Points with intervals for each configuration: how often two people agree, and Krippendorff’s α. "
-            "The numbers are in the table below."
-        ),
-        "How far people agree with one another.",
+        *("agreement", agreement.people_agreement, "How far people agree with one another."),
+        "Points with intervals for each configuration: how often two people agree, and Krippendorff’s α",
     ),
     "with-more-raters": PictureKind(
-        "agreement",
-        agreement.with_more_raters,
-        (
-            "Two curves by number of raters: Eρ² with intervals, and the standard error of the win rate over 100 instances. "
-            "The numbers are in the table below."
-        ),
-        "How reliable means over more raters would be.",
+        *("agreement", agreement.with_more_raters, "How reliable means over more raters would be."),
+        "Two curves by number of raters: Eρ² with intervals, and the standard error of the win rate over 100 instances",
     ),
     "position": PictureKind(
-        "position",
-        agreement.position,
-        (
-            "Points with intervals for each rater: the share of verdicts for the text shown first. "
-            "The numbers are in the table below."
-        ),
-        "How often the text shown first is preferred.",
+        *("position", agreement.position, "How often the text shown first is preferred."),
+        "Points with intervals for each rater: the share of verdicts for the text shown first",
     ),
 }
 OF_CONFIGURATION = {
     "consistency-by-bin": PictureKind(
-        "bins",
-        stacks.consistency_by_bin,
-        (
-            "Stacked bars for each rater: the share of rating sets at each consistency, "
-            "by separability. The numbers are in the table below."
-        ),
-        "Share of rating sets at each consistency.",
+        *("bins", stacks.consistency_by_bin, "Share of rating sets at each consistency."),
+        "Stacked bars for each rater: the share of rating sets at each consistency, by separability",
         sets=True,
     ),
     "mean-consistency": PictureKind(
-        "bins",
-        separability.mean_consistency,
-        "Curve for each rater: mean consistency by separability, with intervals. The numbers are in the table below.",
-        "Mean consistency.",
+        *("bins", separability.mean_consistency, "Mean consistency."),
+        "Curve for each rater: mean consistency by separability, with intervals",
         sets=True,
     ),
     "matchups": PictureKind(
-        "bins",
-        separability.consistency_of_matchups,
-        "Points for each rater: the consistency of each matchup by its separability. The numbers are in the CSV.",
-        "Consistency of each matchup.",
+        *("bins", separability.consistency_of_matchups, "Consistency of each matchup."),
+        "Points for each rater: the consistency of each matchup by its separability",
+        IN_CSV,
         sets=True,
     ),
     "strength-by-bin": PictureKind(
-        "bins",
-        stacks.strength_by_bin,
-        (
-            "Stacked bars for each rater: the share of rating sets at each preference strength, "
-            "by separability. The numbers are in the table below."
-        ),
-        "Share of rating sets at each preference strength.",
+        *("bins", stacks.strength_by_bin, "Share of rating sets at each preference strength."),
+        "Stacked bars for each rater: the share of rating sets at each preference strength, by separability",
     ),
     "separability": PictureKind(
-        "bins",
-        separability.separability_histogram,
-        "Bars: how many instances each separability bin holds. The numbers are in the table below.",
-        "Instances by separability.",
+        *("bins", separability.separability_histogram, "Instances by separability."),
+        "Bars: how many instances each separability bin holds",
     ),
     "confusion": PictureKind(
         "judges",
         agreement.majority_confusion,
-        (
-            "Tables of coloured cells, one for each rater: verdicts where the majority of people says A, tie or B, in percent. "
-            "The numbers are in the CSV."
-        ),
         "What raters say where the majority of people says A, tie or B; of people, the other people.",
+        "Tables of coloured cells, one for each rater: verdicts where the majority of people says A, tie or B, in percent",
+        IN_CSV,
     ),
 }
 KINDS = {**OF_STUDY, **OF_CONFIGURATION}
@@ -315,7 +237,8 @@ def figure(
         *([f"Judges: n = {counted(judged, 'verdicts')}."] if judged else []),
         *([f"Left out: {counted(left_out, 'ratings')}."] if left_out else []),
     ]
-    return picture(_called(kind.alt, called), address, " ".join(parts), spec)
+    alt = _called(f"{kind.shows}. The numbers are {kind.numbers}.", called)
+    return picture(alt, address, " ".join(parts), spec)
 
 
 def _called(text: str, people: str) -> str:

@@ -5,20 +5,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from reporting.core.charts import (
-    CURVE_HEIGHT,
     MAX_NAME_LENGTH,
     Findings,
     Spec,
     column_spec,
     empty_chart,
-    end_layer,
     first_of,
     padded,
     quantity,
     shares,
     short_names,
     shorten,
-    with_end_labels,
     with_look,
 )
 from reporting.core.raters import PEOPLE
@@ -35,8 +32,8 @@ from reporting.findings.charts.common import (
     study_notes,
     title_of,
 )
-from reporting.findings.charts.dots import dot_rows, point
-from reporting.findings.charts.separability import curve_layers
+from reporting.findings.charts.dots import HALF, dot_rows, dots_picture, point
+from reporting.findings.charts.separability import curve_body
 from reporting.findings.reasons import NO_VERDICT
 
 MAX_RATERS, MAX_PEOPLE = 8, 30
@@ -62,9 +59,7 @@ def with_more_raters(findings: Findings, theme: str) -> Spec:
     x = quantity("raters", "Raters of an instance", **padded((0, most)))
     y = quantity("value", "Eρ², and standard error", **shares(".1f"))
     notes = [*interval_notes(findings, [row["relative"] for row in found["curve"]]), *study_notes(findings)]
-    rows = with_end_labels(rows, x, "rater", "value", CURVE_HEIGHT)
-    body = {"data": {"values": rows}, "height": CURVE_HEIGHT, "layer": [*curve_layers(x, y), end_layer(x, y)]}
-    return column_spec(body, [title], notes, theme)
+    return column_spec(curve_body(rows, x, y), [title], notes, theme)
 
 
 def people_agreement(findings: Findings, theme: str) -> Spec:
@@ -83,14 +78,10 @@ def people_agreement(findings: Findings, theme: str) -> Spec:
         )
         if row["value"] is not None
     ]
-    if not rows:
-        return empty_chart(title, "no pair has ratings of two people", theme)
     colour, shape = rater_look(findings, PEOPLE, theme)
-    looks = [(colour, shape), (colour, "diamond")]
-    axis = "Agreement (α: 0 is chance, 1 full)"
-    body, about_rows = dot_rows(rows, series, axis, theme, looks=looks, marks=[(0, False), (1, False)])
-    notes = [*interval_notes(findings, rows), *about_rows, *study_notes(findings)]
-    return column_spec(body, [title], notes, theme)
+    looks, marks = [(colour, shape), (colour, "diamond")], [(0, False), (1, False)]
+    axis, why = "Agreement (α: 0 is chance, 1 full)", "no pair has ratings of two people"
+    return dots_picture(findings, [title], rows, series, axis, theme, why=why, looks=looks, marks=marks)
 
 
 def position(findings: Findings, theme: str) -> Spec:
@@ -107,7 +98,7 @@ def position(findings: Findings, theme: str) -> Spec:
         codes = {row["why_code"] for row in by_rater.values()}
         return empty_chart(title, (ALL_TIES if ALL_TIES.code in codes else NO_VERDICT).text, theme)
     axis = "Share for the text shown first"
-    body, about_rows = dot_rows(rows, [""], axis, theme, share=True, marks=[(0.5, True)], by_value=True)
+    body, about_rows = dot_rows(rows, [""], axis, theme, by_value=True, **HALF)
     notes = [
         *interval_notes(findings, rows),
         "ties left out",

@@ -10,6 +10,7 @@ from reporting.core.text import SCRIPTED, rater_name
 from reporting.core.themes import Look
 
 COUNTED = "n: instances"
+NO_PREFERENCE = "dashed: no preference"
 EVERYONE = "everyone"  # names of all raters, in an order that gives each its look
 SUBJECT = "subject"  # what pictures call the raters under “people”
 

@@ -9,7 +9,10 @@ from reporting.core.charts import (
     LETTER,
     LOOK,
     WIDTHS,
+    Findings,
     Spec,
+    column_spec,
+    empty_chart,
     first_of,
     padded,
     quantity,
@@ -19,14 +22,39 @@ from reporting.core.charts import (
     wrapped,
 )
 from reporting.core.themes import SHAPES, THEMES, Look, Theme
-from reporting.findings.charts.common import COUNTED, span_text
+from reporting.findings.charts.common import COUNTED, interval_notes, span_text, study_notes
 
 TITLE_LETTER = 8  # pixels of a letter in the title of an axis
 POINT, GAP = 14, 10  # pixels a point, and between rows
 MAX_NAME, BESIDE = 44, 26  # characters of a label, and of one that stands beside its row
 MAX_HEIGHT, MIN_ROWS = 420, 6  # pixels of all rows together, unless they are so few
 ALIKE = 1.25  # times as many instances are about as many
+HALF: dict[str, Any] = {"share": True, "marks": [(0.5, True)]}  # shares, with a line at one half
 Row = dict[str, Any]
+
+
+def dots_picture(
+    findings: Findings,
+    title: Sequence[str],
+    rows: Sequence[Row],
+    series: Sequence[str],
+    axis: str,
+    theme: str,
+    *,
+    why: str,
+    first_notes: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    **options: Any,
+) -> Spec:
+    """Return a picture of all findings: rows made by `point`, with notes on intervals and rows, or the reason `why` there are none.
+
+    first_notes, notes : before and after the one on intervals; options : of `dot_rows`
+    """
+    if not rows:
+        return empty_chart(title[0], why, theme)
+    body, about_rows = dot_rows(rows, series, axis, theme, **options)
+    every = [*first_notes, *interval_notes(findings, rows), *notes, *about_rows, *study_notes(findings)]
+    return column_spec(body, list(title), every, theme)
 
 
 def dot_rows(

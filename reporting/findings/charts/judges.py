@@ -21,9 +21,17 @@ from reporting.core.charts import (
 from reporting.core.raters import PEOPLE
 from reporting.core.text import JUDGE
 from reporting.core.themes import THEMES, Theme
-from reporting.findings.charts.common import SUBJECT, interval_notes, rater_look, rater_looks, span_text, study_notes
-from reporting.findings.charts.dots import Row, dot_rows, point
-from reporting.findings.charts.separability import curve_layers
+from reporting.findings.charts.common import (
+    NO_PREFERENCE,
+    SUBJECT,
+    interval_notes,
+    rater_look,
+    rater_looks,
+    span_text,
+    study_notes,
+)
+from reporting.findings.charts.dots import HALF, Row, dots_picture, point
+from reporting.findings.charts.separability import curve_body
 
 MAX_PANELS = 8
 NO_JUDGE = "no judge has rated pairs that two people rated"
@@ -45,16 +53,8 @@ def judges_against_people(findings: Findings, theme: str) -> Spec:
         if row["value"] is not None
     ]
     title = f"Judges against {called}"
-    if not rows:
-        return empty_chart(title, NO_JUDGE, theme)
-    body, about_rows = dot_rows(rows, series, "Share of ratings that agree", theme, share=True)
-    notes = [
-        f"agreement with {called}, on the same pairs",
-        *interval_notes(findings, rows),
-        *about_rows,
-        *study_notes(findings),
-    ]
-    return column_spec(body, [title], notes, theme)
+    axis, first = "Share of ratings that agree", [f"agreement with {called}, on the same pairs"]
+    return dots_picture(findings, [title], rows, series, axis, theme, why=NO_JUDGE, first_notes=first, share=True)
 
 
 def non_inferiority(findings: Findings, theme: str) -> Spec:
@@ -89,10 +89,10 @@ def non_inferiority(findings: Findings, theme: str) -> Spec:
         "a person"
     )
     meaning = "a judge’s agreement with people less that of people, by separability"
-    axis = "Difference of agreement"
-    body, about_rows = dot_rows(rows, [""], axis, theme, marks=[(0, False), (-margin, True)], panel=True)
-    notes = [*interval_notes(findings, rows), dashed, *more, *about_rows, *study_notes(findings)]
-    return column_spec(body, [title, meaning], notes, theme)
+    axis, marks, notes = "Difference of agreement", [(0, False), (-margin, True)], [dashed, *more]
+    return dots_picture(
+        findings, [title, meaning], rows, [""], axis, theme, why=NO_JUDGE, notes=notes, marks=marks, panel=True
+    )
 
 
 def winning_rates(findings: Findings, theme: str) -> Spec:
@@ -157,12 +157,10 @@ def calibration(findings: Findings, theme: str) -> Spec:
     y = quantity("value", f"Votes of {findings[SUBJECT]}, a tie as half", **shares())
     meaning = "votes for the system that the judge prefers"
     notes = [*interval_notes(findings, rows), "dashed: calibrated", *more, *study_notes(findings)]
-    rows = with_end_labels(rows, x, "rater", "value", CURVE_HEIGHT)
     ends = [{"probability": end, "value": end} for end in (0.5, 1.0)]
     dashed = {"type": "line", "color": THEMES[theme].ink, "strokeDash": [4, 4]}
     diagonal = {"data": {"values": ends}, "mark": dashed, "encoding": {"x": x, "y": y}}
-    layers = [diagonal, *curve_layers(x, y), end_layer(x, y)]
-    body = {"data": {"values": rows}, "height": CURVE_HEIGHT, "layer": layers}
+    body = curve_body(rows, x, y, diagonal)
     return column_spec(body, [title, meaning], notes, theme)
 
 
@@ -197,9 +195,6 @@ def self_preference(findings: Findings, theme: str) -> Spec:
         for name, key, rater in zip(series, ("with_judge", "with_people"), (judge["rater"], PEOPLE), strict=True)
         if judge[key]["value"] is not None
     ]
-    if not rows:
-        return empty_chart(title, next((str(judge["why"]) for judge in judges if "why" in judge), NO_JUDGE), theme)
+    why = next((str(judge["why"]) for judge in judges if "why" in judge), NO_JUDGE)
     axis = "Win rate of the family’s system, a tie as half"
-    body, about_rows = dot_rows(rows, series, axis, theme, share=True, marks=[(0.5, True)])
-    notes = [*interval_notes(findings, rows), "dashed: no preference", *about_rows, *study_notes(findings)]
-    return column_spec(body, [title], notes, theme)
+    return dots_picture(findings, [title], rows, series, axis, theme, why=why, notes=[NO_PREFERENCE], **HALF)

@@ -19,8 +19,8 @@ from reporting.core.themes import SHAPES, THEMES
 from reporting.findings.answer.lengths import seen_from
 from reporting.findings.answer.statements import leading_system
 from reporting.findings.charts.cells import ShadedCell, cells_body
-from reporting.findings.charts.common import SUBJECT, interval_notes, rater_look, rater_names, study_notes
-from reporting.findings.charts.dots import Row, dot_rows, point
+from reporting.findings.charts.common import NO_PREFERENCE, SUBJECT, rater_look, rater_names, study_notes
+from reporting.findings.charts.dots import HALF, Row, dots_picture, point
 from reporting.findings.reasons import BY_PRIOR, UNEQUAL
 
 WAYS = {
@@ -51,9 +51,7 @@ def preferences(findings: Findings, theme: str) -> Spec:
             if row["system"] == first_system and row["value"] is not None
         ]
         title = f"How often {first} is preferred to {second}"
-        body, about_rows = dot_rows(rows, [""], axis, theme, share=True, marks=[(0.5, True)])
-        notes = [*interval_notes(findings, rows), "dashed: no preference", *about_rows, *study_notes(findings)]
-        return column_spec(body, [title], notes, theme)
+        return dots_picture(findings, [title], rows, [""], axis, theme, why="", notes=[NO_PREFERENCE], **HALF)
     raters, more = first_series([ranking["rater"] for ranking in rankings])
     names = rater_names(findings, raters, LONGEST_LABEL)
     rows = [
@@ -63,10 +61,9 @@ def preferences(findings: Findings, theme: str) -> Spec:
         for row in ranking["systems"]
         if row["system"] == system and row["value"] is not None and ranking["rater"] in raters
     ]
-    body, about_rows = dot_rows(rows, list(names.values()), axis, theme, share=True, marks=[(0.5, True)])
     opponents = ["systems met different opponents"] if any(map(_is_unequal, rankings)) else []
-    notes = [*interval_notes(findings, rows), *opponents, *more, *about_rows, *study_notes(findings)]
-    return column_spec(body, ["Win rates, best ranked first"], notes, theme)
+    best, series = ["Win rates, best ranked first"], list(names.values())
+    return dots_picture(findings, best, rows, series, axis, theme, why="", notes=[*opponents, *more], **HALF)
 
 
 def ratings(findings: Findings, theme: str) -> Spec:
@@ -88,19 +85,11 @@ def ratings(findings: Findings, theme: str) -> Spec:
         if row["system"] == system["system"] and row["value"] is not None
     ]
     rows, separated = _bounded(rated)
-    if not rows:
-        return empty_chart(title, "no comparison yet", theme)
     looks = [(rater_look(findings, PEOPLE, theme)[0], shape) for shape in SHAPES[: len(ways)]]
-    body, about_rows = dot_rows(rows, list(ways.values()), "Score on Elo’s scale", theme, looks=looks)
-    notes = [
-        *interval_notes(findings, rows),
-        "Elo starts at 1000 and moves in small steps: compare orders, not scores",
-        "SEP: weighted by separability",
-        *separated,
-        *about_rows,
-        *study_notes(findings),
-    ]
-    return column_spec(body, [title], notes, theme)
+    series, axis, why = list(ways.values()), "Score on Elo’s scale", "no comparison yet"
+    steps = "Elo starts at 1000 and moves in small steps: compare orders, not scores"
+    notes = [steps, "SEP: weighted by separability", *separated]
+    return dots_picture(findings, [title], rows, series, axis, theme, why=why, notes=notes, looks=looks)
 
 
 def win_matrix(findings: Findings, theme: str) -> Spec:
@@ -174,18 +163,10 @@ def length_adjusted(findings: Findings, theme: str) -> Spec:
         "the first system" if several else shorten(shown or findings["configurations"][0]["system_a"], LONGEST_LABEL)
     )
     axis = f"Win rate of {first}, a tie as half"
-    body, about_rows = dot_rows(rows, [plain, adjusted], axis, theme, share=True, marks=[(0.5, True)], panel=several)
     count = len(findings["configurations"])
     most = [f"the {limit} with the widest change, of {count}; the others are under Details"] if count > limit else []
-    notes = [
-        *interval_notes(findings, rows),
-        "dashed: no preference",
-        *most,
-        *more,
-        *about_rows,
-        *study_notes(findings),
-    ]
-    return column_spec(body, [title], notes, theme)
+    notes, series = [NO_PREFERENCE, *most, *more], [plain, adjusted]
+    return dots_picture(findings, [title], rows, series, axis, theme, why="", notes=notes, panel=several, **HALF)
 
 
 def _why_not_adjusted(findings: Findings) -> str:

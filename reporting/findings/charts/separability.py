@@ -45,7 +45,7 @@ from reporting.findings.charts.common import (
     study_notes,
     title_of,
 )
-from reporting.findings.charts.dots import dot_rows, point
+from reporting.findings.charts.dots import dots_picture, point
 from reporting.findings.charts.stacks import with_sets
 
 MEAN_CONSISTENCY = "Mean consistency by separability"
@@ -154,14 +154,9 @@ def fully_consistent(findings: Findings, theme: str) -> Spec:
         point(name, "", by_rater[rater], rater_look(findings, rater, theme))
         for rater, name in rater_names(findings, by_rater, MAX_NAME_LENGTH).items()
     ]
-    title = "Fully consistent rating sets"
-    if not rows:
-        return empty_chart(title, "no rating set yet", theme)
-    if len(rows) == 1:
-        return empty_chart(title, "one point adds nothing to the table", theme)
-    body, about_rows = dot_rows(rows, [""], "Share of rating sets", theme, share=True)
-    notes = [*interval_notes(findings, rows), *about_rows, *study_notes(findings)]
-    return column_spec(body, [title], notes, theme)
+    why = "one point adds nothing to the table" if rows else "no rating set yet"
+    title, axis, drawn = ["Fully consistent rating sets"], "Share of rating sets", rows if len(rows) > 1 else []
+    return dots_picture(findings, title, drawn, [""], axis, theme, why=why, share=True)
 
 
 def _pooled(findings: Findings, key: str, estimate: str, axis: str, meaning: str, theme: str, *, why: str = "") -> Spec:
@@ -220,9 +215,7 @@ def curves(
             for index, (name, line) in enumerate(lines)
             for row in _points(names[name], line, index, len(lines))
         ]
-        rows = with_end_labels(rows, x, "rater", "value", CURVE_HEIGHT)
-        body = {"data": {"values": rows}, "height": CURVE_HEIGHT, "layer": [*curve_layers(x, y), end_layer(x, y)]}
-        return column_spec(body, title, notes, theme)
+        return column_spec(curve_body(rows, x, y), title, notes, theme)
     # A panel for each judge, in which people are drawn too.
     people, judges = ([line for line in lines if (line[0] == PEOPLE) == is_people] for is_people in (True, False))
     rows = [
@@ -232,7 +225,7 @@ def curves(
         for row in _points(findings[SUBJECT] if name == PEOPLE else JUDGE_SERIES, line, index, len(people) + 1)
     ]
     panel_names = [names[name] for name, _line in judges]
-    body = panels("panel", panel_names, curve_layers(x, y), SMALL_PANEL, columns=2, resolve=OWN_X_AXES)
+    body = panels("panel", panel_names, _curve_layers(x, y), SMALL_PANEL, columns=2, resolve=OWN_X_AXES)
     circles = [f"circles: {findings[SUBJECT]}"] if people else []
     return column_spec({"data": {"values": rows}, **body}, title, [*circles, *notes], theme)
 
@@ -252,7 +245,14 @@ def _points(name: str, line: list[tuple[Findings, Findings]], index: int, raters
     ]
 
 
-def curve_layers(x: Spec, y: Spec) -> list[Spec]:
+def curve_body(rows: Sequence[dict[str, Any]], x: Spec, y: Spec, *behind: Spec) -> Spec:
+    """Return the body of a picture of curves by rater, each with its name at its end, before the layers `behind`."""
+    rows = with_end_labels(rows, x, "rater", "value", CURVE_HEIGHT)
+    layers = [*behind, *_curve_layers(x, y), end_layer(x, y)]
+    return {"data": {"values": rows}, "height": CURVE_HEIGHT, "layer": layers}
+
+
+def _curve_layers(x: Spec, y: Spec) -> list[Spec]:
     """Return the layers of curves by rater, with intervals and points."""
     interval = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": LOOK["color"]}
     return [
