@@ -1,6 +1,6 @@
 """A table of the page: rows with their headings, of which it shows the first."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from annotation.core.counting import counted
@@ -8,6 +8,19 @@ from annotation.core.tables import Column, DataTable, fixed
 from reporting.core.text import rater_name
 
 LEAST_P = 0.001  # smaller ones are not written out
+Columns = Mapping[Any, str | Callable[[Any], Any]]  # headings, each with the key or the function of an item's cell
+
+
+def table_of(name: str, caption: str, items: Iterable[Any], heads: Columns, cells: Columns) -> DataTable | None:
+    """Return a table with a row for each item, or None without one. `heads` are the columns that name a row."""
+    rows = [
+        (tuple(_cell(item, of) for of in heads.values()), [_cell(item, of) for of in cells.values()]) for item in items
+    ]
+    return DataTable(name, caption, [*heads, *cells], rows) if rows else None
+
+
+def _cell(item: Any, of: str | Callable[[Any], Any]) -> Any:
+    return item[of] if isinstance(of, str) else of(item)
 
 
 def by_bin(
@@ -45,6 +58,9 @@ def bin_text(bin_: Mapping[str, Any], digits: int = 2) -> str:
 def configuration_name(configuration: Mapping[str, Any]) -> str:
     """Return the data set and the two systems of a configuration."""
     return f"{configuration['dataset']}: {configuration['system_a']} (A) and {configuration['system_b']} (B)"
+
+
+CONFIGURATION: Columns = {"Configuration": configuration_name}
 
 
 def short_points(estimate: Mapping[str, Any]) -> str:

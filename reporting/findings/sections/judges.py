@@ -1,31 +1,36 @@
 """The section on judges and people: verdicts in words, agreement beside people's, tests, win rates with a judge's help."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from annotation.core.tables import PERCENT, POINTS, Column, DataTable, Row, percents
+from annotation.core.tables import PERCENT, POINTS, Column, DataTable
 from reporting.core.text import subject
 from reporting.findings.answer.statements import without_baselines
 from reporting.findings.judges.verdicts import MAY_REPLACE, UNTESTED
 from reporting.findings.reasons import COLLECTING
 from reporting.findings.sections.data_table import (
+    CONFIGURATION,
+    Columns,
     adjusted_heading,
     bin_text,
     configuration_name,
     p_text,
+    table_of,
 )
 from reporting.findings.sections.titles import Title
 
 Findings = Mapping[str, Any]
-BESIDE = {
-    "agreement": Column("Agrees with raters", unit=PERCENT),
-    "people_agreement": Column("Raters with one another", unit=PERCENT),
-    "difference": Column("Difference", unit=POINTS),
-    "accuracy": Column("Agrees with their majority", unit=PERCENT),
-    "kappa": Column("Cohen’s κ with raters"),
-    "people_kappa": Column("κ of raters with one another"),
-    "kappa_difference": Column("Difference of κ"),
+JUDGE = {"Judge": "judge"}
+BESIDE: Columns = {
+    Column("Agrees with raters", unit=PERCENT): "agreement",
+    Column("Raters with one another", unit=PERCENT): "people_agreement",
+    Column("Difference", unit=POINTS): "difference",
+    Column("Agrees with their majority", unit=PERCENT): "accuracy",
+    Column("Cohen’s κ with raters"): "kappa",
+    Column("κ of raters with one another"): "people_kappa",
+    Column("Difference of κ"): "kappa_difference",
 }
+BIN: Columns = {"Separability": bin_text}
 EPSILONS = (0.05, 0.1, 0.15, 0.2, 0.3)  # of the curve that the table shows; all are in the JSON
 
 
@@ -33,10 +38,10 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
     """Return the verdict on each judge, and the section's tables."""
     replacement, agreement = numbers["replacement"], numbers["judge_agreement"]
     has_people = any(configuration["raters"][0]["ratings"] for configuration in numbers["configurations"])
-    beside: list[Findings] = [
-        _beside(*both) for both in zip(numbers["judges_against_people"], replacement, strict=True)
-    ]
-    overall, by_judges = _overall(beside), _agreement(agreement)
+    caption = "Each judge’s agreement with raters beside theirs with one another, on the same ratings"
+    of_judges, in_bins = _beside(numbers)
+    overall = table_of("judges-overall", caption, of_judges, JUDGE, BESIDE)
+    by_judges = _agreement(agreement)
     return {
         "title": _title(numbers, has_people=has_people),
         "has_people": has_people,
@@ -47,7 +52,7 @@ def judges_section(numbers: Findings) -> dict[str, Any]:
             for judge in replacement
         ],
         "overall": overall,
-        "by_bin": _by_bin(beside),
+        "by_bin": table_of("judges-by-bin", "The same by separability", in_bins, {**JUDGE, **BIN}, BESIDE),
         "tests": _tests(numbers["judge_tests"]),
         "probabilities": _probabilities(numbers.get("judge_probabilities", [])),
         "calibration": _calibration(numbers.get("judge_probabilities", [])),
@@ -79,89 +84,57 @@ def _title(numbers: Findings, *, has_people: bool) -> Title:
 
 def _agreement(findings: Findings | None) -> DataTable | None:
     """Return how often every two judges give the same verdict."""
-    if findings is None or not findings["judges"]:
-        return None
-    rows: list[Row] = [((judge["judge_a"], judge["judge_b"]), [judge["agreement"]]) for judge in findings["judges"]]
-    headings = ["Judge", "Other judge", *percents("Same verdict")]
-    return DataTable("judge-agreement", "How often two judges give the same verdict on a pair", headings, rows)
+    caption = "How often two judges give the same verdict on a pair"
+    heads: Columns = {"Judge": "judge_a", "Other judge": "judge_b"}
+    judges = () if findings is None else findings["judges"]
+    return table_of("judge-agreement", caption, judges, heads, {Column("Same verdict", unit=PERCENT): "agreement"})
 
 
-def _beside(judge: Findings, replacement: Findings) -> dict[str, Any]:
-    """Return a judge's agreement beside people's with the difference that its verdict rests on."""
-    tests = replacement["non_inferiority"]
-
-    def with_difference(table: Findings, test: Findings) -> dict[str, Any]:
-        return {**table, "difference": test["difference"]}
-
-    return {
-        **judge,
-        "overall": with_difference(judge["overall"], tests["overall"]),
-        "bins": list(map(with_difference, judge["bins"], tests["bins"])),
-    }
-
-
-def _overall(judges: list[Findings]) -> DataTable:
-    rows: list[Row] = [((item["judge"],), [item["overall"][key] for key in BESIDE]) for item in judges]
-    caption = "Each judge’s agreement with raters beside theirs with one another, on the same ratings"
-    return DataTable("judges-overall", caption, ["Judge", *BESIDE.values()], rows)
-
-
-def _by_bin(judges: list[Findings]) -> DataTable | None:
-    rows: list[Row] = [
-        ((item["judge"], bin_text(bin_)), [bin_[key] for key in BESIDE]) for item in judges for bin_ in item["bins"]
-    ]
-    caption = "The same by separability"
-    return DataTable("judges-by-bin", caption, ["Judge", "Separability", *BESIDE.values()], rows) if rows else None
+def _beside(numbers: Findings) -> tuple[list[Findings], list[Findings]]:
+    """Return each judge's agreement beside people's, over all and by bin, with the difference that its verdict rests on."""
+    overall: list[Findings] = []
+    in_bins: list[Findings] = []
+    for judge, replacement in zip(numbers["judges_against_people"], numbers["replacement"], strict=True):
+        tests, named = replacement["non_inferiority"], {"judge": judge["judge"]}
+        overall.append({**judge["overall"], **named, "difference": tests["overall"]["difference"]})
+        bins = zip(judge["bins"], tests["bins"], strict=False)
+        in_bins += [{**bin_, **named, "difference": test["difference"]} for bin_, test in bins]
+    return overall, in_bins
 
 
 def _probabilities(judges: list[Findings]) -> DataTable | None:
     """Return the Brier score of each judge that has probabilities, with its parts."""
     keys = ("brier", "least", "reliability", "resolution", "uncertainty")
-    rows: list[Row] = [((item["judge"],), [item[key] for key in keys]) for item in judges]
-    headings = ["Judge", "Brier score", "Least possible", "Reliability", "Resolution", "Uncertainty"]
-    return (
-        DataTable("judge-probabilities", "Probabilities of judges against raters’ votes", headings, rows)
-        if rows
-        else None
-    )
+    headings = ("Brier score", "Least possible", "Reliability", "Resolution", "Uncertainty")
+    caption = "Probabilities of judges against raters’ votes"
+    return table_of("judge-probabilities", caption, judges, JUDGE, dict(zip(headings, keys, strict=True)))
 
 
 def _calibration(judges: list[Findings]) -> DataTable | None:
     """Return the votes for the system that a judge prefers, by its probability."""
-    rows: list[Row] = [
-        ((item["judge"], bin_text(bin_, 1)), [bin_["probability"], bin_["votes"]])
-        for item in judges
-        for bin_ in item["bins"]
-    ]
-    headings = ["Judge", "Probability", *percents("Mean probability", "Votes for the system that it prefers")]
-    return (
-        DataTable("calibration", "Votes for the system that a judge prefers, by its probability", headings, rows)
-        if rows
-        else None
-    )
+    caption = "Votes for the system that a judge prefers, by its probability"
+    heads: Columns = {**JUDGE, "Probability": lambda bin_: bin_text(bin_, 1)}
+    cells: Columns = {
+        Column("Mean probability", unit=PERCENT): "probability",
+        Column("Votes for the system that it prefers", unit=PERCENT): "votes",
+    }
+    bins = [{**bin_, "judge": item["judge"]} for item in judges for bin_ in item["bins"]]
+    return table_of("calibration", caption, bins, heads, cells)
 
 
 def _tests(judges: list[Findings]) -> DataTable | None:
-    if not judges:
-        return None
-    keys = ("p_value", "adjusted") if judges[0]["of"] > 1 else ("p_value",)
-    rows: list[Row] = [
-        (
-            (item["judge_a"], item["judge_b"]),
-            [item["difference"], *(p_text(item[key]) for key in keys), _test_text(item)],
-        )
-        for item in judges
-    ]
+    of = judges[0]["of"] if judges else 0
     caption = (
         "Tests between judges, paired by rating; the difference is above 0 where the first judge agrees more with "
         "raters"
     )
-    headings = [
-        *("Judge", "Other judge", Column("Difference of agreement with raters", unit=POINTS)),
-        *["p", adjusted_heading(judges[0]["of"])][: len(keys)],
-        "What it means",
-    ]
-    return DataTable("judge-tests", caption, headings, rows)
+    cells: Columns = {
+        Column("Difference of agreement with raters", unit=POINTS): "difference",
+        "p": lambda item: p_text(item["p_value"]),
+        **({adjusted_heading(of): lambda item: p_text(item["adjusted"])} if of > 1 else {}),
+        "What it means": _test_text,
+    }
+    return table_of("judge-tests", caption, judges, {"Judge": "judge_a", "Other judge": "judge_b"}, cells)
 
 
 def _test_text(test: Findings) -> str:
@@ -175,53 +148,35 @@ def _test_text(test: Findings) -> str:
 
 
 def _juries(juries: list[Findings]) -> DataTable | None:
-    rows: list[Row] = [
-        (
-            (item["judge"],),
-            [
-                item["rule"],
-                ", ".join(item["members"]),
-                ", ".join(item["absent"]) or None,
-                *((item["why"], None) if "why" in item else (item["effective_members"], item["error_correlation"])),
-            ],
-        )
-        for item in juries
-    ]
-    headings = [
-        *("Jury", "Rule", "Members", "Of these without verdicts here"),
-        *("Independent votes that it is worth", "Mean correlation of its members’ errors"),
-    ]
-    return DataTable("juries", "Juries: how many independent votes they are worth", headings, rows) if rows else None
+    cells: Columns = {
+        "Rule": "rule",
+        "Members": lambda item: ", ".join(item["members"]),
+        "Of these without verdicts here": lambda item: ", ".join(item["absent"]) or None,
+        "Independent votes that it is worth": lambda item: item.get("why") or item["effective_members"],
+        "Mean correlation of its members’ errors": lambda item: item.get("error_correlation"),
+    }
+    caption = "Juries: how many independent votes they are worth"
+    return table_of("juries", caption, juries, {"Jury": "judge"}, cells)
 
 
 def _jury_members(juries: list[Findings]) -> DataTable | None:
-    rows: list[Row] = [
-        ((jury["judge"], item["member"]), [item["difference"], item["changes"]])
-        for jury in juries
-        for item in jury["without"]
-    ]
-    headings = [
-        *("Jury", "Member", Column("Agreement with raters, less that of the jury without it", unit=POINTS)),
-        "Verdicts that it changes",
-    ]
-    return DataTable("jury-members", "What each member adds to its jury", headings, rows) if rows else None
+    members = [{**item, "jury": jury["judge"]} for jury in juries for item in jury["without"]]
+    less = Column("Agreement with raters, less that of the jury without it", unit=POINTS)
+    cells = {less: "difference", "Verdicts that it changes": "changes"}
+    caption = "What each member adds to its jury"
+    return table_of("jury-members", caption, members, {"Jury": "jury", "Member": "member"}, cells)
 
 
 def _self_preference(judges: list[Findings]) -> DataTable | None:
-    rows: list[Row] = [
-        (
-            (item["judge"],),
-            [item["family"] or None, item["with_judge"], item["with_people"], item["difference"]],
-        )
-        for item in judges
-    ]
-    headings = [
-        *("Judge", "Family of its model", *percents("Wins of its family’s systems with it")),
-        *percents("Their wins with raters, on the same pairs"),
-        Column("Difference", unit=POINTS),
-    ]
+    cells: Columns = {
+        "Family of its model": lambda item: item["family"] or None,
+        Column("Wins of its family’s systems with it", unit=PERCENT): "with_judge",
+        Column("Their wins with raters, on the same pairs", unit=PERCENT): "with_people",
+        Column("Difference", unit=POINTS): "difference",
+    }
     caption = "Self-preference: does a judge prefer its own model’s family? A difference above 0: more than raters do"
-    return DataTable("self-preference", caption, headings, rows) if any("why" not in item for item in judges) else None
+    shown = judges if any("why" not in item for item in judges) else ()
+    return table_of("self-preference", caption, shown, JUDGE, cells)
 
 
 def _untested(rows: list[Findings]) -> str:
@@ -235,52 +190,39 @@ def _untested(rows: list[Findings]) -> str:
     )
 
 
-def _alternative(judges: list[Findings]) -> DataTable:
-    rows: list[Row] = []
-    for judge in judges:
-        test = judge["alternative_annotator"]
-        curve = {round(point["epsilon"], 2): point["winning_rate"] for point in test["curve"]}
-        passes = test["why"] if test["passes"] is None else "yes" if test["passes"] else "no"
-        tested = f"{test['tested']} of {len(test['people'])}"
-        rows.append(((judge["judge"],), [tested, test["advantage"], *(curve.get(at) for at in EPSILONS), passes]))
-    at = [f"ω at ε = {epsilon:.2f}" for epsilon in EPSILONS]
-    headings = ["Judge", "Raters tested", *percents("Advantage", *at), "Passes at the chosen ε"]
-    return DataTable(
-        "alternative",
-        "Alternative-annotator test: the share ω of raters whom the judge stands up to",
-        headings,
-        rows,
-    )
+def _alternative(judges: list[Findings]) -> DataTable | None:
+    tests = [{**judge["alternative_annotator"], "judge": judge["judge"]} for judge in judges]
+
+    def rate_at(epsilon: float) -> Callable[[Findings], float | None]:
+        return lambda test: {round(at["epsilon"], 2): at["winning_rate"] for at in test["curve"]}.get(epsilon)
+
+    cells: Columns = {
+        "Raters tested": lambda test: f"{test['tested']} of {len(test['people'])}",
+        Column("Advantage", unit=PERCENT): "advantage",
+        **{Column(f"ω at ε = {epsilon:.2f}", unit=PERCENT): rate_at(epsilon) for epsilon in EPSILONS},
+        "Passes at the chosen ε": lambda test: (
+            test["why"] if test["passes"] is None else "yes" if test["passes"] else "no"
+        ),
+    }
+    caption = "Alternative-annotator test: the share ω of raters whom the judge stands up to"
+    return table_of("alternative", caption, tests, JUDGE, cells)
 
 
 def _alternative_people(judges: list[Findings]) -> DataTable | None:
-    rows: list[Row] = [
-        (
-            (judge["judge"], person["rater"]),
-            [
-                person["n_instances"],
-                person["judge_wins"],
-                person["person_wins"],
-                p_text(person["p_value"]),
-                p_text(person["adjusted"]),
-                "yes" if person["rejected"] else "no" if person["tested"] else "not tested",
-            ],
-        )
-        for judge in judges
-        if judge["alternative_annotator"]["tested"]
-        for person in judge["alternative_annotator"]["people"]
-    ]
-    headings = [
-        *(
-            "Judge",
-            "Rater",
-            "Instances",
-            *percents("Judge at least as near to the others", "Rater at least as near"),
+    tests = [(judge["judge"], judge["alternative_annotator"]) for judge in judges]
+    people = [{**person, "judge": judge} for judge, test in tests if test["tested"] for person in test["people"]]
+    cells: Columns = {
+        "Instances": "n_instances",
+        Column("Judge at least as near to the others", unit=PERCENT): "judge_wins",
+        Column("Rater at least as near", unit=PERCENT): "person_wins",
+        "p": lambda person: p_text(person["p_value"]),
+        "p, adjusted": lambda person: p_text(person["adjusted"]),
+        "Judge stands up to the rater": lambda person: (
+            "yes" if person["rejected"] else "no" if person["tested"] else "not tested"
         ),
-        *("p", "p, adjusted", "Judge stands up to the rater"),
-    ]
+    }
     caption = "Alternative-annotator test, rater by rater; adjusted by Benjamini and Yekutieli’s method"
-    return DataTable("alternative-people", caption, headings, rows) if rows else None
+    return table_of("alternative-people", caption, people, {**JUDGE, "Rater": "rater"}, cells)
 
 
 def _most_saved(judges: list[Findings]) -> dict[str, Any] | None:
@@ -298,26 +240,15 @@ def _most_saved(judges: list[Findings]) -> dict[str, Any] | None:
 
 
 def _powered(judges: list[Findings]) -> DataTable | None:
-    rows: list[Row] = [
-        (
-            (judge["judge"], configuration_name(row)),
-            [
-                row["plain"],
-                row["win_rate_a"],
-                row["n_rated"],
-                row["n_judged"],
-                row["effective_n"] and round(row["effective_n"], 1),
-                row["saved"] and round(row["saved"], 1),
-            ],
-        )
-        for judge in judges
-        for row in judge["prediction_powered"]
-    ]
-    if not any(row["n_judged"] for judge in judges for row in judge["prediction_powered"]):
-        return None
-    headings = [
-        *("Judge", "Configuration", *percents("Win rate of A by raters", "With the judge’s help")),
-        *("Rated", "Judged only", "Needed at random for the same width", "Instances saved"),
-    ]
+    rows = [{**row, "judge": judge["judge"]} for judge in judges for row in judge["prediction_powered"]]
+    cells: Columns = {
+        Column("Win rate of A by raters", unit=PERCENT): "plain",
+        Column("With the judge’s help", unit=PERCENT): "win_rate_a",
+        "Rated": "n_rated",
+        "Judged only": "n_judged",
+        "Needed at random for the same width": lambda row: row["effective_n"] and round(row["effective_n"], 1),
+        "Instances saved": lambda row: row["saved"] and round(row["saved"], 1),
+    }
     caption = "Prediction-powered win rates: what a judge’s verdicts on further instances add to raters’ ratings"
-    return DataTable("powered", caption, headings, rows)
+    shown = rows if any(row["n_judged"] for row in rows) else ()
+    return table_of("powered", caption, shown, {**JUDGE, **CONFIGURATION}, cells)

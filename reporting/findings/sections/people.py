@@ -19,12 +19,15 @@ from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
 from reporting.findings.raters.raters_table import flag_text
 from reporting.findings.sections.data_table import (
+    CONFIGURATION,
+    Columns,
     bin_text,
     by_bin,
     configuration_name,
     p_text,
     raters_with_verdicts,
     short_points,
+    table_of,
 )
 from reporting.findings.sections.titles import Title, lowest_and_highest, rater_subject
 
@@ -170,11 +173,10 @@ def agreement_section(numbers: Findings) -> dict[str, Any]:
 def _rater_pairs(compared: Findings | None) -> DataTable | None:
     if not compared or not compared["pairs"]:
         return None
-    rows: list[Row] = [((" / ".join(pair["raters"]),), [pair["kappa"]]) for pair in compared["pairs"]]
     mean = f"mean {fixed(compared['mean'], 3)}" if compared["mean"] is not None else "no mean"
-    return DataTable(
-        "rater-pairs", f"Cohen’s κ of each two of {compared['compared']} raters ({mean})", ["Raters", "κ"], rows
-    )
+    caption = f"Cohen’s κ of each two of {compared['compared']} raters ({mean})"
+    heads: Columns = {"Raters": lambda pair: " / ".join(pair["raters"])}
+    return table_of("rater-pairs", caption, compared["pairs"], heads, {"κ": "kappa"})
 
 
 def _generalizability(found: Findings | None) -> DataTable | None:
@@ -428,24 +430,16 @@ def _short_codes(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return {code: code.partition("@")[0] if len(batches) == 1 else code for code in codes}
 
 
-def _verdicts(found: RaterRow) -> DataTable:
+def _verdicts(found: RaterRow) -> DataTable | None:
     """Return Dawid and Skene's verdicts beside the majority by configuration."""
-    rows: list[Row] = [
-        (
-            (configuration_name(configuration),),
-            [
-                configuration["pairs"],
-                *("{a} / {tie} / {b} / {shared}".format(**configuration[key]) for key in ("majority", "verdicts")),
-                f"{configuration['differs']} of {configuration['differs_of']}",
-            ],
-        )
-        for configuration in found["configurations"] or ()
-    ]
-    headings = [
-        *("Configuration", "Pairs", "Majority: A / tie / B / none"),
-        *("Model: A / tie / B / none", "They differ on"),
-    ]
-    return DataTable("dawid-skene", "Verdicts of the majority and of the model, in pairs", headings, rows)
+    counts, caption = "{a} / {tie} / {b} / {shared}", "Verdicts of the majority and of the model, in pairs"
+    cells: Columns = {
+        "Pairs": "pairs",
+        "Majority: A / tie / B / none": lambda item: counts.format(**item["majority"]),
+        "Model: A / tie / B / none": lambda item: counts.format(**item["verdicts"]),
+        "They differ on": lambda item: f"{item['differs']} of {item['differs_of']}",
+    }
+    return table_of("dawid-skene", caption, found["configurations"] or (), CONFIGURATION, cells)
 
 
 def _confusions(found: RaterRow) -> DataTable:
