@@ -81,11 +81,8 @@ def judge_names(study: Study) -> list[str]:
     return sorted({run.judge.name for runs in judges_by_question for run in runs})
 
 
-def epsilon_named(text: str) -> float:
-    """Read the agreement that a judge may lack. Empty text stands for the default.
-
-    Raises: UnknownName unless it is a number from 0 to 1.
-    """
+def _epsilon(text: str) -> float:
+    """Read the agreement that a judge may lack, a number from 0 to 1. Empty text stands for the default."""
     try:
         value = float(text or DEFAULT_EPSILON)
     except ValueError:
@@ -95,22 +92,15 @@ def epsilon_named(text: str) -> float:
     return value
 
 
-def ties_named(name: str) -> Ties:
-    """Check how Bradley-Terry strengths treat ties. An empty name stands for halves.
-
-    Raises: UnknownName listing the ways.
-    """
-    for arg in get_args(Ties):
-        if name in (arg, ""):
-            return cast(Ties, arg)
-    raise UnknownName(f"there is no way of ties {name}; there are: {', '.join(get_args(Ties))}")
+def _one_of(kind: str, name: str, options: Sequence[str]) -> str:
+    """Check a name. An empty one stands for the first option."""
+    if name and name not in options:
+        raise UnknownName(f"there is no {kind} {name}; there are: {', '.join(options)}")
+    return name or options[0]
 
 
 def _known(study: Study, kind: str, names: Sequence[str], existing: Iterable[str]) -> tuple[str, ...] | None:
-    """Check names. No name stands for all.
-
-    Raises: UnknownName listing those that exist.
-    """
+    """Check names. No name stands for all."""
     if not names:
         return None
     listed = list(dict.fromkeys(existing))
@@ -121,43 +111,6 @@ def _known(study: Study, kind: str, names: Sequence[str], existing: Iterable[str
     return tuple(dict.fromkeys(names))
 
 
-def datasets_named(study: Study, names: Sequence[str]) -> tuple[str, ...] | None:
-    """Check names of data sets. No name stands for all.
-
-    Raises: UnknownName listing those that exist.
-    """
-    existing = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct() if names else ()
-    return _known(study, "data set", names, existing)
-
-
-def systems_named(study: Study, names: Sequence[str]) -> tuple[str, ...] | None:
-    """Check the name of a system, or the names of a pair of systems. No name stands for all.
-
-    Raises: UnknownName listing those that exist, or for more than two.
-    """
-    existing = _known(study, "system", names, study.systems.order_by("position").values_list("name", flat=True))
-    if existing and len(existing) > 2:
-        raise UnknownName(f"a pair has two systems, {len(existing)} are named: {', '.join(existing)}")
-    return existing
-
-
-def raters_named(study: Study, codes: Sequence[str]) -> tuple[str, ...] | None:
-    """Check the codes of people. No code stands for all.
-
-    Raises: UnknownName listing those that exist.
-    """
-    annotators = study.annotators.filter(withdrawn_at=None).order_by("code")
-    return _known(study, "rater", codes, annotators.values_list("code", flat=True))
-
-
-def arms_named(study: Study, names: Sequence[str]) -> tuple[str, ...] | None:
-    """Check the names of arms. No name stands for all.
-
-    Raises: UnknownName listing those that exist.
-    """
-    return _known(study, "arm", names, arm_names(study) if names else ())
-
-
 def arm_names(study: Study) -> list[str]:
     """List the arms in which people rated."""
     work = Assignment.objects.filter(hit__batch__study=study)
@@ -166,21 +119,8 @@ def arm_names(study: Study) -> list[str]:
     return sorted({arm for arms in results[: 1 + study.is_two_stage] for arm in arms} - {""})
 
 
-def stage_named(name: str) -> str:
-    """Check the name of a stage. An empty one stands for the first.
-
-    Raises: UnknownName listing those that exist.
-    """
-    if name and name not in Rating.Stage.values:
-        raise UnknownName(f"there is no stage {name}; there are: {', '.join(Rating.Stage.values)}")
-    return name or Rating.Stage.FIRST.value
-
-
-def switch_named(name: str, value: str) -> bool:
-    """Read whether a switch is on, as forms and programs write it. An empty value stands for off.
-
-    Raises: UnknownName for another value.
-    """
+def _is_on(name: str, value: str) -> bool:
+    """Read whether a switch is on, as forms and programs write it. An empty value stands for off."""
     written = value.lower()
     if written not in ("1", "on", "true", "0", "off", "false", ""):
         raise UnknownName(f"{name} is 1 or 0, not {value}")
@@ -190,25 +130,33 @@ def switch_named(name: str, value: str) -> bool:
 def filters_of(study: Study, query: QueryDict) -> Filters:
     """Read the filters of a request's parameters.
 
-    Raises: UnknownName for an unknown name, another ε than 0 to 1, or a switch that is neither on nor off.
+    Raises: UnknownName for an unknown name, more than two systems, another ε than 0 to 1, or a switch that is neither on nor off.
     """
     names = {parameter: [name for name in query.getlist(parameter) if name] for parameter in SEVERAL}
     batches = batches_named(study, names["batch"])
+    datasets = study.instances.order_by("dataset").values_list("dataset", flat=True).distinct()
+    people = study.annotators.filter(withdrawn_at=None).order_by("code").values_list("code", flat=True)
+    similarity_name = similarity_named(study, query.get("similarity"))
+    covered = _known(study, "data set", names["dataset"], datasets)
+    systems = _known(
+        study, "system", names["system"], study.systems.order_by("position").values_list("name", flat=True)
+    )
+    if systems and len(systems) > 2:
+        raise UnknownName(f"a pair has two systems, {len(systems)} are named: {', '.join(systems)}")
+    switches: dict[str, Any] = {switch: _is_on(switch, query.get(switch, "")) for switch in SWITCHES}
     return Filters(
-        similarity=similarity_named(study, query.get("similarity")),
+        similarity=similarity_name,
         batches=None if batches is None else tuple(batch.name for batch in batches),
-        datasets=datasets_named(study, names["dataset"]),
-        systems=systems_named(study, names["system"]),
-        raters=raters_named(study, names["rater"]),
-        arms=arms_named(study, names["arm"]),
+        datasets=covered,
+        systems=systems,
+        raters=_known(study, "rater", names["rater"], people),
+        arms=_known(study, "arm", names["arm"], arm_names(study) if names["arm"] else ()),
         judges=judges_named(study, names["judge"]),
-        stage=stage_named(query.get("stage", "")),
-        ties=ties_named(query.get("ties", "")),
+        stage=_one_of("stage", query.get("stage", ""), Rating.Stage.values),
+        ties=cast(Ties, _one_of("way of ties", query.get("ties", ""), get_args(Ties))),
         question=question_named(study, query.get("question", "")),
-        epsilon=epsilon_named(query.get("epsilon", "")),
-        two_way=switch_named("two_way", query.get("two_way", "")),
-        with_excluded=switch_named("with_excluded", query.get("with_excluded", "")),
-        with_incomplete=switch_named("with_incomplete", query.get("with_incomplete", "")),
+        epsilon=_epsilon(query.get("epsilon", "")),
+        **switches,
     )
 
 

@@ -1,14 +1,14 @@
 """A table of a study's people, with flags for an admin."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from analysis.intervals.analytic import Spread, ratio_spreads
 from analysis.intervals.bootstrap import mean_rows
-from analysis.types import FloatArray
+from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate, mean_of_spread, number, share_of_spread
 from reporting.findings.configurations.rater_findings import TIE_IN_CONSISTENCY, TIE_IN_POSITIONS
 from reporting.findings.data.inputs import Checks, Filters, StudyData
@@ -61,17 +61,7 @@ def raters_table(data: StudyData, votes: VoteTable, filters: Filters) -> list[di
         speed = _speed(votes.seconds[rows], votes.characters[votes.unit[rows]])
         sided = rows[~np.isnan(votes.on_left[rows])]  # the others' sides are not known
         on_left = votes.on_left[sided]
-        judged = OnePerson(
-            on_left=on_left,
-            verdict=votes.verdict[rows],
-            a_is_left=votes.a_is_left[sided],
-            seconds_median=speed["seconds_median"],
-            words_per_minute=speed["words_per_minute"],
-            timed=speed["timed"],
-            agreement=agreement,
-            chance=_by_chance(*([way[rows] for way in votes.both_ways(shares)] for shares in directed)),
-            people=people,
-        )
+        chance = _by_chance(*([way[rows] for way in votes.both_ways(shares)] for shares in directed))
         results.append(
             {
                 "rater": code,
@@ -80,13 +70,13 @@ def raters_table(data: StudyData, votes: VoteTable, filters: Filters) -> list[di
                 "rating_sets": n_sets,
                 "incomplete_rating_sets": incomplete,
                 "consistency": consistency,
-                "agreement": {**agreement, "by_chance": number(judged.chance)},
+                "agreement": {**agreement, "by_chance": number(chance)},
                 "sides": {name: int((on_left == side).sum()) for name, side in SIDES.items()},
                 "left_share": _left_share(left_shares[person], on_left, filters),
                 **speed,
                 "gold": _checks(data.checks.get(code)),
                 "influence": moved[person],
-                "flags": flags_of(judged),
+                "flags": _flags(votes, rows, sided, speed, agreement, chance, people),
             }
         )
     return results
@@ -175,40 +165,45 @@ def _consistencies(data: StudyData, votes: VoteTable, filters: Filters) -> list[
     return list(zip(sets, incomplete.tolist(), means, strict=True))
 
 
-@dataclass(frozen=True, eq=False)
-class OnePerson:
-    """A person's numbers for the rules of flags. Votes are in display order.
+def _flags(
+    votes: VoteTable,
+    rows: IntArray,
+    sided: IntArray,
+    speed: dict[str, Any],
+    agreement: Estimate,
+    chance: float,
+    people: float,
+) -> list[dict[str, Any]]:
+    """Return the flags of one person, each with its evidence.
 
-    on_left, a_is_left : of the votes whose sides are known
-
-    agreement : estimate of the leave-one-out agreement; chance : what it would be by chance; people : that of everyone
+    rows, sided : of the person's votes in the order of display, all and those whose sides are known
+    agreement : with the others; chance : what it would be by chance; people : that of everyone
     """
-
-    on_left: FloatArray
-    verdict: FloatArray
-    a_is_left: FloatArray
-    seconds_median: float | None
-    words_per_minute: float | None
-    timed: int
-    agreement: Estimate
-    chance: float
-    people: float
-
-
-def flags_of(person: OnePerson) -> list[dict[str, Any]]:
-    """Return the flags of one person, each with its evidence."""
+    on_left = votes.on_left[sided]
+    preferred = on_left[on_left != 0]
+    # Only where both orders were shown: else a side is a system, and to prefer one is no fault.
+    is_sided = len(preferred) >= MIN_VOTES and len(np.unique(votes.a_is_left[sided][on_left != 0])) == 2
+    seconds, words, timed = (speed[name] for name in ("seconds_median", "words_per_minute", "timed"))
+    is_quick = timed >= MIN_VOTES and seconds is not None and seconds < QUICK_SECONDS
+    is_unread = timed >= MIN_VOTES and words is not None and words > QUICK_WORDS
+    # No better than chance, and surely worse than people are among themselves: a hard task alone is no reason.
+    is_apart = agreement["n"] >= MIN_COMPARED and agreement["high"] is not None
+    is_apart = is_apart and not (agreement["value"] > chance or agreement["high"] >= people)
+    shares = {"agreement": agreement["value"], "high": agreement["high"], "chance": chance, "people": people}
+    alternates = len(on_left) >= MIN_VOTES and on_left.all() and (on_left[1:] != on_left[:-1]).all()
+    flags: dict[str, tuple[bool | np.bool, dict[str, Any]]] = {
+        "always_left": (is_sided and (preferred == -1).all(), {"preferences": len(preferred)}),
+        "always_right": (is_sided and (preferred == 1).all(), {"preferences": len(preferred)}),
+        "alternating": (alternates, {"votes": len(on_left)}),
+        "all_ties": (len(rows) >= MIN_VOTES and not votes.verdict[rows].any(), {"votes": len(rows)}),
+        "quick_pairs": (is_quick, {"seconds": seconds, "limit": QUICK_SECONDS, "timed": timed}),
+        "quick_reading": (is_unread, {"words": words, "limit": QUICK_WORDS, "timed": timed}),
+        "agreement": (is_apart, {**shares, "votes": agreement["n"]}),
+    }
     return [
-        {"flag": name, "evidence": evidence}
-        for name, evidence in (
-            ("always_left", _one_side(person, -1)),
-            ("always_right", _one_side(person, 1)),
-            ("alternating", _alternating(person)),
-            ("all_ties", _all_ties(person)),
-            ("quick_pairs", _quick_pairs(person)),
-            ("quick_reading", _quick_reading(person)),
-            ("agreement", _low_agreement(person)),
-        )
-        if evidence
+        {"flag": name, "evidence": {**evidence, "at_least": MIN_COMPARED if name == "agreement" else MIN_VOTES}}
+        for name, (holds, evidence) in flags.items()
+        if holds
     ]
 
 
@@ -216,48 +211,3 @@ def flag_text(flag: Mapping[str, Any]) -> str:
     """Say a flag with its numbers."""
     evidence = {name: f"{value:{FORMATS.get(name, '')}}" for name, value in flag["evidence"].items()}
     return str(FLAGS[flag["flag"]]) % evidence
-
-
-def _one_side(person: OnePerson, side: int) -> dict[str, Any] | None:
-    preferred = person.on_left != 0
-    # Only where both orders were shown: else a side is a system, and to prefer one is no fault.
-    both_orders = len(np.unique(person.a_is_left[preferred])) == 2
-    if preferred.sum() < MIN_VOTES or not both_orders or (person.on_left[preferred] != side).any():
-        return None
-    return {"preferences": int(preferred.sum()), "at_least": MIN_VOTES}
-
-
-def _alternating(person: OnePerson) -> dict[str, Any] | None:
-    sides = person.on_left
-    if len(sides) < MIN_VOTES or (sides == 0).any() or (sides[1:] == sides[:-1]).any():
-        return None
-    return {"votes": len(sides), "at_least": MIN_VOTES}
-
-
-def _all_ties(person: OnePerson) -> dict[str, Any] | None:
-    if len(person.verdict) < MIN_VOTES or person.verdict.any():
-        return None
-    return {"votes": len(person.verdict), "at_least": MIN_VOTES}
-
-
-def _quick_pairs(person: OnePerson) -> dict[str, Any] | None:
-    if person.timed < MIN_VOTES or person.seconds_median is None or person.seconds_median >= QUICK_SECONDS:
-        return None
-    return {"seconds": person.seconds_median, "limit": QUICK_SECONDS, "timed": person.timed, "at_least": MIN_VOTES}
-
-
-def _quick_reading(person: OnePerson) -> dict[str, Any] | None:
-    if person.timed < MIN_VOTES or person.words_per_minute is None or person.words_per_minute <= QUICK_WORDS:
-        return None
-    return {"words": person.words_per_minute, "limit": QUICK_WORDS, "timed": person.timed, "at_least": MIN_VOTES}
-
-
-def _low_agreement(person: OnePerson) -> dict[str, Any] | None:
-    """No better than chance, and surely worse than people are among themselves: a hard task alone is no reason."""
-    found = person.agreement
-    if found["n"] < MIN_COMPARED or found["high"] is None:
-        return None
-    if found["value"] > person.chance or found["high"] >= person.people:
-        return None
-    evidence = {"agreement": found["value"], "high": found["high"], "chance": person.chance, "people": person.people}
-    return {**evidence, "votes": found["n"], "at_least": MIN_COMPARED}
