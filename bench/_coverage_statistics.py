@@ -19,8 +19,8 @@ from analysis.types import FloatArray
 from bench._coverage_populations import TIES, Population, Simulated, chances, columns, drawn_shares, unequal
 from bench.answers import configuration
 from reporting.core.estimates import IntervalSettings
+from reporting.findings.data.vote_table import vote_table
 from reporting.findings.pooled.pooled import people_agreement
-from reporting.findings.pooled.vote_table import vote_table
 
 LARGE = (20, 50)
 CROSSED = (5, 8, 13, 20)  # raters

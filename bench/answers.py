@@ -42,12 +42,12 @@ from reporting.findings.data.inputs import (
     Selected,
 )
 from reporting.findings.data.separability_bins import Bins, Separability
+from reporting.findings.data.vote_table import VoteTable, vote_table
 from reporting.findings.judges.biases import length_adjusted
 from reporting.findings.judges.judges_against_people import judge_tests
 from reporting.findings.judges.replacement import tests_of
 from reporting.findings.judges.verdicts import MAY_REPLACE, Family, verdict
 from reporting.findings.pooled.pooled import StudyScale, people_agreement, pooled_findings, pooled_positions
-from reporting.findings.pooled.vote_table import VoteTable, vote_table
 from reporting.findings.rankings.comparisons import comparisons_of_raters
 from reporting.findings.rankings.ranking_models import bradley_terry_ranking, fit_strengths
 from reporting.findings.rankings.rankings import rate_rankings

@@ -9,16 +9,12 @@ import numpy as np
 
 from annotation.core.reasons import Reason
 from annotation.core.version import VERSION
-from reporting.core.estimates import IntervalSettings
 from reporting.core.instance_selection import selection_note
-from reporting.core.raters import Rater
-from reporting.core.text import SCRIPTED
-from reporting.core.votes import Units, units
 from reporting.findings.answer.answer import answer, being_computed
 from reporting.findings.answer.planned import plan_findings
-from reporting.findings.configurations.rater_findings import few_raters_note, rater_findings, weighted_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyData
-from reporting.findings.data.separability_bins import Bins, separability_findings
+from reporting.findings.data.separability_bins import Bins
+from reporting.findings.data.vote_table import VoteTable, cluster_counts, vote_table
 from reporting.findings.judges.biases import length_adjusted, self_preference
 from reporting.findings.judges.judges_against_people import (
     agreement_by_bin,
@@ -29,8 +25,7 @@ from reporting.findings.judges.judges_against_people import (
 from reporting.findings.judges.juries import jury_findings
 from reporting.findings.judges.probabilities import judge_probabilities
 from reporting.findings.judges.replacement import replacement
-from reporting.findings.measures import MeasureInput, compute_measures
-from reporting.findings.measures.agreement import confusion_findings, consistency_of_instances
+from reporting.findings.measures.configuration import configuration_findings
 from reporting.findings.pooled.generalizability import generalizability_findings
 from reporting.findings.pooled.pooled import (
     StudyScale,
@@ -41,7 +36,6 @@ from reporting.findings.pooled.pooled import (
     rater_pairs,
     study_scale,
 )
-from reporting.findings.pooled.vote_table import VoteTable, cluster_counts, vote_table
 from reporting.findings.rankings.rankings import ranking_findings
 from reporting.findings.raters.aggregated_verdicts import aggregated_verdicts
 from reporting.findings.raters.raters_table import raters_table
@@ -67,6 +61,7 @@ LATER: dict[str, Any] = {
     "provenance": [],
     "plan": None,
 }
+LATER_POOLED = ("agreement_by_bin", "people_agreement", "rater_pairs", "generalizability")
 
 
 def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
@@ -76,27 +71,28 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
     votes = vote_table(data.configurations, bins)
     filters = replace(filters, clusters=votes.clusters, horizon=horizon(data, votes))
     findings = _described(data, votes, scale, filters)
-    judges = judge_findings(data.configurations, votes, bins, filters)
-    findings["pooled"] |= {
-        "agreement_by_bin": agreement_by_bin(votes, judges["judges_against_people"], bins, filters),
+    of_people = {
         "people_agreement": people_agreement(votes, filters.intervals),
         "rater_pairs": rater_pairs(votes, filters.intervals),
         "generalizability": generalizability_findings(votes, filters.intervals),
     }
-    findings |= {
+    raters = {
         "raters": raters_table(data, votes, filters),
         "rater_severity": rater_severity(votes, filters.intervals),
         "dawid_skene": aggregated_verdicts(data.configurations, votes),
-        **judges,
-        "judge_agreement": judge_agreement(
-            votes, {jury.name for jury in data.juries}, data.baselines, filters.intervals
-        ),
+    }
+    juries = {jury.name for jury in data.juries}
+    judges = judge_findings(data.configurations, votes, bins, filters) | {
+        "judge_agreement": judge_agreement(votes, juries, data.baselines, filters.intervals),
         "juries": jury_findings(data.juries, votes, filters),
         "tuned_judges": [
             {"judge": name, "instances_left_out": left_out, "note": TUNED_NOTE} for name, left_out in data.tuned.items()
         ],
+        "provenance": [{"judge": name, **judge.as_json()} for name, judge in data.provenance.items()],
     }
-    findings["provenance"] = [{"judge": name, **judge.as_json()} for name, judge in data.provenance.items()]
+    by_bin = agreement_by_bin(votes, judges["judges_against_people"], bins, filters)
+    findings["pooled"] |= {"agreement_by_bin": by_bin, **of_people}
+    findings |= raters | judges
     rated = len(np.unique(votes.instance[votes.is_rated]))
     findings["plan"] = plan_findings(data.planned, findings, rated)
     return {**findings, "answer": answer(findings)}
@@ -117,7 +113,7 @@ def horizon(data: StudyData, votes: VoteTable) -> int | None:
 def judge_findings(
     everything: Sequence[ConfigurationData], votes: VoteTable, bins: Bins | None, filters: Filters
 ) -> dict[str, Any]:
-    """Return the findings about judges, by their keys in the JSON."""
+    """Return the findings about judges and people, by their keys in the JSON."""
     against = judges_against_people(votes, bins, filters)
     kappas = {row["rater"]: row["overall"]["kappa"] for row in against}
     return {
@@ -138,12 +134,7 @@ def compute_estimates(data: StudyData, filters: Filters) -> dict[str, Any]:
     findings = _described(
         data, vote_table(data.configurations), study_scale(data), replace(filters, estimates_only=True)
     )
-    findings["pooled"] |= {
-        "agreement_by_bin": None,
-        "people_agreement": None,
-        "rater_pairs": None,
-        "generalizability": None,
-    }
+    findings["pooled"] |= dict.fromkeys(LATER_POOLED)
     return {**findings, **LATER, "being_computed": BEING_COMPUTED, "answer": being_computed()}
 
 
@@ -155,14 +146,15 @@ def compute_rankings(data: StudyData, filters: Filters) -> dict[str, list[dict[s
 
 
 def _described(data: StudyData, votes: VoteTable, scale: StudyScale, filters: Filters) -> dict[str, Any]:
+    clusters = cluster_counts(votes)
     return {
         "study": data.slug,
         "version": VERSION,
         "filters": filters.as_json(),
         "configurations": [
-            _configuration(configuration, filters, data.scripted) for configuration in data.configurations
+            configuration_findings(configuration, filters, data.scripted) for configuration in data.configurations
         ],
-        "clusters": cluster_counts(votes),
+        "clusters": clusters,
         "horizon": filters.horizon,
         "pooled": _pooled(data, votes, scale, filters),
         **ranking_findings(data.configurations, votes, scale, filters),
@@ -182,59 +174,3 @@ def _pooled(data: StudyData, votes: VoteTable, scale: StudyScale, filters: Filte
         "scripted": bool(programs),
         **({"chosen_note": note} if note else {}),
     }
-
-
-def _configuration(data: ConfigurationData, filters: Filters, scripted: frozenset[str]) -> dict[str, Any]:
-    filters = replace(filters, clusters=data.selection.clusters)
-    named, settings = data.configuration, filters.intervals
-    bins, votes = data.separability.bins, units(data.people.rated.outcomes)
-    return {
-        "dataset": named.dataset,
-        "system_a": named.system_a.name,
-        "system_b": named.system_b.name,
-        "instances": len(data.selection.instance_ids),
-        "pairs": len(data.selection.pairs),
-        "chosen": data.chosen,
-        **({"chosen_note": selection_note(data.chosen)} if data.chosen else {}),
-        **separability_findings(data.selection.instance_ids, data.separability),
-        "raters": [_people(data, votes, filters, scripted)]
-        + [
-            {
-                **rater_findings(judge.rater, bins, settings),
-                **weighted_findings(judge.rater, settings),
-                **_why_no_bins(data),
-                **judge.status,
-                **_measures(data, judge.rater, votes, settings),
-            }
-            for judge in data.judges
-        ],
-    }
-
-
-def _people(data: ConfigurationData, votes: Units, filters: Filters, scripted: frozenset[str]) -> dict[str, Any]:
-    people, settings = data.people, filters.intervals
-    programs = len(scripted & set(people.rated.raters))
-    notes = [SCRIPTED] * bool(programs) + few_raters_note(people)
-    return {
-        **rater_findings(people, data.separability.bins, settings),
-        **weighted_findings(people, settings),
-        **_why_no_bins(data),
-        "scripted": programs > 0,
-        "scripted_raters": programs,
-        **({"note": "; ".join(notes)} if notes else {}),
-        **_measures(data, people, votes, settings),
-    }
-
-
-def _measures(data: ConfigurationData, rater: Rater, votes: Units, settings: IntervalSettings) -> dict[str, Any]:
-    inputs = MeasureInput(rater, data.people, votes, settings)
-    return {
-        **compute_measures(inputs),
-        **confusion_findings(inputs),
-        **consistency_of_instances(rater, data.selection.instance_ids),
-    }
-
-
-def _why_no_bins(data: ConfigurationData) -> dict[str, str]:
-    why = data.separability.why
-    return {} if why is None else replace(why, template=f"no bins: {why.template}").as_json()

@@ -11,9 +11,9 @@ from reporting.core.charts import Findings, Spec, empty_chart, why_empty
 from reporting.core.pictures import picture
 from reporting.core.raters import PEOPLE
 from reporting.core.text import rater_name, subject
+from reporting.findings.answer.statements import ONE_PAIR, has_one_pair
 from reporting.findings.charts import agreement, judges, rankings, separability, stacks
 from reporting.findings.charts.common import EVERYONE, SUBJECT
-from reporting.findings.configurations.rater_findings import ONE_PAIR, has_one_pair
 
 Draw = Callable[[Findings, str], Spec]
 IN_CSV = "in the CSV"

@@ -9,7 +9,7 @@ from annotation.core.database.aggregates import grouped
 from annotation.core.tables import estimate_text, fixed, printable
 from reporting.core.text import level_text
 from reporting.findings.answer.planned import plan_notes
-from reporting.findings.configurations.rater_findings import has_one_pair
+from reporting.findings.answer.statements import has_one_pair
 from reporting.findings.data.asked import selection_text
 from reporting.findings.measures import measures
 from reporting.findings.raters.raters_table import flag_text

@@ -34,7 +34,7 @@ from reporting.core.estimates import (
     share_estimate,
 )
 from reporting.core.raters import PEOPLE, Rater
-from reporting.findings.configurations.rater_findings import TIE_IN_CONSISTENCY
+from reporting.findings.measures.rater_findings import TIE_IN_CONSISTENCY
 from reporting.findings.reasons import NOT_COMPUTED
 from reporting.separability.arrays import (
     ConfigurationAlignments,

@@ -21,10 +21,10 @@ from reporting.findings.answer.statements import (
     Statement,
     counts_of,
     estimate,
+    has_one_pair,
     uneven,
     without_baselines,
 )
-from reporting.findings.configurations.rater_findings import has_one_pair
 from reporting.findings.data.separability_bins import lacks_separability
 from reporting.findings.judges.verdicts import MAY_REPLACE, OUT_OF_REACH, UNTESTED, alternative_text, next_bin_text
 from reporting.findings.reasons import UNEQUAL

@@ -1,7 +1,7 @@
 """Statements of the answer before they are written, and what their rules share."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,7 @@ from reporting.core.raters import PEOPLE
 from reporting.core.text import JUDGE
 
 Findings = Mapping[str, Any]
+ONE_PAIR = "with one pair an instance a rating set is one rating, and its consistency says only whether that is a tie"
 LEAST_INSTANCES = 5  # below it nothing is claimed, as no interval is given
 
 
@@ -65,3 +66,18 @@ def counts_of(findings: Findings, rater: str) -> Counter[str]:
             if own["rater"] == rater:
                 counts.update(own["counts"])
     return counts
+
+
+def has_one_pair(configurations: Iterable[Mapping[str, Any]]) -> bool:
+    """Tell whether no instance has two pairs, so that rating sets have no consistency to speak of."""
+    return all(configuration["pairs"] <= configuration["instances"] for configuration in configurations)
+
+
+def sets_by_consistency(distributions: Iterable[Mapping[str, int]]) -> tuple[int, int, int]:
+    """Count rating sets that are fully consistent, those between, and those with consistency 0. Each set is one of the three.
+
+    distributions : rating sets by consistency, as findings have them
+    """
+    counts = [(float(value), n) for row in distributions for value, n in row.items()]
+    full, none = (sum(n for value, n in counts if value == requested) for requested in (1.0, 0.0))
+    return full, sum(n for _, n in counts) - full - none, none

@@ -23,7 +23,7 @@ from annotation.core.reasons import Reason
 from reporting.core.estimates import Basis, IntervalSettings, estimate_with_bounds, mean_estimate, number, numbers
 from reporting.core.raters import Rater
 from reporting.findings.data.inputs import ConfigurationData, Filters
-from reporting.findings.pooled.vote_table import VoteTable, raters_by_name
+from reporting.findings.data.vote_table import VoteTable, raters_by_name
 from reporting.findings.reasons import (
     FOLLOWS_LENGTH,
     NO_COMMON_PAIR,

@@ -21,8 +21,8 @@ from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_est
 from reporting.core.estimates import statistic_estimate as statistic
 from reporting.findings.data.inputs import Filters
 from reporting.findings.data.separability_bins import Bins
+from reporting.findings.data.vote_table import VoteTable
 from reporting.findings.pooled.pooled import agreement_of_counts
-from reporting.findings.pooled.vote_table import VoteTable
 from reporting.findings.reasons import (
     NO_COMMON_VOTES,
     NO_MAJORITY,

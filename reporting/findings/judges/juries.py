@@ -16,8 +16,8 @@ from analysis.judges.juries import (
 from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate, mean_estimate, number, statistic_estimate
 from reporting.findings.data.inputs import Filters, JuryMembers
+from reporting.findings.data.vote_table import VoteTable
 from reporting.findings.judges.judges_against_people import TIE_EQUALS_TIE
-from reporting.findings.pooled.vote_table import VoteTable
 from reporting.findings.reasons import FEW_MEMBERS, NO_ERRORS_TOGETHER, NO_NUMBER_OF_VOTES, NO_VOTES_OF_BOTH_JURIES
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from analysis.intervals.bootstrap import ratio
 from analysis.judges.calibration import BINS, calibration
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, number
-from reporting.findings.pooled.vote_table import VoteTable
+from reporting.findings.data.vote_table import VoteTable
 from reporting.findings.reasons import NO_COMMON_VOTES
 
 

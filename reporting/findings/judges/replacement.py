@@ -24,9 +24,9 @@ from reporting.core.raters import Rater
 from reporting.core.reasons import NOTHING_TO_MEASURE
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import Bins
+from reporting.findings.data.vote_table import VoteTable
 from reporting.findings.judges.judges_against_people import TIE_EQUALS_TIE, described_bins
 from reporting.findings.judges.verdicts import Family, JudgeTests, shown, verdict
-from reporting.findings.pooled.vote_table import VoteTable
 from reporting.findings.reasons import CHANCES_UNKNOWN, NO_RATED, NO_SHARED_VOTES, of_refusal
 
 TIE_IS_HALF = "a tie is half a win"

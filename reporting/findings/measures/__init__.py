@@ -1,6 +1,6 @@
-"""Measures of one rater that findings show beside consistency and preference strength.
+"""The findings on one configuration, and the measures that they show of each rater beside consistency and preference strength.
 
-Importing this package registers them. To add one, see docs/howto/add_a_measure.md. May use reporting's core.
+Importing this package registers measures. To add one, see docs/howto/add_a_measure.md. May use data.
 """
 
 from reporting.findings.measures import (

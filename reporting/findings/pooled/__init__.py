@@ -1,4 +1,4 @@
 """All configurations together: verdicts with codes over the study, separability on one scale, numbers by its bins.
 
-May use configurations, measures and data.
+May use measures and data.
 """

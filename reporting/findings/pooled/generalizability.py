@@ -10,7 +10,7 @@ from analysis.intervals.analytic import MIN_FOR_STATISTIC, statistic_interval
 from analysis.planning.generalizability import NAMES, generalizability, generalizability_study, mean_error
 from analysis.types import FloatArray
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, estimate_with_bounds
-from reporting.findings.pooled.vote_table import VoteTable
+from reporting.findings.data.vote_table import VoteTable
 from reporting.findings.reasons import NO_VARIATION, NOT_CROSSED
 
 RATERS = (1, 2, 3, 5, 10, 20)

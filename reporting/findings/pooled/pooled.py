@@ -34,7 +34,11 @@ from reporting.core.estimates import (
     statistic_estimate,
 )
 from reporting.core.raters import PEOPLE, Positions, Rater
-from reporting.findings.configurations.rater_findings import (
+from reporting.findings.data.inputs import ConfigurationData, Filters, StudyData
+from reporting.findings.data.separability_bins import Bins, bins_of
+from reporting.findings.data.vote_table import VoteTable, raters_by_name
+from reporting.findings.measures.agreement import LEVELS, TIE_EQUALS_TIE, TIE_IN_ALPHA, TIE_IN_GWET
+from reporting.findings.measures.rater_findings import (
     TIE_IN_CONSISTENCY,
     TIE_IN_STRENGTH,
     fully_consistent,
@@ -42,10 +46,6 @@ from reporting.findings.configurations.rater_findings import (
     preferred_first,
     uninformative,
 )
-from reporting.findings.data.inputs import ConfigurationData, Filters, StudyData
-from reporting.findings.data.separability_bins import Bins, bins_of
-from reporting.findings.measures.agreement import LEVELS, TIE_EQUALS_TIE, TIE_IN_ALPHA, TIE_IN_GWET
-from reporting.findings.pooled.vote_table import VoteTable, raters_by_name
 from reporting.findings.reasons import (
     IN_NO_BIN,
     NO_COMMON_VOTES,

@@ -13,8 +13,8 @@ from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.core.reasons import Reason
 from reporting.core.estimates import Estimate, IntervalSettings
 from reporting.core.raters import PEOPLE
+from reporting.findings.data.vote_table import VoteTable
 from reporting.findings.pooled.pooled import StudyScale
-from reporting.findings.pooled.vote_table import VoteTable
 from reporting.findings.reasons import (
     NOTHING_COMPARED,
     SEVERAL_GROUPS,

@@ -28,8 +28,8 @@ from annotation.studies.rated_pairs import rows_of
 from reporting.core.estimates import Basis, Estimate, exactly_tested, mean_estimate, number, value_estimate
 from reporting.core.instance_selection import selection_note
 from reporting.findings.data.inputs import ConfigurationData, Filters
+from reporting.findings.data.vote_table import VoteTable
 from reporting.findings.pooled.pooled import StudyScale
-from reporting.findings.pooled.vote_table import VoteTable
 from reporting.findings.rankings.comparisons import RankBasis, RaterComparisons, comparisons_of_raters, ranking
 from reporting.findings.rankings.ranking_models import (
     TIES,

@@ -12,7 +12,7 @@ from analysis.agreement.leave_one_out import Votes
 from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import number
 from reporting.findings.data.inputs import ConfigurationData
-from reporting.findings.pooled.vote_table import VoteTable
+from reporting.findings.data.vote_table import VoteTable
 from reporting.findings.reasons import FEW_PEOPLE
 
 CLASSES = ("a", "tie", "b")

@@ -9,7 +9,7 @@ from analysis.intervals.bootstrap import ratio
 from analysis.ranking import WinMatrix, fit_win_matrices, rating
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.reasons import Reason
-from reporting.findings.pooled.vote_table import VoteTable
+from reporting.findings.data.vote_table import VoteTable
 from reporting.findings.reasons import NOBODY_ELSE, NOT_CONNECTED
 
 BLOCK_CELLS = 2**20  # of win matrices that are fitted together

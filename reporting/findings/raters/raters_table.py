@@ -10,9 +10,9 @@ from analysis.intervals.analytic import Spread, ratio_spreads
 from analysis.intervals.bootstrap import mean_rows
 from analysis.types import FloatArray, IntArray
 from reporting.core.estimates import Basis, Estimate, mean_of_spread, number, share_of_spread
-from reporting.findings.configurations.rater_findings import TIE_IN_CONSISTENCY, TIE_IN_POSITIONS
 from reporting.findings.data.inputs import Checks, Filters, StudyData
-from reporting.findings.pooled.vote_table import VoteTable
+from reporting.findings.data.vote_table import VoteTable
+from reporting.findings.measures.rater_findings import TIE_IN_CONSISTENCY, TIE_IN_POSITIONS
 from reporting.findings.raters.influence import influences
 from reporting.findings.reasons import NO_CHECKS, NO_PREFERENCE, NO_RATING_SETS, NO_SECONDS, NOBODY_BESIDE
 
@@ -52,7 +52,9 @@ def raters_table(data: StudyData, votes: VoteTable, filters: Filters) -> list[di
         ratio_spreads(mean_rows(values), cluster, votes.person, len(votes.people)) for values in (agreeing, share_left)
     )
     results = []
-    for person, rows in enumerate(votes.rows_by_person()):
+    ends = np.cumsum(np.bincount(votes.person, minlength=len(votes.people)))
+    rows_of_people = np.split(np.argsort(votes.person, kind="stable"), ends)[: len(votes.people)]
+    for person, rows in enumerate(rows_of_people):
         if not len(rows):
             continue
         code = votes.people[person]

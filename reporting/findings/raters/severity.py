@@ -9,7 +9,7 @@ from analysis.intervals.jackknife import MIN_CLUSTERS, Bounds
 from analysis.types import FloatArray
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, estimate_with_bounds, number
 from reporting.core.reasons import NO_SPREAD, TOO_FEW
-from reporting.findings.pooled.vote_table import VoteTable
+from reporting.findings.data.vote_table import VoteTable
 from reporting.findings.reasons import NO_COMMON_VOTES, NOBODY_BESIDE
 
 TIE_AS_HALF = "a tie is half a preference for each"

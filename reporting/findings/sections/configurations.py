@@ -7,7 +7,7 @@ from typing import Any
 from annotation.core.counting import number_of
 from annotation.core.tables import MOST_ROWS, DataTable, Row, fixed
 from reporting.core.text import rater_name, subject
-from reporting.findings.configurations.rater_findings import has_one_pair
+from reporting.findings.answer.statements import has_one_pair
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
 from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name, mirrored, raters_with_verdicts

@@ -10,8 +10,8 @@ from annotation.models import Assignment, Batch
 from bench.answers import FILTERS, judged
 from reporting.findings.charts.common import interval_note
 from reporting.findings.computing import judge_findings
+from reporting.findings.data.vote_table import vote_table
 from reporting.findings.pooled.pooled import StudyScale
-from reporting.findings.pooled.vote_table import vote_table
 from reporting.findings.rankings.comparisons import comparisons_of_raters
 from reporting.findings.rankings.ranking_models import elo_rankings
 from reporting.report.methods import methods_of

@@ -6,7 +6,7 @@ import pytest
 from bench.answers import EPSILON, FILTERS, Population, judged, length_matters, main, populations, right_at_epsilon
 from reporting.findings.answer.answer_text import TEXTS
 from reporting.findings.computing import judge_findings
-from reporting.findings.pooled.vote_table import vote_table
+from reporting.findings.data.vote_table import vote_table
 
 
 @pytest.mark.slow

@@ -17,10 +17,10 @@ from analysis.intervals.multiple_testing import holm
 from reporting.core.reasons import TOO_FEW
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import Bins, bins_of
+from reporting.findings.data.vote_table import vote_table
 from reporting.findings.judges.biases import length_adjusted, self_preference
 from reporting.findings.judges.judges_against_people import agreement_by_bin, judge_tests, judges_against_people
 from reporting.findings.pooled.pooled import people_agreement
-from reporting.findings.pooled.vote_table import vote_table
 from tests.reporting.findings.arrays import Row, configuration_data
 
 FILTERS = Filters()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from reporting.core.estimates import IntervalSettings
+from reporting.findings.data.vote_table import vote_table
 from reporting.findings.pooled.generalizability import INSTANCES, RATERS, generalizability_findings
-from reporting.findings.pooled.vote_table import vote_table
 from tests.reporting.findings.arrays import configuration_data
 
 

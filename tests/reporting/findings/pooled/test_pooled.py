@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from reporting.findings.data.inputs import ConfigurationData, Filters
+from reporting.findings.data.vote_table import vote_table
 from reporting.findings.pooled.pooled import (
     MEAN_OF_JUDGES,
     StudyScale,
@@ -13,7 +14,6 @@ from reporting.findings.pooled.pooled import (
     pooled_findings,
     pooled_positions,
 )
-from reporting.findings.pooled.vote_table import vote_table
 from reporting.findings.reasons import NOT_COMPUTED
 from tests.reporting.findings.arrays import configuration_data
 

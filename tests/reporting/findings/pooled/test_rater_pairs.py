@@ -10,9 +10,9 @@ from analysis.agreement.coefficients import cohen_kappa
 from reporting.core.estimates import IntervalSettings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyData
 from reporting.findings.data.separability_bins import bins_of
+from reporting.findings.data.vote_table import vote_table
 from reporting.findings.judges.judges_against_people import agreement_by_bin, judges_against_people
 from reporting.findings.pooled.pooled import rater_pairs
-from reporting.findings.pooled.vote_table import vote_table
 from reporting.findings.raters.aggregated_verdicts import aggregated_verdicts
 from reporting.findings.raters.raters_table import raters_table
 from tests.reporting.findings.arrays import configuration_data

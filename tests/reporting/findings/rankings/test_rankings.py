@@ -18,8 +18,8 @@ from reporting.core.raters import PEOPLE, Positions, Rater, rater
 from reporting.core.reasons import TOO_FEW
 from reporting.findings.data.inputs import Compared, ComparedSystem, ConfigurationData, Filters, Pairs, Selected
 from reporting.findings.data.separability_bins import Separability
+from reporting.findings.data.vote_table import vote_table
 from reporting.findings.pooled.pooled import StudyScale
-from reporting.findings.pooled.vote_table import vote_table
 from reporting.findings.rankings.rankings import ranking_findings
 from reporting.findings.reasons import NOT_COMPUTED, SHARED_FIRST, UNEQUAL
 from reporting.findings.text import as_text

@@ -15,7 +15,7 @@ from analysis.agreement.leave_one_out import leave_one_out_agreement
 from analysis.ranking import bradley_terry, rating
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import Checks, Filters, StudyData
-from reporting.findings.pooled.vote_table import vote_table
+from reporting.findings.data.vote_table import vote_table
 from reporting.findings.raters.aggregated_verdicts import aggregated_verdicts
 from reporting.findings.raters.influence import influences
 from reporting.findings.raters.raters_table import raters_table

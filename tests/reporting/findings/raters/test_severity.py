@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from reporting.core.estimates import IntervalSettings
-from reporting.findings.pooled.vote_table import vote_table
+from reporting.findings.data.vote_table import vote_table
 from reporting.findings.raters.severity import rater_severity
 from tests.reporting.findings.raters.people_arrays import Vote, configuration_of
 

@@ -10,9 +10,9 @@ from analysis.intervals.analytic import mean_interval, ratio_spread, share_inter
 from reporting.core.estimates import IntervalSettings
 from reporting.core.reasons import TOO_FEW
 from reporting.core.votes import units
-from reporting.findings.configurations.rater_findings import few_raters_note, rater_findings, weighted_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.measures import MeasureInput, compute_measures
+from reporting.findings.measures.rater_findings import few_raters_note, rater_findings, weighted_findings
 from tests.reporting.findings.arrays import Row, configuration_data
 
 TWO_WAYS = IntervalSettings(two_way=True)

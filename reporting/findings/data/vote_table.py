@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import count
 
 import numpy as np
@@ -39,6 +38,13 @@ class VoteTable:
     a_is_left          : (n,) 1 or 0; NaN where not known
     seconds            : (n,) active seconds on the pair; NaN where not recorded
     missing            : number of missing verdicts by the rater's name, people first
+    cluster            : (n_units,) the cluster of each unit's instance, or the instance where it is its own
+    place              : (n,) verdicts as columns: 0 for A, 1 for a tie, 2 for B
+    class_counts       : (n_units, 3) people's votes for A, for a tie and for B
+    is_rated           : (n_units,) whether people voted on the pair
+    compares_two       : whether all configurations compare the same two systems
+    direction          : (n_units,) -1 where two systems stand the other way round than in the first configuration, else 1
+    votes              : people's votes by unit and person
     """
 
     people: tuple[str, ...]
@@ -61,45 +67,13 @@ class VoteTable:
     a_is_left: FloatArray
     seconds: FloatArray
     missing: dict[str, int]
-
-    @cached_property
-    def cluster(self) -> IntArray:
-        """(n_units,) the cluster of each unit's instance, or the instance where it is its own."""
-        return self.instance if self.clusters is None else self.clusters[self.instance]
-
-    @cached_property
-    def votes(self) -> Votes:
-        """People's votes by unit and person."""
-        return Votes(self.unit, self.person, self.verdict, len(self.instance), len(self.people))
-
-    @cached_property
-    def class_counts(self) -> IntArray:
-        """(n_units, 3) people's votes for A, for a tie and for B."""
-        counts: IntArray = np.bincount(3 * self.unit + self.place, minlength=3 * len(self.instance))
-        return counts.reshape(-1, 3)
-
-    @cached_property
-    def is_rated(self) -> BoolArray:
-        """(n_units,) whether people voted on the pair."""
-        is_rated: BoolArray = self.class_counts.sum(axis=1) > 0
-        return is_rated
-
-    @cached_property
-    def place(self) -> IntArray:
-        """(n,) verdicts as columns: 0 for A, 1 for a tie, 2 for B."""
-        return (self.verdict + 1).astype(np.int64)
-
-    @cached_property
-    def compares_two(self) -> bool:
-        """Whether all configurations compare the same two systems."""
-        return len({frozenset(pair) for pair in zip(self.system_a, self.system_b, strict=True)}) < 2
-
-    @cached_property
-    def direction(self) -> FloatArray:
-        """(n_units,) -1 where two systems stand the other way round than in the first configuration, else 1."""
-        is_turned = (self.system_a != self.system_a[:1]) & self.compares_two
-        direction: FloatArray = np.where(is_turned, -1.0, 1.0)[self.configuration]
-        return direction
+    cluster: IntArray
+    place: IntArray
+    class_counts: IntArray
+    is_rated: BoolArray
+    compares_two: bool
+    direction: FloatArray
+    votes: Votes
 
     def directed(self, shares: FloatArray, unit: IntArray | slice = slice(None)) -> FloatArray:
         """Return (n, 3) counts or shares of A, of ties and of B in the `direction` of their units, all units by default."""
@@ -112,12 +86,6 @@ class VoteTable:
         returns : these, and where several pairs of systems are compared, so that A means nothing, the same with A and B exchanged
         """
         return [tables] if self.compares_two else [tables, np.flip(tables, axis=tuple(range(1, tables.ndim)))]
-
-    def rows_by_person(self) -> list[IntArray]:
-        """Return the rows of each person, in the order of the votes."""
-        order = np.argsort(self.person, kind="stable")
-        ends = np.cumsum(np.bincount(self.person, minlength=len(self.people)))
-        return np.split(order, ends)[: len(self.people)]
 
 
 def vote_table(everything: Sequence[ConfigurationData], bins: Bins | None = None) -> VoteTable:
@@ -167,27 +135,41 @@ def vote_table(everything: Sequence[ConfigurationData], bins: Bins | None = None
         verdicts.get(PEOPLE, np.empty(0))[rows],
         _joined(rated_pairs.first_is_a for rated_pairs in rated)[rows],
     )
+    instance, configuration = _joined(instances)[matchup], np.searchsorted(starts, matchup, side="right") - 1
+    clusters = _clusters(everything, instances)
+    unit = places(units, keys[PEOPLE][rows]) if len(rows) else rows
+    place = (verdict + 1).astype(np.int64)
+    class_counts = np.bincount(3 * unit + place, minlength=3 * len(units)).reshape(-1, 3)
+    compares_two = len({frozenset(data.systems) for data in everything}) < 2
+    is_turned = np.array([compares_two and data.systems != everything[0].systems for data in everything], dtype=bool)
     return VoteTable(
         people=people,
         systems=systems,
         system_a=np.array([systems.index(data.systems[0]) for data in everything], dtype=np.int64),
         system_b=np.array([systems.index(data.systems[1]) for data in everything], dtype=np.int64),
-        configuration=np.searchsorted(starts, matchup, side="right") - 1,
+        configuration=configuration,
         instances=instances,
-        clusters=_clusters(everything, instances),
-        instance=_joined(instances)[matchup],
+        clusters=clusters,
+        instance=instance,
         matchup=matchup,
         bin=np.full(len(units), -1) if bins is None else bins.of_instance[matchup],
         characters=characters[:-1],
         judges=judges,
         probabilities={name: of_units[:-1] for name, of_units in probabilities.items()},
         person=person[rows],
-        unit=places(units, keys[PEOPLE][rows]) if len(rows) else rows,
+        unit=unit,
         verdict=verdict,
         on_left=by_position(verdict, a_is_left),
         a_is_left=a_is_left,
         seconds=_joined(rated_pairs.seconds for rated_pairs in rated)[rows],
         missing={name: len(verdicts[name]) - len(rows_of_verdicts[name]) for name in raters},
+        cluster=instance if clusters is None else clusters[instance],
+        place=place,
+        class_counts=class_counts,
+        is_rated=class_counts.sum(axis=1) > 0,
+        compares_two=compares_two,
+        direction=np.where(is_turned, -1.0, 1.0)[configuration],
+        votes=Votes(unit, person[rows], verdict, len(units), len(people)),
     )
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reporting.findings.configurations.rater_findings import rater_findings
 from reporting.findings.data.inputs import Filters
+from reporting.findings.measures.rater_findings import rater_findings
 from tests.reporting.findings.arrays import Row, rater_of
 
 PAIRS, INSTANCES = 5, 400

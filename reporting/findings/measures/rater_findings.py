@@ -1,6 +1,5 @@
 """The findings on one rater in one configuration, as JSON. The same for people and judges."""
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,6 @@ from reporting.findings.reasons import (
 TIE_IN_CONSISTENCY = "a tie lowers consistency; a set with ratings for both systems has 0"
 TIE_IN_STRENGTH = "a tie is 0"
 TIE_IN_POSITIONS = "ties are left out"
-ONE_PAIR = "with one pair an instance a rating set is one rating, and its consistency says only whether that is a tie"
 FEW, FEW_GAVE = 3, 0.5
 FEW_RATERS = (
     "{few} people gave {share:.0%} of the ratings: intervals over instances alone do not cover other people; those "
@@ -103,21 +101,6 @@ def uninformative(consistency: FloatArray, instance: IntArray) -> dict[str, int]
     """
     rated = count_groups(instance)
     return {"count": rated - count_groups(instance[consistency > 0]), "instances": rated}
-
-
-def has_one_pair(configurations: Iterable[Mapping[str, Any]]) -> bool:
-    """Tell whether no instance has two pairs, so that rating sets have no consistency to speak of."""
-    return all(configuration["pairs"] <= configuration["instances"] for configuration in configurations)
-
-
-def sets_by_consistency(distributions: Iterable[Mapping[str, int]]) -> tuple[int, int, int]:
-    """Count rating sets that are fully consistent, those between, and those with consistency 0. Each set is one of the three.
-
-    distributions : rating sets by consistency, as findings have them
-    """
-    counts = [(float(value), n) for row in distributions for value, n in row.items()]
-    full, none = (sum(n for value, n in counts if value == requested) for requested in (1.0, 0.0))
-    return full, sum(n for _, n in counts) - full - none, none
 
 
 def _degrees(rated: RatedPairs) -> dict[str, Any]:

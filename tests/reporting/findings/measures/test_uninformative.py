@@ -1,6 +1,6 @@
 import numpy as np
 
-from reporting.findings.configurations.rater_findings import uninformative
+from reporting.findings.measures.rater_findings import uninformative
 
 
 def test_an_instance_tells_nothing_if_none_of_its_rating_sets_does() -> None:
