@@ -22,6 +22,8 @@ from reporting.findings.answer.statements import (
     counts_of,
     estimate,
     has_one_pair,
+    outer_means,
+    rises,
     uneven,
     without_baselines,
 )
@@ -247,19 +249,11 @@ def _independent(findings: Findings) -> float | None:
 
 
 def consistency_rises(findings: Findings) -> Iterator[Statement]:
-    """Say that consistency rises with separability, where the intervals of the outer bins don't overlap."""
-    if has_one_pair(findings["configurations"]):
-        return
-    bins = findings["pooled"].get("mean_consistency_by_bin") or []
-    means = [
-        (bin_, rater["mean_consistency"])
-        for bin_ in bins
-        for rater in bin_["raters"]
-        if rater["rater"] == PEOPLE and rater["mean_consistency"]["low"] is not None
-    ]
-    if len(means) > 1 and means[0][1]["high"] < means[-1][1]["low"]:
+    """Say that consistency rises with separability."""
+    means = outer_means(findings)
+    if rises(means) and not has_one_pair(findings["configurations"]):
         values: dict[str, Any] = {}
-        for name, (bin_, mean) in {"least": means[0], "most": means[-1]}.items():
+        for name, (bin_, mean) in zip(("least", "most"), means, strict=True):
             values |= {name: estimate(mean), f"{name}_from": bin_["low"], f"{name}_to": bin_["high"]}
         yield Statement("rises", ["pooled.mean_consistency_by_bin"], values)
 

@@ -68,6 +68,22 @@ def counts_of(findings: Findings, rater: str) -> Counter[str]:
     return counts
 
 
+def outer_means(findings: Findings) -> list[tuple[Findings, Findings]]:
+    """Return the first and the last pooled bin with people's mean consistency, of the bins that have its interval."""
+    means = [
+        (bin_, rater["mean_consistency"])
+        for bin_ in findings["pooled"].get("mean_consistency_by_bin") or ()
+        for rater in bin_["raters"]
+        if rater["rater"] == PEOPLE and rater["mean_consistency"]["low"] is not None
+    ]
+    return [means[0], means[-1]] if means else []
+
+
+def rises(means: list[tuple[Findings, Findings]]) -> bool:
+    """Tell whether consistency rises with separability: whether the intervals of the outer bins don't overlap."""
+    return bool(means) and means[0][1]["high"] < means[1][1]["low"]
+
+
 def has_one_pair(configurations: Iterable[Mapping[str, Any]]) -> bool:
     """Tell whether no instance has two pairs, so that rating sets have no consistency to speak of."""
     return all(configuration["pairs"] <= configuration["instances"] for configuration in configurations)

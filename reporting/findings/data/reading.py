@@ -1,6 +1,6 @@
 """Models → arrays: everything that findings are computed from, read by the filters."""
 
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Collection, Sequence, Set
 from dataclasses import replace
 from typing import TypeVar
 
@@ -72,9 +72,8 @@ def read_study(study: Study, filters: Filters) -> StudyData:
     """
     batches = None if filters.batches is None else batches_named(study, filters.batches)
     existing = configurations(study, checks=False)
-    covered = [item for item in existing if _is_covered(item, filters)]
-    if batches is not None:
-        covered = [configuration for configuration in covered if any(map(_is_of(configuration), batches))]
+    keys = None if batches is None else set(map(_key, batches))
+    covered = [item for item in existing if _is_covered(item, filters) and (keys is None or item.key in keys)]
     selections, runs = select_each(study, covered, batches), runs_by_configuration(study)
     pairs, separabilities = _pairs(study, selections, filters), _separabilities(selections, runs, filters)
     mixed = with_mixed_draws(study.batches.for_rating(), batches)
@@ -169,8 +168,11 @@ def is_collecting(study: Study, batches: Collection[Batch] | None) -> bool:
     if begun.exclude(stop_rule="").exists() or begun.filter(events__changes__has_key="stop_rule").exists():
         return True  # a rule that was dropped since has looked at it too
     at_work = begun.filter(status__in=(Batch.Status.OPEN, Batch.Status.PAUSED))
-    slots = Slot.objects.filter(batch__in=at_work)
-    return slots.exclude(pk__in=_submitted(slots).values("pk")).exists()
+    # One look at each slot: Django's `exclude` would look up whether it is among the submitted ones.
+    is_open = Q(assignment=None) | ~Q(assignment__state=Assignment.State.SUBMITTED)
+    return Slot.objects.filter(
+        is_open | Q(assignment__annotator__withdrawn_at__isnull=False), batch__in=at_work
+    ).exists()
 
 
 def _begun(batches: QuerySet[Batch]) -> QuerySet[Batch]:
@@ -183,10 +185,6 @@ def _submitted(slots: QuerySet[Slot]) -> QuerySet[Slot]:
 
 def _key(batch: Batch) -> Key:
     return batch.dataset, batch.system_a_id, batch.system_b_id
-
-
-def _is_of(configuration: Configuration) -> Callable[[Batch], bool]:
-    return lambda batch: _key(batch) == configuration.key
 
 
 def _is_covered(configuration: Configuration, filters: Filters) -> bool:

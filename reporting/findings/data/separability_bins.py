@@ -61,6 +61,11 @@ class SeparabilityMeasure:
             similarity[1], {name: value for name, value in settings if value not in (None, "")}, group, low, high
         )
 
+    def as_json(self) -> dict[str, Any]:
+        """Return similarity, settings and normalisation."""
+        normalisation = {"group": self.group, "min": self.low, "max": self.high}
+        return {"similarity": self.similarity, **self.settings, "normalisation": normalisation}
+
 
 @dataclass(frozen=True, eq=False)
 class Separability:
@@ -125,13 +130,7 @@ def separability_findings(instance_ids: Sequence[str], separability: Separabilit
     listed = [] if separability.bins is None else separability.bins.listed()
     missing = int(np.isnan(separability.values).sum())
     described: dict[str, Any] = {
-        "similarity": separability.measured.similarity,
-        **separability.measured.settings,
-        "normalisation": {
-            "group": separability.measured.group,
-            "min": separability.measured.low,
-            "max": separability.measured.high,
-        },
+        **separability.measured.as_json(),
         "edges": [] if separability.bins is None else separability.bins.edges.tolist(),
         "bins": [{"low": low, "high": high, "instances": count} for low, high, count in listed],
         "values": dict(zip(instance_ids, numbers(separability.values), strict=True)),

@@ -83,20 +83,13 @@ def study_scale(data: StudyData) -> StudyScale:
         return StudyScale(why=NO_CONFIGURATION)
     if data.alignments is None:
         return StudyScale(why=NO_SHARED_MEASURE)
-    measured = data.alignments.measured
     try:
         group = normalise(*data.alignments.raw.T)
     except AnalysisError as undefined:  # a constant group, or no alignment at all
         return StudyScale(why=NO_SCALE.with_values(error=undefined))
     values = np.append(separability(group.self_a, group.self_b, group.cross), np.nan)  # the last one for rows of -1
-    return StudyScale(
-        values=tuple(values[rows] for rows in data.alignments.rows),
-        described={
-            "similarity": measured.similarity,
-            **measured.settings,
-            "normalisation": {"group": "study", "min": group.low, "max": group.high},
-        },
-    )
+    measured = replace(data.alignments.measured, group="study", low=group.low, high=group.high)
+    return StudyScale(tuple(values[rows] for rows in data.alignments.rows), measured.as_json())
 
 
 @dataclass(frozen=True, eq=False)

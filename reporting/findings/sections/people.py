@@ -14,7 +14,7 @@ from reporting.core.raters import PEOPLE
 from reporting.core.reasons import UNKNOWN_ORDER
 from reporting.core.text import rater_name, subject
 from reporting.findings.answer.lengths import side
-from reporting.findings.answer.statements import ONE_PAIR, has_one_pair, sets_by_consistency
+from reporting.findings.answer.statements import ONE_PAIR, has_one_pair, outer_means, rises, sets_by_consistency
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
 from reporting.findings.raters.raters_table import flag_text
@@ -82,19 +82,13 @@ def separability_section(numbers: Findings) -> dict[str, Any]:
 
 def _consistency_title(numbers: Findings) -> Title:
     """Claim that consistency rises with separability where the intervals of the outer bins do not overlap."""
-    pooled, people = numbers["pooled"], {"people": subject(numbers["configurations"])}
-    means = [
-        rater["mean_consistency"]
-        for bin_ in pooled["mean_consistency_by_bin"] or ()
-        for rater in bin_["raters"]
-        if rater["rater"] == PEOPLE and rater["mean_consistency"]["low"] is not None
-    ]
-    if len(means) > 1 and means[0]["high"] < means[-1]["low"]:
-        return Title("consistency_rises", {**people, "least": means[0], "most": means[-1]})
-    if len(means) > 1:
-        return Title("consistency_by_bin", {"least": means[0], "most": means[-1]})
+    pooled, people, means = numbers["pooled"], {"people": subject(numbers["configurations"])}, outer_means(numbers)
+    if rises(means):
+        return Title("consistency_rises", {**people, "least": means[0][1], "most": means[1][1]})
+    if means and means[0] is not means[1]:
+        return Title("consistency_by_bin", {"least": means[0][1], "most": means[1][1]})
     if means:
-        return Title("consistency_of_bin", {**people, "least": means[0]})
+        return Title("consistency_of_bin", {**people, "least": means[0][1]})
     share = next((row for row in pooled["fully_consistent"] if row["rater"] == PEOPLE), None)
     if share is not None and share["value"] is not None:
         return Title("consistency", {**people, "rate": share})
