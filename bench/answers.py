@@ -385,7 +385,7 @@ def _replaces(
         seen = votes if looks == 1 else _part(votes, number)
         tests = {name: tests_of(judge, seen, bins, filters) for name, judge in seen.judges.items()}
         family = Family.of(tests.values(), level=(1 - filters.intervals.level) / 2)
-        listed = [] if bins is None else [(low, high) for low, high, _ in bins.listed()]
+        listed = [] if bins is None else [(bin_["low"], bin_["high"]) for bin_ in bins.listed()]
         none = alternative_annotator_test([], vote_table([]).votes, [])  # says nothing, as do the kappas
         verdicts = [verdict(test, listed, none, {"value": None, "low": None}, family) for test in tests.values()]
         rules = [found["rule"] for found in verdicts]

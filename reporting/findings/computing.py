@@ -1,6 +1,5 @@
 """The findings of a study as one JSON object, computed from arrays and filters alone."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,7 @@ from reporting.findings.answer.answer import answer, being_computed
 from reporting.findings.answer.planned import plan_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyData
 from reporting.findings.data.separability_bins import Bins
-from reporting.findings.data.vote_table import VoteTable, cluster_counts, vote_table
+from reporting.findings.data.vote_table import VoteTable, cluster_counts, horizon, vote_table
 from reporting.findings.judges.biases import length_adjusted, self_preference
 from reporting.findings.judges.judges_against_people import (
     agreement_by_bin,
@@ -69,7 +68,7 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
     scale = study_scale(data)
     bins = pooled_bins(scale)
     votes = vote_table(data.configurations, bins)
-    filters = replace(filters, clusters=votes.clusters, horizon=horizon(data, votes))
+    filters = replace(filters, clusters=votes.clusters, horizon=horizon(votes, collecting=data.collecting))
     findings = _described(data, votes, scale, filters)
     of_people = {
         "people_agreement": people_agreement(votes, filters.intervals),
@@ -96,18 +95,6 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
     rated = len(np.unique(votes.instance[votes.is_rated]))
     findings["plan"] = plan_findings(data.planned, findings, rated)
     return {**findings, "answer": answer(findings)}
-
-
-def horizon(data: StudyData, votes: VoteTable) -> int | None:
-    """Return half of the clusters selected for people's votes while these come in, or None when they are complete.
-
-    A sequence that is narrowest there decides a clear preference early, and loses little at the end.
-    """
-    if not data.collecting or not data.configurations:
-        return None
-    counts = cluster_counts(votes)
-    clusters = len(np.unique(np.concatenate(votes.instances))) if counts is None else counts["clusters"]
-    return math.ceil(clusters / 2)
 
 
 def judge_findings(
@@ -141,12 +128,11 @@ def compute_estimates(data: StudyData, filters: Filters) -> dict[str, Any]:
 def compute_rankings(data: StudyData, filters: Filters) -> dict[str, list[dict[str, Any]]]:
     """Compute `rankings`, `win_matrices` and `system_tests` alone, as `compute_findings` does."""
     votes = vote_table(data.configurations)
-    filters = replace(filters, clusters=votes.clusters, horizon=horizon(data, votes))
+    filters = replace(filters, clusters=votes.clusters, horizon=horizon(votes, collecting=data.collecting))
     return ranking_findings(data.configurations, votes, study_scale(data), filters)
 
 
 def _described(data: StudyData, votes: VoteTable, scale: StudyScale, filters: Filters) -> dict[str, Any]:
-    clusters = cluster_counts(votes)
     return {
         "study": data.slug,
         "version": VERSION,
@@ -154,7 +140,7 @@ def _described(data: StudyData, votes: VoteTable, scale: StudyScale, filters: Fi
         "configurations": [
             configuration_findings(configuration, filters, data.scripted) for configuration in data.configurations
         ],
-        "clusters": clusters,
+        "clusters": cluster_counts(votes),
         "horizon": filters.horizon,
         "pooled": _pooled(data, votes, scale, filters),
         **ranking_findings(data.configurations, votes, scale, filters),

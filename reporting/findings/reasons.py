@@ -1,6 +1,6 @@
 """Reasons why findings have no value, or no interval."""
 
-from analysis.refusal import REFUSALS, Refusal
+from analysis.refusal import REFUSALS
 from annotation.core.reasons import Reason
 
 NO_RATING_SETS = Reason("no_rating_sets", "no rating set with a verdict yet")
@@ -108,9 +108,3 @@ def not_tested(fewest: int, least: int) -> Reason:
 def not_computed_with(similarity: str | None) -> Reason:
     """Return the reason where separability was not computed, with a similarity if one is named."""
     return NOT_COMPUTED_WITH.with_values(similarity=similarity) if similarity else NOT_COMPUTED
-
-
-def of_refusal(refusal: Refusal) -> Reason:
-    """Return the reason that a measure gives."""
-    code = f"few_{refusal.what}" if refusal.needed else refusal.what
-    return Reason(code, REFUSALS[refusal.what], {"found": refusal.found, "needed": refusal.needed})

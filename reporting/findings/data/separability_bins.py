@@ -31,12 +31,14 @@ class Bins:
     edges: FloatArray
     of_instance: IntArray
 
-    def listed(self) -> list[tuple[float, float, int]]:
-        """Lower edge, upper edge and number of instances of each bin, empty ones too."""
+    def listed(self) -> list[dict[str, Any]]:
+        """Return the edges and the number of instances of each bin, empty ones too."""
         inside = self.of_instance[self.of_instance >= 0]
         counts = np.bincount(inside, minlength=len(self.edges) - 1).tolist()
-        edges = self.edges.tolist()
-        return list(zip(edges[:-1], edges[1:], counts, strict=True))
+        edges = numbers(self.edges)
+        return [
+            {"low": low, "high": high, "instances": n} for low, high, n in zip(edges, edges[1:], counts, strict=False)
+        ]
 
 
 @dataclass(frozen=True)
@@ -127,12 +129,11 @@ def separability_findings(instance_ids: Sequence[str], separability: Separabilit
     """Return the separability as JSON, or `null` with the reason."""
     if separability.measured is None:
         return {"separability": None, **(separability.why or NOT_COMPUTED).as_json()}
-    listed = [] if separability.bins is None else separability.bins.listed()
     missing = int(np.isnan(separability.values).sum())
     described: dict[str, Any] = {
         **separability.measured.as_json(),
         "edges": [] if separability.bins is None else separability.bins.edges.tolist(),
-        "bins": [{"low": low, "high": high, "instances": count} for low, high, count in listed],
+        "bins": [] if separability.bins is None else separability.bins.listed(),
         "values": dict(zip(instance_ids, numbers(separability.values), strict=True)),
         "undefined": missing,
     }

@@ -1,7 +1,8 @@
 """All verdicts on a study's pairs in one table, with codes over the study."""
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 
 import numpy as np
@@ -67,13 +68,31 @@ class VoteTable:
     a_is_left: FloatArray
     seconds: FloatArray
     missing: dict[str, int]
-    cluster: IntArray
-    place: IntArray
-    class_counts: IntArray
-    is_rated: BoolArray
-    compares_two: bool
-    direction: FloatArray
-    votes: Votes
+    cluster: IntArray = field(init=False)
+    place: IntArray = field(init=False)
+    class_counts: IntArray = field(init=False)
+    is_rated: BoolArray = field(init=False)
+    compares_two: bool = field(init=False)
+    direction: FloatArray = field(init=False)
+    votes: Votes = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Derive the last columns from the others."""
+        n, place = len(self.instance), (self.verdict + 1).astype(np.int64)
+        class_counts = np.bincount(3 * self.unit + place, minlength=3 * n).reshape(-1, 3)
+        compares_two = len({frozenset(pair) for pair in zip(self.system_a, self.system_b, strict=True)}) < 2
+        is_turned = (self.system_a != self.system_a[:1]) & compares_two
+        derived = {
+            "cluster": self.instance if self.clusters is None else self.clusters[self.instance],
+            "place": place,
+            "class_counts": class_counts,
+            "is_rated": class_counts.sum(axis=1) > 0,
+            "compares_two": compares_two,
+            "direction": np.where(is_turned, -1.0, 1.0)[self.configuration],
+            "votes": Votes(self.unit, self.person, self.verdict, n, len(self.people)),
+        }
+        for name, column in derived.items():
+            object.__setattr__(self, name, column)
 
     def directed(self, shares: FloatArray, unit: IntArray | slice = slice(None)) -> FloatArray:
         """Return (n, 3) counts or shares of A, of ties and of B in the `direction` of their units, all units by default."""
@@ -135,41 +154,27 @@ def vote_table(everything: Sequence[ConfigurationData], bins: Bins | None = None
         verdicts.get(PEOPLE, np.empty(0))[rows],
         _joined(rated_pairs.first_is_a for rated_pairs in rated)[rows],
     )
-    instance, configuration = _joined(instances)[matchup], np.searchsorted(starts, matchup, side="right") - 1
-    clusters = _clusters(everything, instances)
-    unit = places(units, keys[PEOPLE][rows]) if len(rows) else rows
-    place = (verdict + 1).astype(np.int64)
-    class_counts = np.bincount(3 * unit + place, minlength=3 * len(units)).reshape(-1, 3)
-    compares_two = len({frozenset(data.systems) for data in everything}) < 2
-    is_turned = np.array([compares_two and data.systems != everything[0].systems for data in everything], dtype=bool)
     return VoteTable(
         people=people,
         systems=systems,
         system_a=np.array([systems.index(data.systems[0]) for data in everything], dtype=np.int64),
         system_b=np.array([systems.index(data.systems[1]) for data in everything], dtype=np.int64),
-        configuration=configuration,
+        configuration=np.searchsorted(starts, matchup, side="right") - 1,
         instances=instances,
-        clusters=clusters,
-        instance=instance,
+        clusters=_clusters(everything, instances),
+        instance=_joined(instances)[matchup],
         matchup=matchup,
         bin=np.full(len(units), -1) if bins is None else bins.of_instance[matchup],
         characters=characters[:-1],
         judges=judges,
         probabilities={name: of_units[:-1] for name, of_units in probabilities.items()},
         person=person[rows],
-        unit=unit,
+        unit=places(units, keys[PEOPLE][rows]) if len(rows) else rows,
         verdict=verdict,
         on_left=by_position(verdict, a_is_left),
         a_is_left=a_is_left,
         seconds=_joined(rated_pairs.seconds for rated_pairs in rated)[rows],
         missing={name: len(verdicts[name]) - len(rows_of_verdicts[name]) for name in raters},
-        cluster=instance if clusters is None else clusters[instance],
-        place=place,
-        class_counts=class_counts,
-        is_rated=class_counts.sum(axis=1) > 0,
-        compares_two=compares_two,
-        direction=np.where(is_turned, -1.0, 1.0)[configuration],
-        votes=Votes(unit, person[rows], verdict, len(units), len(people)),
     )
 
 
@@ -200,6 +205,16 @@ def cluster_counts(votes: VoteTable) -> dict[str, int] | None:
         return None
     instances = np.unique(_joined(votes.instances))
     return {"instances": len(instances), "clusters": count_groups(votes.clusters[instances])}
+
+
+def horizon(votes: VoteTable, *, collecting: bool) -> int | None:
+    """Return half of the clusters selected for people's votes while these come in, or None when they are complete.
+
+    A sequence that is narrowest there decides a clear preference early, and loses little at the end.
+    """
+    counts = cluster_counts(votes)
+    clusters = len(np.unique(_joined(votes.instances))) if counts is None else counts["clusters"]
+    return math.ceil(clusters / 2) if collecting and votes.instances else None
 
 
 def raters_by_name(everything: Sequence[ConfigurationData]) -> dict[str, list[tuple[int, Rater]]]:

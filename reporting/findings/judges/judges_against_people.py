@@ -1,9 +1,7 @@
 """Agreement of judges with people, and of people with one another on the same pairs."""
 
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -13,7 +11,7 @@ from analysis.agreement.coefficients import coincidences_of_counts, kappa_from_c
 from analysis.agreement.leave_one_out import VoteShares, vote_shares
 from analysis.grouping import count_groups
 from analysis.intervals.analytic import ratio_spread, two_sided_p_value
-from analysis.intervals.bootstrap import Statistic, cluster_sums, mean_rows
+from analysis.intervals.bootstrap import cluster_sums, mean_rows
 from analysis.intervals.multiple_testing import holm
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.reasons import Reason
@@ -44,10 +42,10 @@ def judges_against_people(votes: VoteTable, bins: Bins | None, filters: Filters)
             {
                 "judge": name.removeprefix("judge:"),
                 "rater": name,
-                "overall": _table(compared, filters.intervals),
+                "overall": compared.estimates(filters.intervals),
                 "bins": [
-                    {**described, **_table(compared.at(votes.bin == index), filters.intervals)}
-                    for index, described in enumerate(described_bins(bins))
+                    {**described, **compared.at(votes.bin == index).estimates(filters.intervals)}
+                    for index, described in enumerate([] if bins is None else bins.listed())
                 ],
             }
         )
@@ -64,47 +62,16 @@ def agreement_by_bin(
     if bins is None:
         return None
     settings, people = filters.intervals, _Beside.of(votes, None)
-    return [
-        {
-            **described,
-            "raters": [
-                {
-                    "rater": "people",
-                    "kind": "person",
-                    "agreement": people.at(votes.bin == index).people_agreement(settings),
-                    "kappa": people.at(votes.bin == index).people_kappa(settings),
-                },
-                *(
-                    {
-                        "rater": judge["rater"],
-                        "kind": "judge",
-                        "agreement": judge["bins"][index]["agreement"],
-                        "kappa": judge["bins"][index]["kappa"],
-                    }
-                    for judge in judges
-                ),
-            ],
-        }
-        for index, described in enumerate(described_bins(bins))
-    ]
-
-
-def described_bins(bins: Bins | None) -> list[dict[str, Any]]:
-    """Return edges and number of instances of each bin."""
-    listed = [] if bins is None else bins.listed()
-    return [{"low": number(low), "high": number(high), "instances": n} for low, high, n in listed]
-
-
-def _table(compared: "_Beside", settings: IntervalSettings) -> dict[str, Any]:
-    return {
-        "agreement": compared.agreement(settings),
-        "people_agreement": compared.people_agreement(settings),
-        "kappa": compared.kappa(settings),
-        "people_kappa": compared.people_kappa(settings),
-        "kappa_difference": compared.kappa_difference(settings),
-        "accuracy": compared.accuracy(settings),
-        "majority_kappa": compared.majority_kappa(settings),
-    }
+    results = []
+    for index, described in enumerate(bins.listed()):
+        own = people.at(votes.bin == index).estimates(settings)
+        shown = {"agreement": own["people_agreement"], "kappa": own["people_kappa"]}
+        raters = [{"rater": "people", "kind": "person", **shown}]
+        for judge in judges:
+            shown = {key: judge["bins"][index][key] for key in ("agreement", "kappa")}
+            raters.append({"rater": judge["rater"], "kind": "judge", **shown})
+        results.append({**described, "raters": raters})
+    return results
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,77 +120,43 @@ class _Beside:
         }
         return replace(self, **columns, shares=replace(shares, unit=(np.cumsum(units) - 1)[shares.unit]))
 
-    def agreement(self, settings: IntervalSettings) -> Estimate:
-        """Share of votes that are the judge's verdict."""
-        equal = mean_rows(self.shares.equal)
-        return share_estimate(equal, self._instance_of_vote, self._votes, settings, rater=self.shares.who)
+    def estimates(self, settings: IntervalSettings) -> dict[str, Estimate]:
+        """Return the share of votes that are the judge's verdict, that of other people's, kappas, and both with the majority.
 
-    def people_agreement(self, settings: IntervalSettings) -> Estimate:
-        """Mean over the same votes of the share of the other people who gave the vote.
-
-        Its interval is that of raw agreement, a share of the pairs of votes, and the same where all pairs have equally many.
+        The interval of people's agreement is that of raw agreement, a share of the pairs of votes, and the same where all pairs
+        have equally many.
         """
-        pairs = (self.counts.sum(axis=1)[self.shares.unit] - 1) / 2
-        weighted = mean_rows(self.shares.person) * (pairs.mean() if len(pairs) else 1.0)
-        return share_estimate(weighted, self._instance_of_vote, self._votes, settings, rater=self.shares.who)
+        shares, instance, who = self.shares, self.instance[self.shares.unit], self.shares.who
+        basis = Basis(len(shares.unit), "ratings", TIE_EQUALS_TIE, int(self.counts[self.left_out].sum()), self.why)
+        pairs = (self.counts.sum(axis=1)[shares.unit] - 1) / 2
+        weighted = mean_rows(shares.person) * (pairs.mean() if len(pairs) else 1.0)
+        kappas, n = self._confusions(), count_groups(self.instance[~self.left_out])
+        is_judged = ~np.isnan(self.verdict)
+        rows = is_judged & ~np.isnan(self.majority)
+        decided, left_out = self.instance[rows], int(is_judged.sum() - rows.sum())
+        majorities = Basis(len(decided), "pairs with a majority", TIE_EQUALS_TIE, left_out, NO_MAJORITY)
+        equal = mean_rows((self.verdict == self.majority)[rows].astype(np.float64))
+        cells = self.both_ways(_cells(self.cluster[rows], self.verdict[rows], self.majority[rows]))
 
-    def kappa(self, settings: IntervalSettings) -> Estimate:
-        """Cohen's kappa of the judge with single people."""
-        return self._statistic(self._confusions[:, 0], kappa_from_confusions, settings, ceiling=1.0)
+        def kappa(sums: FloatArray, basis: Basis, instances: int) -> Estimate:
+            return statistic(sums, kappa_from_confusions, basis, settings, instances=instances, ceiling=1.0)
 
-    def people_kappa(self, settings: IntervalSettings) -> Estimate:
-        """Cohen's kappa of people with one another, over the same votes."""
-        return self._statistic(self._confusions[:, 1], kappa_from_confusions, settings, ceiling=1.0)
+        return {
+            "agreement": share_estimate(mean_rows(shares.equal), instance, basis, settings, rater=who),
+            "people_agreement": share_estimate(weighted, instance, basis, settings, rater=who),
+            "kappa": kappa(kappas[:, 0], basis, n),
+            "people_kappa": kappa(kappas[:, 1], basis, n),
+            "kappa_difference": statistic(kappas, _kappa_difference, basis, settings, instances=n),
+            "accuracy": share_estimate(equal, decided, majorities, settings),
+            "majority_kappa": kappa(np.sum(cells, axis=0), majorities, count_groups(decided)),
+        }
 
-    def kappa_difference(self, settings: IntervalSettings) -> Estimate:
-        """The first less the second."""
-        return self._statistic(self._confusions, _kappa_difference, settings)
-
-    def accuracy(self, settings: IntervalSettings) -> Estimate:
-        """Share of pairs on which the judge gives the majority of people's votes."""
-        equal = mean_rows((self.verdict == self.majority)[self._decided].astype(np.float64))
-        return share_estimate(equal, self.instance[self._decided], self._majorities, settings)
-
-    def majority_kappa(self, settings: IntervalSettings) -> Estimate:
-        """Cohen's kappa of the judge with the majority."""
-        rows = self._decided
-        cells = _cells(self.cluster[rows], self.verdict[rows], self.majority[rows])
-        instances = count_groups(self.instance[rows])
-        sums = np.sum(self.both_ways(cells), axis=0)
-        return statistic(sums, kappa_from_confusions, self._majorities, settings, instances=instances, ceiling=1.0)
-
-    def _statistic(
-        self, sums: FloatArray, of_sums: Statistic, settings: IntervalSettings, *, ceiling: float = math.inf
-    ) -> Estimate:
-        instances = count_groups(self.instance[~self.left_out])
-        return statistic(sums, of_sums, self._votes, settings, instances=instances, ceiling=ceiling)
-
-    @cached_property
-    def _instance_of_vote(self) -> IntArray:
-        return self.instance[self.shares.unit]
-
-    @cached_property
-    def _votes(self) -> Basis:
-        left_out = int(self.counts[self.left_out].sum())
-        return Basis(len(self.shares.unit), "ratings", TIE_EQUALS_TIE, left_out, self.why)
-
-    @cached_property
     def _confusions(self) -> FloatArray:
         """(n_clusters, 2, 3, 3): judge by vote, and vote by the shares of the other people's votes."""
         counts, verdict = self.counts[~self.left_out], self.verdict[~self.left_out]
         judge = (verdict[:, np.newaxis] == (-1, 0, 1))[:, :, np.newaxis] * counts[:, np.newaxis, :]
         cells = [sum(self.both_ways(table)) for table in (judge, coincidences_of_counts(counts))]
         return cluster_sums(np.stack(cells, axis=1), self.cluster[~self.left_out])
-
-    @cached_property
-    def _decided(self) -> BoolArray:
-        decided: BoolArray = ~np.isnan(self.verdict) & ~np.isnan(self.majority)
-        return decided
-
-    @cached_property
-    def _majorities(self) -> Basis:
-        judged, n = int((~np.isnan(self.verdict)).sum()), int(self._decided.sum())
-        return Basis(n, "pairs with a majority", TIE_EQUALS_TIE, judged - n, NO_MAJORITY)
 
 
 def _cells(cluster: IntArray, first: FloatArray, second: FloatArray) -> FloatArray:

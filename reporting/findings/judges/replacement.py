@@ -16,7 +16,7 @@ from analysis.judges.replacement import (
     AlternativeAnnotatorTest,
     alternative_annotator_test,
 )
-from analysis.refusal import Refusal
+from analysis.refusal import REFUSALS, Refusal
 from analysis.types import BoolArray, FloatArray
 from annotation.core.reasons import Reason
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, estimate_with_bounds, number
@@ -25,9 +25,9 @@ from reporting.core.reasons import NOTHING_TO_MEASURE
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import Bins
 from reporting.findings.data.vote_table import VoteTable
-from reporting.findings.judges.judges_against_people import TIE_EQUALS_TIE, described_bins
+from reporting.findings.judges.judges_against_people import TIE_EQUALS_TIE
 from reporting.findings.judges.verdicts import Family, JudgeTests, shown, verdict
-from reporting.findings.reasons import CHANCES_UNKNOWN, NO_RATED, NO_SHARED_VOTES, of_refusal
+from reporting.findings.reasons import CHANCES_UNKNOWN, NO_RATED, NO_SHARED_VOTES
 
 TIE_IS_HALF = "a tie is half a win"
 CHOSEN = ("top", "ids")  # kinds of selections that are no random draw
@@ -85,7 +85,7 @@ def _judge(
             "overall": _non_inferiority(overall, shown(overall).needed, settings),
             "bins": [
                 {**described, **_non_inferiority(bin_, shown(bin_, overall).needed, settings)}
-                for described, bin_ in zip(described_bins(bins), tests.bins, strict=True)
+                for described, bin_ in zip(listed, tests.bins, strict=True)
             ],
         },
         "prediction_powered": [
@@ -94,7 +94,7 @@ def _judge(
             for rater in data.raters
             if rater.name == name
         ],
-        "verdict": verdict(tests, [(low, high) for low, high, _ in listed], alternative, kappa, family),
+        "verdict": verdict(tests, [(bin_["low"], bin_["high"]) for bin_ in listed], alternative, kappa, family),
     }
 
 
@@ -238,3 +238,9 @@ def _chances(people: Rater, n_instances: int, after_random: BoolArray | None) ->
 
 def _why(refusal: Refusal | None) -> dict[str, str]:
     return of_refusal(refusal).as_json() if refusal else {}
+
+
+def of_refusal(refusal: Refusal) -> Reason:
+    """Return the reason that a measure gives."""
+    code = f"few_{refusal.what}" if refusal.needed else refusal.what
+    return Reason(code, REFUSALS[refusal.what], {"found": refusal.found, "needed": refusal.needed})

@@ -139,19 +139,11 @@ def _measures_of_sets(
 def _bins(rater: Rater, bins: Bins, settings: IntervalSettings) -> list[dict[str, Any]]:
     bin_of_set = bins.of_instance[rater.sets.instance]
     results = []
-    for index, (low, high, instances) in enumerate(bins.listed()):
+    for index, bin_ in enumerate(bins.listed()):
         is_selected = bin_of_set == index
-        why = NO_SET_IN_BIN if instances else NO_INSTANCE_IN_BIN
+        why = NO_SET_IN_BIN if bin_["instances"] else NO_INSTANCE_IN_BIN
         measures = _measures_of_sets(rater, is_selected, settings, why)
-        results.append(
-            {
-                "low": number(low),
-                "high": number(high),
-                "instances": instances,
-                "rating_sets": _count(is_selected),
-                **measures,
-            }
-        )
+        results.append({**bin_, "rating_sets": _count(is_selected), **measures})
     return results
 
 

@@ -29,7 +29,6 @@ from reporting.core.estimates import (
     IntervalSettings,
     distribution_keys,
     mean_estimate,
-    number,
     share_estimate,
     statistic_estimate,
 )
@@ -112,6 +111,11 @@ class PooledSets:
     sizes: tuple[int, ...]
     left_out: int
 
+    @property
+    def named(self) -> dict[str, str]:
+        """The rater's name and kind."""
+        return {"rater": self.name, "kind": self.kind}
+
 
 def pooled_findings(
     everything: Sequence[ConfigurationData], votes: VoteTable, scale: StudyScale, filters: Filters
@@ -119,30 +123,15 @@ def pooled_findings(
     """Return five equal-width bins over all configurations, or `null` with the reason."""
     bins = pooled_bins(scale)
     sets = _sets(everything, votes, bins)
-    consistent = [
-        {
-            "rater": rating_set.name,
-            "kind": rating_set.kind,
-            **fully_consistent(
-                rating_set.consistency,
-                rating_set.instance,
-                rating_set.rater,
-                filters.intervals,
-                left_out=rating_set.left_out,
-            ),
-        }
-        for rating_set in sets
-    ]
     sets_of_study = {
-        "fully_consistent": consistent,
-        "uninformative": [
+        "fully_consistent": [
             {
-                "rater": rating_set.name,
-                "kind": rating_set.kind,
-                **uninformative(rating_set.consistency, rating_set.instance),
+                **own.named,
+                **fully_consistent(own.consistency, own.instance, own.rater, filters.intervals, left_out=own.left_out),
             }
-            for rating_set in sets
+            for own in sets
         ],
+        "uninformative": [{**own.named, **uninformative(own.consistency, own.instance)} for own in sets],
     }
     if bins is None:
         why = scale.why or NONE_DEFINED
@@ -211,10 +200,7 @@ def _in_no_bin(matchups: int) -> Reason:
 
 
 def _by_bin(bins: Bins, listed: Callable[[int], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    return [
-        {"low": number(low), "high": number(high), "instances": instances, "raters": listed(index)}
-        for index, (low, high, instances) in enumerate(bins.listed())
-    ]
+    return [{**bin_, "raters": listed(index)} for index, bin_ in enumerate(bins.listed())]
 
 
 def _consistency(sets: PooledSets, index: int, filters: Filters) -> dict[str, Any]:
@@ -227,7 +213,7 @@ def _consistency(sets: PooledSets, index: int, filters: Filters) -> dict[str, An
         filters.intervals,
         rater=sets.rater[is_selected],
     )
-    return {"rater": sets.name, "kind": sets.kind, "rating_sets": n, "mean_consistency": mean}
+    return {**sets.named, "rating_sets": n, "mean_consistency": mean}
 
 
 def _mean_of_judges(sets: Sequence[PooledSets], index: int, filters: Filters) -> list[dict[str, Any]]:
@@ -257,8 +243,7 @@ def _strength(sets: PooledSets, index: int, filters: Filters) -> dict[str, Any]:
     is_selected = sets.bin == index
     n, strength = int(is_selected.sum()), sets.strength[is_selected]
     return {
-        "rater": sets.name,
-        "kind": sets.kind,
+        **sets.named,
         "rating_sets": n,
         "mean_absolute_strength": mean_estimate(
             mean_rows(np.abs(strength)),

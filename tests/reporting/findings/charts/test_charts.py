@@ -21,9 +21,10 @@ from reporting.findings.charts.dots import dot_rows, point
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyAlignments, StudyData
 from reporting.findings.data.separability_bins import SeparabilityMeasure, separability_of
+from reporting.findings.judges.replacement import of_refusal
 from reporting.findings.measures import agreement
 from reporting.findings.pictures import KINDS, OF_CONFIGURATION, OF_STUDY, draw, figure
-from reporting.findings.reasons import NO_VERDICT, TOO_MANY_INSTANCES, of_refusal
+from reporting.findings.reasons import NO_VERDICT, TOO_MANY_INSTANCES
 from tests.reporting.findings.arrays import configuration_data
 
 pytestmark = pytest.mark.slow

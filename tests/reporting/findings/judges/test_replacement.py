@@ -14,7 +14,8 @@ from reporting.findings.computing import judge_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import bins_of
 from reporting.findings.data.vote_table import vote_table
-from reporting.findings.reasons import CHANCES_UNKNOWN, of_refusal
+from reporting.findings.judges.replacement import of_refusal
+from reporting.findings.reasons import CHANCES_UNKNOWN
 from tests.reporting.findings.arrays import Row, configuration_data
 
 FILTERS = Filters()
