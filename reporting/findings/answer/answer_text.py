@@ -95,21 +95,25 @@ TEXTS = {
         "**Whether judges can replace a rater is unknown.** Two ratings and a judge’s verdict are on {instances:instances}; "
         "{needed} are needed."
     ),
-    "length_moves": "**Length matters ({p_value:p}).** At equal lengths {first} would win {rate:percent} of ratings, not {plain:percent}.",
+    "length_moves": (
+        "**Length matters.** At equal lengths {first} would win {rate:percent} of ratings, not {plain:percent} "
+        "({change:change}; effect of length {p_value:p})."
+    ),
     "length_newly": (
-        "**Length hides a preference ({p_value:p}).** At equal lengths {first} would be preferred: it would win {rate:percent} "
-        "of ratings, not {plain:percent}."
+        "**Length hides a preference.** At equal lengths {first} would be preferred: it would win {rate:percent} "
+        "of ratings, not {plain:percent} ({change:change}; effect of length {p_value:p})."
     ),
     "length_no_longer": (
-        "**The preference may be one for length ({p_value:p}).** At equal lengths {first} would win {rate:percent} of ratings, "
-        "not {plain:percent}."
+        "**The preference may be one for length.** At equal lengths {first} would win {rate:percent} of ratings, "
+        "not {plain:percent} ({change:change}; effect of length {p_value:p})."
     ),
     "length_turned": (
-        "**At equal lengths the preference turns ({p_value:p}).** {first} would win {rate:percent} of ratings, not {plain:percent}."
+        "**At equal lengths the preference turns.** {first} would win {rate:percent} of ratings, not {plain:percent} "
+        "({change:change}; effect of length {p_value:p})."
     ),
     "length_some": (
         "**Length matters in {changed} of {known} configurations.** On {dataset}, {first} would win {rate:percent} of ratings "
-        "against {second} at equal lengths, not {plain:percent} ({p_value:p})."
+        "against {second} at equal lengths, not {plain:percent} ({change:change}; effect of length {p_value:p})."
     ),
     "length_alone": (
         "**Ratings follow length alone.** Nearly all are for the longer text, or for the shorter, so preferences at equal lengths "
@@ -175,7 +179,7 @@ CLAUSES = {
     "alike": " Others may be as close.",
     "models_alone": " Baselines are left out.",
     "furthest": " Of {furthest:judges}, it is furthest from 50%.",
-    "biased": " Judges with such a bias: {biased} of {tested}.",
+    "biased": " Of {tested} judges, {first} favour the first text and {second} the second, by Bonferroni’s method.",
 }
 RESULTS = {
     "prefers": "preferred {system} to {other}",
@@ -219,6 +223,9 @@ class _Writer(Formatter):
 
     def write_ends(self, value: Mapping[str, Any]) -> str:
         return range_text(value)[1:-1]
+
+    def write_change(self, value: Mapping[str, Any]) -> str:
+        return _estimate(value, 1, scale=100, unit=" points")
 
     def write_rank(self, rank: Mapping[str, Any]) -> str:
         """Write the interval of a rank, or the rank if it has none."""

@@ -149,7 +149,9 @@ def position(findings: Findings, judges: list[str]) -> Iterator[Statement]:
     share = max(biased or shares, key=lambda row: abs(row["value"] - 0.5))
     values = {"judge": share["rater"].removeprefix(JUDGE), "share": estimate(share)}
     if len(shares) > 1:
-        values |= {"biased": len(biased), "tested": len(shares)} if biased else {"furthest": len(shares)}
+        first = sum(row["value"] > 0.5 for row in biased)
+        counts = {"biased": len(biased), "tested": len(shares), "first": first, "second": len(biased) - first}
+        values |= counts if biased else {"furthest": len(shares)}
     yield Statement("position_bias" if biased else "no_position_bias", ["pooled.preferred_first"], values)
 
 

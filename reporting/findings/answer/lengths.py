@@ -75,17 +75,19 @@ def _moved(findings: Findings) -> float:
 
 
 def _values(findings: Findings) -> dict[str, Any]:
-    """Return both win rates of the system that is preferred at equal lengths by more than chance, or else of the headline's."""
+    """Return win rates and their change: of the system preferred at equal lengths by more than chance, or the headline's."""
     plain, equal = findings["plain"], findings["win_rate_a"]
     ahead = next((rate for rate in (equal, plain) if side(rate)), plain)
-    first, second = findings["system_a"], findings["system_b"]
+    first, second, change = findings["system_a"], findings["system_b"], findings["change"]
     if ahead["value"] < 0.5:
         first, second, plain, equal = second, first, _mirrored(plain), _mirrored(equal)
+        change = _mirrored(change, 0)
     return {
         "first": first,
         "second": second,
         "plain": plain["value"],
         "rate": estimate(equal),
+        "change": estimate(change),
     }
 
 

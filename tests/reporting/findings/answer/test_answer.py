@@ -303,6 +303,12 @@ def test_agreement(changed: Found, rule: str) -> None:
     assert told["rule"] == rule
 
 
+def test_the_change_at_equal_lengths_has_its_interval() -> None:
+    values = {"first": "heron", "rate": estimate(0.492, 0.433, 0.551), "plain": 0.536, "p_value": 0.0001}
+    text = on_page("length_moves", {**values, "change": estimate(-0.044, -0.078, -0.01)})
+    assert "−4.4 points [−7.8, −1.0]" in text
+
+
 def test_numbers_are_rounded_and_not_cut_off() -> None:
     values = {"rate": estimate(0.53266, 0.4, 1.0), "instances": 1, "alpha": estimate(0.2876, -0.001, 0.999)}
     text = on_page("agreement_above_chance", values)
@@ -346,6 +352,7 @@ def test_a_biased_judge_is_named_where_there_is_room() -> None:
     found["baselines"] = ["coin"]
     [told] = [one for one in answer(found) if one["rule"] == "position_bias"]
     assert (told["values"]["judge"], told["values"]["biased"], told["values"]["tested"]) == ("direct", 1, 2)
+    assert (told["values"]["first"], told["values"]["second"]) == (0, 1)
     found["pooled"]["preferred_first"][0]["biased"] = False
     assert "position_bias" not in rules(found)
 
@@ -439,6 +446,7 @@ def test_length_is_said_where_it_changes_the_win_rate(
     (told,) = [one for one in answer(study(length_adjusted=at_equal_lengths(plain, equal))) if "length" in one["rule"]]
     assert (told["rule"], told["values"]["first"], told["evidence"]) == (rule, first, ["length_adjusted"])
     assert told["values"]["rate"]["value"] == pytest.approx(rate)
+    assert told["values"]["change"]["value"] == pytest.approx(rate - told["values"]["plain"])
 
 
 @pytest.mark.parametrize(
