@@ -55,7 +55,7 @@ TEXTS = {
     "raters": "{raters}",
     "raters_flagged": "{raters}, {flagged} to review",
     "configurations": "{configurations}, in detail",
-    "data": "{ratings} of {people}, {left_out} left out",
+    "data": "{ratings} of {people}; ratings left out: {left_out}",
     "judges_alone": "No person has rated; {judges} gave {verdicts}",
 }
 # The claims of titles that claim something, by their codes in `CLAIMS`.
