@@ -219,11 +219,11 @@ def _check_judge_name(judge: Judge, to: str) -> None:
         Judge._meta.get_field("name").clean(to, judge)
     except ValidationError as error:
         raise Unacceptable(" ".join(error.messages)) from None
-    others = Judge.objects.exclude(pk=judge.pk).values_list("name", flat=True)
-    if to == judge.name or to in others:
+    existing = Judge.objects.exclude(pk=judge.pk).values_list("name", flat=True)
+    if to == judge.name or to in existing:
         raise Unacceptable(f"A judge is named {to} already. Choose another name.")
-    if other := lookalikes([to], others).get(to):
-        raise Unacceptable(f"{to} differs from judge {other} by case or blanks only. Choose another name.")
+    if lookalike := lookalikes([to], existing).get(to):
+        raise Unacceptable(f"{to} differs from judge {lookalike} by case or blanks only. Choose another name.")
 
 
 def _check_system_name(study: Study, system: System, to: str) -> None:
@@ -231,20 +231,20 @@ def _check_system_name(study: Study, system: System, to: str) -> None:
         raise Unacceptable(problem.text)
     if to != trim(to) or to == "tie":
         raise Unacceptable("A system’s name has no blanks around it, and is not “tie”.")
-    others = study.systems.exclude(pk=system.pk).values_list("name", flat=True)
-    if to in others:
+    existing = study.systems.exclude(pk=system.pk).values_list("name", flat=True)
+    if to in existing:
         raise Unacceptable(f"Study {study.slug} has a system {to} already. Choose another name.")
     if to == system.name:
         raise Unacceptable(f"The system is named {to} already.")
-    if other := lookalikes([to], others).get(to):
-        raise Unacceptable(f"{to} differs from system {other} by case or blanks only. Choose another name.")
+    if lookalike := lookalikes([to], existing).get(to):
+        raise Unacceptable(f"{to} differs from system {lookalike} by case or blanks only. Choose another name.")
 
 
 def _check_short_name(study: Study, to: str) -> None:
     if to == study.slug:
         raise Unacceptable(f"The study’s short name is {to} already.")
-    others = Study._base_manager.exclude(pk=study.pk)
-    if others.filter(slug=to).exists():
+    existing = Study._base_manager.exclude(pk=study.pk)
+    if existing.filter(slug=to).exists():
         raise Unacceptable(f"Another study has the short name {to}. Choose another one.")
     if to.casefold() != study.slug.casefold() and (problem := short_name_problem(Study, "slug", to)):
         raise Unacceptable(problem)

@@ -77,16 +77,16 @@ class ReplaceText(Correction):
 
     def effects(self) -> list[Effect]:
         """List what was given on the text, or computed from it."""
-        found = self._found()
-        _refuse_same(found, self.cleaned_data["text"])
-        _refuse_at_work(self.study, found)
-        return given_on(self.study, found)
+        target = self._target()
+        _refuse_same(target, self.cleaned_data["text"])
+        _refuse_at_work(self.study, target)
+        return given_on(self.study, target)
 
     def run(self, *, by: User | None) -> str:
         """Replace the text."""
         replace_text(
             study=self.study,
-            found=self._found(),
+            target=self._target(),
             text=self.cleaned_data["text"],
             by=by,
             reason=self.cleaned_data["reason"],
@@ -96,15 +96,15 @@ class ReplaceText(Correction):
     @property
     def page(self) -> str:
         """The page of the instance."""
-        return reverse("annotation:instance", args=[self.study.slug, _instance(self._found()).pk])
+        return reverse("annotation:instance", args=[self.study.slug, _instance(self._target()).pk])
 
-    def _found(self) -> Text:
+    def _target(self) -> Text:
         values = self.cleaned_data if self.is_bound else self.initial
         return _find(self.study, values["instance"], values.get("system", ""), int(values.get("index") or 0))
 
 
 @transaction.atomic
-def replace_text(*, study: Study, found: Text, text: str, by: User | None = None, reason: str = "") -> None:
+def replace_text(*, study: Study, target: Text, text: str, by: User | None = None, reason: str = "") -> None:
     """Replace a text. The log gets a hash of both, since a text may be replaced because nobody may keep it.
 
     text : for a conversation also its new messages as JSON
@@ -112,39 +112,41 @@ def replace_text(*, study: Study, found: Text, text: str, by: User | None = None
     """
     study = find_study(study.slug, lock=True)
     # No rater claims one of these HITs until the new text is there.
-    list(Slot.objects.select_for_update(of=("self",)).filter(hit__pairs__in=_pairs(found)).values_list("pk", flat=True))
-    _refuse_at_work(study, found)
-    field = "text" if isinstance(found, Generation) else "source"
-    found = type(found)._base_manager.select_for_update(of=("self",)).get(pk=found.pk)
-    _refuse_same(found, text)
-    changes: dict[str, Any] = {"instance": _instance(found).instance_id}
-    if isinstance(found, Generation):
-        changes |= {"system": found.system.name, "text": found.index}
-    changes |= {"sha256": [_hash(_text(found)), _hash(text)], "characters": [len(_text(found)), len(text)]}
-    changes |= {effect.rows: effect.count for effect in given_on(study, found)}
-    if isinstance(found, Generation):
-        _alignments(found).delete()
-    content = text if found.messages is None else from_cell(text)
+    list(
+        Slot.objects.select_for_update(of=("self",)).filter(hit__pairs__in=_pairs(target)).values_list("pk", flat=True)
+    )
+    _refuse_at_work(study, target)
+    field = "text" if isinstance(target, Generation) else "source"
+    target = type(target)._base_manager.select_for_update(of=("self",)).get(pk=target.pk)
+    _refuse_same(target, text)
+    changes: dict[str, Any] = {"instance": _instance(target).instance_id}
+    if isinstance(target, Generation):
+        changes |= {"system": target.system.name, "text": target.index}
+    changes |= {"sha256": [_hash(_text(target)), _hash(text)], "characters": [len(_text(target)), len(text)]}
+    changes |= {effect.rows: effect.count for effect in given_on(study, target)}
+    if isinstance(target, Generation):
+        _alignments(target).delete()
+    content = text if target.messages is None else from_cell(text)
     if problem := content_problem(content, "The conversation", may_be_blank=True):
         raise Unacceptable(problem.text)
-    setattr(found, field, str(as_content(content)))
-    found.messages = stored_messages(as_content(content))
-    found.save(update_fields=[field, "messages"])
+    setattr(target, field, str(as_content(content)))
+    target.messages = stored_messages(as_content(content))
+    target.save(update_fields=[field, "messages"])
     log(study=study, kind=Event.Kind.REPLACED, by=by, reason=reason, changes=changes)
 
 
-def given_on(study: Study, found: Text) -> list[Effect]:
+def given_on(study: Study, target: Text) -> list[Effect]:
     """List the ratings, judgments and so on that were given on a text, or computed from it."""
-    pairs = _pairs(found).order_by().values("pk")
-    page = reverse("annotation:instance", args=[study.slug, _instance(found).pk])
+    pairs = _pairs(target).order_by().values("pk")
+    page = reverse("annotation:instance", args=[study.slug, _instance(target).pk])
     counts = {
         "ratings": Rating.objects.filter(display__pair__in=pairs).count(),
         "judgments": Judgment.objects.filter(pair__in=pairs).exclude(status=Judgment.Status.PENDING).count(),
         "comparison tables": ComparisonTable.objects.filter(pair__in=pairs).count(),
         "stress-test answers": AuditAnswer.objects.filter(pair__in=pairs).count(),
     }
-    if isinstance(found, Generation):
-        counts["separability values"] = _alignments(found).count()
+    if isinstance(target, Generation):
+        counts["separability values"] = _alignments(target).count()
     return [Effect(count, rows, page) for rows, count in counts.items() if count]
 
 
@@ -162,35 +164,35 @@ def _find(study: Study, instance: str, system: str, index: int) -> Text:
     return text
 
 
-def _text(found: Text) -> str:
+def _text(target: Text) -> str:
     """Return a text, or the messages of a conversation as JSON."""
-    return found.messages or (found.text if isinstance(found, Generation) else found.source)
+    return target.messages or (target.text if isinstance(target, Generation) else target.source)
 
 
-def _instance(found: Text) -> Instance:
-    return found.instance if isinstance(found, Generation) else found
+def _instance(target: Text) -> Instance:
+    return target.instance if isinstance(target, Generation) else target
 
 
-def _pairs(found: Text) -> QuerySet[Pair]:
-    if isinstance(found, Generation):
-        return Pair.objects.filter(Q(generation_a=found.pk) | Q(generation_b=found.pk))
-    return Pair.objects.filter(matchup__instance=found.pk)
+def _pairs(target: Text) -> QuerySet[Pair]:
+    if isinstance(target, Generation):
+        return Pair.objects.filter(Q(generation_a=target.pk) | Q(generation_b=target.pk))
+    return Pair.objects.filter(matchup__instance=target.pk)
 
 
-def _alignments(found: Generation) -> QuerySet[Alignment]:
+def _alignments(target: Generation) -> QuerySet[Alignment]:
     """Return what was computed from a system's text, whether it is on a pair or not."""
-    matchups = Q(matchup__system_a=found.system_id) | Q(matchup__system_b=found.system_id)
-    return Alignment.objects.filter(matchups, matchup__instance=found.instance_id)
+    matchups = Q(matchup__system_a=target.system_id) | Q(matchup__system_b=target.system_id)
+    return Alignment.objects.filter(matchups, matchup__instance=target.instance_id)
 
 
-def _refuse_same(found: Text, text: str) -> None:
-    if _text(found) == text:
+def _refuse_same(target: Text, text: str) -> None:
+    if _text(target) == text:
         raise Unacceptable("The text is stored like this already.")
 
 
-def _refuse_at_work(study: Study, found: Text) -> None:
+def _refuse_at_work(study: Study, target: Text) -> None:
     """Refuse while somebody would see one text and be counted for the other."""
-    claims = Assignment.objects.claimed().filter(hit__batch__study=study, hit__pairs__in=_pairs(found)).distinct()
+    claims = Assignment.objects.claimed().filter(hit__batch__study=study, hit__pairs__in=_pairs(target)).distinct()
     if number := claims.count():
         raise AnnotationError(
             f"Raters at HITs with this text now: {number}. Wait until they are done, or release their claims."

@@ -25,8 +25,8 @@ def why_settled(batch: Batch) -> str:
         return why_spent(batch, rule)
     judges = (rule.judge,) if rule.kind == JUDGE else ()
     main = question_named(batch.study, "")
-    found = findings_under(batch.study, Filters(batches=(batch.name,), judges=judges, rounds=1, question=main))
-    return _why_judged(found, rule) if rule.kind == JUDGE else _why_known(found, rule)
+    findings = findings_under(batch.study, Filters(batches=(batch.name,), judges=judges, rounds=1, question=main))
+    return _why_judged(findings, rule) if rule.kind == JUDGE else _why_known(findings, rule)
 
 
 def stop_settled_batches(looked_at: dict[tuple[int, str], int]) -> None:
@@ -61,9 +61,9 @@ def _close_if_settled(batch: Batch) -> None:
         log.info("batch %s is closed by its stop rule", batch.pk)
 
 
-def _why_known(found: Mapping[str, Any], rule: StopRule) -> str:
+def _why_known(findings: Mapping[str, Any], rule: StopRule) -> str:
     """Tell whether the win rate of people's votes is decided, or known well enough."""
-    [rates] = [row for row in found["rankings"] if (row["rater"], row["measure"]) == ("people", "win_rate")]
+    [rates] = [row for row in findings["rankings"] if (row["rater"], row["measure"]) == ("people", "win_rate")]
     rate = rates["systems"][0]
     low, high = rate["low"], rate["high"]
     if low is None:
@@ -72,9 +72,9 @@ def _why_known(found: Mapping[str, Any], rule: StopRule) -> str:
     return f"{rate['system']} wins {rate['value']:.1%} [{low:.1%}, {high:.1%}] of ratings." if holds else ""
 
 
-def _why_judged(found: Mapping[str, Any], rule: StopRule) -> str:
+def _why_judged(findings: Mapping[str, Any], rule: StopRule) -> str:
     """Tell whether a judge may, or may not, replace a rater."""
-    for judge in found["replacement"]:
+    for judge in findings["replacement"]:
         verdict = judge["verdict"]
         if judge["judge"] == rule.judge and verdict["rule"] in (*MAY_REPLACE, "worse"):
             return str(verdict["text"])

@@ -66,15 +66,17 @@ def _create(request: HttpRequest, form: StudyOfFilesForm) -> HttpResponse | None
     key = attempt(form, lambda: keep(None, files, by=user.pk, form=form.values), field="file")
     if key is None:
         return None
-    found = attempt(form, lambda: _look(form, key), field="file")
-    if found is None:
+    preview = attempt(form, lambda: _look(form, key), field="file")
+    if preview is None:
         discard(key)
         return None
     # Sources alone are no pairs: that is shown before a study is made of them.
     is_known = (
-        (found.form and found.kind != "sources") or form.cleaned_data["mapping"] or form.cleaned_data["kind"] != AUTO
+        (preview.form and preview.kind != "sources")
+        or form.cleaned_data["mapping"]
+        or form.cleaned_data["kind"] != AUTO
     )
-    if is_known and not found.problems and attempt(form, lambda: _begin(request, form, key, found)) is None:
+    if is_known and not preview.problems and attempt(form, lambda: _begin(request, form, key, preview)) is None:
         return None
     return redirect("annotation:new-study-files", key)
 
@@ -84,11 +86,11 @@ def _look(form: StudyOfFilesForm, key: str) -> Look:
     return look(study=None, key=key, slug=form.cleaned_data["slug"], **how_to_import(form))
 
 
-def _begin(request: HttpRequest, form: StudyOfFilesForm, key: str, found: Look) -> Upload:
+def _begin(request: HttpRequest, form: StudyOfFilesForm, key: str, preview: Look) -> Upload:
     """Create a study, and begin the import of its files. An import that is refused takes the study away again."""
     keep_values(key, form=form.values)
     how = {**how_to_import(form), "by": account_of(request)}
-    return begin(study=None, key=key, **how, new_study=lambda: _study_of(request, form, found.kind))
+    return begin(study=None, key=key, **how, new_study=lambda: _study_of(request, form, preview.kind))
 
 
 def _study_of(request: HttpRequest, form: StudyOfFilesForm, kind: str = "") -> Study:
@@ -118,11 +120,11 @@ def study_of_files(request: HttpRequest, key: str) -> HttpResponse:
     data = request.POST if request.method == "POST" else sent["form"]
     form = StudyOfKeptFilesForm(data, groups=groups, file_names=sent["names"])
     context: dict[str, Any] = {"form": form, "upload": kept(None, key)}
-    if form.is_valid() and (found := attempt(form, lambda: _look(form, key))):
-        wants_import = "import" in request.POST and not found.problems
-        if wants_import and attempt(form, lambda: _begin(request, form, key, found)) is not None:
+    if form.is_valid() and (preview := attempt(form, lambda: _look(form, key))):
+        wants_import = "import" in request.POST and not preview.problems
+        if wants_import and attempt(form, lambda: _begin(request, form, key, preview)) is not None:
             return redirect("annotation:new-study-files", key)
-        context |= look_context(found, form, form.cleaned_data["template"].study())
+        context |= look_context(preview, form, form.cleaned_data["template"].study())
     if request.method != "POST":
         context["refused"], bad_lines = refusal_of_new_study(key)
         context["bad_lines"] = bad_lines[:MOST_SHOWN]

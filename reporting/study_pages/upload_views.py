@@ -61,14 +61,18 @@ def upload_look(request: HttpRequest, study: Study, *, key: str) -> HttpResponse
     return TemplateResponse(request, template, context, status=200 if form.is_valid() else 422)
 
 
-def look_context(found: Look, form: LookForm | StudyOfKeptFilesForm, study: Study) -> dict[str, Any]:
+def look_context(preview: Look, form: LookForm | StudyOfKeptFilesForm, study: Study) -> dict[str, Any]:
     """Return the context of a look: its form with the mapping that was guessed, and pairs as raters of `study` will see them."""
-    context: dict[str, Any] = {"look": found, "pairs": previewed(found.pairs, study), "rows": rows_table(found.rows)}
-    if not form.cleaned_data["mapping"] and found.mapping:
-        mapping = "\n".join(f"{name}={column}" for name, column in found.mapping.items())
-        form.data = {**form.data, "kind": found.kind, "mapping": mapping}
-    elif found.kind == "mturk":  # which needs names that the form asks for
-        form.data = {**form.data, "kind": found.kind}
+    context: dict[str, Any] = {
+        "look": preview,
+        "pairs": previewed(preview.pairs, study),
+        "rows": rows_table(preview.rows),
+    }
+    if not form.cleaned_data["mapping"] and preview.mapping:
+        mapping = "\n".join(f"{name}={column}" for name, column in preview.mapping.items())
+        form.data = {**form.data, "kind": preview.kind, "mapping": mapping}
+    elif preview.kind == "mturk":  # which needs names that the form asks for
+        form.data = {**form.data, "kind": preview.kind}
     return context
 
 

@@ -45,20 +45,20 @@ CLASSES = {"a": "A", "tie": "=", "b": "B"}  # words would not fit into cells
 
 def with_more_raters(findings: Findings, theme: str) -> Spec:
     """Curves: reliability of the mean rating, and the standard error of the win rate, by number of raters."""
-    title, found = "With more raters", findings["pooled"].get("generalizability") or {"curve": []}
-    if not found["curve"] or not found["components"]["instance"]:
+    title, generalizability = "With more raters", findings["pooled"].get("generalizability") or {"curve": []}
+    if not generalizability["curve"] or not generalizability["components"]["instance"]:
         return empty_chart(title, "no variance between instances can be estimated", theme)
     errors = {"value": None, "low": None, "high": None}
     rows = [
         with_look({"rater": name, "raters": row["raters"], **point("", "", estimate)}, look)
         for (name, key), look in zip(RELIABLE.items(), zip(THEMES[theme].series, SHAPES, strict=True), strict=False)
-        for row in found["curve"]
+        for row in generalizability["curve"]
         for estimate in [row[key] if key in row else {**errors, "value": row["standard_error"][key]}]
     ]
     most = max(row["raters"] for row in rows)
     x = quantity("raters", "Raters of an instance", **padded((0, most)))
     y = quantity("value", "Eρ², and standard error", **shares(".1f"))
-    notes = [*interval_notes(findings, [row["relative"] for row in found["curve"]]), *study_notes(findings)]
+    notes = [*interval_notes(findings, [row["relative"] for row in generalizability["curve"]]), *study_notes(findings)]
     return column_spec(curve_body(rows, x, y), [title], notes, theme)
 
 

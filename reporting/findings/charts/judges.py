@@ -139,8 +139,8 @@ def winning_rates(findings: Findings, theme: str) -> Spec:
 
 def calibration(findings: Findings, theme: str) -> Spec:
     """Curves: people's votes for the system that a judge prefers, by its probability."""
-    title, found = "Calibration of probabilities", findings.get("judge_probabilities") or []
-    judges, more = first_series([item["judge"] for item in found])
+    title, probabilities = "Calibration of probabilities", findings.get("judge_probabilities") or []
+    judges, more = first_series([item["judge"] for item in probabilities])
     if not judges:
         return empty_chart(title, "no judge has probabilities on pairs that people rated", theme)
     names = short_names(judges, LONGEST_LABEL)
@@ -150,7 +150,7 @@ def calibration(findings: Findings, theme: str) -> Spec:
             {"rater": names[item["judge"]], "probability": bin_["probability"], **point("", "", bin_["votes"])},
             looks[item["judge"]],
         )
-        for item in found[: len(judges)]
+        for item in probabilities[: len(judges)]
         for bin_ in item["bins"]
     ]
     x = quantity("probability", "Judge’s probability", **padded((0.5, 1)))

@@ -18,10 +18,10 @@ def judge_probabilities(votes: VoteTable, settings: IntervalSettings) -> list[di
     """
     results = []
     for name, probability in votes.probabilities.items():
-        found = calibration(probability, votes.class_counts)
-        if not found.used.any():
+        calibrated = calibration(probability, votes.class_counts)
+        if not calibrated.used.any():
             continue
-        instance, without = votes.instance[found.used], np.isnan(probability) & ~np.isnan(votes.judges[name])
+        instance, without = votes.instance[calibrated.used], np.isnan(probability) & ~np.isnan(votes.judges[name])
 
         def mean(rows: np.ndarray, instance: np.ndarray = instance, left_out: int = 0) -> Estimate:
             rule = "a tie is half a vote for each system"
@@ -29,19 +29,19 @@ def judge_probabilities(votes: VoteTable, settings: IntervalSettings) -> list[di
                 rows, instance, Basis(int(rows[:, 1].sum()), "ratings", rule, left_out, NO_COMMON_VOTES), settings
             )
 
-        n, bins = found.votes[:, 1], []
-        for index in np.unique(found.bin).tolist():
-            is_in = found.bin == index
-            stated = float(ratio(np.stack([found.stated * n, n], axis=1)[is_in].sum(axis=0)))
+        n, bins = calibrated.votes[:, 1], []
+        for index in np.unique(calibrated.bin).tolist():
+            is_in = calibrated.bin == index
+            stated = float(ratio(np.stack([calibrated.stated * n, n], axis=1)[is_in].sum(axis=0)))
             edges = {"low": (BINS + index) / (2 * BINS), "high": (BINS + index + 1) / (2 * BINS)}
-            bins.append({**edges, "probability": stated, "votes": mean(found.votes[is_in], instance[is_in])})
+            bins.append({**edges, "probability": stated, "votes": mean(calibrated.votes[is_in], instance[is_in])})
         results.append(
             {
                 "judge": name.removeprefix("judge:"),
                 "rater": name,
-                "brier": mean(found.scores, left_out=int(votes.class_counts[without].sum())),
-                "least": mean(found.least),
-                **{part: number(getattr(found, part)) for part in ("reliability", "resolution", "uncertainty")},
+                "brier": mean(calibrated.scores, left_out=int(votes.class_counts[without].sum())),
+                "least": mean(calibrated.least),
+                **{part: number(getattr(calibrated, part)) for part in ("reliability", "resolution", "uncertainty")},
                 "bins": bins,
             }
         )

@@ -30,13 +30,13 @@ def rater_severity(votes: VoteTable, settings: IntervalSettings) -> dict[str, An
     if toward is not None:
         direction = np.where(votes.system_a == 0, -1, 1)[votes.configuration[votes.unit]]
         kinds["system"] = direction * votes.verdict / 2, None, TIE_AS_HALF
-    found = {kind: _kind(votes, *columns, settings) for kind, columns in kinds.items()}
+    severities = {kind: _kind(votes, *columns, settings) for kind, columns in kinds.items()}
     raters = [
-        {"rater": name, **{kind: rows[code] for kind, (rows, _) in found.items()}}
+        {"rater": name, **{kind: rows[code] for kind, (rows, _) in severities.items()}}
         for code, name in enumerate(votes.people)
-        if any(rows[code]["n"] for rows, _ in found.values())
+        if any(rows[code]["n"] for rows, _ in severities.values())
     ]
-    between = {kind: spread for kind, (_, spread) in found.items()}
+    between = {kind: spread for kind, (_, spread) in severities.items()}
     return {"toward": toward, "raters": raters, "between": between, **({} if raters else NO_COMMON_VOTES.as_json())}
 
 
@@ -44,27 +44,27 @@ def _kind(
     votes: VoteTable, values: FloatArray, sign: FloatArray | None, rule: str, settings: IntervalSettings
 ) -> tuple[list[Estimate], dict[str, Any]]:
     level, n, cluster = settings.level, len(votes.people), votes.cluster[votes.unit]
-    found = severity(values, votes.unit, votes.person, cluster, sign=sign, n_raters=n, level=level)
+    severities = severity(values, votes.unit, votes.person, cluster, sign=sign, n_raters=n, level=level)
     columns = (
         np.bincount(votes.person, minlength=n),
-        found.compared,
-        found.clusters,
-        found.shrunk,
-        found.low,
-        found.high,
+        severities.compared,
+        severities.clusters,
+        severities.shrunk,
+        severities.low,
+        severities.high,
     )
     rows = []
     for (cast, compared, clusters, *limits), deviation in zip(
-        np.stack(columns, axis=1).tolist(), found.deviation, strict=True
+        np.stack(columns, axis=1).tolist(), severities.deviation, strict=True
     ):
         few = TOO_FEW.with_values(of=settings.unit, least=MIN_CLUSTERS)
         why = NOBODY_BESIDE if not compared else few if clusters < MIN_CLUSTERS else NO_SPREAD
         basis = Basis(int(compared), "ratings beside others'", rule, int(cast - compared), why)
         rows.append({**_estimate(limits, basis, settings, int(clusters)), "deviation": number(float(deviation))})
-    raters = int((~np.isnan(found.shrunk)).sum())
-    limits = [found.spread, found.spread_low, found.spread_high]
+    raters = int((~np.isnan(severities.shrunk)).sum())
+    limits = [severities.spread, severities.spread_low, severities.spread_high]
     spread = _estimate(limits, Basis(raters, "raters", rule, n - raters, NO_SPREAD), settings, len(np.unique(cluster)))
-    return rows, {"spread": spread, "p_value": number(found.p_value)}
+    return rows, {"spread": spread, "p_value": number(severities.p_value)}
 
 
 def _estimate(limits: list[float], basis: Basis, settings: IntervalSettings, clusters: int) -> Estimate:

@@ -127,12 +127,12 @@ def test_a_conversation_is_replaced_by_messages_or_by_a_text(study: Study) -> No
     found = Generation.objects.get(system__name="alpha", index=1)
     Generation.objects.filter(pk=found.pk).update(text="User: Hi", messages=json.dumps(said[:1]))
     with pytest.raises(Unacceptable):
-        replace_text(study=study, found=found, text='[{"role": "nobody", "content": ""}]')
+        replace_text(study=study, target=found, text='[{"role": "nobody", "content": ""}]')
     for text, transcript, messages in (
         (json.dumps(said), "User: Hi.\n\nAssistant: Hello.", json.dumps(said)),
         ("plain", "plain", None),
         (json.dumps(said), json.dumps(said), None),  # a text stays one, whatever it says
     ):
-        replace_text(study=study, found=found, text=text)
+        replace_text(study=study, target=found, text=text)
         found.refresh_from_db()
         assert (found.text, found.messages) == (transcript, messages)
