@@ -83,7 +83,7 @@ def _without_copies(numbers: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _overview(numbers: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return each judge with its accuracy on every subset, `None` where it gave no answer."""
+    """Return each judge with its accuracy on every subset, `None` where it gave no answer. The heading says n of all pairs."""
     rows = []
     headings = [
         format_html(
@@ -95,7 +95,11 @@ def _overview(numbers: dict[str, Any]) -> list[dict[str, Any]]:
     ]
     for judge in numbers["judges"]:
         of = {(row["kind"], row["subset"]): row["accuracy"] for row in judge["subsets"]}
-        cells = [of.get((subset["kind"], subset["subset"])) for subset in numbers["subsets"]]
+        cells = [
+            {**cell, "about": ""} if cell and cell["n"] == subset["pairs"] and "effective_n" not in cell else cell
+            for subset in numbers["subsets"]
+            for cell in [of.get((subset["kind"], subset["subset"]))]
+        ]
         rows.append({"judge": judge, "cells": list(zip(headings, cells, strict=True))})
     return rows
 
