@@ -51,7 +51,10 @@ def preferences(findings: Findings, theme: str) -> Spec:
             if row["system"] == first_system and row["value"] is not None
         ]
         title = f"How often {first} is preferred to {second}"
-        return dots_picture(findings, [title], rows, [""], axis, theme, why="", notes=[NO_PREFERENCE], **HALF)
+        options = HALF | {
+            "by_value": PEOPLE not in names
+        }  # people come first; judges alone are in the order of their rates
+        return dots_picture(findings, [title], rows, [""], axis, theme, why="", notes=[NO_PREFERENCE], **options)
     raters, more = first_series([ranking["rater"] for ranking in rankings])
     names = rater_names(findings, raters, LONGEST_LABEL)
     rows = [

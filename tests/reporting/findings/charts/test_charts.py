@@ -511,6 +511,17 @@ def test_names_stand_beyond_the_scale_where_they_have_no_room(found: Found) -> N
     assert {layer["encoding"]["color"]["value"] for layer in names} == {THEMES["light"].ink}
 
 
+def test_judges_alone_are_in_the_order_of_their_rates(empty: Found) -> None:
+    rates = {"judge:a": 0.3, "judge:b": 0.9, "judge:c": 0.6}
+    rankings = [
+        {"rater": name, "kind": "judge", "measure": "win_rate", "first": {"system": "x"}}
+        | {"systems": [{"system": name, "value": v, "n_instances": 9} for name, v in (("x", rate), ("y", 1 - rate))]}
+        for name, rate in rates.items()
+    ]
+    drawn = [row["name"] for row in rows_of(draw("preferences", {**empty, "rankings": rankings}))]
+    assert drawn == ["b", "c", "a"]
+
+
 def test_names_of_series_do_not_lie_over_a_mark() -> None:
     rows = [
         point("people", series, {"value": 0.75, "low": 0.71, "high": 0.84, "n_instances": 9}, ("#000000", "circle"))
