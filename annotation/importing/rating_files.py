@@ -16,10 +16,10 @@ from annotation.core.refusals import refusal
 from annotation.importing.content import StoredInstances, stage_instances
 from annotation.importing.formats.ratings_file import LongRow, parse_ratings
 from annotation.importing.formats.votes import VoteRow, parse_votes
-from annotation.importing.rating_rows import RatedPair, RatingRow, default_batch
+from annotation.importing.rating_rows import SCRIPTED, RatedPair, RatingRow, default_batch
 from annotation.importing.ratings import CHUNK, PARTS, StoredRatings, stage_ratings
 from annotation.importing.staging import open_import
-from annotation.models import Annotator, ComparisonTable, Pair, Rating, Study
+from annotation.models import ComparisonTable, Pair, Rating, Study
 from annotation.questions.questions import MAIN, Question
 
 
@@ -42,9 +42,8 @@ def import_ratings(
         # Read a second time: the rows of a large file take far more memory than the file.
         again, of_second_reading = parse_ratings(data, name, mapping)
         rows = (_by_program(row) if scripted else row for row in again if not row.is_check)
-        kind = Annotator.Kind.SCRIPTED if scripted else Annotator.Kind.IMPORTED
         resolved = RatingPlaces(target.study).resolve(rows, bad)
-        stored = stage_ratings(target=target, rows=resolved, name=name, kind=kind, bad=bad)
+        stored = stage_ratings(target=target, rows=resolved, name=name, bad=bad)
         lines.refuse(name, of_second_reading)  # of a file that has changed meanwhile
         if stored.added:
             target.record(
@@ -55,7 +54,7 @@ def import_ratings(
 
 def _by_program(row: LongRow) -> LongRow:
     """Prefix a program's code, since exports have no column that distinguishes it from a person's."""
-    return row if row.rater.startswith("scripted") else replace(row, rater=f"scripted-{row.rater}")
+    return row if row.rater.startswith(SCRIPTED) else replace(row, rater=f"{SCRIPTED}-{row.rater}")
 
 
 def import_votes(

@@ -18,6 +18,8 @@ from annotation.importing.staging import Target
 from annotation.models import Annotator, Assignment, Batch, ComparisonTable, Display, Hit, Pair, Rating, Study
 from annotation.questions.questions import MAIN, Answer
 
+SCRIPTED = "scripted"  # how the codes of programs begin
+
 
 @dataclass(frozen=True, slots=True)
 class RatedPair:
@@ -120,8 +122,8 @@ class _FirstRows:
 class RowChecks:
     """Comparison of a file's rows, some at a time, with each other and with the stored ratings."""
 
-    def __init__(self, target: Target, kind: str) -> None:
-        self.target, self.kind = target, kind
+    def __init__(self, target: Target) -> None:
+        self.target = target
         self._first = _FirstRows()
         self._raters = {code: (stored, user) for code, stored, user in _raters(target.study)}
         self._existing = set(self._raters)
@@ -210,13 +212,14 @@ class RowChecks:
 
     def _bad_raters(self, rows: Iterable[RatingRow], fresh: Iterable[RatingRow]) -> Iterator[BadLine]:
         """Find ratings by programs under a person's code, and vice versa, under an account's code, and codes that look alike."""
-        scripted = self.kind == Annotator.Kind.SCRIPTED
-        in_study, in_file = ("a person", "scripted") if scripted else ("scripted", "a person")
         for code, row in {row.rater: row for row in reversed([*fresh]) if row.rater in self._raters}.items():
             stored, user = self._raters[code]
             if user is not None:
                 yield BadLine(row.number, refusal("has_account", rater=code))
-            elif (stored == Annotator.Kind.SCRIPTED) != scripted:
+            elif (stored == Annotator.Kind.SCRIPTED) != (kind_of(code) == Annotator.Kind.SCRIPTED):
+                in_study, in_file = (
+                    ("scripted", "a person") if stored == Annotator.Kind.SCRIPTED else ("a person", "scripted")
+                )
                 yield BadLine(row.number, refusal("other_kind", rater=code, there=in_study, here=in_file))
             else:
                 continue
@@ -225,6 +228,11 @@ class RowChecks:
         if codes:
             yield from lookalike_lines("rater", codes, self._existing)
             self._existing.update(code for _, code in codes)
+
+
+def kind_of(code: str) -> Annotator.Kind:
+    """Return the kind of an imported rater. The codes of programs say so, in exports and in other tools' files too."""
+    return Annotator.Kind.SCRIPTED if code.startswith(SCRIPTED) else Annotator.Kind.IMPORTED
 
 
 def of_raters(rows: QuerySet[Any], keys: Collection[int], path: str = "") -> Any:

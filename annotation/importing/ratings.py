@@ -12,7 +12,7 @@ from annotation.core.database.aggregates import grouped
 from annotation.core.errors import MOST_BAD_LINES, AnnotationError, BadLine
 from annotation.core.files.lines import refuse
 from annotation.importing.notices import notices_of_raters
-from annotation.importing.rating_rows import RatingRow, RowChecks, of_raters
+from annotation.importing.rating_rows import RatingRow, RowChecks, kind_of, of_raters
 from annotation.importing.staging import Target
 from annotation.models import Annotator, Assignment, Batch, Display, Hit, HitPair, Rating, Slot
 
@@ -40,7 +40,6 @@ def stage_ratings(
     target: Target,
     rows: Iterable[RatingRow],
     name: str,
-    kind: str = Annotator.Kind.IMPORTED,
     bad: list[BadLine] | None = None,
 ) -> StoredRatings:
     """Add all ratings to the target of an import, some at a time. Stored ones must be equal.
@@ -49,11 +48,11 @@ def stage_ratings(
     Raises: BadFile listing rows that contradict each other or stored ones.
     """
     bad = [] if bad is None else bad
-    writer = _RatingWriter(target, name, kind)
+    writer = _RatingWriter(target, name)
     added = answered = 0
     raters: dict[str, None] = {}
     remaining = iter(rows)
-    with closing(RowChecks(target, kind)) as checks:
+    with closing(RowChecks(target)) as checks:
         while len(bad) < MOST_BAD_LINES and (chunk := list(islice(remaining, CHUNK))):
             classified = checks.classify(chunk)
             bad += classified.bad
@@ -78,10 +77,9 @@ Assignments = dict[tuple[int, int], Assignment]  # (HIT, annotator) → assignme
 class _RatingWriter:
     """One import of new rows into one study."""
 
-    def __init__(self, target: Target, name: str, kind: str) -> None:
+    def __init__(self, target: Target, name: str) -> None:
         self.target = target
         self.name = name
-        self.kind = kind
         self.raters: set[str] = set()
         self.created: list[Batch] = []
         if target.is_apart:
@@ -128,7 +126,7 @@ class _RatingWriter:
         staged, codes = self.target.staged, dict.fromkeys(row.rater for row in rows)
         existing = dict(staged.annotators.filter(code__in=codes).values_list("code", "pk"))
         fresh = [code for code in codes if code not in existing]
-        keys = self.target.create(Annotator(study=staged, code=code, kind=self.kind) for code in fresh)
+        keys = self.target.create(Annotator(study=staged, code=code, kind=kind_of(code)) for code in fresh)
         return existing | dict(zip(fresh, keys, strict=True))
 
     def _hits(self, rows: Sequence[RatingRow]) -> HitNames:

@@ -16,7 +16,7 @@ django.setup()
 from annotation.management.commands._base import TandemCommand
 
 class Command(TandemCommand):
-    requires_migrations_checks = False
+    requires_migrations_checks = is_audited = False
 
     def handle(self, *args, **options):
         for number in range(200_000):

@@ -304,16 +304,17 @@ def test_scripted_raters_are_marked_as_programs() -> None:
     }
 
 
-def test_a_program_never_takes_a_persons_code_nor_the_other_way_round() -> None:
-    make_study()
+def test_the_code_of_a_rater_says_whether_it_is_a_program() -> None:
+    study = make_study()
+    load(line(rater="ann"))
     load(line(rater="scripted-2"))
-    load(line(rater="scripted-1"), scripted=True)
+    load(line(rater="bob"), scripted=True)
 
-    assert refused(line(rater="scripted-2", pair_index=1), scripted=True) == [
+    kinds = dict(study.annotators.values_list("code", "kind"))
+    assert kinds == {"ann": "imported", "scripted-2": "scripted", "scripted-bob": "scripted"}
+    study.annotators.filter(code="scripted-2").update(kind="imported")
+    assert refused(line(rater="scripted-2", pair_index=1)) == [
         "line 1: rater scripted-2 is a person in the study, scripted here"
-    ]
-    assert refused(line(rater="scripted-1", pair_index=1)) == [
-        "line 1: rater scripted-1 is scripted in the study, a person here"
     ]
 
 

@@ -123,8 +123,8 @@ def test_texts_of_59_systems_come_back(tmp_path: Path) -> None:
 @every_form
 def test_texts_of_a_study_that_is_still_being_sampled_come_back(form: str, tmp_path: Path) -> None:
     lines = [{"instance_id": name, "source": "Say it."} for name in ("none", "one", "two")]
-    study, stored = import_study(data=json_lines(lines), name="s.jsonl", slug="sampled", sources_only=True)
-    one, two = (stored.instances[name].pk for name in ("one", "two"))
+    study, _ = import_study(data=json_lines(lines), name="s.jsonl", slug="sampled", sources_only=True)
+    one, two = (study.instances.get(instance_id=name).pk for name in ("one", "two"))
     store_generations(study=study, system="x", texts={one: ["by x"], two: ["by x", ""]}, name="x")
     store_generations(study=study, system="y", texts={two: ["by y"]}, name="y")
     copy = texts_come_back(study, form, tmp_path)
