@@ -169,10 +169,8 @@ def is_collecting(study: Study, batches: Collection[Batch] | None) -> bool:
         return True  # a rule that was dropped since has looked at it too
     at_work = begun.filter(status__in=(Batch.Status.OPEN, Batch.Status.PAUSED))
     # One look at each slot: Django's `exclude` would look up whether it is among the submitted ones.
-    is_open = Q(assignment=None) | ~Q(assignment__state=Assignment.State.SUBMITTED)
-    return Slot.objects.filter(
-        is_open | Q(assignment__annotator__withdrawn_at__isnull=False), batch__in=at_work
-    ).exists()
+    is_open = ~Q(assignment__state=Assignment.State.SUBMITTED) | Q(assignment__annotator__withdrawn_at__isnull=False)
+    return Slot.objects.filter(is_open, batch__in=at_work).exists()
 
 
 def _begun(batches: QuerySet[Batch]) -> QuerySet[Batch]:

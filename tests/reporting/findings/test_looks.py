@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from django.utils import timezone
 
 from annotation.batches.services import set_batch_status
 from annotation.models import Assignment, Batch
@@ -49,6 +50,16 @@ def test_intervals_are_wider_until_the_batch_is_complete_or_closed() -> None:
     rate(claim(ann))
     assert Assignment.objects.filter(state=Assignment.State.SUBMITTED).count() == 8
     assert findings(study, rounds=1)["horizon"] is None
+
+
+def test_a_batch_collects_again_when_a_rater_withdraws() -> None:
+    study = make_study(instances=2, k=1)
+    make_batch(study, pairs=1, raters=1)
+    for code in ("ann", "bob"):
+        rate(claim(make_annotator(study, code)))
+    assert findings(study, rounds=1)["horizon"] is None
+    study.annotators.filter(code="bob").update(withdrawn_at=timezone.now())
+    assert findings(study, rounds=1)["horizon"] == 1
 
 
 def test_what_holds_at_one_look_is_not_claimed_while_votes_come_in() -> None:
