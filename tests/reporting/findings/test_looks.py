@@ -55,10 +55,11 @@ def test_intervals_are_wider_until_the_batch_is_complete_or_closed() -> None:
 def test_a_batch_collects_again_when_a_rater_withdraws() -> None:
     study = make_study(instances=2, k=1)
     make_batch(study, pairs=1, raters=1)
-    for code in ("ann", "bob"):
-        rate(claim(make_annotator(study, code)))
+    ann, bob = make_annotator(study, "ann"), make_annotator(study, "bob")
+    for rater in (ann, bob):
+        rate(claim(rater))
     assert findings(study, rounds=1)["horizon"] is None
-    study.annotators.filter(code="bob").update(withdrawn_at=timezone.now())
+    study.annotators.filter(pk=bob.pk).update(withdrawn_at=timezone.now())
     assert findings(study, rounds=1)["horizon"] == 1
 
 
