@@ -3,6 +3,7 @@
 A page shows the form. The API and a command fill the same form, so all three refuse a value in the same words.
 """
 
+import sys
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -85,8 +86,11 @@ def type_problem(field: forms.Field | None, value: Any) -> str:
         return "" if not field.required else str(field.error_messages["required"])
     if shape is bool:
         return "" if isinstance(value, bool) or value in ("true", "false") else "This must be true or false."
+    if shape is str and _is_scalar(value):
+        is_too_large = isinstance(value, int) and abs(value) > sys.float_info.max  # which `float` does not take
+        return "This number is too large." if is_too_large else ""
     if shape is str:
-        return "" if _is_scalar(value) else "This must be a text or a number."
+        return "This must be a text or a number."
     if shape is dict:
         return "" if isinstance(value, dict) else "This must be an object."
     if shape is list and not (isinstance(value, list) and all(map(_is_scalar, value))):

@@ -109,6 +109,7 @@ def test_a_form_makes_a_study_as_json_does(researcher: APIClient) -> None:
         ({"slug": "x", "pairs_per_hit": 0}, "pairs_per_hit"),
         ({"slug": "x", "raters_per_hit": "many"}, "raters_per_hit"),
         ({"slug": "x", "pay_per_hit": 1}, "currency"),
+        pytest.param({"slug": "x", "repeat_warn_below": 10**400}, "repeat_warn_below", id="a number beyond all floats"),
         ({"slug": "x", "protocol": "two-stage"}, "arms"),
     ],
     ids=str,
