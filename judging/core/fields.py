@@ -9,6 +9,8 @@ from django import forms
 from django.db.models import QuerySet
 
 from annotation.core.errors import UnknownName
+from annotation.core.files.json_values import read_value
+from annotation.core.files.lines import unstorable_key
 from annotation.models import Study
 from annotation.questions.questions import MAIN
 from annotation.studies.questions import find_question
@@ -32,7 +34,7 @@ class ParametersField(forms.CharField):
         if isinstance(value, dict):
             if wrong := [key for key in value if re.fullmatch(r"[\w.-]+", key) is None]:
                 raise forms.ValidationError("%(key)s can't be the name of a parameter.", params={"key": wrong[0]})
-            return value
+            return _storable(value)
         options: dict[str, Any] = {}
         lines = value if isinstance(value, list) else super().clean(value).splitlines()
         for line in filter(str.strip, lines):
@@ -42,7 +44,7 @@ class ParametersField(forms.CharField):
             if key in options:
                 raise forms.ValidationError("%(key)s is given twice.", params={"key": key})
             options[key] = _value(text)
-        return options
+        return _storable(options)
 
 
 def judge_name_field(**settings: Any) -> forms.RegexField:
@@ -287,6 +289,19 @@ def _value(text: str) -> Any:
         return json.loads(text, parse_constant=_refuse_constant)
     except ValueError:
         return text
+    except RecursionError as error:
+        raise forms.ValidationError("A value can't be stored: %(error)s.", params={"error": error}) from None
+
+
+def _storable(options: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what no database stores as JSON, such as 1e400."""
+    try:
+        read_value(json.dumps(options))
+    except (ValueError, RecursionError) as error:
+        raise forms.ValidationError("A value can't be stored: %(error)s.", params={"error": error}) from None
+    if (key := unstorable_key(options)) is not None:
+        raise forms.ValidationError("%(key)s holds characters that can't be stored.", params={"key": key})
+    return options
 
 
 def _refuse_constant(name: str) -> None:

@@ -211,9 +211,14 @@ def test_bad_judge_form_is_shown_again_with_what_is_wrong(
     [
         pytest.param("top_p=NaN", "not a value that can be sent", id="no JSON"),
         pytest.param("top_p=1\ntop_p=0", "is given twice", id="twice"),
+        pytest.param("top_p=1e400", "can't be stored", id="beyond all numbers"),
+        pytest.param("stop=" + "[" * 200 + "]" * 200, "can't be stored", id="deep"),
+        pytest.param("stop=" + "[" * 100_000, "can't be stored", id="very deep"),
+        pytest.param('stop=["\\u0000"]', "can't be stored", id="nul"),
+        pytest.param({"stop": [float("inf")]}, "can't be stored", id="infinite, of a request"),
     ],
 )
-def test_bad_parameters_are_refused(written: str, told: str) -> None:
+def test_bad_parameters_are_refused(written: str | dict[str, Any], told: str) -> None:
     with pytest.raises(ValidationError, match=told):
         ParametersField().clean(written)
 
