@@ -15,6 +15,7 @@ from annotation.api.bodies import body_of, read_form, schema_of, user_of
 from annotation.api.study_serializers import refusals
 from annotation.models import Study
 from annotation.planning.frozen_plans import frozen_plan
+from judging.core.visibility import judges_seen_by
 from reporting.planning.forms import FreezePlan, WithdrawPlan
 
 NULLABLE = {"type": "object", "additionalProperties": {}, "nullable": True}
@@ -37,7 +38,8 @@ class StudyFrozenPlan(GenericViewSet[Any]):
     def freeze_plan(self, request: Request, slug: str) -> Response:
         """Freeze a plan before the first vote. What is left out is the study's own."""
         study: Study = self.get_object()
-        plan = read_form(FreezePlan, body_of(request), study=study).run(by=user_of(request))
+        form = read_form(FreezePlan, body_of(request), study=study, judges=judges_seen_by(request.user))
+        plan = form.run(by=user_of(request))
         return Response(plan.as_json(), status=status.HTTP_201_CREATED)
 
     @extend_schema(request=schema_of(WithdrawPlan), responses={204: None, **refusals(409, 413, 422)})

@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 
 from annotation.batches.forms import of_study
 from annotation.batches.sampling import MOST_HITS, MOST_PAIRS, MOST_RATERS
@@ -48,8 +49,11 @@ class FreezePlan(forms.Form):
     pairs = stored(Batch, "pairs_per_hit", initial=of_study, min_value=1, max_value=MOST_PAIRS)
     raters = stored(Batch, "raters_per_hit", initial=of_study, min_value=1, max_value=MOST_RATERS)
 
-    def __init__(self, data: Any = None, files: Any = None, *, study: Study) -> None:
-        self.study = study
+    def __init__(
+        self, data: Any = None, files: Any = None, *, study: Study, judges: QuerySet[Judge] | None = None
+    ) -> None:
+        """`judges`: those that the user sees (default: all, for commands)."""
+        self.study, self.visible_judges = study, Judge.objects.all() if judges is None else judges
         super().__init__(data, files, initial=_initial(study))
 
     def clean_question(self) -> str:
@@ -62,9 +66,9 @@ class FreezePlan(forms.Form):
         return sorted(self._known("system", self.cleaned_data["systems"], names))
 
     def clean_judges(self) -> list[str]:
-        """Refuse judges that don't exist. They need no run yet."""
+        """Refuse judges that the user doesn't see. They need no run yet."""
         judges = self.cleaned_data["judges"]
-        existing = Judge.objects.filter(name__in=judges).values_list("name", flat=True)
+        existing = self.visible_judges.filter(name__in=judges).values_list("name", flat=True)
         return sorted(self._known("judge", judges, existing, judge_names(self.study)))
 
     def clean(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from annotation.core.http import attempt
 from annotation.members.permissions import FORM, POST, READERS, account_of, study_view
 from annotation.models import Study
 from annotation.planning.frozen_plans import frozen_plan, has_votes
+from judging.core.visibility import judges_seen_by
 from reporting.findings.answer.planned import plan_facts
 from reporting.planning.forms import FreezePlan, WithdrawPlan
 
@@ -16,7 +17,8 @@ from reporting.planning.forms import FreezePlan, WithdrawPlan
 @study_view(*READERS, methods=FORM)
 def freeze(request: HttpRequest, study: Study) -> HttpResponse:
     """Show the frozen plan, or freeze one."""
-    form = FreezePlan(request.POST if request.method == "POST" else None, study=study)
+    data = request.POST if request.method == "POST" else None
+    form = FreezePlan(data, study=study, judges=judges_seen_by(request.user))
     plan = attempt(form, lambda: form.run(by=account_of(request))) if form.is_valid() else None
     if plan is not None:
         messages.success(request, "The plan is frozen.")

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from annotation.batches.services import set_batch_status
 from annotation.core.errors import InvalidSelection
 from annotation.importing.rating_files import import_ratings
+from annotation.members.groups import create_group
 from annotation.models import Annotator, Event, Hit, Study
 from annotation.planning.frozen_plans import FrozenPlan, canonical, freeze_plan, frozen_plan, hash_of, withdraw_plan
 from annotation.studies.log import log
-from judging.models import JudgeRun
+from judging.models import JudgeRun, PromptFile
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.importing import import_bundle
 from reporting.bundle.layout import PLAN, BadBundle
@@ -124,6 +125,7 @@ def test_three_doors_freeze_the_same_plan(freeze: Callable[[Study], None]) -> No
         ({"question": "fluency"}, "question"),
         ({"systems": ["gamma"]}, "systems"),
         ({"judges": ["nobody"]}, "judges"),
+        pytest.param({"judges": ["theirs"]}, "judges", id="another group's judge"),
         ({"stop_rule": "soon"}, "stop_rule"),
         ({"claims": ["x"]}, "claims"),
         pytest.param({"claims": ["replacement"]}, "judges", id="a claim about judges without any"),
@@ -131,11 +133,16 @@ def test_three_doors_freeze_the_same_plan(freeze: Callable[[Study], None]) -> No
 )
 def test_a_plan_that_can_not_be_is_refused(sent: dict[str, Any], field: str) -> None:
     study = make_study()
-    answer = api_of(make_user("researcher", "researcher", study=study)).post(
-        f"/api/v1/studies/{study.slug}/frozen-plan/", sent, format="json"
+    theirs = PromptFile.objects.create(name="theirs", group=create_group(slug="elsewhere"), text="$source")
+    make_judge(name="theirs", prompt_file=theirs)
+    user = make_user("researcher", "researcher", study=study)
+    answer = api_of(user).post(f"/api/v1/studies/{study.slug}/frozen-plan/", sent, format="json")
+    page = signed_in(user).post(
+        reverse("annotation:freeze-plan", args=[study.slug]),
+        {**FreezePlan(study=study).initial, "epsilon": 0.1, **sent},
     )
-    assert answer.status_code == 422
-    assert list(answer.json()["fields"]) == [field]
+    assert (answer.status_code, page.status_code) == (422, 422)
+    assert list(answer.json()["fields"]) == [field] == list(page.context["form"].errors)
     assert frozen_plan(study) is None
 
 
