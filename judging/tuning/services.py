@@ -46,6 +46,8 @@ def start_tuning(
         tuning = JudgeTuning(name=name, software_version=VERSION, plan=make_plan(tuning_settings), **fields)
         validate(tuning)
         tuning.save()
+    elif tuning.study != tuning_settings.study:  # of which the user may not see the settings
+        raise BadSettings(f"there is a tuning {name} already: choose another name")
     else:
         require_same(f"tuning {name}", tuning, fields)
     in_flight, max_cost = in_flight or tuning.in_flight, tuning.max_cost if max_cost is None else max_cost

@@ -253,6 +253,8 @@ def test_names_and_settings_are_kept_apart(study: Study, judge: Judge) -> None:
         start_tuning(asked_for(study, judge, seed=1))
     with pytest.raises(BadSettings, match="there is a judge judy already"):
         start_tuning(asked_for(study, judge), name="judy")
+    with pytest.raises(BadSettings, match=r"^there is a tuning judy-tuned already: choose another name$"):
+        start_tuning(asked_for(make_study("other"), judge))
 
 
 def test_an_estimate_makes_no_call_and_stores_nothing(study: Study, judge: Judge) -> None:
