@@ -155,7 +155,7 @@ def test_judges_rank_two_systems_after_six_clicks(open_as: OpenAs, tmp_path: Pat
         click("button", "Add")
         click("button", "Start")
         expect(researcher.locator("main")).to_contain_text("Done")
-        click("link", "Findings")
+        click("link", "Leaderboard")
         expect(researcher.get_by_role("row", name="left").first).to_be_visible()
         assert len(clicks) == 6
 

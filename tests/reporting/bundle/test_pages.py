@@ -66,8 +66,7 @@ def test_disagreements_are_those_that_the_page_lists(small: Study, bundle: Path)
             "pair": one["pair"][at],
             "bin": (place := one["bin"][at]) and tuple(one["edges"][place - 1 : place + 1]),
             "votes": [column[at] for column in one["votes"].values()],
-            "kinds": [KINDS[kind] for kind, sizes in one["sizes"].items() if sizes[at]],
-            "size": max(sizes[at] for sizes in one["sizes"].values()),
+            "sizes": [(KINDS[kind], sizes[at]) for kind, sizes in one["sizes"].items() if sizes[at]],
             "judges": {name: said[at] for name, said in one["judges"].items() if said[at] is not None},
         }
         for one in numbers["configurations"]
@@ -86,14 +85,13 @@ def test_disagreements_are_those_that_the_page_lists(small: Study, bundle: Path)
             "pair": row["opened"].pair.index,
             "bin": row["separability"],
             "votes": row["votes"],
-            "kinds": row["kinds"],
-            "size": row["size"],
+            "sizes": row["sizes"],
             "judges": {f"judge:{name}": said for name, said in row["judges"].items() if not isnan(said)},
         }
         for row in rows_of(small, asked, table, apart, rows)
     ]
-    assert sorted(listed, key=lambda one: -round(one["size"], 9)) == shown
-    assert (numbers["count"], len({kind for row in shown for kind in row["kinds"]})) == (len(shown), 3)
+    assert sorted(listed, key=lambda one: -round(max(size for _, size in one["sizes"]), 9)) == shown
+    assert (numbers["count"], len({kind for row in shown for kind, _size in row["sizes"]})) == (len(shown), 3)
     assert len({len(row["judges"]) for row in shown}) > 2
 
 
