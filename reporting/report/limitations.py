@@ -12,6 +12,7 @@ from reporting.findings.sections.data_table import configuration_name
 
 FEW_INSTANCES, FEW_IN_A_BIN = 20, 5
 MUCH_BY_ONE, MANY_FAILED = 0.25, 0.05
+TIMES_EQUAL = 2  # times the share that each person would have if all gave as many
 MOST_LISTED = 5  # of one kind
 
 
@@ -88,8 +89,9 @@ def _of_people(findings: Mapping[str, Any], ratings_by_rater: Mapping[str, int])
         yield "No ratings of people are counted, so nothing here is about what people prefer."
         return
     code, highest = Counter(ratings_by_rater).most_common(1)[0]
-    if highest / total > MUCH_BY_ONE:
-        yield f"One person ({code}) gave {highest / total:.0%} of people’s ratings: the numbers are largely theirs."
+    share, equal = highest / total, 1 / sum(count > 0 for count in ratings_by_rater.values())
+    if share > 0.5 or (share > MUCH_BY_ONE and share >= TIMES_EQUAL * equal):
+        yield f"One person ({code}) gave {share:.0%} of people’s ratings: the numbers are largely theirs."
     left_out: Counter[str] = Counter()
     for configuration in findings["configurations"]:
         left_out.update(configuration["raters"][0]["exclusions"])

@@ -152,6 +152,25 @@ def test_it_says_how_the_study_was_made_and_what_limits_it(folder: Path, said: s
     assert said in " ".join(page_of(folder).split())
 
 
+@pytest.mark.parametrize(
+    ("ratings", "is_said"),
+    [
+        ([10, 10, 10], False),
+        ([10], True),
+        ([11, 9], True),
+        ([10, 10], False),
+        ([28] + [8] * 9, True),
+        ([24] + [8] * 9, False),
+        ([40, 20, 20, 20], False),
+    ],
+)
+def test_ratings_of_one_person_are_a_limit_beyond_an_equal_share(ratings: list[int], is_said: bool) -> None:
+    numbers = {"configurations": [], "provenance": []}
+    limits = limitations_of(numbers, {f"ann-{at}": count for at, count in enumerate(ratings, 1)})
+    assert [limit for limit in limits if "One person (ann-1)" in limit] == limits
+    assert bool(limits) == is_said
+
+
 def test_numbers_and_references_lie_beside_it(study: Study, folder: Path) -> None:
     numbers = json.loads((folder / "numbers.json").read_text(encoding="utf-8"))
     assert numbers == json.loads(json.dumps(findings(study)))
