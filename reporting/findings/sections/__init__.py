@@ -102,4 +102,8 @@ def amendments_shown(amendments: Iterable[Mapping[str, Any]]) -> list[dict[str, 
 def plan_section(numbers: Mapping[str, Any]) -> dict[str, Any]:
     """Return sentences on the frozen plan, and what it states."""
     plan, notes = numbers.get("plan"), plan_notes(numbers)
-    return {"notes": notes, "reasons": notes[1:], "facts": plan_facts(plan["content"]) if plan else []}
+    return {
+        "notes": notes,
+        "reasons": notes[1:] if plan else notes,
+        "facts": plan_facts(plan["content"]) if plan else [],
+    }

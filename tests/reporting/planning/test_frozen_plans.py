@@ -29,7 +29,7 @@ from reporting.corrections.renaming import rename_judge, rename_system
 from reporting.corrections.taking_back import take_back
 from reporting.findings.answer.planned import NO_PLAN, plan_notes, status_of
 from reporting.findings.data.inputs import Filters
-from reporting.findings.sections import page_sections
+from reporting.findings.sections import page_sections, plan_section
 from reporting.findings.study_findings import findings_under
 from reporting.planning.forms import FreezePlan
 from reporting.report.building import report_page
@@ -184,7 +184,8 @@ def test_no_plan_is_frozen_after_the_first_vote() -> None:
     rate(claim(make_annotator(study)), submit=False)
     with pytest.raises(InvalidSelection, match="first"):
         freeze_plan(study=study, content={})
-    assert plan_notes(findings(study, rounds=1)) == [NO_PLAN]
+    found = findings(study, rounds=1)
+    assert (plan_notes(found), plan_section(found)["reasons"]) == ([NO_PLAN], [NO_PLAN])
 
 
 def statuses(found: dict[str, Any]) -> tuple[str, str]:
@@ -201,6 +202,7 @@ def test_a_claim_is_planned_until_epsilon_or_another_filter_changes() -> None:
     plain = Filters()
     found = findings_under(study, plain)
     assert (found["answer"][0]["rule"], codes(found), statuses(found)) == ("preferred", [], ("planned", "planned"))
+    assert plan_section(found)["reasons"] == []
     for filters, code in (
         (replace(plain, epsilon=0.15), "epsilon"),
         (replace(plain, bins=5), "bins"),
