@@ -260,7 +260,7 @@ def test_endpoints(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.django_db(transaction=True)
 def test_backup(standin: StandInProcess, tmp_path: Path) -> None:
     make_study("kept")
-    assert walk("docs/howto/back_up.md", {"/backups": str(tmp_path)}) == ["backup"]
+    assert walk("docs/howto/deploy.md#back-up-and-restore", {"/backups": str(tmp_path)}) == ["backup"]
     assert zipfile.is_zipfile(tmp_path / "tandem.zip")
 
 
