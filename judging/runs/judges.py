@@ -82,14 +82,17 @@ def add_judge(
     }
     if seed is not None:
         fields["seed"] = seed
-    judge = Judge(name=name, texts_first=texts_first, tuned=dict(tuned or {}), **{"seed": new_seed(), **fields})
+    new = {"texts_first": texts_first, "tuned": dict(tuned or {}), "seed": new_seed(), **fields}
+    judge = Judge(name=name, **new)
     check_judge(judge)
     if existing is not None:
         require_same(f"judge {name}", existing, fields)
         return existing, False
     validate(judge)
-    judge.save()
-    return judge, True
+    judge, is_new = Judge.objects.get_or_create(name=name, defaults=new)
+    if not is_new:  # made meanwhile, as by a second click
+        require_same(f"judge {name}", judge, fields)
+    return judge, is_new
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Adding endpoints and judges, starting runs, and finding runs without a worker."""
 
+from copy import copy
 from datetime import timedelta
 from typing import Any
 
@@ -73,6 +74,13 @@ def test_another_judge_under_a_used_name_is_refused(change: dict[str, Any]) -> N
     add_judge(name="coin", method="coin", seed=1)
     with pytest.raises(BadSettings, match="judge coin exists with other settings"):
         add_judge(**{"name": "coin", "method": "coin", **change})
+
+
+def test_a_judge_that_is_made_meanwhile_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    # By another request, after the look for it.
+    monkeypatch.setattr("judging.runs.judges.validate", lambda judge: copy(judge).save())
+    judge, is_new = add_judge(name="coin", method="coin")
+    assert (Judge.objects.get(), is_new) == (judge, False)
 
 
 @pytest.mark.parametrize(
