@@ -28,6 +28,7 @@ from judging.core.fields import (
     endpoint_field,
     judge_name_field,
     or_all,
+    unknown_name,
 )
 from judging.core.visibility import prompt_files_of
 from judging.methods import AskingMethod, Baseline, find_method, method_names
@@ -276,21 +277,21 @@ class SystemsField(NameField):
     json_shape = list
     exactly = 2
 
-    def to_python(self, value: Any) -> str:
-        """Return the choice of these systems, in either order."""
-        names = list(map(str, value)) if isinstance(value, list | tuple) else [value or ""]
-        turned = " – ".join(reversed(names))
-        return turned if turned in self.pairs else " – ".join(names)
-
     def for_study(self, study: Study) -> None:
         """Offer each pair of a study's systems."""
-        names = study.systems.order_by("position").values_list("name", flat=True)
-        self.pairs = {f"{first} – {second}": (first, second) for first, second in combinations(names, 2)}
-        self.offer(self.pairs)
+        self.pairs = list(combinations(study.systems.order_by("position").values_list("name", flat=True), 2))
+        self.by_label = {" – ".join(pair): pair for pair in self.pairs}
+        self.offer(self.by_label)
 
     def clean(self, value: Any) -> tuple[str, ...]:
-        """Return the two names."""
-        return self.pairs.get(super().clean(value), ())
+        """Return the two names, in the order of the study."""
+        if not isinstance(value, list | tuple) or not value:
+            return self.by_label.get(super().clean(value or ""), ())
+        names = list(map(str, value))
+        for pair in self.pairs:
+            if sorted(pair) == sorted(names):
+                return pair
+        raise unknown_name(" – ".join(names), self.names)
 
 
 class BatchField(NamedField):

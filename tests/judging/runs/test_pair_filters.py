@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
@@ -16,6 +17,7 @@ from judging.core.errors import BadSettings
 from judging.models import JudgeRun
 from judging.runs import pair_filters
 from judging.runs.estimates import estimate
+from judging.runs.forms import SystemsField
 from judging.runs.pair_filters import PairFilter, filter_of
 from judging.runs.services import start_run
 from tests.factories import add_instances, instance_rows, make_batch, make_study, make_user
@@ -118,6 +120,17 @@ def test_what_is_not_there_is_refused_and_makes_no_run(study: Study, only: dict[
 
 
 @pytest.mark.any_engine
+def test_names_with_a_dash_are_told_apart() -> None:
+    study = make_study("dashes", instances=0)
+    add_instances(study, instances=1, k=1, systems=("a", "a – b", "b – c", "c"))
+    field = SystemsField()
+    field.for_study(study)
+    assert field.clean(["b – c", "a"]) == ("a", "b – c")
+    assert field.clean(["a – b", "c"]) == ("a – b", "c")
+    with pytest.raises(ValidationError):
+        field.clean(["a – b – c", ""])
+
+
 def test_more_instances_than_can_be_named_are_refused(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair_filters, "MOST_INSTANCES", 2)
     for only in (PairFilter(tags=("hard", "long")), PairFilter(instances=("mail-1", "mail-2", "news-1"))):
