@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
-from django.db.models import Avg, Count, Max, Q, QuerySet
+from django.db.models import Count, Max, Min, Q, QuerySet
 
 from analysis.errors import AnalysisError
 from analysis.planning.selection import choose_importance, choose_random, choose_stratified, choose_top
@@ -15,6 +15,7 @@ from annotation.batches.active import choose_active
 from annotation.batches.stop_rules import refuse_rule_of_draw
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import InvalidSelection
+from annotation.core.names import BASELINES
 from annotation.models import Batch, Hit, Matchup, Pair, SeparabilityRun
 from annotation.questions.questions import MAIN
 from annotation.separability.services import require_run
@@ -280,19 +281,28 @@ def _by_rule(pool: Pool, match: re.Match[str], similarity: str | None, rng: np.r
 def disputed_matchups(configuration: Configuration) -> set[int]:
     """Return the matchups with a pair for which one judge prefers another text than another judge, or none.
 
-    The mean of a judge's verdicts on both orders decides. Judges that were tried while tuning another don't count.
+    As in findings: a judge's verdicts that differ between orders are a tie, a pair that lacks one has none, and neither rules
+    nor judges that were tried while tuning another count.
     """
     answers = Pair.objects.filter(
         matchup__in=matchups_of(configuration),
         judgments__question=MAIN,
         judgments__negated=False,
-        judgments__verdict__isnull=False,
+        judgments__repeat=0,
         judgments__run__judge__tuned__candidate_of__isnull=True,
     ).order_by()
-    means = answers.values_list("matchup_id", "pk", "judgments__run__judge").annotate(mean=Avg("judgments__verdict"))
+    verdict, judge = "judgments__verdict", "judgments__run__judge"
+    orders = {
+        name: Count("judgments__order", distinct=True, filter=condition)
+        for name, condition in (("asked", None), ("answered", Q(judgments__verdict__isnull=False)))
+    }
+    rows = answers.values_list("matchup_id", "pk", judge, f"{judge}__method").annotate(
+        least=Min(verdict), most=Max(verdict), **orders
+    )
     preferences: dict[tuple[int, int], set[float]] = {}
-    for matchup, pair, _judge, mean in means:
-        preferences.setdefault((matchup, pair), set()).add(np.sign(mean))
+    for matchup, pair, _judge, method, least, most, asked, answered in rows:
+        if asked == answered and method not in BASELINES:
+            preferences.setdefault((matchup, pair), set()).add(least if least == most else 0)
     return {matchup for (matchup, _pair), preferred in preferences.items() if len(preferred) > 1}
 
 

@@ -32,4 +32,5 @@ def offer_of_disputed(study: Study) -> tuple[str, str] | None:
     }
     address = f"{reverse('annotation:new-batch', args=[study.slug])}?{urlencode(query)}"
     which = f"{number} {unit}{'s' * (number > 1)}" if number == count else f"{number} of {count} {unit}s"
-    return f"Rate {which} on which judges disagree", address
+    part = f" of {configuration}" if len(counted) > 1 else ""
+    return f"Rate {which}{part} on which judges disagree", address

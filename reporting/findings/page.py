@@ -34,6 +34,11 @@ from reporting.findings.sections.titles import Title
 from reporting.findings.snapshots import Snapshot
 
 CONFIGURATIONS_PER_PAGE = 10
+NEXT_STEPS = (
+    "rate_differing_pairs",
+    "rate_pairs",
+    "let_model_judge",
+)  # rules of sentences; the page lists its steps itself
 CONFIGURATIONS = "reporting/findings/sections/_configurations.html"
 _bodies: Kept[str] = Kept(8)  # half a megabyte each
 _specs: Kept[bytes] = Kept(100)  # compressed, since a picture may have ten thousand points
@@ -110,7 +115,7 @@ def _body(
         "query": query,
         "page": page,
         "found": numbers,
-        "answer": answer_section(numbers["answer"]),
+        "answer": answer_section([row for row in numbers["answer"] if row["rule"] not in NEXT_STEPS]),
         "figures": figures,
         **sections,
         "configurations": [

@@ -15,6 +15,7 @@ from judging.models import Judge, JudgeRun, Judgment
 from reporting.core.disputed_pairs import offer_of_disputed
 from tests.annotation.batches.test_batches import chosen
 from tests.factories import make_batch, make_study
+from tests.reporting.builders import findings
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 PAGE = "/studies/study/"
@@ -55,6 +56,31 @@ def test_instances_are_drawn_where_two_judges_disagree(study: Study) -> None:
     assert (one.selection["spec"], one.selection["pool"], one.selection["drawn_from"]) == ("disagree:1", 4, 2)
     with pytest.raises(InvalidSelection, match="disagree:3"):
         make_batch(study, name="b3", pairs=1, select="disagree:3")
+
+
+@pytest.mark.parametrize(
+    ("bob", "disputed"),
+    [
+        ({"ab": [-1, 0, 1, -1], "ba": [-1, -1, 1, -1]}, 2),  # A, a tie of two orders, B, A
+        ({"ab": [-1, -1, 1, 1], "ba": [-1, -1, None, None]}, 0),
+    ],
+)
+def test_disputed_are_the_pairs_on_which_findings_count_other_verdicts(
+    study: Study, bob: dict[str, Any], disputed: int
+) -> None:
+    for order, verdicts in bob.items():
+        judgments = Judgment.objects.filter(run__judge__name="bob", order=order)
+        for judgment, verdict in zip(judgments.order_by("pair__matchup__instance__position"), verdicts, strict=True):
+            judgment.verdict, judgment.status = verdict, "refused" if verdict is None else "parsed"
+            judgment.save()
+    counted = findings(study, rounds=1)["judge_agreement"]["different_on"]
+    assert (len(disputed_matchups(configurations(study)[0])), counted) == (disputed, disputed)
+
+
+def test_the_next_step_is_said_once(manager: Client) -> None:
+    page = manager.get(f"{PAGE}findings/").text
+    assert "Rate 2 pairs" in page
+    assert "let people rate" not in page
 
 
 def test_the_leaderboard_is_of_judges_where_no_person_has_rated(manager: Client) -> None:
