@@ -1,5 +1,6 @@
 """A rater of one configuration: verdicts and rating sets, in one form for people and judges."""
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -12,6 +13,12 @@ from annotation.studies.rated_pairs import RatedPairs
 from reporting.core.votes import drop_repeats
 
 PEOPLE = "people"
+
+
+def without_baselines(judges: Iterable[str], baselines: Collection[str]) -> list[str]:
+    """Return the judges, by their names as raters, that are no baselines, or all where there is no other."""
+    every = list(judges)
+    return [judge for judge in every if judge.removeprefix("judge:") not in baselines] or every
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """The findings of a study as one JSON object, computed from arrays and filters alone."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -81,7 +81,7 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
         "dawid_skene": aggregated_verdicts(data.configurations, votes),
     }
     juries = {jury.name for jury in data.juries}
-    judges = judge_findings(data.configurations, votes, bins, filters) | {
+    judges = judge_findings(data.configurations, votes, bins, filters, data.baselines) | {
         "judge_agreement": judge_agreement(votes, juries, data.baselines, filters.intervals),
         "juries": jury_findings(data.juries, votes, filters),
         "tuned_judges": [
@@ -98,13 +98,17 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
 
 
 def judge_findings(
-    everything: Sequence[ConfigurationData], votes: VoteTable, bins: Bins | None, filters: Filters
+    everything: Sequence[ConfigurationData],
+    votes: VoteTable,
+    bins: Bins | None,
+    filters: Filters,
+    baselines: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return the findings about judges and people, by their keys in the JSON."""
     against = judges_against_people(votes, bins, filters)
     kappas = {row["rater"]: row["overall"]["kappa"] for row in against}
     return {
-        "replacement": replacement(everything, votes, bins, filters, kappas),
+        "replacement": replacement(everything, votes, bins, filters, kappas, baselines),
         "judges_against_people": against,
         "judge_tests": judge_tests(votes, filters),
         "judge_probabilities": judge_probabilities(votes, filters.intervals),
@@ -155,8 +159,8 @@ def _pooled(data: StudyData, votes: VoteTable, scale: StudyScale, filters: Filte
     }
     note = selection_note([row for configuration in data.configurations for row in configuration.chosen])
     return {
-        **pooled_findings(data.configurations, votes, scale, filters),
-        "preferred_first": pooled_positions(data.configurations, votes, filters.intervals),
+        **pooled_findings(data.configurations, votes, scale, filters, data.baselines),
+        "preferred_first": pooled_positions(data.configurations, votes, filters.intervals, data.baselines),
         "scripted": bool(programs),
         **({"chosen_note": note} if note else {}),
     }

@@ -179,7 +179,7 @@ CLAUSES = {
     "alike": " Others may be as close.",
     "models_alone": " Baselines are left out.",
     "furthest": " Of {furthest:judges}, it is furthest from 50%.",
-    "biased": " Of {tested} judges, {first} favour the first text and {second} the second, by Bonferroni’s method.",
+    "biased": " Biased to the first text: {first} of {tested} judges; to the second: {second} (Bonferroni’s method).",
 }
 RESULTS = {
     "prefers": "preferred {system} to {other}",

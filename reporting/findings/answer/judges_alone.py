@@ -145,7 +145,7 @@ def position(findings: Findings, judges: list[str]) -> Iterator[Statement]:
     ]
     if not shares:
         return
-    biased = [row for row in shares if row["biased"]]
+    biased = [row for row in shares if row.get("biased")]
     share = max(biased or shares, key=lambda row: abs(row["value"] - 0.5))
     values = {"judge": share["rater"].removeprefix(JUDGE), "share": estimate(share)}
     if len(shares) > 1:

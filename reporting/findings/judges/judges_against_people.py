@@ -17,6 +17,7 @@ from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.reasons import Reason
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, number, share_estimate
 from reporting.core.estimates import statistic_estimate as statistic
+from reporting.core.raters import without_baselines
 from reporting.findings.data.inputs import Filters
 from reporting.findings.data.separability_bins import Bins
 from reporting.findings.data.vote_table import VoteTable
@@ -222,14 +223,14 @@ def judge_agreement(
     instance, named = votes.instance, {name.removeprefix("judge:"): own for name, own in votes.judges.items()}
     names = [name for name in named if name not in juries]
     table = np.array([named[name] for name in names]).reshape(len(names), len(instance)).T
-    models = [name for name in names if name not in baselines]
-    together = table[:, [names.index(name) for name in models or names]]
+    counted = without_baselines(names, baselines)
+    together = table[:, [names.index(name) for name in counted]]
     counts = np.stack([(together == value).sum(axis=1) for value in (-1, 0, 1)], axis=1).astype(np.float64)
     shared = counts.sum(axis=1) > 1
     different = shared & (counts.max(axis=1) < counts.sum(axis=1))
     return {
         **agreement_of_counts(votes, counts, settings, of="pairs of verdicts", why=NO_TWO_JUDGES),
-        "together": models or names,
+        "together": counted,
         "pairs": int(shared.sum()),
         "different": int(different.sum()),
         "different_on": count_groups(instance[different]),

@@ -1,6 +1,6 @@
 """May a judge stand in for people: tests per judge over all configurations, and win rates with the judge's help."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from analysis.refusal import REFUSALS, Refusal
 from analysis.types import BoolArray, FloatArray
 from annotation.core.reasons import Reason
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, estimate_with_bounds, number
-from reporting.core.raters import Rater
+from reporting.core.raters import Rater, without_baselines
 from reporting.core.reasons import NOTHING_TO_MEASURE
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import Bins
@@ -39,13 +39,16 @@ def replacement(
     bins: Bins | None,
     filters: Filters,
     kappas: Mapping[str, Estimate],
+    baselines: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """Return one object per judge: both tests, win rates per configuration, and the verdict.
 
-    kappas : of each judge with people, by its name as a rater
+    kappas    : of each judge with people, by its name as a rater
+    baselines : judges that take no part of the level where there are others; they are tested as one of the others is
     """
     tests = {name: tests_of(judge, votes, bins, filters) for name, judge in votes.judges.items()}
-    family = Family.of(tests.values(), level=(1 - filters.intervals.level) / 2)
+    counted = [tests[name] for name in without_baselines(tests, baselines)]
+    family = Family.of(counted, level=(1 - filters.intervals.level) / 2)
     return [_judge(name, everything, votes, bins, filters, kappas[name], tests[name], family) for name in votes.judges]
 
 

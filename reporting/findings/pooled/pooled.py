@@ -1,6 +1,6 @@
 """Mean consistency by separability over all configurations, on one study-wide scale."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
@@ -32,7 +32,7 @@ from reporting.core.estimates import (
     share_estimate,
     statistic_estimate,
 )
-from reporting.core.raters import PEOPLE, Positions, Rater
+from reporting.core.raters import PEOPLE, Positions, Rater, without_baselines
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyData
 from reporting.findings.data.separability_bins import Bins, bins_of
 from reporting.findings.data.vote_table import VoteTable, raters_by_name
@@ -118,7 +118,11 @@ class PooledSets:
 
 
 def pooled_findings(
-    everything: Sequence[ConfigurationData], votes: VoteTable, scale: StudyScale, filters: Filters
+    everything: Sequence[ConfigurationData],
+    votes: VoteTable,
+    scale: StudyScale,
+    filters: Filters,
+    baselines: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return five equal-width bins over all configurations, or `null` with the reason."""
     bins = pooled_bins(scale)
@@ -137,6 +141,8 @@ def pooled_findings(
         why = scale.why or NONE_DEFINED
         return {"mean_consistency_by_bin": None, "strength_by_bin": None, **sets_of_study, **why.as_json()}
     missing = int((bins.of_instance < 0).sum())
+    counted = without_baselines((own.name for own in sets if own.kind == "judge"), baselines)
+    averaged = [own for own in sets if own.name in counted]
     return {
         **scale.described,
         "edges": bins.edges.tolist(),
@@ -146,7 +152,7 @@ def pooled_findings(
             bins,
             lambda index: [
                 *(_consistency(rating_set, index, filters) for rating_set in sets),
-                *_mean_of_judges(sets, index, filters),
+                *_mean_of_judges(averaged, index, filters),
             ],
         ),
         "strength_by_bin": _by_bin(bins, lambda index: [_strength(rating_set, index, filters) for rating_set in sets]),
@@ -216,9 +222,8 @@ def _consistency(sets: PooledSets, index: int, filters: Filters) -> dict[str, An
     return {**sets.named, "rating_sets": n, "mean_consistency": mean}
 
 
-def _mean_of_judges(sets: Sequence[PooledSets], index: int, filters: Filters) -> list[dict[str, Any]]:
+def _mean_of_judges(judges: Sequence[PooledSets], index: int, filters: Filters) -> list[dict[str, Any]]:
     """Return the mean over matchups of the mean over judges as one more series, where there are two judges or more."""
-    judges = [rating_set for rating_set in sets if rating_set.kind == "judge"]
     if len(judges) < 2:
         return []
     consistency, matchup, instance, in_bin = (
@@ -346,15 +351,17 @@ def rater_pairs(votes: VoteTable, settings: IntervalSettings) -> dict[str, Any]:
 
 
 def pooled_positions(
-    everything: Sequence[ConfigurationData], votes: VoteTable, settings: IntervalSettings
+    everything: Sequence[ConfigurationData],
+    votes: VoteTable,
+    settings: IntervalSettings,
+    baselines: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """Return each rater's share of verdicts for the text shown first, ties left out. An instance counts once.
 
-    A judge is `biased` where the share's interval leaves out one half at a level adjusted by Bonferroni's method over judges.
+    A judge is `biased` where the share's interval leaves out one half at a level adjusted by Bonferroni's method over judges with an interval.
+    Baselines are not tested where there are other judges.
     """
-    results: list[dict[str, Any]] = []
-    judges = sum(name != PEOPLE for name in raters_by_name(everything))
-    stricter = replace(settings, level=1 - (1 - settings.level) / max(judges, 1))
+    measures, results = {}, []
     for name, parts in raters_by_name(everything).items():
         raters = [rater for _, rater in parts]
         positions = Positions(
@@ -364,10 +371,13 @@ def pooled_positions(
             if name == PEOPLE
             else None,
         )
-        without_order = any(map(is_without_order, raters))
-        share = preferred_first(positions, settings, without_order=without_order)
-        tested = preferred_first(positions, stricter, without_order=without_order)
-        is_biased = None if tested["low"] is None else not tested["low"] <= 0.5 <= tested["high"]
-        judged = {} if name == PEOPLE else {"biased": is_biased}
-        results.append({"rater": name, "kind": raters[0].kind, **share, **judged})
+        measures[name] = partial(preferred_first, positions, without_order=any(map(is_without_order, raters)))
+        results.append({"rater": name, "kind": raters[0].kind, **measures[name](settings)})
+    judges = without_baselines((name for name in measures if name != PEOPLE), baselines)
+    rows = [row for row in results if row["rater"] in judges]
+    tests = sum(row["low"] is not None for row in rows)
+    stricter = replace(settings, level=1 - (1 - settings.level) / max(tests, 1))
+    for row in rows:
+        test = measures[row["rater"]](stricter)
+        row["biased"] = None if test["low"] is None else not test["low"] <= 0.5 <= test["high"]
     return results

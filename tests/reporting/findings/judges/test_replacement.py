@@ -30,6 +30,14 @@ def compute(
     return found
 
 
+@pytest.mark.parametrize(("baselines", "judges"), [((), 3), (("coin", "longer"), 1), (("direct", "coin", "longer"), 3)])
+def test_baselines_take_no_part_of_the_level_of_other_judges(baselines: tuple[str, ...], judges: int) -> None:
+    rows, judged = crowd()
+    data = [configuration_data(rows, dict.fromkeys(("direct", "coin", "longer"), judged), instances=40)]
+    found = judge_findings(data, vote_table(data), None, FILTERS, baselines)["replacement"]
+    assert [one["verdict"]["values"]["judges"] for one in found] == [judges] * 3
+
+
 def crowd(
     seed: int = 0, *, instances: int = 40, people: int = 4, skill: float = 0.8, judge_skill: float = 0.9, sign: int = 1
 ) -> tuple[list[Row], list[tuple[int, int, float | None]]]:

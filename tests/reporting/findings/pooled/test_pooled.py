@@ -31,8 +31,10 @@ def study(**judges: list[list[float]]) -> ConfigurationData:
     return configuration_data(people, rows, instances=3)
 
 
-def pooled(*everything: ConfigurationData, scale: StudyScale = SCALE) -> dict[str, Any]:
-    return pooled_findings(everything, vote_table(everything), scale, Filters())
+def pooled(
+    *everything: ConfigurationData, scale: StudyScale = SCALE, baselines: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    return pooled_findings(everything, vote_table(everything), scale, Filters(), baselines)
 
 
 def test_judges_are_averaged_by_matchup() -> None:
@@ -51,6 +53,35 @@ def test_judges_are_averaged_by_matchup() -> None:
 def test_one_judge_is_no_series_of_its_own() -> None:
     found = pooled(study(x=[[A, A], [B, B], [A, B]]))
     assert [one["rater"] for one in found["mean_consistency_by_bin"][0]["raters"]] == ["people", "judge:x"]
+
+
+@pytest.mark.parametrize(
+    ("baselines", "mean"), [((), 0.75), (("z",), 0.75), (("y", "z"), None), (("x", "y", "z"), 0.75)]
+)
+def test_baselines_are_not_averaged_with_other_judges(baselines: tuple[str, ...], mean: float | None) -> None:
+    judges = {"x": [[A, A], [B, B], [A, B]], "y": [[A, B], [], [A, A]]}
+    judges |= {"z": [[A, B], [A, B], [A, B]]} if mean and baselines == ("z",) else {}
+    raters = pooled(study(**judges), baselines=baselines)["mean_consistency_by_bin"][0]["raters"]
+    values = [one["mean_consistency"]["value"] for one in raters if one["rater"] == MEAN_OF_JUDGES]
+    assert values == ([] if mean is None else [mean])
+
+
+@pytest.mark.parametrize(
+    ("baselines", "biased"),
+    [
+        ((), {"x": False, "y": False, "z": False, "few": None}),
+        (("y", "z"), {"x": True, "few": None}),
+        (("x", "y", "z", "few"), {"x": False, "y": False, "z": False, "few": None}),
+    ],
+)
+def test_position_bias_is_adjusted_over_the_judges_that_are_no_baselines(
+    baselines: tuple[str, ...], biased: dict[str, bool | None]
+) -> None:
+    # 6 of 6 instances for the first text: p = 2 / 64 passes alone, but not over three judges.
+    firsts = {name: [(i, 0, A) for i in range(6)] for name in "xyz"}
+    data = [configuration_data([], {**firsts, "few": [(0, 0, A)]}, instances=6)]
+    found = pooled_positions(data, vote_table(data), Filters().intervals, baselines)
+    assert {one["rater"].removeprefix("judge:"): one["biased"] for one in found if "biased" in one} == biased
 
 
 def test_strength_by_bin_has_absolute_mean_and_distribution() -> None:
