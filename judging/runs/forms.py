@@ -4,6 +4,7 @@ from itertools import combinations
 from typing import Any
 
 from django import forms
+from django.core.validators import ProhibitNullCharactersValidator
 from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.html import format_html
@@ -64,6 +65,7 @@ class PromptField(forms.ModelChoiceField[PromptFile]):
 
     def to_python(self, value: Any) -> Any:
         """Return the prompt file."""
+        ProhibitNullCharactersValidator()(value)  # which PostgreSQL does not look for
         try:
             return find_prompt(str(value), self.queryset) if value else None
         except (UnknownJudge, BadPrompt) as error:

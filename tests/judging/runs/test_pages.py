@@ -17,6 +17,7 @@ from annotation.models import Pair, Study
 from judging.core.fields import ParametersField
 from judging.models import Judge, JudgeRun, Judgment, PromptFile, RunWorker
 from judging.runs.estimates import estimate
+from judging.runs.forms import PromptField
 from judging.runs.services import start_run
 from tests.judging.builders import fill, make_endpoint, make_judge, make_study, pairs_in
 
@@ -221,6 +222,12 @@ def test_bad_judge_form_is_shown_again_with_what_is_wrong(
 def test_bad_parameters_are_refused(written: str | dict[str, Any], told: str) -> None:
     with pytest.raises(ValidationError, match=told):
         ParametersField().clean(written)
+
+
+def test_a_nul_in_the_name_of_a_prompt_is_refused() -> None:
+    with pytest.raises(ValidationError) as caught:
+        PromptField(required=False).clean("mine\0")
+    assert [error.code for error in caught.value.error_list] == ["null_characters_not_allowed"]
 
 
 def test_prompts_of_another_group_are_no_choice(researcher: Client, study: Study) -> None:
