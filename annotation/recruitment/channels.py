@@ -62,6 +62,7 @@ def make_channel(
     archived.
     """
     refuse_archived(study)
+    _lock_names(study)
     channel = Channel(
         study=study, batch=batch, kind=kind, name=name.strip(), is_open=is_open, options=_clean(kind, options)
     )
@@ -77,6 +78,7 @@ def change_channel(*, channel: Channel, name: str, options: Mapping[str, Any], b
     Raises: BadFields for invalid settings.
     """
     channel = locked_channel(channel)
+    _lock_names(channel.study)
     channel.name, channel.batch = name.strip(), batch
     channel.options = {**channel.options, **_clean(channel.kind, options)}
     _check(channel)
@@ -140,6 +142,11 @@ def _clean(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
         raise BadFields({field: [str(text) for text in texts] for field, texts in form.errors.items()})
     cleaned: dict[str, Any] = json.loads(json.dumps(form.cleaned_data, cls=DjangoJSONEncoder))
     return cleaned
+
+
+def _lock_names(study: Study) -> None:
+    """Let no other request give a channel of the study a name meanwhile. Votes are not kept waiting."""
+    list(Study.objects.select_for_update(no_key=True).filter(pk=study.pk).values_list("pk"))
 
 
 def _check(channel: Channel) -> None:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from threading import Barrier
 from typing import Any
 
@@ -12,10 +13,11 @@ from django.db import connection
 
 from annotation.allocation.claims import claim_hit, draw_arm
 from annotation.annotators.consent import withdraw
-from annotation.core.errors import AnnotationError, AssignmentClosed, ClaimRefused, FirstVotesLocked
+from annotation.core.errors import AnnotationError, AssignmentClosed, BadFields, ClaimRefused, FirstVotesLocked
 from annotation.hits.slots import release_expired
-from annotation.models import Annotator, ArmDraw, Assignment, Display, Rating, Slot, VoteChange
+from annotation.models import Annotator, ArmDraw, Assignment, Channel, Display, Rating, Slot, VoteChange
 from annotation.rating.votes import is_counted, lock_first_votes, save_vote, submit_assignment
+from annotation.recruitment.channels import make_channel
 from annotation.studies.services import ensure_study
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
 
@@ -287,3 +289,13 @@ def test_the_last_hit_is_changed_before_the_next_is_submitted_or_not_at_all(roun
     assert set(Slot.objects.values_list("assignment", flat=True)) == {first.pk, second.pk}
     with pytest.raises(AssignmentClosed):
         save_vote(assignment=first, pair_key=key, choice="none", at=at, revises=True)
+
+
+def test_one_of_many_channels_gets_a_name() -> None:
+    study = make_study(instances=0)
+    make = partial(make_channel, study=study, kind="accounts", name="Links", options={})
+
+    results = together([make] * THREADS)
+
+    assert Counter(map(type, results)) == {Channel: 1, BadFields: THREADS - 1}
+    assert study.channels.count() == 1
