@@ -5,6 +5,7 @@ from statistics import NormalDist
 from typing import Any, cast
 
 from analysis.intervals.jackknife import student_quantile
+from analysis.judges.non_inferiority import POWER
 from analysis.planning.sample_sizes import instances_needed
 from analysis.planning.variance import Components
 from analysis.ranking.settling import CHANCE
@@ -28,7 +29,14 @@ from reporting.findings.answer.statements import (
     without_baselines,
 )
 from reporting.findings.data.separability_bins import lacks_separability
-from reporting.findings.judges.verdicts import MAY_REPLACE, OUT_OF_REACH, UNTESTED, alternative_text, next_bin_text
+from reporting.findings.judges.verdicts import (
+    MAY_REPLACE,
+    OUT_OF_REACH,
+    UNTESTED,
+    alternative_text,
+    correction_text,
+    next_bin_text,
+)
 from reporting.findings.reasons import UNEQUAL
 
 Findings = Mapping[str, Any]
@@ -297,7 +305,7 @@ def _judges(findings: Findings) -> Iterator[Statement]:
     if details["low"] is not None and _reach(details, "low") > SKEWED * _reach(details, "high"):
         values["skewed"] = True
     if rule == "narrow":
-        values |= {"narrow": details["p_value"], "limit": round(details["limit"], 5)}
+        values["correction"] = correction_text(details)
     if rule in MAY_REPLACE:
         can = sum(judge["verdict"]["rule"] in MAY_REPLACE for judge in judges)
         values |= {"also": can, "judges": len(judges), **left_out} if len(judges) > 1 else left_out
@@ -307,6 +315,8 @@ def _judges(findings: Findings) -> Iterator[Statement]:
             values["alternative"] = alternative_text(details["alternative"])
         yield Statement("judge_may_from" if rule == "from" else "judge_may", ["replacement"], values)
         return
+    if until := best["verdict"].get("until"):
+        values |= {"until": until, "instances": details["instances"], "chance": POWER}
     several, evidence = len(judges) > 1, ["replacement"]
     if _alike(best["judge"], {judge["judge"] for judge in judges}, findings.get("judge_tests") or ()):
         values["alike"], evidence = True, [*evidence, "judge_tests"]

@@ -34,10 +34,7 @@ RULES = {
     "overall_only": f"Can replace a rater: {COMPARED}; {ACCEPTABLE}.",
     "worse": f"Cannot replace a rater: {COMPARED} (%(instances)s); {ACCEPTABLE}.",
     "open": f"Not shown that it can replace a rater: {COMPARED}; {ACCEPTABLE}.",
-    "narrow": (
-        f"Not shown that it can replace a rater: {COMPARED}. It would pass, but so narrowly that this may be chance "
-        "(p = %(p_value)s; at most %(limit)s would do)."
-    ),
+    "narrow": f"Not shown that it can replace a rater: {COMPARED}.",
     "chance": f"Cannot be tested: {NOT_ABOVE_CHANCE}.",
     "few": "Unknown whether it can replace a rater.",
     "nothing": "Unknown: no pair has ratings of two raters and a verdict of this judge.",
@@ -60,7 +57,8 @@ MORE = {  # about all instances together
     "far": "With %(instances)s it is open; about %(needed)s are needed, over %(times)s times as many.",
     "hopeless": "With %(instances)s it is open, and more would hardly settle it.",
 }
-FAMILY = "Adjusted by Holm’s method over %(judges)s judges tested on the same raters."
+PASSING = "passing takes p ≤ %(limit)s (%(shares)s)"
+PASSES_ALONE = f"It passes alone, but not after correction: p = %(p_value)s, and {PASSING}."
 BY_CHANCE = (
     "But its own agreement with raters may be chance (Cohen's κ %(kappa)s), as for a judge that says the same of "
     "every pair."
@@ -178,9 +176,16 @@ class JudgeTests:
 
 @dataclass(frozen=True)
 class Family:
-    """The judges that are tested on the same raters. Each has a part of the level of all."""
+    """The judges that are tested on the same raters. Each has a part of the level of all.
+
+
+    judges  : that are tested
+    sharing : of these, the judges that share the level still
+    level   : one-sided, the part of a judge
+    """
 
     judges: int
+    sharing: int
     level: float
 
     @classmethod
@@ -191,7 +196,7 @@ class Family:
             part = level / max(len(remaining), 1)
             failing = [tests for tests in remaining if not tests.all_pass(part)]
             if len(failing) in (0, len(remaining)):
-                return cls(len(tested), part)
+                return cls(len(tested), len(remaining), part)
             remaining = failing
 
 
@@ -247,8 +252,10 @@ def verdict(
             "instances": stop.n,
             **stop.evidence,
         }
+    if rule in ADJUSTED:
+        values |= {"limit": of_bins if rule == "from" else of_whole, "sharing": family.sharing, "part": family.level}
     if rule == "narrow":
-        values |= {"p_value": number(overall.p_value), "limit": of_whole}
+        values["p_value"] = number(overall.p_value)
     if undecided is not None and undecided.status in ("few", "open", "narrow"):
         values["needed"] = undecided.needed
     if rule in MAY_REPLACE and (kappa["low"] is None or kappa["low"] <= 0):
@@ -304,9 +311,23 @@ def verdict_text(rule: str, values: Values) -> str:
         sentences.append(MORE["unknown" if unknown else hope] % _shown_values({**values, "times": OUT_OF_REACH}))
     if "kappa" in values:
         sentences.append(BY_CHANCE % _shown_values({"kappa": values["kappa"]}))
-    if values.get("judges", 1) > 1 and rule in ADJUSTED:
-        sentences.append(FAMILY % {"judges": values["judges"]})
+    if rule in ADJUSTED:
+        sentences.append(correction_text(values))
     return " ".join(filter(None, [*sentences, alternative_text(values["alternative"])]))
+
+
+def correction_text(values: Values) -> str:
+    """Say which p-value passes where the level is shared among judges, or between all instances and bins."""
+    sharing, judges, part = values["sharing"], values["judges"], values["part"]
+    shares = [f"{max(sharing, 1) * part:.3g}"]
+    if judges > 1:
+        shares.append(f"{judges} judges" if sharing == judges else f"{sharing} of {judges} judges left")
+    if values["limit"] < part:
+        shares.append("2: all instances, bins")
+    numbers = _shown_values(values) | {"shares": " ÷ ".join(shares) + "; Holm’s method" * (judges > 1)}
+    if "p_value" in values:
+        return PASSES_ALONE % numbers
+    return f"{PASSING[0].upper()}{PASSING[1:]}." % numbers if len(shares) > 1 else ""
 
 
 def next_bin_text(rule: str, values: Values) -> str:

@@ -330,10 +330,19 @@ def test_both_ends_of_a_difference_are_more_or_less(low: float, high: float, tex
 
 def test_a_narrow_judge_has_the_p_value_that_would_pass() -> None:
     judge = verdict("close", "narrow", -0.01)
-    judge["verdict"]["values"] |= {"p_value": 0.004, "limit": 0.0025}
+    judge["verdict"]["values"] |= {"p_value": 0.00351, "limit": 0.0025, "part": 0.005, "sharing": 5, "judges": 5}
     told = of_judges(judge)
-    assert (told["values"]["narrow"], told["values"]["limit"]) == (0.004, 0.0025)
-    assert "at most 0.0025 passes" in told["text"]
+    assert "p = 0.00351, and passing takes p ≤ 0.0025 (0.025 ÷ 5 judges ÷ 2: all" in told["values"]["correction"]
+    assert told["values"]["correction"] in told["text"]
+
+
+@pytest.mark.parametrize("until", [None, 76])
+def test_instances_that_would_settle_a_judge_are_named(until: int | None) -> None:
+    judge = verdict("open", "open", -0.02)
+    judge["verdict"] |= {"until": until} if until else {}
+    values = of_judges(POOR, judge)["values"]
+    expected = {"until": 76, "instances": 20, "chance": 0.8} if until else {}
+    assert {key: values[key] for key in ("until", "instances", "chance") if key in values} == expected
 
 
 @pytest.mark.parametrize(("low", "skewed"), [(-0.57, True), (-0.24, False)])

@@ -181,6 +181,31 @@ def test_judges_share_the_level_by_holm(p_values: tuple[float, ...], may_replace
     assert {one["rule"] for one in found} <= {"overall", "narrow"}
 
 
+@pytest.mark.parametrize(
+    ("judges", "text"),
+    [
+        ([0.025], ""),
+        ([(0.02, 0.001)], ""),
+        ([(0.02, 0.5)], "p = 0.02, and passing takes p ≤ 0.0125 (0.025 ÷ 2: all instances, bins)."),
+        ([0.013, 0.5], "p = 0.013, and passing takes p ≤ 0.0125 (0.025 ÷ 2 judges; Holm’s method)."),
+        ([0.001, 0.5], "Passing takes p ≤ 0.025 (0.025 ÷ 1 of 2 judges left; Holm’s method)."),
+        ([(0.00351, 0.5), *[0.5] * 4], "p ≤ 0.0025 (0.025 ÷ 5 judges ÷ 2: all instances, bins; Holm’s method)."),
+        ([0.02, 0.001, 0.5], "p = 0.02, and passing takes p ≤ 0.0125 (0.025 ÷ 2 of 3 judges left; Holm’s method)."),
+    ],
+)
+def test_the_p_value_that_passes_is_said_with_its_parts(judges: list[Any], text: str) -> None:
+    tests = [
+        JudgeTests(measured(p_value=p_values[0]), [measured(p_value=p) for p in p_values[1:]])
+        for p_values in (p if isinstance(p, tuple) else (p,) for p in judges)
+    ]
+    first = tests[0]
+    found = verdict(
+        first, EDGES[-1:] * len(first.bins), NOBODY, {"value": 0.4, "low": 0.2}, Family.of(tests, level=0.025)
+    )
+    assert text in found["text"]
+    assert ("assing takes" in found["text"]) == bool(text)
+
+
 def test_a_judge_that_passes_over_all_alone_leaves_nothing_to_the_others() -> None:
     # Its bins do not pass, so that its half of the level stays with it: 2.5 % / 2 / 2 over all instances of each.
     passes = JudgeTests(measured(p_value=0.001), [OPEN])
