@@ -22,6 +22,12 @@ def unit_of(number: int, of: str) -> str:
     return _PLURAL_END.sub("", of, count=1).replace("that are no ties", "that is no tie") if number == 1 else of
 
 
+def rounded_up(number: int) -> int:
+    """Return a planned number for a sentence: its first two digits, rounded up."""
+    unit: int = 10 ** max(len(str(number)) - 2, 0)
+    return -(-number // unit) * unit
+
+
 CENT = Decimal("0.01")
 
 

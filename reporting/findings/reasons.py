@@ -1,5 +1,7 @@
 """Reasons why findings have no value, or no interval."""
 
+from collections.abc import Sequence
+
 from analysis.refusal import REFUSALS
 from annotation.core.reasons import Reason
 
@@ -98,11 +100,17 @@ UNEQUAL = Reason("unequal", "systems met different opponents, on which these sco
 SHARED_FIRST = Reason("shared_first", "several systems share the first place")
 NOT_TESTED = Reason("not_tested", "one instance alone connects systems, or all are alike")
 TOO_FEW_TO_TEST = Reason("too_few_to_test", "a system has {n} instances, and a test needs {least}")
+ALL_TOO_FEW_TO_TEST = Reason("too_few_to_test", "no system has more than {n} instances, and a test needs {least}")
 
 
-def not_tested(fewest: int, least: int) -> Reason:
-    """Return why a test between systems is not made, of which one has the fewest instances, or clusters."""
-    return TOO_FEW_TO_TEST.with_values(n=fewest, least=least) if fewest < least else NOT_TESTED
+def not_tested(clusters: Sequence[int], least: int) -> Reason:
+    """Return why a test between systems is not made.
+
+    clusters : the number of instances of each system, or of their clusters
+    """
+    if max(clusters) < least:
+        return ALL_TOO_FEW_TO_TEST.with_values(n=max(clusters), least=least)
+    return TOO_FEW_TO_TEST.with_values(n=min(clusters), least=least) if min(clusters) < least else NOT_TESTED
 
 
 def not_computed_with(similarity: str | None) -> Reason:

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.template.defaultfilters import pluralize
 
+from annotation.core.counting import number_of, rounded_up
 from annotation.core.tables import Cell, DataTable, Row, fixed
 from reporting.core.text import rater_name
 from reporting.findings.sections.rankings import MOST_BESIDE, rank_text
@@ -87,6 +88,6 @@ def next_text(of_rater: Leaderboard) -> str:
     if next_place["more"] is None:
         return f"{open_} How many more comparisons this takes is unknown: {next_place['why']}."
     return (
-        f"{open_} About {next_place['more']} further comparison{pluralize(next_place['more'])}, spread like the "
+        f"{open_} About {number_of(rounded_up(next_place['more']), 'further comparison')}, spread like the "
         f"{next_place['comparisons']} so far, would settle it with a chance of {next_place['chance']:.0%}, if differences stay."
     )

@@ -179,6 +179,7 @@ def _of_many(findings: Findings, rates: Findings) -> Statement:
         **systems,
         "first": leader["system"],
         "rate": estimate(row_of[leader["system"]]),
+        "opponents": len(leader.get("opponents") or ranked[1:]),
         "rank": _rank(leader),
         "second": second["system"],
         "second_rate": estimate(row_of[second["system"]]),
@@ -277,8 +278,14 @@ def agreement(findings: Findings) -> Iterator[Statement]:
     if alpha["value"] is None:
         yield Statement("agreement", evidence[:1], values)
         return
+    values["alpha"] = estimate(alpha)
+    verdicts = [judge["verdict"] for judge in findings.get("replacement") or ()]
+    by_chance = next((row["values"].get("by_chance") for row in verdicts if row["rule"] == "chance"), None)
+    if alpha["low"] is None and by_chance is not None:
+        yield Statement("agreement_not_shown", evidence, {**values, "by_chance": by_chance})
+        return
     tested = "alpha" if alpha["low"] is None else "above_chance" if alpha["low"] > 0 else "by_chance"
-    yield Statement(f"agreement_{tested}", evidence, {**values, "alpha": estimate(alpha)})
+    yield Statement(f"agreement_{tested}", evidence, values)
 
 
 def _judges(findings: Findings) -> Iterator[Statement]:
@@ -318,8 +325,8 @@ def _judges(findings: Findings) -> Iterator[Statement]:
     if until := best["verdict"].get("until"):
         values |= {"until": until, "instances": details["instances"], "chance": POWER}
     several, evidence = len(judges) > 1, ["replacement"]
-    if _alike(best["judge"], {judge["judge"] for judge in judges}, findings.get("judge_tests") or ()):
-        values["alike"], evidence = True, [*evidence, "judge_tests"]
+    if alike := _alike(best["judge"], {judge["judge"] for judge in judges}, findings.get("judge_tests") or ()):
+        values["alike"], evidence = alike, [*evidence, "judge_tests"]
     values |= left_out
     is_worse = rules == {"worse"} and len(tested) == len(judges)
     yield Statement(f"judge{'s' * several}_{'worse' if is_worse else 'open'}", evidence, values)
@@ -329,14 +336,14 @@ def _reach(details: Findings, end: str) -> float:
     return float(abs(details[end] - details["difference"]))
 
 
-def _alike(judge: str, judges: set[str], tests: Iterable[Findings]) -> bool:
-    """Tell whether some other judge is not shown to agree less with people than this one."""
+def _alike(judge: str, judges: set[str], tests: Iterable[Findings]) -> int:
+    """Count the other judges that are not shown to agree less with people than this one."""
     farther = {
         ({test["judge_a"], test["judge_b"]} - {judge}).pop()
         for test in tests
         if judge in (test["judge_a"], test["judge_b"]) and _is_first(test, judge)
     }
-    return bool(judges - {judge} - farther)
+    return len(judges - {judge} - farther)
 
 
 def _is_first(test: Findings, judge: str) -> bool:

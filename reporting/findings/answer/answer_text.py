@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from annotation.core.counting import counted
+from annotation.core.counting import counted, rounded_up
 from annotation.core.tables import fixed, printable
 from reporting.core.reasons import TOO_FEW
 from reporting.findings.judges.verdicts import points_text, range_text
@@ -23,17 +23,18 @@ TEXTS = {
     "preferred": "**{first} is preferred to {second}.** It wins {rate:percent} of ratings ({sample:sample}; a tie counts as half).",
     "no_preference": "**No clear preference.** {first} wins {rate:percent} of ratings ({sample:sample}; a tie counts as half).",
     "first": (
-        "**{first} is first of {systems} systems.** It wins {rate:percent} of ratings ({sample:sample}; a tie counts as half). "
+        "**{first} is first of {systems} systems.** It wins {rate:percent} of ratings against {opponents:opponents} ({sample:sample}; a tie counts as half). "
         "The runner-up, {second}, wins {second_rate:percent} (rank {second_rank:rank}; {second_sample:sample}). {settled:places}."
     ),
     "leads": (
-        "**No clear winner among {systems} systems.** {first} leads: it wins {rate:percent} of ratings (rank {rank:rank}; "
+        "**No clear winner among {systems} systems.** {first} leads: it wins {rate:percent} of ratings against {opponents:opponents} (rank {rank:rank}; "
         "{sample:sample}; a tie counts as half). The runner-up, {second}, wins {second_rate:percent} (rank "
         "{second_rank:rank}; {second_sample:sample}). {settled:places}."
     ),
     "untested": (
         "**The order of {systems} systems cannot be tested yet.** {first} has the highest estimate: it wins "
-        "{rate:percent} of ratings ({sample:sample}; a tie counts as half). The runner-up, {second}, wins {second_rate:percent} ({second_sample:sample})."
+        "{rate:percent} of ratings against {opponents:opponents} ({sample:sample}; a tie counts as half). "
+        "The runner-up, {second}, wins {second_rate:percent} ({second_sample:sample})."
     ),
     "unranked": "**No clear winner among {systems} systems.** None is first of all.",
     "disconnected": "**No ranking of all {systems} systems.** They form {groups} groups that were never compared with each other.",
@@ -53,6 +54,10 @@ TEXTS = {
     "agreement": "**Two raters agree on {rate:percent} of pairs** ({instances:instances}).",
     "agreement_alpha": (
         "**Two raters agree on {rate:percent} of pairs** ({instances:instances}; Krippendorff’s {alpha:alpha})."
+    ),
+    "agreement_not_shown": (
+        "**Raters are not shown to agree more than by chance.** Two agree on {rate:percent} of pairs, by chance on {by_chance:share} "
+        "({instances:instances}; Krippendorff’s {alpha:alpha})."
     ),
     "agreement_above_chance": (
         "**Raters agree more than by chance.** Two agree on {rate:percent} of pairs ({instances:instances}; Krippendorff’s "
@@ -122,17 +127,17 @@ TEXTS = {
     "length_apart": "**The effect of length is unknown.** Texts of the two systems hardly overlap in length.",
     "length_few": "**The effect of length is unknown.** Too few instances a pair of systems, with lengths that overlap.",
     "more_instances": (
-        "**About {needed:instances} would settle the preference** with a chance of {chance:share}, if the true win rate were "
+        "**About {needed:about} instances would settle the preference** with a chance of {chance:share}, if the true win rate were "
         "{rate:percent}; there are {instances}."
     ),
     "out_of_reach": (
-        "**{instances:instances} cannot settle the preference.** If the true win rate were {rate:percent}, about {needed} would "
+        "**{instances:instances} cannot settle the preference.** If the true win rate were {rate:percent}, about {needed:about} would "
         "settle it with a chance of {chance:share}; if it is further from 50%, fewer."
     ),
     "level": "**No number of instances would settle the preference at this rate.** Both systems win equally often.",
     "more_for_first": "**More instances on which {first} meets its neighbours would settle the first place.**",
     "more_to_be_first": (
-        "**About {more} more ratings would settle the first place** with a chance of {chance:share}, if the differences stay; "
+        "**About {more:about} more ratings would settle the first place** with a chance of {chance:share}, if the differences stay; "
         "there are {made}."
     ),
     "unmet": "**{first} never met {unmet}.** Their order is inferred through other systems; ratings of both together would tell more.",
@@ -169,7 +174,7 @@ CLAUSES = {
     "correction": " {correction}",
     "until": " About {until:instances} would show that it can with a chance of {chance:share}, if the difference stays; there are {instances}.",
     "skewed": " The lower end is that of the test, which allows for instances that differ much.",
-    "within": " Independent votes with the same shares would give {independent:percent}, within this interval.",
+    "within": " Independent votes with the same shares would give {independent:percent}, within this interval, so raters are not shown to be more consistent.",
     "below": " Independent votes with the same shares would give {independent:percent}, below this interval.",
     "above": " Independent votes with the same shares would give {independent:percent}, above this interval.",
     "least_alike": " Least often “{judge_a}” and “{judge_b}”: {least_alike:percent}.",
@@ -177,7 +182,7 @@ CLAUSES = {
     "next_bin": " {next_bin}",
     "alternative": " {alternative}",
     "also": " Of {judges:judges}, {also} can.",
-    "alike": " Others may be as close.",
+    "alike": " {alike:others} may be as close.",
     "models_alone": " Baselines are left out.",
     "furthest": " Of {furthest:judges}, it is furthest from 50%.",
     "biased": " Biased to the first text: {first} of {tested} judges; to the second: {second} (Bonferroni’s method).",
@@ -214,6 +219,12 @@ class _Writer(Formatter):
 
     def write_share(self, value: float) -> str:
         return f"{fixed(100 * value, 0)}%"
+
+    def write_about(self, number: int) -> str:
+        return f"{rounded_up(number):,}"
+
+    def write_others(self, number: int) -> str:
+        return "One other" if number == 1 else f"{number} others"
 
     def write_points(self, value: Any) -> str:
         """Write a difference of shares in percentage points; a plain number is the one that is allowed."""

@@ -13,7 +13,7 @@ NO_PLAN = "No plan was frozen before the first vote; all claims are exploratory.
 # The claims that the rules of the answer test, by their codes in `CLAIMS`; other rules claim nothing.
 _RULES = {
     "preference": "preferred no_preference first leads",
-    "agreement": "agreement_above_chance agreement_by_chance",
+    "agreement": "agreement_above_chance agreement_by_chance agreement_not_shown",
     "consistency": "rises",
     "replacement": "judge_may judge_may_from judge_worse judges_worse judge_open judges_open",
     "length": "length_moves length_newly length_no_longer length_turned length_some",

@@ -227,8 +227,8 @@ def _first(
     own = np.flatnonzero((tests.first == best) | (tests.second == best))
     adjusted = tests.adjusted[own]
     if np.isnan(adjusted).any():
-        fewest = int(comparisons.clusters[standing.component == codes[0]].min())
-        return _untold(names[best], not_tested(fewest, standing.least))
+        clusters = comparisons.clusters[standing.component == codes[0]].tolist()
+        return _untold(names[best], not_tested(clusters, standing.least))
     weakest = own[adjusted.argmax()]  # the test that leaves most doubt
     p_value, opponent = float(adjusted.max()), int(tests.first[weakest] + tests.second[weakest] - best)
     verdict = {"by_more_than_chance": p_value < 1 - settings.level, "p_value": p_value}

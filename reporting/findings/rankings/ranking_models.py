@@ -148,8 +148,8 @@ def _next_place(strengths: Strengths, settings: IntervalSettings) -> dict[str, A
     }
     if math.isfinite(place.factor):
         return {**next_row, "more": math.ceil((place.factor - 1) * len(comparisons.outcomes))}
-    fewest = int(comparisons.clusters.min())
-    why = not_tested(fewest, MIN_FOR_STATISTIC) if math.isnan(place.factor) else TOO_ALIKE
+    clusters = comparisons.clusters.tolist()
+    why = not_tested(clusters, MIN_FOR_STATISTIC) if math.isnan(place.factor) else TOO_ALIKE
     return {**next_row, "more": None, **why.as_json()}
 
 

@@ -160,8 +160,8 @@ def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any
     results = []
     for row, (first, second) in enumerate(zip(tests.first.tolist(), tests.second.tolist(), strict=True)):
         tested, prior = not math.isnan(tests.p_value[row]), bool(fit.by_prior[first])
-        fewest = int(min(clusters[first], clusters[second]))
-        why = not_tested(fewest, MIN_FOR_STATISTIC) if not tested else BY_PRIOR if prior else None
+        of_both = [int(clusters[first]), int(clusters[second])]
+        why = not_tested(of_both, MIN_FOR_STATISTIC) if not tested else BY_PRIOR if prior else None
         limits = (math.nan, math.nan) if why else (POINTS * low[row], POINTS * high[row])
         difference: Estimate = {
             "value": number(POINTS * tests.value[row]),
@@ -170,7 +170,7 @@ def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any
             "n": int(comparisons.compared[comparisons.component == comparisons.component[first]].sum()) // 2,
             "of": "verdicts",
             "n_instances": int(min(instances[first], instances[second])),
-            **({} if filters.clusters is None else {"n_clusters": fewest}),
+            **({} if filters.clusters is None else {"n_clusters": min(of_both)}),
             "level": level,
             "tie_rule": TIES[filters.ties],
             "excluded": comparisons.excluded,

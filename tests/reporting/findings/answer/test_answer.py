@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from analysis.intervals.jackknife import student_quantile
 from analysis.intervals.sequences import level_of_look
+from annotation.core.counting import rounded_up
 from reporting.findings.answer.answer import answer
 from reporting.findings.answer.answer_text import TEXTS, on_page
 
@@ -193,7 +194,7 @@ def test_several_systems_have_rates_ranks_and_the_runner_up() -> None:
     values = answer(study(rankings=strengths(False)))[0]["values"]
     assert (values["first"], values["second"], values["systems"]) == ("a", "b", 3)
     assert (values["rate"]["value"], values["second_rank"]["high"]) == (0.5, 2)
-    assert values["settled"] == {"places": 1, "of": 3}
+    assert (values["settled"], values["opponents"]) == ({"places": 1, "of": 3}, 2)
 
 
 def test_each_system_has_its_own_sample_and_rank_range() -> None:
@@ -241,10 +242,19 @@ def test_systems_that_the_first_never_met_are_named() -> None:
     assert not {"unmet", "unmet_many"} & set(rules(study(rankings=rankings)))
 
 
+@pytest.mark.parametrize(
+    ("number", "rounded"),
+    [(6, 6), (99, 99), (100, 100), (101, 110), (995, 1000), (5992, 6000), (50_000_001, 51_000_000)],
+)
+def test_planned_numbers_are_rounded_up_to_two_digits(number: int, rounded: int) -> None:
+    assert rounded_up(number) == rounded
+
+
 def test_being_first_takes_the_planned_number_of_ratings() -> None:
     place = {"place": 1, "system": "a", "more": 3914, "comparisons": 1500, "chance": 0.8}
     planned = answer(study(rankings=strengths(False, next_place=place)))[-1]
     assert {"more": 3914, "chance": 0.8}.items() <= planned["values"].items()
+    assert "4,000" in planned["text"]
     assert rules(study(rankings=strengths(False, next_place=place | {"more": None})))[-1] == "more_for_first"
     assert rules(study(rankings=strengths(False, next_place=place | {"place": 2})))[-1] == "more_for_first"
 
@@ -301,6 +311,14 @@ def test_agreement(changed: Found, rule: str) -> None:
     found["pooled"]["people_agreement"] |= changed
     (told,) = [one for one in answer(found) if one["rule"].startswith("agreement")]
     assert told["rule"] == rule
+
+
+def test_agreement_without_an_interval_has_the_verdict_of_the_test_beside_judges() -> None:
+    found = study(replacement=[verdict("contrary", "chance", -0.2)])
+    found["pooled"]["people_agreement"] |= {"krippendorff_alpha": {"ordinal": estimate(0.47)}}
+    (told,) = [one for one in answer(found) if one["rule"].startswith("agreement")]
+    assert (told["rule"], told["values"]["by_chance"]) == ("agreement_not_shown", 0.33)
+    assert "by chance on 33%" in told["text"]
 
 
 def test_the_change_at_equal_lengths_has_its_interval() -> None:
@@ -515,6 +533,7 @@ def verdict(name: str, rule: str, difference: float | None) -> Found:
         "low": -0.4,
         "high": -0.2,
         "above_chance": {"value": 0.02, "low": -0.1, "high": 0.14},
+        "by_chance": 0.33,
         "instances": 20,
         "alternative": {"rule": ""},
     }
@@ -588,19 +607,21 @@ def test_the_base_of_judges_is_without_baselines() -> None:
 @pytest.mark.parametrize(
     ("tested", "alike"),
     [
-        pytest.param([], True, id="no test"),
-        pytest.param([("open", "poor", 0.1, 0.2)], True, id="by chance"),
-        pytest.param([("open", "poor", 0.1, None)], True, id="cannot be tested"),
-        pytest.param([("poor", "open", 0.1, 0.001)], True, id="the other agrees more"),
-        pytest.param([("open", "poor", 0.1, 0.001)], False, id="tested"),
+        pytest.param([], 2, id="no test"),
+        pytest.param([("open", "poor", 0.1, 0.2)], 2, id="by chance"),
+        pytest.param([("open", "poor", 0.1, None)], 2, id="cannot be tested"),
+        pytest.param([("poor", "open", 0.1, 0.001)], 2, id="the other agrees more"),
+        pytest.param([("open", "poor", 0.1, 0.001)], 1, id="tested"),
+        pytest.param([("open", "poor", 0.1, 0.001), ("few", "open", -0.1, 0.001)], None, id="both tested"),
     ],
 )
 def test_a_judge_that_is_nearest_by_chance_has_that_said(
-    tested: list[tuple[str, str, float, float | None]], alike: bool
+    tested: list[tuple[str, str, float, float | None]], alike: int | None
 ) -> None:
-    told = of_judges(POOR, OPEN, tests=beside(*tested))
-    assert told["values"]["judge"] == "open"
-    assert ("alike" in told["values"]) == ("judge_tests" in told["evidence"]) == alike
+    told = of_judges(POOR, OPEN, FEW, tests=beside(*tested))
+    assert (told["values"]["judge"], told["values"].get("alike")) == ("open", alike)
+    assert ("judge_tests" in told["evidence"]) == (alike is not None)
+    assert ("One other may" in told["text"]) == (alike == 1)
 
 
 def beside(*found: tuple[str, str, float, float | None]) -> list[dict[str, Any]]:

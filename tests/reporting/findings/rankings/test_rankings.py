@@ -13,6 +13,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from analysis.types import Outcomes
+from annotation.core.reasons import Reason
 from annotation.studies.rated_pairs import RatedPairs
 from reporting.core.raters import PEOPLE, Positions, Rater, rater
 from reporting.core.reasons import TOO_FEW
@@ -21,7 +22,15 @@ from reporting.findings.data.separability_bins import Separability
 from reporting.findings.data.vote_table import vote_table
 from reporting.findings.pooled.pooled import StudyScale
 from reporting.findings.rankings.rankings import ranking_findings
-from reporting.findings.reasons import NOT_COMPUTED, SHARED_FIRST, UNEQUAL
+from reporting.findings.reasons import (
+    ALL_TOO_FEW_TO_TEST,
+    NOT_COMPUTED,
+    NOT_TESTED,
+    SHARED_FIRST,
+    TOO_FEW_TO_TEST,
+    UNEQUAL,
+    not_tested,
+)
 from reporting.findings.text import as_text
 from reporting.leaderboard.leaderboard import by_rater
 from tests.reporting.builders import GOLDEN, build_configuration, build_study, findings, rate
@@ -31,6 +40,18 @@ MODELS = ("bradley_terry", "elo", "sep_bradley_terry", "sep_elo")
 QUICK = Filters(rounds=1)
 NO_SCALE = StudyScale(why=NOT_COMPUTED)
 CASES = json.loads((GOLDEN / "ranking_cases.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("clusters", "reason"),
+    [
+        ([10, 13, 12], ALL_TOO_FEW_TO_TEST.with_values(n=13, least=20)),
+        ([10, 20, 12], TOO_FEW_TO_TEST.with_values(n=10, least=20)),
+        ([20, 30], NOT_TESTED),
+    ],
+)
+def test_the_reason_names_the_most_instances_where_no_system_has_enough(clusters: list[int], reason: Reason) -> None:
+    assert not_tested(clusters, 20).text == reason.text
 
 
 def voter(votes: Sequence[Vote], instances: Sequence[str]) -> Rater:
