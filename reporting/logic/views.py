@@ -41,6 +41,7 @@ from reporting.logic.forms import LogicAuditForm
 
 A_PAGE = 10
 PAGE = "reporting/logic/logic.html"
+OF_ONE_RATER = ("commutativity", "self_agreement")  # measures of answers that one rater gave
 KIND_NAMES = {
     "cycles": "cycles of three",
     "order_effects": "verdicts that change with the order",
@@ -197,8 +198,8 @@ def _page(
 
 
 def _shown(rater: dict[str, Any], name: str, measures: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return a rater's estimate, over all data sets by default. Different people are no rater who agrees with itself."""
-    if (name, rater["kind"]) == ("self_agreement", "person"):
+    """Return a rater's estimate, over all data sets by default. Different people are no rater who agrees, or not, with itself."""
+    if name in OF_ONE_RATER and rater["kind"] == "person":
         return {"value": None, "why": "answers are of different people"}
     return estimate_of(rater if measures is None else measures, name)
 
