@@ -31,6 +31,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     context = {
         "study": study,
         "found": numbers,
+        "leading": _leading(numbers["judges"]),
         "overview": _overview(numbers),
         "wordings": [(wording, row) for wording in numbers["wordings"] for row in wording["subsets"]],
         "sections": _sections(numbers),
@@ -67,6 +68,14 @@ def _by_accuracy(judge: dict[str, Any]) -> float:
     return -((judge["subsets"][-1]["accuracy"]["value"] if judge["subsets"] else None) or 0)
 
 
+def _leading(judges: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the first two of sorted judges that have an accuracy, with that on all pairs."""
+    rows = [
+        {"judge": judge["judge"], "accuracy": judge["subsets"][-1]["accuracy"]} for judge in judges if judge["subsets"]
+    ]
+    return [row for row in rows if row["accuracy"]["value"] is not None][:2]
+
+
 def _without_copies(numbers: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the subsets without tags that have the pairs of a data set: every number of the two is the same."""
     rows: dict[tuple[str, str], Any] = {}
@@ -83,21 +92,25 @@ def _without_copies(numbers: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _overview(numbers: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return each judge with its accuracy on every subset, `None` where it gave no answer. The heading says n of all pairs."""
+    """Return each judge with its accuracy on every subset, `None` where it gave no answer. The heading says n of all pairs.
+
+    All pairs come first, since narrow screens show the first columns.
+    """
     rows = []
+    subsets = [*numbers["subsets"][-1:], *numbers["subsets"][:-1]]
     headings = [
         format_html(
             "{} <small>{}</small>",
             subset["subset"] if subset["kind"] != "all" else "All",
             counted(subset["pairs"], "pairs"),
         )
-        for subset in numbers["subsets"]
+        for subset in subsets
     ]
     for judge in numbers["judges"]:
         of = {(row["kind"], row["subset"]): row["accuracy"] for row in judge["subsets"]}
         cells = [
             {**cell, "about": ""} if cell and cell["n"] == subset["pairs"] and "effective_n" not in cell else cell
-            for subset in numbers["subsets"]
+            for subset in subsets
             for cell in [of.get((subset["kind"], subset["subset"]))]
         ]
         rows.append({"judge": judge, "cells": list(zip(headings, cells, strict=True))})

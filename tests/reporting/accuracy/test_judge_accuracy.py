@@ -353,7 +353,9 @@ def test_judges_are_in_the_order_of_accuracy_and_a_tag_that_is_a_data_set_has_no
     context = signed_in("researcher", study=judged).get(reverse(PAGE, args=["judged"])).context
     assert [row["judge"]["judge"] for row in context["overview"]] == ["few", "judy"]
     headings = [str(heading).partition(" ")[0] for heading, _cell in context["overview"][0]["cells"]]
-    assert headings == ["chat", "news", "adversarial", "natural", "All"]
+    assert headings == ["All", "chat", "news", "adversarial", "natural"]
+    values = [(row["judge"], row["accuracy"]["value"]) for row in context["leading"]]
+    assert values == [(row["judge"]["judge"], row["cells"][0][1]["value"]) for row in context["overview"]]
     assert "talk" in [subset["subset"] for subset in judge_accuracy(judged)["subsets"]]
 
 
