@@ -25,6 +25,7 @@ NEAR = 0.25  # standard deviations of the length differences: texts of about equ
 # Shares of pairs, all and on each side, below which a rate at equal lengths is a guess; normal differences around 0 have .197, .099.
 LEAST_NEAR, LEAST_NEAR_SIDE = 0.1, 0.06
 FOLLOWING = 0.95  # share of decided verdicts on texts of different lengths from which they follow length alone
+LEAST_DECIDED = 20  # such verdicts, below which that may be chance
 LENGTH = 1  # place of the effect of length among the parameters: the constant, length, difficulty
 
 
@@ -61,7 +62,7 @@ class LengthAdjustedRate:
     near                : share of verdicts on texts of about equal lengths
     overlaps            : whether such verdicts are enough, on both sides, to know the effect of length
     extrapolates        : whether the rate at equal lengths is a guess, as there are too few of them in all comparisons
-    follows_length      : whether nearly all decided verdicts are for the longer text, or for the shorter: length says all
+    following           : decided verdicts, where nearly all are for the longer text, or for the shorter; 0 where they are not
     """
 
     win_rate: float
@@ -83,10 +84,15 @@ class LengthAdjustedRate:
     near: float
     overlaps: bool
     extrapolates: bool
-    follows_length: bool
+    following: int
     n: int
     n_instances: int
     refusal: Refusal | None
+
+    @property
+    def follows_length(self) -> bool:
+        """True where length says all: `following` are too many for chance."""
+        return self.following >= LEAST_DECIDED
 
 
 def length_adjusted_win_rate(
@@ -111,7 +117,7 @@ def length_adjusted_win_rates(compared: Sequence[LengthVerdicts], *, level: floa
     instance at a time by one Newton step from the full fit; s, x and the ridge stay. γ, its interval and its test are
     those of the comparison alone, so that none borrows an effect. Length matters if the intervals of γ and of the change
     are without 0; where lengths hardly overlap, θ is an extrapolation. Where 95 % of the decided verdicts are for the longer
-    text, or for the shorter, in a comparison or over all, length and systems can't be told apart: `follows_length`.
+    text, or for the shorter, in a comparison or over all, length and systems can't be told apart: `following`.
 
     compared : comparisons of a rater in a data set, of different pairs of systems
     returns  : `LengthAdjustedRate` of each, with a `Refusal` and no interval below 20 instances
@@ -125,9 +131,9 @@ def length_adjusted_win_rates(compared: Sequence[LengthVerdicts], *, level: floa
     defined = [comparison for comparison in columns if comparison.fits]
     estimates = iter(_estimates(defined) if defined else [])
     # Which of two systems is B differs between comparisons, and with it the side.
-    together, follows = len(defined) > 1 and _near(defined)[0] >= LEAST_NEAR, _follow_length(defined)
+    together, following = len(defined) > 1 and _near(defined)[0] >= LEAST_NEAR, _following(defined)
     return [
-        _rate(comparison, next(estimates) if comparison.fits else NO_ESTIMATES, together, follows, level)
+        _rate(comparison, next(estimates) if comparison.fits else NO_ESTIMATES, together, following, level)
         for comparison in columns
     ]
 
@@ -177,11 +183,11 @@ def _near(compared: Sequence[_Columns]) -> tuple[float, float]:
     return float(near.mean()), float(min((near & (difference <= 0)).mean(), (near & (difference >= 0)).mean()))
 
 
-def _follow_length(compared: Sequence[_Columns]) -> bool:
-    """Return whether nearly all decided verdicts are for the longer text, or nearly all for the shorter."""
+def _following(compared: Sequence[_Columns]) -> int:
+    """Return the number of decided verdicts where nearly all are for the longer text, or nearly all for the shorter, else 0."""
     towards = np.concatenate([np.sign((item.wins - 0.5) * item.difference) for item in compared] or [np.empty(0)])
     decided = towards[towards != 0]
-    return len(decided) > 0 and max((decided > 0).mean(), (decided < 0).mean()) >= FOLLOWING
+    return len(decided) if max((decided > 0).sum(), (decided < 0).sum()) >= FOLLOWING * len(decided) else 0
 
 
 @dataclass(frozen=True)
@@ -199,7 +205,7 @@ class _Estimates:
 NO_ESTIMATES = _Estimates(np.nan, np.nan, np.nan, RIDGE, np.nan, (np.nan, np.nan, np.nan))
 
 
-def _rate(columns: _Columns, estimates: _Estimates, together: bool, follows: bool, level: float) -> LengthAdjustedRate:
+def _rate(columns: _Columns, estimates: _Estimates, together: bool, following: int, level: float) -> LengthAdjustedRate:
     n = len(np.unique(columns.instance))
     refusal = too_few("instances", n, MIN_INSTANCES)
     # Where all verdicts are alike, the ridge alone says how far from 1 or 0 the rate is.
@@ -230,7 +236,7 @@ def _rate(columns: _Columns, estimates: _Estimates, together: bool, follows: boo
         near=near,
         overlaps=overlaps,
         extrapolates=not (overlaps or together),
-        follows_length=follows or (overlaps and _follow_length([columns])),
+        following=following or (_following([columns]) if overlaps else 0),
         n=len(columns.wins),
         n_instances=n,
         refusal=refusal,

@@ -74,6 +74,7 @@ ONE_DIFFERENCE = Reason("one_difference", "all pairs have the same difference in
 NO_OVERLAP = Reason("no_overlap", "lengths hardly overlap: no adjustment")
 NO_OVERLAP_HERE = Reason("no_overlap", "these lengths hardly overlap: the rate rests on the common effect")
 FOLLOWS_LENGTH = Reason("follows_length", "verdicts follow length alone")
+FEW_DECIDED = Reason("few_decided", "too few decided verdicts: {decided}")
 
 # Raters one by one
 NO_PREFERENCE = Reason("no_preference", "no rating but ties")

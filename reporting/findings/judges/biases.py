@@ -25,6 +25,7 @@ from reporting.core.raters import Rater
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.vote_table import VoteTable, raters_by_name
 from reporting.findings.reasons import (
+    FEW_DECIDED,
     FOLLOWS_LENGTH,
     NO_COMMON_PAIR,
     NO_FAMILY,
@@ -118,8 +119,9 @@ def _tested(configurations: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _configuration(verdicts: _Verdicts, rate: LengthAdjustedRate, settings: IntervalSettings) -> dict[str, Any]:
     reasons = ((not rate.n, NO_VERDICT), (math.isnan(rate.scale), ONE_DIFFERENCE), (rate.extrapolates, NO_OVERLAP))
-    why = next((reason for holds, reason in reasons if holds), FOLLOWS_LENGTH)
-    unknown = rate.extrapolates or rate.follows_length
+    one_sided = FOLLOWS_LENGTH if rate.follows_length else FEW_DECIDED.with_values(decided=rate.following)
+    why = next((reason for holds, reason in reasons if holds), one_sided)
+    unknown = rate.extrapolates or rate.following > 0
     basis = Basis(rate.n, "verdicts", TIE_IS_HALF, verdicts.left_out, why)
 
     def estimate(value: float, low: float, high: float) -> dict[str, Any]:

@@ -342,12 +342,14 @@ def test_lengths_without_verdicts_or_variation_say_why() -> None:
     assert judge["configurations"][0]["mean_length_a"] is None
 
 
-def test_rates_at_equal_lengths_are_not_shown_where_verdicts_follow_length_alone() -> None:
+@pytest.mark.parametrize(("decided", "why"), [(20, "follows_length"), (19, "few_decided"), (3, "few_decided")])
+def test_rates_at_equal_lengths_are_not_shown_where_verdicts_follow_length_alone(decided: int, why: str) -> None:
     gap = np.random.default_rng(3).normal(size=100)
     lengths = {(u, 0): (1000.0, 1000.0 + 100 * gap[u]) for u in range(100)}
-    rows = [(u, 0, "p", B if gap[u] > 0 else A) for u in range(100)]
+    rows = [(u, 0, "p", 0.0 if u >= decided else B if gap[u] > 0 else A) for u in range(100)]
     data = configuration_data(rows, {}, instances=100, lengths=lengths)
     [people, *_] = length_adjusted([data], vote_table([data]), FILTERS)
     (found,) = people["configurations"]
-    assert [found["win_rate_a"][key] for key in ("value", "low", "why_code")] == [None, None, "follows_length"]
+    assert [found["win_rate_a"][key] for key in ("value", "low", "why_code")] == [None, None, why]
+    assert (found["win_rate_a"]["why"] == f"too few decided verdicts: {decided}") == (why == "few_decided")
     assert {found[key] for key in ("length_effect", "length_effect_low", "length_effect_adjusted", "matters")} == {None}
