@@ -1,6 +1,6 @@
 """The section on rankings: each rater's ranking, who beats whom, tests between systems, and win rates at equal lengths."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from annotation.core.counting import counted, number_of, percent
@@ -37,8 +37,9 @@ def rankings_section(numbers: Findings) -> dict[str, Any]:
     if not _has_comparisons(by_rater.get(PEOPLE, [])) and any(map(_has_comparisons, by_rater.values())):
         by_rater.pop(PEOPLE, None)  # judges alone rated
     people = subject(numbers["configurations"])
+    judges = _tested_judges(by_rater, numbers.get("baselines") or ())
     raters = [
-        _rater(at, rankings, matrices[name], tests.get(name, []), people)
+        _rater(at, rankings, matrices[name], tests.get(name, []), people, len(judges) if name in judges else 0)
         for at, (name, rankings) in enumerate(by_rater.items())
     ]
     return {
@@ -49,6 +50,18 @@ def rankings_section(numbers: Findings) -> dict[str, Any]:
         if PEOPLE in by_rater
         else _judges_title(by_rater, leading_system(numbers)),
     }
+
+
+def _tested_judges(by_rater: Mapping[str, list[Findings]], baselines: Collection[str]) -> list[str]:
+    """Return the judges whose first system is tested. Baselines count only where there is no other judge, as in the answer."""
+    judges = [name for name in by_rater if name != PEOPLE]
+    models = [name for name in judges if rater_name(name) not in baselines]
+    return [name for name in models or judges if _main(by_rater[name])["first"].get("p_value") is not None]
+
+
+def _main(rankings: list[Findings]) -> Findings:
+    named = {ranking["measure"]: ranking for ranking in rankings}
+    return named.get("bradley_terry", named["win_rate"])
 
 
 def _main_table(
@@ -144,14 +157,15 @@ def _judges_title(by_rater: Mapping[str, list[Findings]], shown: str | None) -> 
     )
 
 
-def _rater(at: int, rankings: list[Findings], matrix: Findings, tests: list[Findings], people: str) -> dict[str, Any]:
-    named = {ranking["measure"]: ranking for ranking in rankings}
-    main = named.get("bradley_terry", named["win_rate"])
+def _rater(
+    at: int, rankings: list[Findings], matrix: Findings, tests: list[Findings], people: str, judges: int = 0
+) -> dict[str, Any]:
+    named, main = {ranking["measure"]: ranking for ranking in rankings}, _main(rankings)
     order = [row["system"] for row in main["systems"]]
     return {
         "rater": main["rater"],
         "is_people": main["kind"] == "person",
-        "first": first_text(main),
+        "first": first_text(main, judges),
         "table": _ranking_table(at, main, named["win_rate"], people),
         "notes": _notes(main, named["win_rate"]),
         "others": _other_rankings(
@@ -164,8 +178,11 @@ def _rater(at: int, rankings: list[Findings], matrix: Findings, tests: list[Find
     }
 
 
-def first_text(ranking: Findings) -> str:
-    """Say which system is first, with the test that says so."""
+def first_text(ranking: Findings, judges: int = 0) -> str:
+    """Say which system is first, with the test that says so.
+
+    judges : with tests of their own, for which this one is not corrected
+    """
     first = ranking["first"]
     if first["system"] is None:
         return f"No clear winner: {first['why']}."
@@ -174,6 +191,7 @@ def first_text(ranking: Findings) -> str:
     if first["by_more_than_chance"] is None:
         return f"{first['system']} leads; it cannot be tested: {first['why']}."
     p = tested_p_text(first.get("p_value"), ranking["tests"]["of"])
+    p += f" before correction for {counted(judges, 'judges')}" if judges > 1 else ""
     against = f", against {first['against']}" if first.get("against") else ""
     result = "is first" if first["by_more_than_chance"] else "leads, which may be chance"
     return f"{first['system']} {result} ({p}{against})."

@@ -88,6 +88,11 @@ def test_preferences_of_judges_are_adjusted_over_the_judges() -> None:
     assert [result for result, _ in results(many)] == ["open"]
     values = many["answer"][0]["values"]
     assert (values["unadjusted"], values["tests"]) == (1, 11)
+    firsts = {
+        name: [rater["first"] for rater in rankings_section(of)["raters"]]
+        for name, of in (("one", alone), ("many", many))
+    }
+    assert [sum("before correction for 11 judges" in first for first in own) for own in firsts.values()] == [0, 1]
     assert "unadjusted" not in alone["answer"][0]["values"]
 
 
