@@ -81,7 +81,7 @@ def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:
         "dawid_skene": aggregated_verdicts(data.configurations, votes),
     }
     juries = {jury.name for jury in data.juries}
-    judges = judge_findings(data.configurations, votes, bins, filters, data.baselines) | {
+    judges = judge_findings(data.configurations, votes, bins, filters, data.baselines, data.judges_not_shown) | {
         "judge_agreement": judge_agreement(votes, juries, data.baselines, filters.intervals),
         "juries": jury_findings(data.juries, votes, filters),
         "tuned_judges": [
@@ -103,12 +103,13 @@ def judge_findings(
     bins: Bins | None,
     filters: Filters,
     baselines: Collection[str] = (),
+    not_shown: int = 0,
 ) -> dict[str, Any]:
     """Return the findings about judges and people, by their keys in the JSON."""
     against = judges_against_people(votes, bins, filters)
     kappas = {row["rater"]: row["overall"]["kappa"] for row in against}
     return {
-        "replacement": replacement(everything, votes, bins, filters, kappas, baselines),
+        "replacement": replacement(everything, votes, bins, filters, kappas, baselines, not_shown),
         "judges_against_people": against,
         "judge_tests": judge_tests(votes, filters),
         "judge_probabilities": judge_probabilities(votes, filters.intervals),

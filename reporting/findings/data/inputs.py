@@ -247,6 +247,7 @@ class StudyData:
     juries     : the judges that are made of others
     tuned      : by judge that was tuned on votes, number of the study's instances left out with it
     baselines  : the judges that are rules without a model
+    judges_not_shown : number of other judges, without baselines, that were asked and that the filters leave out
     provenance : of all answers that a judge has in the study, by judge, where any are stored
     planned    : the frozen plan, if there is one
     collecting : whether votes still come in, or came in until a stop rule held, so that they were looked at on the way
@@ -261,6 +262,7 @@ class StudyData:
     juries: tuple[JuryMembers, ...] = ()
     tuned: Mapping[str, int] = field(default_factory=dict)
     baselines: frozenset[str] = frozenset()
+    judges_not_shown: int = 0
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
     collecting: bool = False
     planned: Planned | None = None

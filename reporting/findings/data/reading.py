@@ -81,7 +81,8 @@ def read_study(study: Study, filters: Filters) -> StudyData:
     people = _people(study, selections, batches, filters, mixed)
     clusters = None if filters.estimates_only else instance_clusters(study)
     selected = selection_rows_by_configuration(study.batches.for_rating(), batches)
-    judges_chosen = _chosen_judges(study, batches, filters)
+    judges_asked = [run.judge for run in judges_of(study, batches, question=filters.question_number)]
+    judges_chosen = [item for item in judges_asked if filters.judges is None or item.name in filters.judges]
     unplaced = select_unplaced(study, _wholly_selected(study, selections, batches))
     judges, judged_only = _judges(study, selections, unplaced, filters, judges_chosen)
     unplaced_clusters = {item.configuration.key: _clusters(item, clusters) for item in unplaced}
@@ -109,6 +110,7 @@ def read_study(study: Study, filters: Filters) -> StudyData:
         tuned={item.name: len(item.tuned["instances"]) for item in judges_chosen if "instances" in item.tuned},
         juries=tuple(JuryMembers.of(item.name, item.params) for item in judges_chosen if item.is_jury),
         baselines=frozenset(judge.name for judge in judges_chosen if judge.method in BASELINES),
+        judges_not_shown=sum(judge not in judges_chosen and judge.method not in BASELINES for judge in judges_asked),
         collecting=is_collecting(study, batches),
         planned=_planned(study, batches),
         provenance={} if filters.estimates_only else provenance_of_judges(study, judges_chosen, MAKING),
@@ -225,11 +227,6 @@ def _people(
         for selection, item in zip(selections, answers, strict=True)
     ]
     return [rater_of_people(item, with_incomplete=filters.with_incomplete) for item in answers]
-
-
-def _chosen_judges(study: Study, batches: Sequence[Batch] | None, filters: Filters) -> list[Judge]:
-    runs = judges_of(study, batches, question=filters.question_number)
-    return [run.judge for run in runs if filters.judges is None or run.judge.name in filters.judges]
 
 
 def _judges(

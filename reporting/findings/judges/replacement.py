@@ -40,15 +40,17 @@ def replacement(
     filters: Filters,
     kappas: Mapping[str, Estimate],
     baselines: Collection[str] = (),
+    not_shown: int = 0,
 ) -> list[dict[str, Any]]:
     """Return one object per judge: both tests, win rates per configuration, and the verdict.
 
     kappas    : of each judge with people, by its name as a rater
     baselines : judges that take no part of the level where there are others; they are tested as one of the others is
+    not_shown : other judges that filters leave out, see `Family`
     """
     tests = {name: tests_of(judge, votes, bins, filters) for name, judge in votes.judges.items()}
     counted = [tests[name] for name in without_baselines(tests, baselines)]
-    family = Family.of(counted, level=(1 - filters.intervals.level) / 2)
+    family = Family.of(counted, not_shown=not_shown, level=(1 - filters.intervals.level) / 2)
     return [_judge(name, everything, votes, bins, filters, kappas[name], tests[name], family) for name in votes.judges]
 
 

@@ -189,14 +189,17 @@ class Family:
     level: float
 
     @classmethod
-    def of(cls, judges: Iterable[JudgeTests], *, level: float) -> "Family":
-        """Share a one-sided level by Holm's method: equally, and that of a judge whose tests all pass among the others."""
+    def of(cls, judges: Iterable[JudgeTests], *, level: float, not_shown: int = 0) -> "Family":
+        """Share a one-sided level by Holm's method: equally, and that of a judge whose tests all pass among the others.
+
+        not_shown : judges that filters leave out; they keep their parts, or a choice of judges would make one pass
+        """
         tested = remaining = [tests for tests in judges if tests.are_made]
         while True:
-            part = level / max(len(remaining), 1)
+            part = level / max(len(remaining) + not_shown, 1)
             failing = [tests for tests in remaining if not tests.all_pass(part)]
             if len(failing) in (0, len(remaining)):
-                return cls(len(tested), len(remaining), part)
+                return cls(len(tested) + not_shown, len(remaining) + not_shown, part)
             remaining = failing
 
 

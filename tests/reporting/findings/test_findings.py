@@ -9,8 +9,11 @@ from django.utils import timezone
 from annotation.core.errors import UnknownName
 from annotation.models import Annotator, Assignment, Batch, HitPair, Study
 from annotation.studies.outcomes import batches_named
+from judging.models import Judge
 from reporting.core.text import SCRIPTED
 from reporting.findings.data.asked import judges_named
+from reporting.findings.data.inputs import Filters
+from reporting.findings.data.reading import read_study
 from reporting.findings.reasons import not_computed_with
 from reporting.findings.text import as_text
 from tests.reporting.builders import (
@@ -382,6 +385,18 @@ def test_judges_that_are_named_are_looked_at_alone(built: Built) -> None:
     assert found["configurations"][0]["raters"] == [rater for rater in whole if rater["rater"] != "judge:one"]
     with pytest.raises(UnknownName, match=r"no judge three has run on study .*; those that have: one, two"):
         judges_named(built.study, ["three"])
+
+
+@pytest.mark.parametrize(
+    ("shown", "method", "count"), [(None, "direct", 0), (("two",), "direct", 1), (("two",), "coin", 0)]
+)
+def test_judges_that_filters_leave_out_are_counted(
+    built: Built, shown: tuple[str, ...] | None, method: str, count: int
+) -> None:
+    for name in ("one", "two"):
+        judge(built, name, [(0, 0, "ab", 1)])
+    Judge.objects.filter(name="one").update(method=method)
+    assert read_study(built.study, Filters(judges=shown)).judges_not_shown == count
 
 
 def test_pooling_needs_one_similarity_for_all_configurations(built: Built) -> None:

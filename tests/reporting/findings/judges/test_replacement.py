@@ -34,8 +34,9 @@ def compute(
 def test_baselines_take_no_part_of_the_level_of_other_judges(baselines: tuple[str, ...], judges: int) -> None:
     rows, judged = crowd()
     data = [configuration_data(rows, dict.fromkeys(("direct", "coin", "longer"), judged), instances=40)]
-    found = judge_findings(data, vote_table(data), None, FILTERS, baselines)["replacement"]
-    assert [one["verdict"]["values"]["judges"] for one in found] == [judges] * 3
+    for not_shown in (0, 2):
+        found = judge_findings(data, vote_table(data), None, FILTERS, baselines, not_shown)["replacement"]
+        assert [one["verdict"]["values"]["judges"] for one in found] == [judges + not_shown] * 3
 
 
 def crowd(

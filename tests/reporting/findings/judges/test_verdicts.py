@@ -206,6 +206,13 @@ def test_the_p_value_that_passes_is_said_with_its_parts(judges: list[Any], text:
     assert ("assing takes" in found["text"]) == bool(text)
 
 
+def test_a_choice_of_judges_makes_none_pass() -> None:
+    judges = [JudgeTests(measured(p_value=p_value)) for p_value in (0.011, 0.5, 0.5)]
+    every, alone = Family.of(judges, level=0.025), Family.of(judges[:1], not_shown=2, level=0.025)
+    assert every == alone == Family(3, 3, 0.025 / 3)
+    assert Family.of([JudgeTests(measured(p_value=0.001))], not_shown=1, level=0.025) == Family(2, 2, 0.0125)
+
+
 def test_a_judge_that_passes_over_all_alone_leaves_nothing_to_the_others() -> None:
     # Its bins do not pass, so that its half of the level stays with it: 2.5 % / 2 / 2 over all instances of each.
     passes = JudgeTests(measured(p_value=0.001), [OPEN])
