@@ -232,9 +232,10 @@ def figure(
         for rater in configuration["raters"][1:]
         if rater_name(rater["rater"]) in drawn
     )
+    with_baselines = " with baselines" if drawn.intersection(findings.get("baselines", ())) else ""
     parts = [
         *([of_people] if ratings else []),
-        *([f"Judges: n = {counted(judged, 'verdicts')}."] if judged else []),
+        *([f"Judges{with_baselines}: n = {counted(judged, 'verdicts')}."] if judged else []),
         *([f"Left out: {counted(left_out, 'ratings')}."] if left_out else []),
     ]
     alt = _called(f"{kind.shows}. The numbers are {kind.numbers}.", called)

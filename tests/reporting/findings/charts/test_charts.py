@@ -546,6 +546,10 @@ def test_captions_count_an_instance_once() -> None:
     assert "Left out" not in caption("preferences", found["configurations"])
     found["configurations"][0]["raters"][0]["exclusions"] = {"manual": 1}
     assert caption("preferences", found["configurations"]).endswith("Left out: 1 rating.")
+    found = study(configuration(("one", "two"), votes, {"direct": [A] * 6, "coin": [B] * 6}, values))
+    assert "Judges: n = 24 verdicts" in caption("preferences", found["configurations"])
+    found["baselines"] = ["coin"]
+    assert "Judges with baselines: n = 24 verdicts" in caption("preferences", found["configurations"])
 
 
 def test_ratings_that_only_the_prior_makes_finite_do_not_squeeze_the_others() -> None:
