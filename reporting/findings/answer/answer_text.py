@@ -41,7 +41,6 @@ TEXTS = {
     "all_scripted": "All {raters:raters} are programs, so nothing here is a finding about people.",
     "collecting": "Rating continues. Intervals are wider, so that they stay valid however often you look.",
     "scripted": "{scripted} of {raters:raters} are programs, so nothing here is a finding about people alone.",
-    "judges_alone": "Only judges have rated, so nothing here is a finding about people.",
     "consistency": (
         "**In {share:percent} of {sets:rating sets}, the rater chose the same system on every pair** (a set: one rater’s "
         "ratings of an instance; {instances:instances})."
@@ -143,9 +142,15 @@ TEXTS = {
     "unmet": "**{first} never met {unmet}.** Their order is inferred through other systems; ratings of both together would tell more.",
     "unmet_many": "**{first} never met {number} of the systems.** Their order is inferred through other systems.",
     "no_separability": "**Separability is not computed.** It shows where raters can tell the systems apart.",
-    "judge_alone": "**{results:results}.** {first} wins {rate:percent} of verdicts ({instances:instances}; a tie counts as half).",
-    "judges": "**{results:results}.** Verdicts won{rates:winner} ({instances:instances}; a tie counts as half): {rates:rates}.",
-    "judge_silent": "**{results:results}.**",
+    "judge_alone": (
+        "**{results:results}.** Only judges have rated, so nothing here is about people. "
+        "{first} wins {rate:percent} of verdicts ({instances:instances}; a tie counts as half)."
+    ),
+    "judges": (
+        "**{results:results}.** Only judges have rated, so nothing here is about people. "
+        "Verdicts won{rates:winner} ({instances:instances}; a tie counts as half): {rates:rates}."
+    ),
+    "judge_silent": "**{results:results}.** Only judges have rated, so nothing here is about people.",
     "judges_agree": "**Two judges agree on {rate:percent} of pairs** ({instances:instances}).",
     "judges_agree_alpha": (
         "**Two judges agree on {rate:percent} of pairs** ({instances:instances}; Krippendorff’s {alpha:alpha})."

@@ -34,7 +34,6 @@ def judges_alone(findings: Findings) -> Iterator[Statement]:
     elif baselines.intersection(judges):
         headline.values["models_alone"] = True
     yield headline
-    yield Statement("judges_alone", ["configurations.raters"])
     yield from agreement(findings)
     yield from position(findings, models or judges)
     yield _next(findings, has_models=bool(models))
