@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.urls import reverse
@@ -77,16 +78,28 @@ def separability_section(numbers: Findings) -> dict[str, Any]:
         )
         if item and item.rows
     ]
+    if len(tables) == 3 and _numbers_of(tables[2]).items() <= _numbers_of(tables[1]).items():
+        # Of complete rating sets of two pairs without ties both are 1 or 0.
+        both = "Mean consistency by separability; the mean absolute preference strength is the same"
+        tables[1:] = [replace(tables[1], caption=both)]
     return {"title": _consistency_title(numbers), "table": tables[0] if tables else None, "tables": tables}
+
+
+def _numbers_of(table: DataTable) -> dict[str, list[Any]]:
+    """Return the numbers in each rater's column of a table by bins, without what they are of."""
+    keys = ("value", "low", "high", "n")
+    columns = zip(*(row[1] for row in table.rows), strict=True)
+    numbers = [[cell and [cell.get(key) for key in keys] for cell in column] for column in columns]
+    return dict(zip(map(str, table.columns[2:]), numbers, strict=True))
 
 
 def _consistency_title(numbers: Findings) -> Title:
     """Claim that consistency rises with separability where the intervals of the outer bins do not overlap."""
     pooled, people, means = numbers["pooled"], {"people": subject(numbers["configurations"])}, outer_means(numbers)
-    if rises(means):
-        return Title("consistency_rises", {**people, "least": means[0][1], "most": means[1][1]})
     if means and means[0] is not means[1]:
-        return Title("consistency_by_bin", {"least": means[0][1], "most": means[1][1]})
+        (least_bin, least), (most_bin, most) = means
+        ends = {"least": least, "least_bin": bin_text(least_bin), "most": most, "most_bin": bin_text(most_bin)}
+        return Title("consistency_rises", {**people, **ends}) if rises(means) else Title("consistency_by_bin", ends)
     if means:
         return Title("consistency_of_bin", {**people, "least": means[0][1]})
     share = next((row for row in pooled["fully_consistent"] if row["rater"] == PEOPLE), None)

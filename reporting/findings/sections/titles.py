@@ -38,9 +38,9 @@ TEXTS = {
     "alpha": "Agreement of {people}: α = {alpha}",
     "agreement": "Agreement of {people}: {rate}",
     "agreement_unknown": "Agreement of {people}: no pair has two raters",
-    "consistency_rises": "{people} are more consistent where separability is high: {least} → {most}",
+    "consistency_rises": "Consistency of {people} rises: {least} at separability {least_bin}, {most} at {most_bin}",
     "consistency": "Fully consistent rating sets of {people}: {rate}",
-    "consistency_by_bin": "No rise of consistency with separability shown: {least} → {most}",
+    "consistency_by_bin": "No rise of consistency shown: {least} at separability {least_bin}, {most} at {most_bin}",
     "consistency_of_bin": "Mean consistency of {people}: {least}",
     "consistency_by_judge": "Fully consistent rating sets by judge: {lowest} to {highest}",
     "consistency_unknown": "Full consistency is unknown: no complete rating set",
@@ -92,7 +92,7 @@ def _text(name: str, value: Any) -> str:
     if isinstance(value, Mapping):
         return _estimate(value, is_share=name not in DECIMAL)
     if isinstance(value, str):
-        return value if name in ("people", "place") else isolated(value)
+        return value if name in ("people", "place", "least_bin", "most_bin") else isolated(value)
     return counted(value, name) if name in COUNTED else str(value)
 
 

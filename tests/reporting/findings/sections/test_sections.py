@@ -83,7 +83,7 @@ def test_each_measure_has_its_place_on_the_page(page: str) -> None:
     assert totals[1][4].startswith("48.2% [")
     assert totals[1][4].endswith("] n = 1,290 verdicts that are no ties; 100 instances")
     assert "Position bias of 2 of 2 judges: 1 to the first text, 1 to the second" in page
-    assert "People are more consistent where separability is high: 0." in page
+    assert "Consistency of people rises: 0." in page
     assert rows_of(page, "data-table")[1][1:4] == ["50", "250", "750"]
     people = [row[0] for row in rows_of(page, "confusions")[1:]]
     assert people == sorted(people, key=lambda name: (name.rpartition("-")[0], int(name.rpartition("-")[2])))
@@ -391,6 +391,28 @@ def test_one_pair_an_instance_is_not_shown_as_consistency() -> None:
     shown = separability_section(found)
     assert (shown["tables"], shown["title"].code) == ([], "one_pair")
     assert "a rating set is one rating" in shown["why"]
+
+
+@pytest.mark.parametrize(("strength", "names"), [(0.5, ["consistency"]), (0.4, ["consistency", "strength"])])
+def test_strengths_that_equal_consistency_are_one_table(strength: float, names: list[str]) -> None:
+    def bins(measure: str, value: float) -> list[dict[str, Any]]:
+        rater = {"rater": "people", measure: {"value": value, "low": None, "high": None, "n": 4, "of": measure}}
+        return [{"low": 0.0, "high": 0.5, "instances": 3, "raters": [rater]}]
+
+    distribution = {
+        "rater": "people",
+        "ratings": 4,
+        "raters": 2,
+        "consistency_distribution": {"1.0": 1, "0.0": 1},
+        "kind": "person",
+    }
+    pooled = {
+        "fully_consistent": [{"rater": "people", "value": 0.5, "low": None, "high": None, "n_instances": 2}],
+        "mean_consistency_by_bin": bins("mean_consistency", 0.5),
+        "strength_by_bin": bins("mean_absolute_strength", strength),
+    }
+    found = {"configurations": [{"pairs": 4, "instances": 2, "raters": [distribution]}], "pooled": pooled, "raters": []}
+    assert [table.name for table in separability_section(found)["tables"]] == ["consistent", *names]
 
 
 def test_only_several_tests_are_adjusted_and_two_systems_have_none_beside_the_ranking() -> None:

@@ -50,9 +50,19 @@ def test_agreement_is_above_chance_where_the_interval_of_alpha_is(alpha: Any, ra
     ],
 )
 def test_consistency_rises_where_the_outer_intervals_are_apart(outer: Any, code: str) -> None:
-    bins = [{"raters": [{"rater": "people", "mean_consistency": estimate(0.5, low, high)}]} for low, high in outer]
+    bins = [
+        {
+            "low": at / 2,
+            "high": at / 2 + 0.5,
+            "raters": [{"rater": "people", "mean_consistency": estimate(0.5, low, high)}],
+        }
+        for at, (low, high) in enumerate(outer)
+    ]
     pooled = {"mean_consistency_by_bin": bins, "fully_consistent": [estimate(0.3, rater="people")]}
-    assert _consistency_title(numbers(pooled=pooled)).code == code
+    title = _consistency_title(numbers(pooled=pooled))
+    assert title.code == code
+    if code in ("consistency_rises", "consistency_by_bin"):
+        assert [title.values["least_bin"], title.values["most_bin"]] == ["0.00 to 0.50", "0.50 to 1.00"]
     if not outer:
         shares = [estimate(None, rater="people"), *(estimate(x, rater=f"judge:{x}") for x in (0.3, 0.2))]
         title = _consistency_title(numbers(pooled={**pooled, "fully_consistent": shares}))
