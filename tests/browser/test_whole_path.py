@@ -162,7 +162,7 @@ def test_judges_rank_two_systems_after_six_clicks(open_as: OpenAs, tmp_path: Pat
     run = Study.objects.get().judge_runs.get()
     assert set(run.judgments.values_list("status", flat=True)) == {"parsed"}
     run.judgments.filter(pair__matchup__instance__position=0).update(verdict=0)
-    other = Judge.objects.create(name="other", method="longer")
+    other = Judge.objects.create(name="other", method="direct", endpoint=run.judge.endpoint)
     for judgment in run.judgments.all():
         judgment.pk, judgment.verdict = None, 0
         judgment.run, _ = JudgeRun.objects.get_or_create(study=run.study, judge=other, status="done")
