@@ -40,6 +40,7 @@ LEVELS = ("nominal", "ordinal", "interval")
 SIDES = {-1: "left", 0: "tie", 1: "right"}
 JUDGES = ("gpt3", "gpt4")
 ALPACA_EVAL_JUDGE = "weighted_alpaca_eval_gpt4_turbo"
+ALPACA_EVAL_REFERENCE = "gpt4_1106_preview"  # with which the others are compared
 LEADERBOARD = f"src/alpaca_eval/leaderboards/data_AlpacaEval_2/{ALPACA_EVAL_JUDGE}_leaderboard.csv"
 LEAST_CORRELATION, LARGEST_DIFFERENCE = 0.98, 2.0  # with the published rates, in percentage points
 
@@ -211,7 +212,7 @@ def alpaca_eval(folder: Path) -> Numbers:
         published = {row[""]: row["length_controlled_winrate"] for row in csv.DictReader(lines)}
     files = sorted(folder.glob(f"results/*/{ALPACA_EVAL_JUDGE}/annotations.json"))
     for path in files:
-        if published.get(path.parts[-3]):
+        if published.get(path.parts[-3]) and path.parts[-3] != ALPACA_EVAL_REFERENCE:
             manage("import_alpacaeval", path, "--study", "published-alpaca-eval")
     found = json.loads(manage("findings", "published-alpaca-eval", "--format", "json"))
     (judge,) = [one["configurations"] for one in found["length_adjusted"] if one["kind"] == "judge"]
