@@ -244,4 +244,7 @@ def figure(
 
 def _called(text: str, people: str) -> str:
     """Return a text about people with what the page calls them: programs are no people."""
-    return text if people == "people" else text.replace("People", people.capitalize()).replace("people", people)
+    if people == "people":
+        return text
+    called = text.replace("People", people.capitalize()).replace("people", people)
+    return called.replace("s’s", "s’").replace("s's", "s'")

@@ -136,7 +136,11 @@ def win_matrix(findings: Findings, theme: str) -> Spec:
 def length_adjusted(findings: Findings, theme: str) -> Spec:
     """Points: A's win rate as it is and at equal lengths, by configuration, a panel for each rater."""
     title = "Win rates at equal lengths"
-    everyone = [rater["rater"] for rater in findings["length_adjusted"]]
+    everyone = [
+        rater["rater"]
+        for rater in findings["length_adjusted"]
+        if any(row["plain"]["value"] is not None for row in rater["configurations"])
+    ]
     raters, more = first_of(everyone, MAX_RATERS if len(findings["configurations"]) > 1 else MAX_RATES)
     limit = max(1, MAX_RATES // max(1, len(raters)))
     names = rater_names(findings, raters, MAX_NAME_LENGTH)

@@ -51,6 +51,7 @@ TOP_BIN = {  # the same where no bin passes
     rule: NEXT_BIN[rule].replace("Below separability %(high)s", "From separability %(low)s to %(high)s alone")
     for rule in ("needs", "far", "hopeless")
 }
+UNTESTED_BINS = "Less separable bins are then not tested."
 MORE = {  # about all instances together
     "unknown": "With %(instances)s it is open, and there are too few to tell how many are needed.",
     "needs": "With %(instances)s it is open; about %(needed)s are needed.",
@@ -338,7 +339,8 @@ def next_bin_text(rule: str, values: Values) -> str:
     stop = {**values["next_bin"], "needed": values.get("needed"), "times": OUT_OF_REACH}
     hopes = TOP_BIN if rule == "overall_only" else NEXT_BIN
     template = NEXT_BIN.get(stop["status"]) or hopes[_hope(stop["instances"], values)]
-    return template % _shown_values(stop)
+    text = template % _shown_values(stop)
+    return f"{text} {UNTESTED_BINS}" if rule == "overall_only" else text
 
 
 def alternative_text(values: Values) -> str:

@@ -264,7 +264,7 @@ def _other_rankings(at: int, main: Findings, others: list[Findings]) -> dict[str
     without = [ranking for ranking in others if not _order(ranking)]  # whose reason stands once, not in each row
     scored = [ranking for ranking in others if ranking["measure"] != "win_rate" and ranking not in without]
     columns = [
-        {row["system"]: {**_cell(ranking, row), "about": f"rank {rank_text(row)}"} for row in ranking["systems"]}
+        {row["system"]: {**_cell(ranking, row), "about": _other_rank(row)} for row in ranking["systems"]}
         for ranking in scored
     ]
     rows: list[Row] = [((row["system"],), [column[row["system"]] for column in columns]) for row in main["systems"]]
@@ -317,6 +317,12 @@ def rank_text(row: Findings) -> str:
         if low != high
         else str(row["rank"])
     )
+
+
+def _other_rank(row: Findings) -> str:
+    """Return a rank in words, and whether no test gives its range."""
+    untested = row["rank"] is not None and row["rank_low"] is None
+    return f"rank {rank_text(row)}{', not tested' * untested}"
 
 
 def _matrix(matrix: Findings, order: list[str]) -> dict[str, Any]:

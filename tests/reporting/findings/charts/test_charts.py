@@ -17,6 +17,7 @@ from reporting.core.charts import WIDTHS, short_names, widened
 from reporting.core.reasons import ALL_TIES
 from reporting.core.text import rater_name
 from reporting.core.themes import THEMES, VIRIDIS, between, ink_on, viridis
+from reporting.findings.charts import rankings
 from reporting.findings.charts.dots import dot_rows, point
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyAlignments, StudyData
@@ -481,6 +482,17 @@ def test_rates_at_equal_lengths_are_of_the_widest_changes_and_agreement_of_all_f
     assert rows[0]["value"] == found["pooled"]["people_agreement"]["raw_agreement"]["value"]
 
 
+def test_raters_without_a_rate_are_not_counted_among_those_at_equal_lengths(
+    found: Found, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rankings, "MAX_RATERS", 1)
+    people, *judges = found["length_adjusted"]
+    unrated = [{**row, "plain": {**row["plain"], "value": None}} for row in people["configurations"]]
+    spec = spec_of("length-adjusted", {**found, "length_adjusted": [{**people, "configurations": unrated}, *judges]})
+    assert "1 of 2; the others are under Details" in " ".join(spec["title"]["subtitle"])
+    assert {row["panel"] for row in rows_of(spec)} == {"direct"}
+
+
 def test_programs_are_not_called_people_and_clusters_not_instances(found: Found) -> None:
     one = found["configurations"][0]
     programs = {**one, "raters": [{**one["raters"][0], "scripted_raters": 3}, *one["raters"][1:]]}
@@ -494,6 +506,10 @@ def test_programs_are_not_called_people_and_clusters_not_instances(found: Found)
     assert "95% intervals over clusters" in " ".join(spec["title"]["subtitle"])
     address = str(figure("agreement", scripted, spec, [programs], lambda *_form, **_query: "/")["caption"])
     assert address.startswith("Scripted raters: n = 36 ratings")
+    undrawn = figure(
+        "calibration", scripted, spec_of("calibration", scripted), [programs], lambda *_form, **_query: "/"
+    )
+    assert str(undrawn["caption"]).startswith("Scripted raters’ votes")
 
 
 def test_names_stand_beyond_the_scale_where_they_have_no_room(found: Found) -> None:

@@ -9,7 +9,7 @@ from analysis.intervals.jackknife import Bounds
 from analysis.judges.non_inferiority import NonInferiority
 from analysis.judges.replacement import AlternativeAnnotatorTest, PersonTest
 from analysis.refusal import Refusal, too_few
-from reporting.findings.judges.verdicts import MAY_REPLACE, Family, JudgeTests, shown, verdict
+from reporting.findings.judges.verdicts import MAY_REPLACE, UNTESTED_BINS, Family, JudgeTests, shown, verdict
 
 NAN = float("nan")
 EDGES = ((0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.0))
@@ -123,6 +123,7 @@ def decide(
 def test_rule(rule: str, overall: NonInferiority, bins: list[NonInferiority]) -> None:
     found = decide(overall, *bins)
     assert found["rule"] == rule
+    assert (UNTESTED_BINS in found["text"]) == (rule == "overall_only")
     assert "%(" not in found["text"]
     assert "None" not in found["text"]
 

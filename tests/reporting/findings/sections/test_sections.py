@@ -55,7 +55,9 @@ def rows_of(page: str, name: str) -> list[list[str]]:
 def test_each_measure_has_its_place_on_the_page(page: str) -> None:
     headings, first, *_ = rows_of(page, "ranking-0")
     assert headings == ["System", "Rank", "Win rate (depends on opponents)", "Bradley–Terry", "Verdicts", "Instances"]
-    others = rows_of(page, "other-rankings-0")[0]
+    others, mistral, *_ = rows_of(page, "other-rankings-0")
+    tested = {name.split(" (")[0]: "not tested" not in cell for name, cell in zip(others[1:], mistral[1:], strict=True)}
+    assert tested == {"SEP-Bradley–Terry": True, "Elo": False, "SEP-Elo": False, "Wins less losses": False}
     assert others[-2:] == ["SEP-Elo (depends on opponents)", "Wins less losses (depends on opponents)"]
     assert first[0] == "mistral-7b"
     assert "<bdi>1\N{NO-BREAK SPACE}(1\N{WORD JOINER}–\N{WORD JOINER}3)</bdi>" in page  # stays in one line
