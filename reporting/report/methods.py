@@ -195,7 +195,8 @@ def _numbers(study: Study, findings: Mapping[str, Any]) -> Iterator[str]:
 def _scale(group: str) -> str:
     """Say between which similarities the scale lies, by the group of normalisation."""
     if group == "configuration":
-        return "from the smallest to the largest of each configuration"
+        return "from the smallest to the largest of each configuration; over all configurations, of the study"
     if group == "study":
         return "from the smallest to the largest of the study"
-    return f"between the constants {group.replace(',', ', ')}"
+    constants = group.replace(",", ", ")
+    return f"between the constants {constants}; over all configurations, from the smallest to the largest of the study"

@@ -137,7 +137,7 @@ def test_what_it_quotes_is_escaped(folder: Path) -> None:
         "A HIT was paid with 2.00 EUR.",
         "Judge &lt;u&gt;judge: method direct, model small-model, with tables by large-model, parameters {&quot;t&quot;: 0}",
         f"prompt pairwise-cot.v1+summarization.v1 (SHA-256 {HASH})",
-        "Separability is by rouge1; similarities are put on a scale from 0 to 1, from the smallest to the largest of each configuration.",
+        "Separability is by rouge1; similarities are put on a scale from 0 to 1, from the smallest to the largest of each configuration; over all configurations, of the study.",
         "95% intervals are over instances. For shares, they are by Clopper and Pearson",
         "There is none below 5 instances, of α, κ, strengths and win rates at equal lengths below 20, of Elo ratings below 30. A tie counts",
         "people rated only 6 instances; intervals are wide",
