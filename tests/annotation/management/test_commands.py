@@ -216,10 +216,16 @@ def test_an_unknown_study_is_named(write: Any, arguments: list[str]) -> None:
     ],
     ids=" ".join,
 )
-@pytest.mark.parametrize("what", ["missing", "folder"])
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, arguments: list[str], what: str) -> None:
-    path = str(tmp_path / "none" if what == "missing" else tmp_path)
-    reason = "can't be read: No such file or directory" if what == "missing" else "holds no file that ends with"
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        pytest.param("none", "can't be read: No such file or directory", id="missing"),
+        pytest.param("n" * 300, "can't be read: File name too long", id="long"),
+        pytest.param("", "holds no file that ends with", id="folder"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, arguments: list[str], name: str, reason: str) -> None:
+    path = str(tmp_path / name)
     make_study("s", instances=0)
 
     with pytest.raises(CommandError, match=f"{path} {reason}"):
