@@ -241,15 +241,13 @@ def _csv_records(header: list[str], rows: Iterator[tuple[int, list[str]]], bad: 
 
 
 def with_json_cells(records: Iterator[Record], columns: Collection[str], bad: list[BadLine]) -> Iterator[Record]:
-    """Parse some columns of CSV as JSON, an empty cell as `None`. Restore defused texts of the others."""
+    """Restore defused texts. Parse some columns of CSV as JSON, an empty cell as `None`."""
     for number, record in records:
+        texts = {name: restore(cell) for name, cell in record.items()}
         try:
             yield (
                 number,
-                {
-                    name: (read_value(cell) if cell else None) if name in columns else restore(cell)
-                    for name, cell in record.items()
-                },
+                texts | {name: read_value(texts[name]) if texts[name] else None for name in columns if name in texts},
             )
         except ValueError as error:
             bad.append(BadLine(number, refusal("cell_not_json", columns=", ".join(columns), error=str(error))))

@@ -170,7 +170,7 @@ def test_exported_judgments_come_back_as_they_were(source: Built, form: str, tmp
 @every_form
 def test_exported_tables_come_back_as_they_were(form: str, tmp_path: Path) -> None:
     built = study_of("source")
-    rows = [{"aspect": "=Wann", "only_a": "-5 °C; am Montag", "both": "", "only_b": "Grüße,\n@alle"}]
+    rows = [{"aspect": "=Wann", "only_a": "-5 °C; -2 °C am Montag", "both": "", "only_b": "Grüße,\n@alle"}]
     for number, pair in enumerate(built.pairs[0]):
         table = {"table_id": f"t{number}", "variant": "c8", "aspects": ["=Wann"], "made_by": {"judge": "gpt-4.1"}}
         built.study.tables.create(pair=pair, rows=rows, **table)
