@@ -591,10 +591,12 @@ def first_fields(data: FileData) -> list[str]:
 
 
 def recognised(data: FileData, name: str) -> PublicForm:
-    """Return the form of a file. Raises: BadFile naming its fields and the known forms."""
+    """Return the form of a file. Raises: BadFile naming its fields and the known forms, or why it shows no fields."""
     if (form := recognise(data)) is None:
         if not first_fields(data):
-            raise BadFile(name, [BadLine(1, refusal("empty_file"))])
+            records, bad = lines.read_json(data) if lines.is_json(data) else lines.read_csv(data)[1:]
+            next(records, None)
+            raise BadFile(name, bad or [BadLine(1, refusal("empty_file"))])
         if any(name.startswith("Input.") for name in first_fields(data)):
             raise BadFile(name, [BadLine(1, refusal("file_of_mturk"))])
         names = ", ".join(dict.fromkeys(form.name for form in FORMS))

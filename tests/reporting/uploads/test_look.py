@@ -112,6 +112,20 @@ def test_a_problem_of_many_lines_is_said_once(
     assert [(sort[:2], count) for sort, count in look(data, name=name).kinds_of_problems] == [(first, more)]
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "codes"),
+    [
+        ("r.csv", "instance_id,reason\n1,x\n2,Gr\u00fc\u00dfe\n".encode("latin-1"), [(3, "not_utf8")]),
+        ("r.jsonl", b'{"instance_id": 1\n{"instance_id": 2}\n', [(1, "not_json_at")]),
+        ("r.jsonl", b"{}\n", [(1, "empty_file")]),
+    ],
+)
+def test_why_a_file_shows_no_fields_is_said(study: Study, name: str, data: bytes, codes: list[tuple[int, str]]) -> None:
+    with pytest.raises(BadFile) as raised:
+        import_file(kind=AUTO, data=data, name=name, slug=study.slug, dataset="")
+    assert [(line.number, line.reason.code) for line in raised.value.lines] == codes
+
+
 def test_mturk_results_ask_for_names_and_an_empty_file_is_said_to_be_empty(study: Study) -> None:
     results = look(csv_file([mturk_row()]), name="results.csv")
     assert (results.kind, results.mapping, [code for _, code, _ in results.problems]) == (
