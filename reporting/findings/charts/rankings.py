@@ -54,6 +54,8 @@ def preferences(findings: Findings, theme: str) -> Spec:
         options = HALF | {
             "by_value": PEOPLE not in names
         }  # people come first; judges alone are in the order of their rates
+        if PEOPLE not in names:  # those that prefer a system have room before others
+            rows.sort(key=lambda row: -abs(row["value"] - 0.5))
         return dots_picture(findings, [title], rows, [""], axis, theme, why="", notes=[NO_PREFERENCE], **options)
     raters, more = first_series([ranking["rater"] for ranking in rankings])
     names = rater_names(findings, raters, LONGEST_LABEL)
