@@ -211,9 +211,16 @@ def alpaca_eval(folder: Path) -> Numbers:
     with (folder / LEADERBOARD).open(encoding="utf-8", newline="") as lines:
         published = {row[""]: row["length_controlled_winrate"] for row in csv.DictReader(lines)}
     files = sorted(folder.glob(f"results/*/{ALPACA_EVAL_JUDGE}/annotations.json"))
-    for path in files:
-        if published.get(path.parts[-3]) and path.parts[-3] != ALPACA_EVAL_REFERENCE:
-            manage("import_alpacaeval", path, "--study", "published-alpaca-eval")
+    with tempfile.TemporaryDirectory() as name:
+        for path in files:
+            annotations = json.loads(path.read_text(encoding="utf-8"))
+            model = annotations[0]["generator_2"]
+            if published.get(model) and model != ALPACA_EVAL_REFERENCE:
+                for annotation in annotations:  # the published rates are over all data sets together
+                    annotation.pop("dataset", None)
+                one_set = Path(name) / f"{model}.json"
+                one_set.write_text(json.dumps(annotations), encoding="utf-8")
+                manage("import_alpacaeval", one_set, "--study", "published-alpaca-eval")
     found = json.loads(manage("findings", "published-alpaca-eval", "--format", "json"))
     (judge,) = [one["configurations"] for one in found["length_adjusted"] if one["kind"] == "judge"]
     rates = {one["system_b"]: 1 - one["win_rate_a"]["value"] for one in judge}

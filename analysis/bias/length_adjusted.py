@@ -117,7 +117,7 @@ def length_adjusted_win_rates(compared: Sequence[LengthVerdicts], *, level: floa
     instance at a time by one Newton step from the full fit; s, x and the ridge stay. γ, its interval and its test are
     those of the comparison alone, so that none borrows an effect. Length matters if the intervals of γ and of the change
     are without 0; where lengths hardly overlap, θ is an extrapolation. Where 95 % of the decided verdicts are for the longer
-    text, or for the shorter, in a comparison or over all, length and systems can't be told apart: `following`.
+    text, or for the shorter, over all that are fitted together, length and systems can't be told apart: `following`.
 
     compared : comparisons of a rater in a data set, of different pairs of systems
     returns  : `LengthAdjustedRate` of each, with a `Refusal` and no interval below 20 instances
@@ -236,7 +236,8 @@ def _rate(columns: _Columns, estimates: _Estimates, together: bool, following: i
         near=near,
         overlaps=overlaps,
         extrapolates=not (overlaps or together),
-        following=following or (_following([columns]) if overlaps else 0),
+        # Together, other comparisons tell the effect of length from that of the systems.
+        following=following or (_following([columns]) if overlaps and not together else 0),
         n=len(columns.wins),
         n_instances=n,
         refusal=refusal,

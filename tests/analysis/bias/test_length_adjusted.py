@@ -392,3 +392,12 @@ def test_verdicts_that_follow_length_alone_have_no_rate_at_equal_lengths(rng, to
     assert length_adjusted_win_rates(compared[:1])[0].follows_length
     assert all(found.follows_length for found in length_adjusted_win_rates(compared))
     assert not length_adjusted_win_rate(*study(rng, effect=3)).follows_length
+
+
+def test_verdicts_that_follow_length_have_a_rate_where_other_comparisons_tell_what_length_does(rng):
+    lengths = rng.normal(-0.5, 1, size=200)
+    alone = LengthVerdicts(np.where(lengths > 0, B, A), lengths, np.arange(200), ("s0", "s9"))
+    assert length_adjusted_win_rates([alone])[0].follows_length
+    *_, rate = length_adjusted_win_rates([*several(9, n=200, opponents=True), alone])
+    assert (rate.overlaps, rate.follows_length) == (True, False)
+    assert 0 < rate.low < rate.win_rate < rate.high < 1
