@@ -67,6 +67,7 @@ def test_a_phone_shows_one_pair_at_a_time(open_as: OpenAs, transactional_db: Non
         summary.tap()
         expect(text).to_be_visible()
         summary.tap()
+        page.wait_for_function("() => !Object.entries(sessionStorage).flat().join().match('tandem.source.[^,]+,1')")
         page.reload()
         expect(text).to_be_hidden()
         walk.choose(page, 0, "left")
