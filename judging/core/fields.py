@@ -267,10 +267,6 @@ class AskingForm(forms.Form):
         """Return what the work of a valid form would take."""
         raise NotImplementedError
 
-    def queue(self) -> Any:
-        """Start the work of a valid form, and leave it to a worker."""
-        raise NotImplementedError
-
 
 class AskedJudgeForm(AskingForm):
     """What one judge is to be asked in a study, about one of its questions."""

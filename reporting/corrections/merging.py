@@ -33,7 +33,9 @@ class MergeRaters(Correction):
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, study=study, **kwargs)
         codes = study.annotators.present().exclude(code=self.initial.get("rater")).order_by("code")
-        self.fields["into"].widget = forms.Select(choices=[("", ""), *codes.values_list("code", "code")])
+        into: Any = self.fields["into"]
+        into.widget = forms.Select()
+        into.widget.choices = lambda: [("", ""), *codes.values_list("code", "code")]  # read where a page shows them
 
     def effects(self) -> list[Effect]:
         """List the work that gets another code."""

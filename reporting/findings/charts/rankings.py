@@ -51,10 +51,9 @@ def preferences(findings: Findings, theme: str) -> Spec:
             if row["system"] == first_system and row["value"] is not None
         ]
         title = f"How often {first} is preferred to {second}"
-        options = HALF | {
-            "by_value": PEOPLE not in names
-        }  # people come first; judges alone are in the order of their rates
-        if PEOPLE not in names:  # those that prefer a system have room before others
+        # People come first. Judges alone are in the order of their rates, and those that prefer a system have room first.
+        options = HALF | {"by_value": PEOPLE not in names}
+        if options["by_value"]:
             rows.sort(key=lambda row: -abs(row["value"] - 0.5))
         return dots_picture(findings, [title], rows, [""], axis, theme, why="", notes=[NO_PREFERENCE], **options)
     raters, more = first_series([ranking["rater"] for ranking in rankings])
