@@ -31,8 +31,8 @@ from reporting.core.raters import PEOPLE, JudgeRater, Positions, Rater, rater
 from reporting.core.text import JUDGE
 from reporting.findings.answer import judges_alone
 from reporting.findings.answer.answer import agreement, consistency_rises, headline_of
-from reporting.findings.answer.lengths import length_rule, side
 from reporting.findings.answer.planned import CLAIM_OF_RULE
+from reporting.findings.answer.statements import length_rule, side
 from reporting.findings.data.inputs import (
     Compared,
     ComparedSystem,

@@ -88,28 +88,31 @@ def fixed(value: float, digits: int = 3, *, signed: bool = False) -> str:
     return f"{value:{'+' if signed else ''}z.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
-def estimate_text(estimate: dict[str, Any], digits: int = 3, n: str = "") -> str:
-    """Format an estimate as `0.384 [0.310, 0.455], n = 150 rating sets`, or with the reason for a missing one.
-
-    n : what it rests on in words, if not its own
-    """
+def estimate_text(estimate: dict[str, Any], digits: int = 3, unit: str = "") -> str:
+    """Format an estimate as `0.384 [0.310, 0.455], n = 150 rating sets`, or with the reason for a missing one."""
     if estimate["value"] is None:
-        return f"{UNDEFINED} ({estimate['why']})"
-    own = f"n = {counted(estimate['n'], estimate['of'])}"
-    if estimate.get("n_instances") is not None and estimate["of"] != "instances":
-        own += f", {counted(estimate['n_instances'], 'instances')}"
-    if "n_clusters" in estimate:
-        own += f", {counted(estimate['n_clusters'], 'clusters')}"
-    if "effective_n" in estimate:
-        own += f", as good as {estimate['effective_n']:.1f} of equal size"
-    n = n or own
+        return f"{UNDEFINED} ({estimate['why']})" if estimate["why"] else UNDEFINED
+    digits, times = estimate.get("digits", 1 if unit else digits), 100 if unit else 1
+    if "about" in estimate:
+        n = estimate["about"]
+    else:
+        n = f"n = {counted(estimate['n'], estimate['of'])}"
+        if estimate.get("n_instances") is not None and estimate["of"] != "instances":
+            n += f", {counted(estimate['n_instances'], 'instances')}"
+        if "n_clusters" in estimate:
+            n += f", {counted(estimate['n_clusters'], 'clusters')}"
+        if "effective_n" in estimate:
+            n += f", as good as {estimate['effective_n']:.1f} of equal size"
     if estimate.get("coin") is not None:
         n += f"; a coin has {fixed(estimate['coin'], digits)}"
-    if estimate["low"] is None:
+    numbers = [
+        None if estimate[key] is None else fixed(times * estimate[key], digits) for key in ("value", "low", "high")
+    ]
+    text = f"{numbers[0]}{unit}"
+    if numbers[1] is None:
         why = f" ({estimate['why']})" if estimate.get("why") else ""
-        return f"{fixed(estimate['value'], digits)}, {n}{why}"
-    value, low, high = (fixed(estimate[key], digits) for key in ("value", "low", "high"))
-    return f"{value} [{low}, {high}], {n}"
+        return f"{', '.join(filter(None, [text, n]))}{why}"
+    return ", ".join(filter(None, [f"{text} [{numbers[1]}, {numbers[2]}]", n]))
 
 
 def printable(text: str) -> str:
@@ -154,7 +157,7 @@ def _is_flat(entry: Mapping[str, Any]) -> bool:
 
 
 def _table(entries: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]:
-    """Align entries, a row each, or a column each where they have more fields than there are entries."""
+    """Align entries, a row each."""
     fields = [
         field
         for field in entries[0]
@@ -164,11 +167,38 @@ def _table(entries: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]:
         [field.replace("_", " ") for field in fields],
         *([_value(entry.get(field)) for field in fields] for entry in entries),
     ]
-    if len(fields) > len(entries):
+    yield from _aligned(rows, indent)
+
+
+def _aligned(rows: list[list[str]], indent: str) -> Iterator[str]:
+    """Align rows below their headings, or beside them where there are more columns than rows."""
+    if len(rows[0]) > len(rows) - 1:
         rows = [list(row) for row in zip(*rows, strict=True)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield printable(f"{indent}{'  '.join(map(str.ljust, row, widths))}").rstrip()
+
+
+def table_text(table: DataTable) -> str:
+    """Write a table for a terminal: its caption, and its first rows."""
+    columns = [column if isinstance(column, Column) else Column(column) for column in table.columns]
+    rows = [[str(column.label) for column in columns]]
+    for heads, cells, *_css in table.shown:
+        values = zip([*heads, *cells], columns, strict=True)
+        rows.append([_cell_text(value, table.digits, column.unit) for value, column in values])
+    more = [f"  ... {table.more} more: see --format json"] * bool(table.more)
+    return "\n".join([printable(table.caption), *_aligned(rows, "  "), *more])
+
+
+def _cell_text(value: Any, digits: int, unit: str) -> str:
+    if isinstance(value, Cell):
+        value = value.value
+    if isinstance(value, dict):
+        return estimate_text(value, digits, unit)
+    if isinstance(value, float):
+        return f"{fixed(100 * value, 1)}{unit}" if unit else fixed(value, digits)
+    # A terminal breaks lines where it likes.
+    return UNDEFINED if value is None else str(value).replace("\N{NO-BREAK SPACE}", " ").replace("\N{WORD JOINER}", "")
 
 
 def _entry(entry: Mapping[str, Any], indent: str) -> Iterator[str]:

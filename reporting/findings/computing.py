@@ -18,16 +18,16 @@ from reporting.findings.judges.biases import length_adjusted, self_preference
 from reporting.findings.judges.judges_against_people import (
     agreement_by_bin,
     judge_agreement,
+    judge_probabilities,
     judge_tests,
     judges_against_people,
+    jury_findings,
 )
-from reporting.findings.judges.juries import jury_findings
-from reporting.findings.judges.probabilities import judge_probabilities
 from reporting.findings.judges.replacement import replacement
-from reporting.findings.measures.configuration import configuration_findings
-from reporting.findings.pooled.generalizability import generalizability_findings
+from reporting.findings.measures.rater_findings import configuration_findings
 from reporting.findings.pooled.pooled import (
     StudyScale,
+    generalizability_findings,
     people_agreement,
     pooled_bins,
     pooled_findings,
@@ -36,9 +36,8 @@ from reporting.findings.pooled.pooled import (
     study_scale,
 )
 from reporting.findings.rankings.rankings import ranking_findings
-from reporting.findings.raters.aggregated_verdicts import aggregated_verdicts
+from reporting.findings.raters.aggregated_verdicts import aggregated_verdicts, rater_severity
 from reporting.findings.raters.raters_table import raters_table
-from reporting.findings.raters.severity import rater_severity
 
 BEING_COMPUTED = "intervals, tests, Elo ratings, verdicts on judges, raters one by one"
 LATER_REASON = Reason("being_computed", BEING_COMPUTED)

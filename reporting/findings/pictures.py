@@ -12,7 +12,7 @@ from reporting.core.pictures import picture
 from reporting.core.raters import PEOPLE
 from reporting.core.text import rater_name, subject
 from reporting.findings.answer.statements import ONE_PAIR, has_one_pair
-from reporting.findings.charts import agreement, judges, rankings, separability, stacks
+from reporting.findings.charts import agreement, judges, rankings, separability
 from reporting.findings.charts.common import EVERYONE, SUBJECT
 
 Draw = Callable[[Findings, str], Spec]
@@ -133,7 +133,7 @@ OF_STUDY = {
 }
 OF_CONFIGURATION = {
     "consistency-by-bin": PictureKind(
-        *("bins", stacks.consistency_by_bin, "Share of rating sets at each consistency."),
+        *("bins", separability.consistency_by_bin, "Share of rating sets at each consistency."),
         "Stacked bars for each rater: the share of rating sets at each consistency, by separability",
         sets=True,
     ),
@@ -149,7 +149,7 @@ OF_CONFIGURATION = {
         sets=True,
     ),
     "strength-by-bin": PictureKind(
-        *("bins", stacks.strength_by_bin, "Share of rating sets at each preference strength."),
+        *("bins", separability.strength_by_bin, "Share of rating sets at each preference strength."),
         "Stacked bars for each rater: the share of rating sets at each preference strength, by separability",
     ),
     "separability": PictureKind(

@@ -14,7 +14,7 @@ from annotation.core.database.snapshot import one_snapshot
 from annotation.models import Study
 from annotation.planning.frozen_plans import frozen_plan
 from reporting.core.charts import size_of, to_svg
-from reporting.core.judge_raters import everyone_of
+from reporting.core.people import everyone_of
 from reporting.exports.folders import new_folder
 from reporting.exports.rows import rating_rows
 from reporting.findings.charts.common import EVERYONE

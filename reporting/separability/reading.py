@@ -16,8 +16,7 @@ from annotation.studies.sources import Clusters, instance_clusters
 from judging.generation.sampled_systems import temperatures_of
 from judging.models import JudgeRun
 from judging.outcomes.judgments import judges_of
-from reporting.core.judge_raters import judge_raters
-from reporting.core.people import people_rater, scripted_codes
+from reporting.core.people import judge_raters, people_rater, scripted_codes
 from reporting.core.selected_batches import selection_rows
 from reporting.findings.data.inputs import Compared, ComparedSystem
 from reporting.separability.arrays import (

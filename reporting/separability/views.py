@@ -22,7 +22,7 @@ from annotation.studies.questions import question_named
 from annotation.studies.separability_runs import runs_by_configuration
 from annotation.studies.sources import instance_clusters
 from reporting.core.charts import Spec, shorten
-from reporting.core.judge_raters import everyone_of
+from reporting.core.people import everyone_of
 from reporting.core.pictures import Picture, chart_response, picture, theme_of, width_of
 from reporting.core.questions import question_choice
 from reporting.findings.data.reading import is_collecting

@@ -15,7 +15,6 @@ from reporting.core.text import JUDGE
 from reporting.findings.answer.answer_text import english
 from reporting.findings.answer.judges_alone import headline_of as headline_of_judges
 from reporting.findings.answer.judges_alone import judges_alone, position
-from reporting.findings.answer.lengths import length_rule, unchanged_by_length
 from reporting.findings.answer.planned import CLAIM_OF_RULE, status_of
 from reporting.findings.answer.statements import (
     LEAST_INSTANCES,
@@ -23,8 +22,10 @@ from reporting.findings.answer.statements import (
     counts_of,
     estimate,
     has_one_pair,
+    length_rule,
     outer_means,
     rises,
+    unchanged_by_length,
     uneven,
     without_baselines,
 )

@@ -16,8 +16,7 @@ from reporting.core.charts import (
 )
 from reporting.core.raters import PEOPLE
 from reporting.core.themes import SHAPES, THEMES
-from reporting.findings.answer.lengths import seen_from
-from reporting.findings.answer.statements import leading_system
+from reporting.findings.answer.statements import leading_system, seen_from
 from reporting.findings.charts.cells import ShadedCell, cells_body
 from reporting.findings.charts.common import NO_PREFERENCE, SUBJECT, rater_look, rater_names, study_notes
 from reporting.findings.charts.dots import HALF, Row, dots_picture, point

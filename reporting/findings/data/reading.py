@@ -33,8 +33,7 @@ from judging.methods.sc2.record import MAKING
 from judging.models import Judge
 from judging.outcomes.judgments import judges_of, judgments_on_each
 from judging.outcomes.provenance import provenance_of_judges, settings_of_judges
-from reporting.core.judge_raters import raters_of_judges
-from reporting.core.people import rater_of_people, scripted_codes
+from reporting.core.people import rater_of_people, raters_of_judges, scripted_codes
 from reporting.core.raters import JudgeRater, Rater
 from reporting.core.selected_batches import selection_rows_by_configuration, with_mixed_draws
 from reporting.findings.data.inputs import (

@@ -7,27 +7,47 @@ from typing import Any
 
 import numpy as np
 
-from analysis.agreement.coefficients import coincidences_of_counts, kappa_from_confusions, majority_of_counts
+from analysis.agreement.coefficients import VALUES, coincidences_of_counts, kappa_from_confusions, majority_of_counts
 from analysis.agreement.leave_one_out import VoteShares, vote_shares
 from analysis.grouping import count_groups
 from analysis.intervals.analytic import ratio_spread, two_sided_p_value
-from analysis.intervals.bootstrap import cluster_sums, mean_rows
+from analysis.intervals.bootstrap import cluster_sums, mean_rows, ratio
 from analysis.intervals.multiple_testing import holm
+from analysis.judges.calibration import BINS, calibration
+from analysis.judges.juries import (
+    JuryUnits,
+    effective_members,
+    error_sums,
+    jury_verdicts,
+    mean_error_correlation,
+)
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.reasons import Reason
-from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, number, share_estimate
+from reporting.core.estimates import (
+    Basis,
+    Estimate,
+    IntervalSettings,
+    mean_estimate,
+    number,
+    share_estimate,
+    statistic_estimate,
+)
 from reporting.core.estimates import statistic_estimate as statistic
 from reporting.core.raters import without_baselines
-from reporting.findings.data.inputs import Filters
+from reporting.findings.data.inputs import Filters, JuryMembers
 from reporting.findings.data.separability_bins import Bins
 from reporting.findings.data.vote_table import VoteTable
 from reporting.findings.pooled.pooled import agreement_of_counts
 from reporting.findings.reasons import (
+    FEW_MEMBERS,
     NO_COMMON_VOTES,
+    NO_ERRORS_TOGETHER,
     NO_MAJORITY,
+    NO_NUMBER_OF_VOTES,
     NO_SHARED_VOTES,
     NO_TWO_JUDGES,
     NO_VOTES_BESIDE_BOTH,
+    NO_VOTES_OF_BOTH_JURIES,
     NOT_BOTH_JUDGES,
 )
 
@@ -251,3 +271,124 @@ def _of_two(first: np.ndarray, second: np.ndarray, instance: np.ndarray, setting
     alone = int((~np.isnan(first) | ~np.isnan(second)).sum()) - n
     equal = mean_rows((first[both] == second[both]).astype(np.float64))
     return share_estimate(equal, instance[both], Basis(n, "pairs", TIE_EQUALS_TIE, alone, NOT_BOTH_JUDGES), settings)
+
+
+def jury_findings(juries: Sequence[JuryMembers], votes: VoteTable, filters: Filters) -> list[dict[str, Any]]:
+    """Return per jury its independent votes, and its agreement with people less that of the jury without each member.
+
+    Computed on pairs with people's votes, of the members that have verdicts under these filters; `absent` are the others.
+    """
+    return [_jury(jury, votes, filters) for jury in juries]
+
+
+def _jury(jury: JuryMembers, votes: VoteTable, filters: Filters) -> dict[str, Any]:
+    members_with_verdicts = {
+        name: verdicts for name in jury.members if (verdicts := votes.judges.get(f"judge:{name}")) is not None
+    }
+    members = [name for name, verdicts in members_with_verdicts.items() if not np.isnan(verdicts[votes.is_rated]).all()]
+    description = {
+        "judge": jury.name,
+        "rater": f"judge:{jury.name}",
+        "rule": jury.rule,
+        "members": list(jury.members),
+        "absent": [name for name in jury.members if name not in members],
+    }
+    if len(members) < 2:
+        return {**description, **FEW_MEMBERS.as_json(), "voting": {}, "without": []}
+    rated = votes.is_rated
+    units = JuryUnits(
+        np.stack([members_with_verdicts[name][rated] for name in members], axis=1),
+        votes.class_counts[rated].astype(np.float64),
+        votes.cluster[rated],
+        votes.configuration[rated],
+    )
+    voting, pairs = np.unique((~np.isnan(units.votes)).sum(axis=1), return_counts=True)
+    correlation = _correlation(units, filters)
+    return {
+        **description,
+        "voting": dict(zip(map(str, voting.tolist()), pairs.tolist(), strict=True)),
+        "error_correlation": correlation,
+        "effective_members": _effective(correlation, len(members)),
+        "without": _without(units, votes.instance[rated], members, jury.rule, filters),
+    }
+
+
+def _correlation(units: JuryUnits, filters: Filters) -> Estimate:
+    sums = error_sums(units)
+    n = int(sums[:, range(len(sums[0])), range(len(sums[0])), 0].max(axis=1).sum()) if len(sums) else 0
+    basis = Basis(n, "pairs with a majority", TIE_EQUALS_TIE, len(units.votes) - n, NO_ERRORS_TOGETHER)
+    return statistic_estimate(sums, mean_error_correlation, basis, filters.intervals, ceiling=1.0)
+
+
+def _effective(correlation: Estimate, members: int) -> Estimate:
+    """Convert the correlation and its limits. The number falls as it rises."""
+    value, low, high = (
+        None if at is None else number(effective_members(at, members))
+        for at in (correlation["value"], correlation["high"], correlation["low"])
+    )
+    why = {} if value is not None or "why" in correlation else NO_NUMBER_OF_VOTES.as_json()
+    return {**correlation, "value": value, "low": low, "high": high, "members": members, **why}
+
+
+def _without(
+    units: JuryUnits, instance: IntArray, members: Sequence[str], rule: str, filters: Filters
+) -> list[dict[str, Any]]:
+    of_all = jury_verdicts(units, rule)
+    results = []
+    for index, name in enumerate(members):
+        remaining = jury_verdicts(units.without(index), rule)
+        both = ~np.isnan(of_all) & ~np.isnan(remaining)
+        cast = units.people[both].sum(axis=1)
+        gap = _equal(units.people[both], of_all[both]) - _equal(units.people[both], remaining[both])
+        basis = Basis(
+            int(cast.sum()), "ratings", TIE_EQUALS_TIE, int(units.people[~both].sum()), NO_VOTES_OF_BOTH_JURIES
+        )
+        rows = np.stack([gap, cast], axis=1)
+        difference = mean_estimate(rows, instance[both], basis, filters.intervals, floor=-1.0)
+        results.append(
+            {"member": name, "difference": difference, "changes": int((of_all[both] != remaining[both]).sum())}
+        )
+    return results
+
+
+def _equal(people: FloatArray, verdict: FloatArray) -> FloatArray:
+    """(n,) people's votes that are the verdict."""
+    equal_votes: FloatArray = np.where(verdict[:, np.newaxis] == VALUES, people, 0.0).sum(axis=1)
+    return equal_votes
+
+
+def judge_probabilities(votes: VoteTable, settings: IntervalSettings) -> list[dict[str, Any]]:
+    """Return a row for each judge that has probabilities on pairs that people rated.
+
+    `least` is the lowest score that probabilities of the pairs can have, since people differ on a pair.
+    """
+    results = []
+    for name, probability in votes.probabilities.items():
+        calibrated = calibration(probability, votes.class_counts)
+        if not calibrated.used.any():
+            continue
+        instance, without = votes.instance[calibrated.used], np.isnan(probability) & ~np.isnan(votes.judges[name])
+
+        def mean(rows: np.ndarray, instance: np.ndarray = instance, left_out: int = 0) -> Estimate:
+            rule = "a tie is half a vote for each system"
+            return mean_estimate(
+                rows, instance, Basis(int(rows[:, 1].sum()), "ratings", rule, left_out, NO_COMMON_VOTES), settings
+            )
+
+        n, bins = calibrated.votes[:, 1], []
+        for index in np.unique(calibrated.bin).tolist():
+            is_in = calibrated.bin == index
+            stated = float(ratio(np.stack([calibrated.stated * n, n], axis=1)[is_in].sum(axis=0)))
+            edges = {"low": (BINS + index) / (2 * BINS), "high": (BINS + index + 1) / (2 * BINS)}
+            bins.append({**edges, "probability": stated, "votes": mean(calibrated.votes[is_in], instance[is_in])})
+        results.append(
+            {
+                "judge": name.removeprefix("judge:"),
+                "rater": name,
+                "brier": mean(calibrated.scores, left_out=int(votes.class_counts[without].sum())),
+                "least": mean(calibrated.least),
+                **{part: number(getattr(calibrated, part)) for part in ("reliability", "resolution", "uncertainty")},
+                "bins": bins,
+            }
+        )
+    return results

@@ -60,7 +60,7 @@ def raw_agreement(inputs: MeasureInput) -> Estimate:
     return inputs.share(rows, votes.instance, basis)
 
 
-@measure("krippendorff_alpha", "Krippendorff’s α", kinds=(PERSON,), levels=LEVELS, text="alpha")
+@measure("krippendorff_alpha", "Krippendorff’s α", kinds=(PERSON,), levels=LEVELS)
 def krippendorff_alpha(inputs: MeasureInput) -> dict[str, Estimate]:
     """Krippendorff's alpha over all pairs with two or more votes, at each level of measurement."""
     votes = inputs.people_votes
@@ -78,7 +78,7 @@ def krippendorff_alpha(inputs: MeasureInput) -> dict[str, Estimate]:
     }
 
 
-@measure("gwet", "Gwet’s AC", kinds=(PERSON,), levels=GWET, text="Gwet's coefficient")
+@measure("gwet", "Gwet’s AC", kinds=(PERSON,), levels=GWET)
 def gwet(inputs: MeasureInput) -> dict[str, Estimate]:
     """Gwet's AC1, and AC2 with ordinal weights, over all pairs with votes."""
     votes = inputs.people_votes
@@ -100,7 +100,6 @@ def gwet(inputs: MeasureInput) -> dict[str, Estimate]:
     "five_level_alpha",
     "Krippendorff’s α, ordinal, five levels by strength",
     kinds=(PERSON,),
-    text="alpha, five levels",
     applies=lambda values: values.rater.rated.asked is not None and values.rater.rated.asked.strength,
 )
 def five_level_alpha(inputs: MeasureInput) -> Estimate:

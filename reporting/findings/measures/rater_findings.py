@@ -1,5 +1,6 @@
 """The findings on one rater in one configuration, as JSON. The same for people and judges."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,15 @@ from reporting.core.estimates import (
     number,
     share_estimate,
 )
+from reporting.core.instance_selection import selection_note
 from reporting.core.raters import Positions, Rater
 from reporting.core.reasons import ALL_TIES, NO_ORDER, UNKNOWN_ORDER
-from reporting.findings.data.separability_bins import Bins
+from reporting.core.text import SCRIPTED
+from reporting.core.votes import Units, units
+from reporting.findings.data.inputs import ConfigurationData, Filters
+from reporting.findings.data.separability_bins import Bins, separability_findings
+from reporting.findings.measures.agreement import confusion_findings, consistency_of_instances
+from reporting.findings.measures.registry import MeasureInput, compute_measures
 from reporting.findings.reasons import (
     ALL_INCOMPLETE,
     CHANCE_UNKNOWN,
@@ -263,3 +270,59 @@ def _bases(rater: Rater, is_selected: BoolArray) -> list[Basis]:
     of_sets = [Basis(sets, "rating sets", rule, sets_out) for rule in (TIE_IN_CONSISTENCY, TIE_IN_STRENGTH)]
     rules = (TIE_IS_A_SHARE, TIE_IS_A_SHARE, TIE_IS_A_SHARE, TIE_IS_HALF)
     return of_sets + [Basis(verdicts, "verdicts", rule, verdicts_out) for rule in rules]
+
+
+def configuration_findings(data: ConfigurationData, filters: Filters, scripted: frozenset[str]) -> dict[str, Any]:
+    filters = replace(filters, clusters=data.selection.clusters)
+    named, settings = data.configuration, filters.intervals
+    bins, votes = data.separability.bins, units(data.people.rated.outcomes)
+    return {
+        "dataset": named.dataset,
+        "system_a": named.system_a.name,
+        "system_b": named.system_b.name,
+        "instances": len(data.selection.instance_ids),
+        "pairs": len(data.selection.pairs),
+        "chosen": data.chosen,
+        **({"chosen_note": selection_note(data.chosen)} if data.chosen else {}),
+        **separability_findings(data.selection.instance_ids, data.separability),
+        "raters": [_people(data, votes, filters, scripted)]
+        + [
+            {
+                **rater_findings(judge.rater, bins, settings),
+                **weighted_findings(judge.rater, settings),
+                **_why_no_bins(data),
+                **judge.status,
+                **_measures(data, judge.rater, votes, settings),
+            }
+            for judge in data.judges
+        ],
+    }
+
+
+def _people(data: ConfigurationData, votes: Units, filters: Filters, scripted: frozenset[str]) -> dict[str, Any]:
+    people, settings = data.people, filters.intervals
+    programs = len(scripted & set(people.rated.raters))
+    notes = [SCRIPTED] * bool(programs) + few_raters_note(people)
+    return {
+        **rater_findings(people, data.separability.bins, settings),
+        **weighted_findings(people, settings),
+        **_why_no_bins(data),
+        "scripted": programs > 0,
+        "scripted_raters": programs,
+        **({"note": "; ".join(notes)} if notes else {}),
+        **_measures(data, people, votes, settings),
+    }
+
+
+def _measures(data: ConfigurationData, rater: Rater, votes: Units, settings: IntervalSettings) -> dict[str, Any]:
+    inputs = MeasureInput(rater, data.people, votes, settings)
+    return {
+        **compute_measures(inputs),
+        **confusion_findings(inputs),
+        **consistency_of_instances(rater, data.selection.instance_ids),
+    }
+
+
+def _why_no_bins(data: ConfigurationData) -> dict[str, str]:
+    why = data.separability.why
+    return {} if why is None else replace(why, template=f"no bins: {why.template}").as_json()

@@ -1,7 +1,7 @@
 """The registry of measures: what a measure is given, and under which key and headings findings show it."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -76,12 +76,11 @@ class Measure:
     """A measure of one rater.
 
     key     : its key in the JSON
-    label   : its heading on the page
+    label   : its heading
     kinds   : kinds of raters that have it
     applies : whether a rater of these kinds has it; all by default
     levels  : variants of it with their headings; its value is then one estimate for each
-    text    : its name in the text; the key's words when empty
-    unit    : that of its columns on the page
+    unit    : that of its columns
     """
 
     key: str
@@ -89,7 +88,6 @@ class Measure:
     compute: Callable[[MeasureInput], Any]
     kinds: tuple[str, ...] = (PERSON, JUDGE)
     levels: Mapping[str, str] = field(default_factory=dict)
-    text: str = ""
     unit: str = ""
     applies: Callable[[MeasureInput], bool] | None = None
 
@@ -98,23 +96,13 @@ class Measure:
         return inputs.rater.kind in self.kinds and (self.applies is None or self.applies(inputs))
 
     def headings(self) -> list[Column]:
-        """Return the headings of its columns on the page."""
+        """Return the headings of its columns."""
         return [Column(label, unit=self.unit) for label in self.levels.values() or [self.label]]
 
     def estimates(self, findings: Mapping[str, Any]) -> list[Estimate | None]:
         """Return a rater's estimates in the order of the headings, or `None` where it has none."""
         value = findings.get(self.key)
         return [value[level] if value else None for level in self.levels] or [value]
-
-    def lines(self, findings: Mapping[str, Any]) -> Iterator[tuple[str, Estimate]]:
-        """Yield name and estimate of each line in the text."""
-        name = self.text or self.key.replace("_", " ")
-        names = [f"{name}, {level}" for level in self.levels] or [name]
-        yield from (
-            (line, estimate)
-            for line, estimate in zip(names, self.estimates(findings), strict=True)
-            if estimate is not None
-        )
 
 
 _MEASURES: dict[str, Measure] = {}

@@ -14,8 +14,7 @@ from annotation.models import Study
 from reporting.core.raters import PEOPLE
 from reporting.core.reasons import UNKNOWN_ORDER
 from reporting.core.text import rater_name, subject
-from reporting.findings.answer.lengths import side
-from reporting.findings.answer.statements import ONE_PAIR, has_one_pair, outer_means, rises, sets_by_consistency
+from reporting.findings.answer.statements import ONE_PAIR, has_one_pair, outer_means, rises, sets_by_consistency, side
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
 from reporting.findings.raters.raters_table import flag_text

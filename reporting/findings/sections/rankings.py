@@ -8,8 +8,7 @@ from annotation.core.database.aggregates import grouped
 from annotation.core.tables import PERCENT, POINTS, Column, DataTable, Row, fixed, percents, printable
 from reporting.core.raters import PEOPLE
 from reporting.core.text import rater_name, subject
-from reporting.findings.answer.lengths import seen_from, side
-from reporting.findings.answer.statements import leading_system
+from reporting.findings.answer.statements import leading_system, seen_from, side
 from reporting.findings.reasons import NO_OVERLAP_HERE, TESTS_PENDING, UNEQUAL
 from reporting.findings.sections.data_table import LEAST_P, adjusted_heading, configuration_name, mirrored, p_text
 from reporting.findings.sections.titles import Title, lowest_and_highest, rater_subject

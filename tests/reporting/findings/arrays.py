@@ -10,6 +10,7 @@ from annotation.studies.rated_pairs import RatedPairs
 from reporting.core.raters import JudgeRater, Positions, Rater, rater
 from reporting.findings.data.inputs import Compared, ComparedSystem, ConfigurationData, Pairs, Selected
 from reporting.findings.data.separability_bins import Separability
+from reporting.findings.sections.configurations import EXCLUSIONS
 
 Row = tuple[int, int, str, float | None]  # instance, pair, rater, verdict
 
@@ -39,9 +40,8 @@ def rater_of(
     rated = RatedPairs(
         outcomes, first_is_a, codes, known, unknown, unknown, unknown, np.zeros(len(rows), dtype=np.int64)
     )
-    return rater(
-        name, kind, rated, Positions(column[0], outcomes.verdict, outcomes.rater), {}, with_incomplete=with_incomplete
-    )
+    positions, exclusions = Positions(column[0], outcomes.verdict, outcomes.rater), dict.fromkeys(EXCLUSIONS, 0)
+    return rater(name, kind, rated, positions, exclusions, with_incomplete=with_incomplete)
 
 
 def configuration_data(

@@ -333,7 +333,6 @@ def test_rates_of_more_than_two_systems_say_whom_each_met() -> None:
         "second-system": {"first-system": 1},
         "third": {"first-system": 2},
     }
-    assert "is not a ranking" in as_text(found)
 
 
 def test_rates_of_two_systems_need_no_caution(built: Built) -> None:
@@ -361,7 +360,7 @@ def test_choice_by_separability_is_said_beside_the_numbers(built: Built) -> None
     said = "top:3 of 40 by separability (rouge1)"
     assert said in found["pooled"]["chosen_note"]
     assert all(said in ranking["chosen_note"] for ranking in found["rankings"])
-    assert as_text(found).count(said) == 1 + len(found["rankings"])
+    assert as_text(found).count(said) == 1
 
 
 @pytest.mark.parametrize("selection", [{}, {"asked": {"spec": "random:3"}, "pool": 40, "separability": None}])

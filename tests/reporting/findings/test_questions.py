@@ -78,9 +78,9 @@ def test_command_takes_the_question_and_lists_those_there_are(built: Built, caps
     call_command("findings", "asked", "--question", "fluency")
     said = capsys.readouterr().out
     assert "about the question fluency" in said
-    assert "A 0, tie 1, B 4" in said
+    assert "0 / 1 / 4" in said
     call_command("findings", "asked", "--question", "detail", "--judge", "direct")
-    assert "judge:direct" not in capsys.readouterr().out
+    assert "  direct" not in capsys.readouterr().out
     with pytest.raises(CommandError, match="asks no question speed; it asks: overall, fluency, detail"):
         call_command("findings", "asked", "--question", "speed")
 

@@ -9,7 +9,7 @@ from analysis.judges.juries import JuryUnits, error_sums, mean_error_correlation
 from reporting.core.reasons import TOO_FEW
 from reporting.findings.data.inputs import Filters, JuryMembers
 from reporting.findings.data.vote_table import vote_table
-from reporting.findings.judges.juries import jury_findings
+from reporting.findings.judges.judges_against_people import jury_findings
 from tests.reporting.findings.arrays import configuration_data
 
 PANEL = JuryMembers("panel", ("good", "fair", "copy"), "majority")

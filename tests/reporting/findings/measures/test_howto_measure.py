@@ -57,7 +57,7 @@ def test_the_pages_commands_show_the_measure(built: Built, capsys: pytest.Captur
         call_command(*shlex.split(command))
         printed.append(capsys.readouterr().out)
     text, found = printed[0], json.loads(printed[1])
-    assert "  tie share                 0.500, n = 2 verdicts" in text
+    assert any("Share of ties" in line and "0.500, n = 2 verdicts" in line for line in text.splitlines())
     people, direct = found["configurations"][0]["raters"]
     assert people["tie_share"]["value"] == 0.5
     assert (direct["tie_share"]["value"], direct["tie_share"]["n"], direct["tie_share"]["excluded"]) == (1.0, 1, 1)

@@ -5,7 +5,7 @@ import pytest
 
 from reporting.core.estimates import IntervalSettings
 from reporting.findings.data.vote_table import vote_table
-from reporting.findings.pooled.generalizability import INSTANCES, RATERS, generalizability_findings
+from reporting.findings.pooled.pooled import INSTANCES, RATERS, generalizability_findings
 from tests.reporting.findings.arrays import configuration_data
 
 

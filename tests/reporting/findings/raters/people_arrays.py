@@ -19,6 +19,7 @@ from reporting.findings.data.inputs import (
 )
 from reporting.findings.data.separability_bins import Separability
 from reporting.findings.reasons import NOT_COMPUTED
+from reporting.findings.sections.configurations import EXCLUSIONS
 
 Vote = tuple[int, int, str, float, bool, float]  # instance, pair, person, verdict, A on the left, seconds
 
@@ -62,7 +63,13 @@ def configuration_of(
             Pairs(instance, index, half, half, np.full(len(instance), np.nan)),
         ),
         separability=Separability(None, np.full(n, np.nan), None, NOT_COMPUTED),
-        people=rater("people", "person", rated, Positions(codes, by_position(verdict, first_is_a), outcomes.rater), {}),
+        people=rater(
+            "people",
+            "person",
+            rated,
+            Positions(codes, by_position(verdict, first_is_a), outcomes.rater),
+            dict.fromkeys(EXCLUSIONS, 0),
+        ),
         judges=(),
         chosen=[],
     )

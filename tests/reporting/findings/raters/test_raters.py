@@ -17,8 +17,7 @@ from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import Checks, Filters, StudyData
 from reporting.findings.data.vote_table import vote_table
 from reporting.findings.raters.aggregated_verdicts import aggregated_verdicts
-from reporting.findings.raters.influence import influences
-from reporting.findings.raters.raters_table import raters_table
+from reporting.findings.raters.raters_table import influences, raters_table
 from reporting.findings.reasons import NOBODY_ELSE
 from reporting.findings.text import as_text
 from tests.reporting.findings.raters.people_arrays import Vote, configuration_of, study_of

@@ -5,7 +5,7 @@ import pytest
 
 from reporting.core.estimates import IntervalSettings
 from reporting.findings.data.vote_table import vote_table
-from reporting.findings.raters.severity import rater_severity
+from reporting.findings.raters.aggregated_verdicts import rater_severity
 from tests.reporting.findings.raters.people_arrays import Vote, configuration_of
 
 SETTINGS = IntervalSettings()
