@@ -63,15 +63,20 @@ class BadFile(AnnotationError):
         self.lines = sorted(lines, key=lambda line: line.number)[:MOST_BAD_LINES]
         super().__init__(self.abridged(len(self.lines)))
 
+    @property
+    def reason(self) -> Reason:
+        """The message without the lines."""
+        count = len(self.lines)
+        code = "bad_lines_at_least" if count >= MOST_BAD_LINES else "bad_line" if count == 1 else "bad_lines"
+        return reason(code, name=self.name, number=count)
+
     def abridged(self, limit: int) -> str:
         """Return the message with at most `limit` lines listed, or only its head for 0."""
         count = len(self.lines)
         listed = [f"  {line}" for line in self.lines[:limit]]
         if 0 < limit < count:
             listed.append(f"  and {count - limit:,} more")
-        stopped = ", and reading stopped there" if count >= MOST_BAD_LINES else ""
-        head = f"{self.name}: {count:,} bad line{'s' if count != 1 else ''}{stopped}; nothing was stored"
-        return "\n".join([head, *listed])
+        return "\n".join([self.reason.text, *listed])
 
 
 class UnknownStudy(AnnotationError):

@@ -19,6 +19,27 @@ TEXTS = {
     ),
     "interrupted": "stopped on request; the same again resumes without repeating a call",
     "workers_died": "{number} workers in a row have died of this",
+    # Of uploads.
+    "bad_line": "{name}: 1 bad line; nothing was stored",
+    "bad_lines": "{name}: {number:,} bad lines; nothing was stored",
+    "bad_lines_at_least": "{name}: {number:,} bad lines, and reading stopped there; nothing was stored",
+    "file_unread": "{name} can't be read: {why}",
+    "file_not_imported": "{name} was not imported: {error}",
+    "file_gone": "{name}: the file is no longer there, or on another machine's disk; please send it again",
+    "not_one_archive": "{name}: this kind is sent as one ZIP archive",
+    "bundle_imported": "{name}: the study was created; its findings are those of the bundle",
+    "bundle_verified": "{name}: {result}",
+    "imported": "{name}: {contents} added",
+    "imported_into": "{name}: {contents} (study {study})",
+    "nothing_new": "{name}: nothing new; everything in it is in the study already",
+    "nothing_new_in": "{name}: nothing new; everything in it is in study {study} already",
+    "nothing_new_of": "{name}: nothing new; {contents} already imported (study {study})",
+    "columns_ignored": "{summary}; ignored columns: {columns}",
+    "noticed": "{summary}\nnotice: {notice}",
+    "one_source": "{number:,} instances have the same source",
+    "few_sources": "{number:,} instances have {sources:,} different sources",
+    "names_of_systems": "{number:,} of {count:,} texts are names of systems: the texts may be in another column",
+    "codes_like_addresses": "rater codes look like e-mail addresses and appear in every export ({number:,}): {codes}",
 }
 
 

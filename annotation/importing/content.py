@@ -42,7 +42,7 @@ class StoredInstances:
     extended: int = 0
     unchanged: int = 0
     blank: int = 0
-    notices: tuple[str, ...] = ()
+    notices: tuple[Reason, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:

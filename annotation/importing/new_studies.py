@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from annotation.core.conversations import stored_content
+from annotation.core.reasons import NO_REASON, Reason
 from annotation.importing.content import row_of, store_instances
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.importing.uploads import read_upload
@@ -38,7 +39,7 @@ def create_study(
     template: StudyTemplate,
     by: User | None = None,
     file: Mapping[str, Any] | None = None,
-) -> tuple[Study, str]:
+) -> tuple[Study, Reason]:
     """Create a study with these settings. Return it and the summary of its file's import, or "".
 
     template : recorded with the study, with its batch defaults
@@ -56,7 +57,7 @@ def create_study(
     arguments = {**settings, "slug": slug, "group": group, "must_be_new": True, "on_made": finish}
     if file is not None:
         return read_upload(**file, **arguments)
-    return ensure_study(**arguments), ""
+    return ensure_study(**arguments), NO_REASON
 
 
 def record_origin(*, study: Study, kind: str, name: str, select: str, **options: Any) -> ImportRecord:

@@ -1,13 +1,14 @@
 """Notices of an import: what a file's content lets expect, though nothing in it is wrong."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 
 from annotation.core.names import addresses
+from annotation.core.reasons import Reason, reason, restored
 from annotation.importing.formats.study_file import LONGEST_SYSTEM, InstanceRow
 from annotation.studies.sources import SourceCounts
 
 _MOST_LISTED = 5
-MARK = "\nnotice: "  # begins each notice after the line on what was added
 
 
 class InstanceNotices:
@@ -27,26 +28,26 @@ class InstanceNotices:
             self._texts += len(texts)
             self._names += sum(len(text) <= LONGEST_SYSTEM and _folded(text) in self._systems for text in texts)
 
-    def listed(self) -> Iterator[str]:
+    def listed(self) -> Iterator[Reason]:
         """Yield the notices."""
         if self._sources.different == 1 < self._sources.instances:
-            yield f"{self._sources.instances:,} instances have the same source"
+            yield reason("one_source", number=self._sources.instances)
         elif self._sources.is_repeated:
-            yield f"{self._sources.instances:,} instances have {self._sources.different:,} different sources"
+            yield reason("few_sources", number=self._sources.instances, sources=self._sources.different)
         if self._names:
-            yield f"{self._names:,} of {self._texts:,} texts are names of systems: the texts may be in another column"
+            yield reason("names_of_systems", number=self._names, count=self._texts)
 
 
-def notices_of_raters(codes: Iterable[str]) -> Iterator[str]:
+def notices_of_raters(codes: Iterable[str]) -> Iterator[Reason]:
     """Yield the notice about codes of raters that name people."""
     if notice := addresses(codes):
         listed = ", ".join(notice[:_MOST_LISTED]) + (", …" if len(notice) > _MOST_LISTED else "")
-        yield f"rater codes look like e-mail addresses and appear in every export ({len(notice):,}): {listed}"
+        yield reason("codes_like_addresses", number=len(notice), codes=listed)
 
 
-def with_notices(summary: str, notices: Iterable[str]) -> str:
+def with_notices(summary: Reason | str, notices: Iterable[Reason]) -> Reason:
     """Return the line on what was added, and a line for each notice."""
-    return "".join([summary, *(f"{MARK}{notice}" for notice in notices)])
+    return reduce(lambda so_far, notice: reason("noticed", summary=so_far, notice=notice), notices, restored(summary))
 
 
 def _folded(text: str) -> str:

@@ -11,6 +11,7 @@ from django.db.models import Count, Max
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import MOST_BAD_LINES, AnnotationError, BadLine
 from annotation.core.files.lines import refuse
+from annotation.core.reasons import Reason
 from annotation.importing.notices import notices_of_raters
 from annotation.importing.rating_rows import RatingRow, RowChecks, kind_of, of_raters
 from annotation.importing.staging import Target
@@ -27,7 +28,7 @@ class StoredRatings:
     added: int
     unchanged: int
     checks: int = 0
-    notices: tuple[str, ...] = ()
+    notices: tuple[Reason, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:

@@ -10,6 +10,7 @@ from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.lines import FileData, refuse
 from annotation.core.files.mapping import NOTHING, FieldMapping, in_own_columns, recorded
 from annotation.core.names import trim
+from annotation.core.reasons import Reason, reason
 from annotation.importing.content import StoredInstances, stage_instances
 from annotation.importing.formats.alpacaeval import parse_outputs
 from annotation.importing.formats.labelled import parse_labelled
@@ -113,10 +114,11 @@ def _store(
     return target.study, stored
 
 
-def summary(name: str, study: Study, stored: StoredInstances) -> str:
+def summary(name: str, study: Study, stored: StoredInstances) -> Reason:
     """Return one line on what an import did, and one for each notice."""
     if not stored.added and not stored.extended:
-        return f"{name}: nothing new; {number_of(stored.unchanged, 'instance')} already imported (study {study.slug})"
+        contents = number_of(stored.unchanged, "instance")
+        return reason("nothing_new_of", name=name, contents=contents, study=study.slug)
     parts = [f"{number_of(stored.added, 'instance')} added"]
     if stored.extended:
         parts.append(f"{stored.extended} given further systems")
@@ -124,4 +126,5 @@ def summary(name: str, study: Study, stored: StoredInstances) -> str:
         parts.append(f"{stored.unchanged} already imported")
     if stored.blank:
         parts.append(f"{number_of(stored.blank, 'empty text')}, shown as “(no text)”")
-    return with_notices(f"{name}: {', '.join(parts)} (study {study.slug})", stored.notices)
+    added = reason("imported_into", name=name, contents=", ".join(parts), study=study.slug)
+    return with_notices(added, stored.notices)

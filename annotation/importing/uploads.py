@@ -9,6 +9,7 @@ from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import Bound, bound_of_upload
 from annotation.core.files.lines import FileData
 from annotation.core.files.mapping import NOTHING, FieldMapping
+from annotation.core.reasons import Reason, reason
 from annotation.importing.formats.labelled import FIELDS
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.mturk_results import import_mturk
@@ -31,7 +32,7 @@ def read_upload(
     mapping: FieldMapping = NOTHING,
     bound: Bound | None = None,
     **settings: Any,
-) -> tuple[Study, str]:
+) -> tuple[Study, Reason]:
     """Import a file into a study. Return the study, a summary and notices.
 
     data    : as of `annotation.core.files.sent_files`: rows of Parquet are JSON Lines already
@@ -69,5 +70,5 @@ def read_upload(
     raise AnnotationError(f"{kind!r} is no kind of file")
 
 
-def _summary(name: str, contents: str, added: int) -> str:
-    return f"{name}: {contents} added" if added else f"{name}: nothing new; everything in it is in the study already"
+def _summary(name: str, contents: str, added: int) -> Reason:
+    return reason("imported", name=name, contents=contents) if added else reason("nothing_new", name=name)

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from annotation.core.conversations import stored_content
 from annotation.core.keys import new_key
+from annotation.core.reasons import ReasonField
 from annotation.models.studies import Study
 
 
@@ -164,7 +165,7 @@ class Upload(models.Model):
     options: models.JSONField[dict[str, str], dict[str, str]] = models.JSONField(default=dict)
     size = models.PositiveBigIntegerField(help_text="Bytes.")
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
-    message = models.TextField(blank=True, help_text="What was added, or why nothing was.")
+    message = ReasonField(blank=True, help_text="What was added, or why nothing was.")
     bad_lines: models.JSONField[list[dict[str, Any]], list[dict[str, Any]]] = models.JSONField(
         default=list, help_text="Of each its number, the code and values of the reason, and its file of several."
     )

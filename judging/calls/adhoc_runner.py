@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Generic
 
 from annotation.core.errors import Interrupted
-from annotation.core.reasons import reason
+from annotation.core.reasons import Reason, reason
 from annotation.core.tasks.stopping import StopFlag
 from judging.calls.adhoc import AdhocProcedure, AdhocRequests, T
 from judging.calls.budget import CallSizes
@@ -214,11 +214,12 @@ class ProcedureSession(AdhocSession):
         if reading.status == Judgment.Status.ERROR:
             return no_answer(reading.failure)
         if reading.status == Judgment.Status.REFUSED:
-            return UnparsedVerdict(f"the model declined: {reading.failure}")
-        last = f"; the last answer: {self.case.used[-1].reply.text[-200:]}" if self.case.used else ""
-        return UnparsedVerdict(f"{reading.failure}{last}")
+            return UnparsedVerdict(reason("model_declined", why=reading.failure))
+        if not self.case.used:
+            return UnparsedVerdict(reading.failure)
+        return UnparsedVerdict(reason("last_answer", why=reading.failure, text=self.case.used[-1].reply.text[-200:]))
 
 
-def no_answer(error: str) -> RunStopped:
+def no_answer(error: Reason) -> RunStopped:
     """Return the error for a call without an answer."""
     return RunStopped(reason("no_answer", error=error))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
+from annotation.core.reasons import NO_REASON, Reason, reason
 from judging.calls.requests import Request
 from judging.calls.results import (
     MAX_SAMPLES,
@@ -98,9 +99,9 @@ class CallState:
     value: Any = None
     done: bool = False
     waiting: bool = False  # for an answer that is under way
-    lost: str = ""
-    declined: str = ""
-    unread: str = ""
+    lost: Reason = NO_REASON
+    declined: Reason = NO_REASON
+    unread: Reason = NO_REASON
     cause: str = ""
     fell_back: bool = False
     last_resort: Reading | None = None
@@ -175,7 +176,7 @@ class Case:
             state.done, state.lost, self._last_failure = True, reading.failure, reading
             self._advance()
 
-    def refuse(self, state: CallState, declined: str, *, cause: str) -> None:
+    def refuse(self, state: CallState, declined: Reason, *, cause: str) -> None:
         """Take a refusal that came in place of an answer."""
         if not self.ended:
             self._refuse(state, declined, cause)
@@ -214,7 +215,7 @@ class Case:
         try:
             state.value = read_reply(state.call, reply)
         except UnparsedVerdict as error:
-            unread = replace(unparsed(reply, str(error)), token_mass=error.token_mass)
+            unread = replace(unparsed(reply, error.reason), token_mass=error.token_mass)
             if declined := worded_refusal(reply):
                 stored.refused = True
                 self._refuse(state, declined)
@@ -222,13 +223,13 @@ class Case:
                 state.attempt += 1
                 state.last_resort = unread if recurs(reply) else None
             elif state.call.optional:
-                state.done, state.unread = True, str(error)
+                state.done, state.unread = True, error.reason
             else:
                 self.end(unread)
         else:
             state.done = True
 
-    def _refuse(self, state: CallState, declined: str, cause: str = "") -> None:
+    def _refuse(self, state: CallState, declined: Reason, cause: str = "") -> None:
         if state.call.optional:
             state.done, state.declined, state.cause = True, declined, cause
         else:
@@ -243,7 +244,7 @@ class Case:
             self.reading = parsed(stop.value)
         except UnparsedVerdict as error:
             # The missing answer might give a verdict: as an error, the cell will be asked again.
-            self.end(self._last_failure or most_declined(self.call_states) or unparsed(None, str(error)))
+            self.end(self._last_failure or most_declined(self.call_states) or unparsed(None, error.reason))
         else:
             self.call_states = [CallState(call) for call in calls]
             self.asked += len(calls)
@@ -256,7 +257,7 @@ def most_declined(call_states: Sequence[CallState]) -> Reading | None:
         return None
     return Reading(
         Judgment.Status.REFUSED,
-        failure=f"{len(declined)} of {len(call_states)} samples declined: {declined[-1].declined}",
+        failure=reason("samples_declined", number=len(declined), count=len(call_states), why=declined[-1].declined),
         cause=declined[-1].cause,
     )
 

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from annotation.core.reasons import NO_REASON
 from judging.calls.cases import Case, StoredAnswer
 from judging.calls.failures import FailedCall
 from judging.calls.procedure_pool import ProcedurePool
@@ -81,7 +82,9 @@ class DryPool(ProcedurePool):
         self.found.setdefault(request.key, measure_call(request.kind, request.body, guessed=guessed))
         self._guessing.update(case for case, _ in waiting)
         if (reply := filler_for(waiting[0][1].call, self.lengths)) is None:
-            return self.fail(FailedCall(request.key, "", rejected=True))  # the calls after it depend on a real answer
+            return self.fail(
+                FailedCall(request.key, NO_REASON, rejected=True)
+            )  # the calls after it depend on a real answer
         return self.answer(StoredAnswer(request.key, reply))
 
     def cached(self, requests: Sequence[Request]) -> Iterator[StoredAnswer]:

@@ -3,7 +3,7 @@
 from collections import Counter, deque
 from dataclasses import dataclass
 
-from annotation.core.reasons import reason
+from annotation.core.reasons import Reason, reason
 from judging.calls.cases import StoredAnswer
 from judging.calls.results import Reading
 from judging.core.constants import LAST_CALLS, MOST_FAILURES, NO_ANSWER
@@ -21,7 +21,7 @@ class FailedCall:
     """
 
     key: str
-    reason: str
+    reason: Reason
     rejected: bool = False
     charged: StoredAnswer | None = None
     again: bool = False

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.core.reasons import NO_REASON, Reason, reason
 from judging.core.errors import UnparsedVerdict
 from judging.methods import Call, Outcome, Reply
 from judging.methods.parsing.answers import is_refusal
@@ -26,7 +27,7 @@ class Reading:
 
     status: str
     outcome: Any = None
-    failure: str = ""
+    failure: Reason = NO_REASON
     made: Mapping[str, Any] | None = None
     token_mass: float | None = None
     cause: str = ""
@@ -46,12 +47,12 @@ def read_reply(call: Call, reply: Reply) -> Any:
     Raises: UnparsedVerdict
     """
     if len(reply.text) > LONGEST_ANSWER:
-        raise UnparsedVerdict(f"an answer of {len(reply.text):,} characters; at most {LONGEST_ANSWER:,} are read")
+        raise UnparsedVerdict(reason("answer_too_long", number=len(reply.text), most=LONGEST_ANSWER))
     try:
         return call.read(reply)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         # The answer is stored: any other error would stop the run each time that it is resumed.
-        raise UnparsedVerdict(f"an answer of a form that can't be read ({type(error).__name__})") from error
+        raise UnparsedVerdict(reason("answer_unreadable", error=type(error).__name__)) from error
 
 
 def recurs(reply: Reply) -> bool:
@@ -59,21 +60,22 @@ def recurs(reply: Reply) -> bool:
     return reply.is_cut_off or len(reply.text) > LONGEST_ANSWER
 
 
-def unparsed(reply: Reply | None, reason: str) -> Reading:
+def unparsed(reply: Reply | None, why: Reason) -> Reading:
     """Return the reading of an unparsed reply, noting if it was cut off or held nothing but reasoning."""
     if reply is not None and not reply.text.strip() and has_thoughts(reply.response):
-        reason = "nothing but thoughts"
-    cut = "cut off at the length limit; " if reply is not None and reply.is_cut_off else ""
-    return Reading(Judgment.Status.UNPARSED, failure=f"{cut}{reason}")
+        why = reason("thoughts_alone")
+    if reply is not None and reply.is_cut_off:
+        why = reason("cut_off", why=why)
+    return Reading(Judgment.Status.UNPARSED, failure=why)
 
 
-def marked_refusal(reply: Reply) -> str:
-    """Return a refusal that the API marks outside of the text, or an empty string without one."""
+def marked_refusal(reply: Reply) -> Reason:
+    """Return a refusal that the API marks outside of the text, or `NO_REASON` without one."""
     message = message_in(reply.response)
     for part in (message, *parts_in(message)):
         if isinstance(refusal := part.get("refusal"), str) and refusal.strip():
-            return refusal[:300]
-    return "stopped by the endpoint's content filter" if reply.finish_reason == "content_filter" else ""
+            return reason("text", text=refusal[:300])
+    return reason("content_filter") if reply.finish_reason == "content_filter" else NO_REASON
 
 
 def has_thoughts(response: Mapping[str, Any]) -> bool:
@@ -98,6 +100,6 @@ def parts_in(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
 
 
-def worded_refusal(reply: Reply) -> str:
+def worded_refusal(reply: Reply) -> Reason:
     """Return the start of a reply that declines in words. To be called only for unparsed replies."""
-    return reply.text[:300] if is_refusal(reply.text) else ""
+    return reason("text", text=reply.text[:300]) if is_refusal(reply.text) else NO_REASON

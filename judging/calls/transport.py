@@ -1,6 +1,6 @@
 """Shared parts of the transports: answers, failures and their costs."""
 
-from annotation.core.reasons import reason
+from annotation.core.reasons import Reason, reason
 from judging.calls.budget import Budget, CallSizes
 from judging.calls.cases import StoredAnswer, Usage
 from judging.calls.failures import FailedCall
@@ -81,8 +81,8 @@ class Transport:
         return CapReached(reason("cap_reached", cap=cap, spent=spent))
 
 
-def reason_of(failure: CallFailed, request: Request) -> str:
+def reason_of(failure: CallFailed, request: Request) -> Reason:
     """Say why a call failed, with advice where possible."""
     if isinstance(failure, RejectedCall) and request.body.get("logprobs") and "logprob" in str(failure):
-        return f"{failure}; log-probabilities were asked for: a pointwise judge does without by weighted=false"
-    return str(failure)
+        return reason("no_logprobs_taken", why=failure.reason)
+    return failure.reason

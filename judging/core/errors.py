@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from annotation.core.errors import AnnotationError
+from annotation.core.reasons import Reason
 from judging.core import stops  # noqa: F401  # declares the texts
 from judging.core.constants import REJECTED
 
@@ -38,7 +39,7 @@ class UnparsedVerdict(JudgingError):
     token_mass : the part of a token's probability on the answers on offer, where too small a part is the reason
     """
 
-    def __init__(self, reason: str, *, token_mass: float | None = None) -> None:
+    def __init__(self, reason: Reason | str, *, token_mass: float | None = None) -> None:
         super().__init__(reason)
         self.token_mass = token_mass
 
@@ -60,7 +61,7 @@ class CallFailed(JudgingError):
 
     charged: Any = None
 
-    def __init__(self, reason: str, *, kind: str = "no answer") -> None:
+    def __init__(self, reason: Reason | str, *, kind: str = "no answer") -> None:
         super().__init__(reason)
         self.kind = kind
 
@@ -72,7 +73,12 @@ class TransientFailure(CallFailed):
     """
 
     def __init__(
-        self, reason: str, *, retry_after: float | None = None, throttled: bool = False, kind: str = "no answer"
+        self,
+        reason: Reason | str,
+        *,
+        retry_after: float | None = None,
+        throttled: bool = False,
+        kind: str = "no answer",
     ) -> None:
         super().__init__(reason, kind=kind)
         self.retry_after = retry_after
@@ -87,7 +93,7 @@ class RejectedCall(CallFailed):
     """
 
     def __init__(
-        self, reason: str, *, kind: str = "no answer", request_only: bool = True, cause: str = REJECTED
+        self, reason: Reason | str, *, kind: str = "no answer", request_only: bool = True, cause: str = REJECTED
     ) -> None:
         super().__init__(reason, kind=kind)
         self.request_only = request_only

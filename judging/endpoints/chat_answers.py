@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from annotation.core.reasons import Reason, reason
 from judging.core.errors import CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.failures import ErrorDetails, details_of, failure_of, status_of
 from judging.endpoints.reported_usage import read_usage
@@ -76,14 +77,14 @@ def _first_answer(response: Mapping[str, Any]) -> tuple[str, str]:
     if error := error_in(response) or (error_in(choice) if isinstance(choice, dict) else None):
         raise error
     if choices == [] or (choices is None and response.get("object") == "chat.completion"):
-        raise TransientFailure("an empty answer: a completion without a choice", kind="no choice")
+        raise TransientFailure(reason("no_completion_choice"), kind="no choice")
     message = choice.get("message") if isinstance(choice, dict) else None
     text = text_of(message.get("content")) if isinstance(message, dict) else None
     if text is None or not isinstance(choice, dict):
         raise not_a_completion(json.dumps(response, ensure_ascii=False))
     finish_reason = choice.get("finish_reason")
     if finish_reason == "error":
-        raise TransientFailure("the endpoint broke off with an error", kind="broken off")
+        raise TransientFailure(reason("broken_off"), kind="broken off")
     return text, finish_reason[:40] if isinstance(finish_reason, str) else ""
 
 
@@ -119,14 +120,14 @@ def error_in(body: Mapping[str, Any]) -> CallFailed | None:
     message = details.message or json.dumps(error, ensure_ascii=False)
     code = error.get("code") if isinstance(error, dict) else None
     suffix = f" ({code})"[:80] if code not in (None, "", status, str(status)) else ""
-    reason = with_raw(f"{label} in the body of an answer: {one_line(message, 300)}{suffix}", details)
+    why = with_raw(reason("error_in_answer", label=label, text=f"{one_line(message, 300)}{suffix}"), details)
     status = 500 if status is None else status
-    return failure_of(status, reason, kind=label, error=details, wait=wait_of(status, {}, details))
+    return failure_of(status, why, kind=label, error=details, wait=wait_of(status, {}, details))
 
 
-def with_raw(reason: str, error: ErrorDetails) -> str:
+def with_raw(why: Reason, error: ErrorDetails) -> Reason:
     """Add what a provider behind the endpoint answered."""
-    return f"{reason}; the provider said: {one_line(error.raw, 300)}" if error.raw else reason
+    return reason("provider_said", why=why, text=one_line(error.raw, 300)) if error.raw else why
 
 
 def _answer(response: dict[str, Any], text: str, finish_reason: str, latency_ms: float | None) -> ChatAnswer:
@@ -145,13 +146,12 @@ def not_a_completion(content: str) -> CallFailed:
     """Return the failure for a body that is no chat completion. An event stream would come again."""
     if content.lstrip().startswith(("data:", "event:")):
         return a_stream()
-    return TransientFailure(f"not a chat completion: {one_line(content, 200)}", kind="no completion")
+    return TransientFailure(reason("no_completion", text=one_line(content, 200)), kind="no completion")
 
 
 def a_stream() -> RejectedCall:
     """Return the failure for an event stream: the endpoint streams all the same."""
-    reason = "the endpoint answers with an event stream, which was not asked for; the whole answer is lost, and costs"
-    return RejectedCall(reason, kind="a stream", request_only=False)
+    return RejectedCall(reason("event_stream"), kind="a stream", request_only=False)
 
 
 def parse_json(content: str) -> Any:

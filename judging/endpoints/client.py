@@ -14,6 +14,7 @@ import openai
 from django.conf import settings
 from openai import RequestOptions, omit
 
+from annotation.core.reasons import reason
 from annotation.core.version import VERSION
 from judging.core.errors import CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.chat_answers import (
@@ -160,7 +161,7 @@ class OpenAIClient:
         try:
             return scrub_json(parse_json(content), self.scrub)
         except (ValueError, RecursionError):
-            raise RejectedCall(f"not JSON: {one_line(self.scrub(content), 200)}") from None
+            raise RejectedCall(reason("response_not_json", text=one_line(self.scrub(content), 200))) from None
 
     async def close(self) -> None:
         """Give the connections back."""
@@ -177,22 +178,22 @@ class OpenAIClient:
     def connection_failure(self, error: BaseException, seconds: float) -> TransientFailure:
         """Describe a connection error in one line, without the address."""
         if isinstance(error, TimeoutError):
-            return TransientFailure(f"no answer within {seconds:g} s", kind="time-out")
+            return TransientFailure(reason("no_answer_within", seconds=seconds), kind="time-out")
         detail = SOCKET_ADDRESS.sub("[address]", self.scrub(f"{type(error).__name__}: {error}"))
         detail = PROXY_PASSWORD.sub("//", detail)
         for host in self.hosts:
             detail = re.sub(re.escape(host), "[host]", detail, flags=re.IGNORECASE)
-        return TransientFailure(f"no connection: {one_line(detail, 200)}", kind="no connection")
+        return TransientFailure(reason("no_connection", error=one_line(detail, 200)), kind="no connection")
 
     def status_failure(self, status: int, content: str, headers: Mapping[str, str]) -> CallFailed:
         """Return the failure for an HTTP error status."""
         kind = f"HTTP {status}"
         if status < 400:
-            reason = f"HTTP {status}: the endpoint redirects elsewhere, which is not followed"
-            return RejectedCall(reason, kind=kind, request_only=False)
+            return RejectedCall(reason("redirected", status=status), kind=kind, request_only=False)
         error = self.error_in(content)
-        reason = with_raw(f"HTTP {status}: {one_line(self.scrub(content), 300)}".rstrip(": "), error)
-        return failure_of(status, reason, kind=kind, error=error, wait=wait_of(status, headers, error))
+        text = one_line(self.scrub(content), 300).rstrip(": ")
+        why = reason("http_error", status=status, text=text) if text else reason("http_status", status=status)
+        return failure_of(status, with_raw(why, error), kind=kind, error=error, wait=wait_of(status, headers, error))
 
     def error_in(self, content: str) -> ErrorDetails:
         """Return the error in the body of an HTTP error."""
@@ -288,5 +289,5 @@ def checked_provider_id(name: object) -> str:
     Raises: RejectedCall
     """
     if not isinstance(name, str) or not PROVIDER_ID.fullmatch(name):
-        raise RejectedCall(f"not a name of a file or a batch: {one_line(str(name), 200)}")
+        raise RejectedCall(reason("not_provider_id", text=one_line(str(name), 200)))
     return name

@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.core.reasons import Reason
 from judging.core.constants import FILTERED, REJECTED, TOO_LONG
 from judging.core.errors import AccessDenied, CallFailed, RejectedCall, TransientFailure
 
@@ -122,7 +123,7 @@ def plain_words(hint: str) -> str:
 
 
 def failure_of(
-    status: int, reason: str, *, kind: str, error: ErrorDetails | None = None, wait: float | None = None
+    status: int, reason: Reason | str, *, kind: str, error: ErrorDetails | None = None, wait: float | None = None
 ) -> CallFailed:
     """Return the failure for an HTTP status and an error.
 

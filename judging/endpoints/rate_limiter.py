@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from annotation.core.reasons import Reason, reason
+from annotation.core.reasons import NO_REASON, Reason, reason
 from judging.core.errors import CallFailed, RunStopped, TransientFailure
 from judging.endpoints.adaptive_limits import AdaptiveConcurrency, CircuitBreaker, ProbePolicy, TokenBucket
 
@@ -54,7 +54,7 @@ class RateLimiter:
         self._hold_until = 0.0
         self._turnstile = asyncio.Lock()
         self._changed = asyncio.Event()
-        self._reason = ""
+        self._reason = NO_REASON
 
     @property
     def free_places(self) -> int:
@@ -118,7 +118,7 @@ class RateLimiter:
         """Record a failed call and release its place."""
         now = self.clock.now()
         if isinstance(failure, TransientFailure) and failure.charged is None:
-            self._reason = str(failure)
+            self._reason = failure.reason
             wait = failure.retry_after or 0.0
             self.breaker.record_failure(call, now, probe=permit.probe, at_least=wait)
             if self.concurrency.record(permit.epoch, throttled=failure.throttled) and wait:

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
+from annotation.core.reasons import reason
 from judging.core.errors import CallFailed, TransientFailure
 from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.client import ChatClient
@@ -37,7 +38,7 @@ class RetryPolicy:
         if not isinstance(error, TransientFailure) or error.charged is not None:
             return False
         if error.retry_after is not None and error.retry_after > self.longest_retry_after:
-            wait = f"{error} (the endpoint asks to wait {error.retry_after:.0f} s)"
+            wait = reason("asked_to_wait", why=error.reason, seconds=error.retry_after)
             raise TransientFailure(wait, kind=error.kind)
         return True
 
@@ -135,5 +136,7 @@ def wanted_pause(state: RetryCallState) -> float | None:
 def _raise_last(state: RetryCallState) -> NoReturn:
     """Raise the last failure, with the number of attempts."""
     error = state.outcome and state.outcome.exception()
-    kind = error.kind if isinstance(error, CallFailed) else "no answer"
-    raise TransientFailure(f"{error} (tried {state.attempt_number} times)", kind=kind) from None
+    if not isinstance(error, CallFailed):
+        raise TypeError("only failed calls are tried again")
+    why = reason("tried_times", why=error.reason, number=state.attempt_number)
+    raise TransientFailure(why, kind=error.kind) from None

@@ -15,6 +15,7 @@ from aiohttp.abc import ResolveResult
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.resolver import ThreadedResolver
 
+from annotation.core.reasons import reason
 from annotation.core.tls import tls_context
 from judging.core.errors import RejectedCall, TransientFailure
 from judging.endpoints.hosts import check_addresses
@@ -81,7 +82,8 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
             async with sent as answer:
                 content = await read_bounded(answer.content, limit)
         except aiohttp.ConnectionTimeoutError:
-            raise TransientFailure(f"no connection within {timeout['connect']:g} s", kind="no connection") from None
+            why = reason("no_connection_within", seconds=timeout["connect"])
+            raise TransientFailure(why, kind="no connection") from None
         headers = [(name, value) for name, value in answer.headers.items() if name.lower() not in DROPPED_HEADERS]
         return httpx2.Response(answer.status, headers=headers, content=content, request=request)
 
@@ -136,5 +138,5 @@ async def read_bounded(body: aiohttp.StreamReader, limit: int) -> bytes:
     while chunk := await body.readany():
         content += chunk
         if len(content) > limit:
-            raise RejectedCall(f"the answer is longer than {limit // 2**20:,} MB")
+            raise RejectedCall(reason("response_too_large", number=limit // 2**20))
     return bytes(content)

@@ -68,8 +68,8 @@ def sampled(case: Case) -> SampledInstance:
 def why_no_text(state: CallState) -> str:
     """Say why a call gave no text."""
     if state.lost:
-        return f"rejected: {state.lost[:SHOWN]}"
-    return f"refused: {state.declined[:SHOWN]}" if state.declined else state.unread[: SHOWN + 20]
+        return f"rejected: {state.lost.text[:SHOWN]}"
+    return f"refused: {state.declined.text[:SHOWN]}" if state.declined else state.unread.text[: SHOWN + 20]
 
 
 def store_texts(

@@ -10,6 +10,7 @@ from annotation.core.counting import number_of
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound, bound_of_upload
 from annotation.core.files.lines import FileData
 from annotation.core.files.mapping import NOTHING, FieldMapping, recorded
+from annotation.core.reasons import Reason, reason
 from annotation.importing.comparisons import stage_comparisons
 from annotation.importing.formats import alpacaeval, arena, label_studio
 from annotation.importing.formats.comparisons import Comparison, Read, read_comparisons
@@ -36,7 +37,7 @@ def import_elsewhere(
     bound: Bound = FOR_COMMANDS,
     mapping: FieldMapping = NOTHING,
     **settings: Any,
-) -> tuple[Study, str]:
+) -> tuple[Study, Reason]:
     """Import a file of comparisons, whole or not at all. Return the study, and one line on what was added with a line for each notice.
 
     kind    : of READERS; options: its reader's
@@ -57,14 +58,15 @@ def import_elsewhere(
     study = target.study
     added = {"instance": stored.added, "rating": ratings.added, "judgment": judged}
     if not any(added.values()):
-        return study, f"{name}: nothing new; everything in it is in study {study.slug} already"
+        return study, reason("nothing_new_in", name=name, study=study.slug)
     parts = ", ".join(number_of(count, subject) for subject, count in added.items() if count)
-    return study, with_notices(f"{name}: {parts} added (study {study.slug})", (*stored.notices, *ratings.notices))
+    summary = reason("imported_into", name=name, contents=f"{parts} added", study=study.slug)
+    return study, with_notices(summary, (*stored.notices, *ratings.notices))
 
 
 def import_upload(
     *, kind: str, data: FileData, name: str, slug: str, dataset: str, bound: Bound | None = None, **settings: Any
-) -> tuple[Study, str]:
+) -> tuple[Study, Reason]:
     """Import an uploaded file with the default options."""
     options: dict[str, Any] = {"dataset": dataset or kind}
     options |= {"people": False} if kind == "alpacaeval" else {}

@@ -13,7 +13,7 @@ from annotation.core.errors import BadLine
 from annotation.core.files.lines import FileData, refuse
 from annotation.core.files.mapping import NOTHING, FieldMapping, in_own_columns, recorded
 from annotation.core.names import lookalikes, short_name_problem
-from annotation.core.reasons import Reason
+from annotation.core.reasons import Reason, reason
 from annotation.core.refusals import refusal
 from annotation.core.version import VERSION
 from annotation.importing.staging import PART, Level, Target, open_import
@@ -24,7 +24,6 @@ from judging.importing.pairs import ResolvedRow, Resolver
 from judging.methods.imported import Imported
 from judging.models import Completion, Judge, JudgeRun, Judgment
 
-NO_VERDICT = "no verdict in the file that it was read from"
 IMPORTED = "-imported"  # ends the name of a judge from a file whose own name a judge has that is run here
 _WHOLE = {"batch": None, "filter_key": ""}  # of runs on all pairs
 LEVELS = (
@@ -94,13 +93,16 @@ def stage_judgments(target: Target, file: JudgmentFile, data: FileData, name: st
 
 def import_upload(
     *, data: FileData, name: str, slug: str, mapping: FieldMapping = NOTHING, **_of_other_kinds: Any
-) -> tuple[Study, str]:
+) -> tuple[Study, Reason]:
     """Import an uploaded file, whose rows name their judges. Return the study and one line on what was added."""
     study, stored = import_judgments(data=data, name=name, slug=slug, mapping=mapping)
     if not stored.added:
-        return study, f"{name}: nothing new; everything in it is in study {study.slug} already"
-    unread = f"; ignored columns: {', '.join(stored.unread)}" if stored.unread else ""
-    return study, f"{name}: {number_of(stored.added, 'judgment')} by {', '.join(stored.judges)} added{unread}"
+        return study, reason("nothing_new_in", name=name, study=study.slug)
+    contents = f"{number_of(stored.added, 'judgment')} by {', '.join(stored.judges)}"
+    summary = reason("imported", name=name, contents=contents)
+    if stored.unread:
+        summary = reason("columns_ignored", summary=summary, columns=", ".join(stored.unread))
+    return study, summary
 
 
 def _names(study: Study, labels: Sequence[str]) -> dict[str, str]:
@@ -271,7 +273,7 @@ def _judgment(resolved: ResolvedRow, run: JudgeRun, at: datetime) -> Judgment:
     row = resolved.row
     p_b = 1 - row.p_b if resolved.swapped and row.p_b is not None else row.p_b
     scores = (row.score_b, row.score_a) if resolved.swapped else (row.score_a, row.score_b)
-    return Judgment(
+    return Judgment(  # type: ignore[misc]  # stubs take a reason for a text
         run=run,
         pair_id=resolved.pair_id,
         order=resolved.order,
@@ -284,7 +286,7 @@ def _judgment(resolved: ResolvedRow, run: JudgeRun, at: datetime) -> Judgment:
         score_a=scores[0],
         score_b=scores[1],
         token_mass=row.token_mass,
-        failure=row.reason if row.status else NO_VERDICT if resolved.verdict is None else "",
+        failure=row.reason if row.status else reason("no_verdict_in_file") if resolved.verdict is None else "",
         rationale=row.rationale,
         calls=row.calls,
         prompt_tokens=row.prompt_tokens,

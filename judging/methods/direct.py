@@ -6,6 +6,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any, ClassVar
 
+from annotation.core.reasons import reason
 from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.methods.base import Call, Outcome, Presentation, Procedure, Reply, Setting, register
 from judging.methods.options import FIXED, MOST_ASPECTS, MOST_SHOTS, is_asked_for
@@ -253,7 +254,7 @@ def majority_of(answers: Sequence[Outcome | None], rng: Random) -> Outcome:
     """
     read = [answer for answer in answers if answer is not None]
     if not read:
-        raise UnparsedVerdict(f"no verdict in any of {len(answers)} samples")
+        raise UnparsedVerdict(reason("no_verdict_of_samples", number=len(answers)))
     counts = Counter(outcome.verdict for outcome in read)
     winners = sorted(verdict for verdict, count in counts.items() if count == max(counts.values()))
     verdict = rng.choice(winners)
@@ -270,5 +271,5 @@ def read_aspects(reply: Reply) -> list[str]:
     marked = [(mark, line) for line in lines for mark in marks if line.startswith(mark)]
     aspects = [line.removeprefix(mark).strip(" *_")[:LONGEST_ASPECT] for mark, line in marked]
     if not any(aspects):
-        raise UnparsedVerdict(f"no list of aspects in: …{reply.text[-200:]}")
+        raise UnparsedVerdict(reason("no_aspects_in", text=reply.text[-200:]))
     return [aspect for aspect in aspects if aspect][:MOST_ASPECTS]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from analysis.types import Verdict
+from annotation.core.reasons import reason
 from judging.core.errors import UnparsedVerdict
 from judging.methods.base import Outcome, Presentation, Reply, Setting, register, with_ties
 from judging.methods.parsing.logprobs import shares_at, tokens_in
@@ -96,12 +97,10 @@ class TokenPreference(PromptedMethod):
             tokens = tokens_in(reply.response)
             shares = shares_at(tokens[0], (FIRST, SECOND)) if tokens else None
             if shares is None:
-                raise UnparsedVerdict("the endpoint gave no log-probabilities")
+                raise UnparsedVerdict(reason("no_logprobs"))
             if shares.is_noise:
-                raise UnparsedVerdict(
-                    f"the letters A and B have {shares.mass:.2g} of the probability: {reply.text[:200]}",
-                    token_mass=shares.mass,
-                )
+                why = reason("small_token_mass", mass=shares.mass, text=reply.text[:200])
+                raise UnparsedVerdict(why, token_mass=shares.mass)
             p_second = 1 - shares.of[SECOND] if presentation.negated else shares.of[SECOND]
             verdict = Verdict(round(p_second > 0.5) - round(p_second < 0.5))
             return with_ties(Outcome(verdict, p_second=p_second, token_mass=shares.mass), setting)

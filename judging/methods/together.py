@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from annotation.core.reasons import reason
 from judging.core.errors import UnparsedVerdict
 from judging.methods.base import Asked, Presentation, Reply
 from judging.methods.parsing.answers import has_words, no_verdict, visible_answer, whole
@@ -94,9 +95,8 @@ def own_verdict(presentation: Presentation, answers: Answers) -> ParsedAnswer:
     """
     if presentation.place not in answers:
         numbers = ", ".join(str(index + 1) for index in sorted(answers))
-        raise UnparsedVerdict(
-            f"no verdict on question {presentation.place + 1} of {len(presentation.together)}; one on {numbers}"
-        )
+        question, count = presentation.place + 1, len(presentation.together)
+        raise UnparsedVerdict(reason("no_verdict_on_question", question=question, count=count, numbers=numbers))
     return answers[presentation.place]
 
 

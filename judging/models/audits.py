@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
+from annotation.core.reasons import ReasonField
 from annotation.models import Pair, Study
 from annotation.questions.questions import MAIN
 from judging.models.endpoints import Endpoint
@@ -63,7 +64,7 @@ class AuditAnswer(models.Model):
     )
     p_b = models.FloatField(null=True, blank=True)
     rationale = models.TextField(blank=True)
-    failure = models.TextField(blank=True)
+    failure = ReasonField(blank=True)
     prompt_version = models.CharField(max_length=160, blank=True)
     parser_version = models.CharField(max_length=40, blank=True)
     judged_at = models.DateTimeField(null=True, blank=True)

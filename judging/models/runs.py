@@ -344,7 +344,7 @@ class Judgment(models.Model):
         help_text="Part of the answer token's probability on the letters or scores on offer, where the endpoint gives it.",
     )
     rationale = models.TextField(blank=True)
-    failure = models.TextField(blank=True, help_text="Why there is no verdict.")
+    failure = ReasonField(blank=True, help_text="Why there is no verdict.")
     failure_code = models.CharField(
         max_length=40, blank=True, default="", db_default="", help_text="Of an error: its kind, as “HTTP 500”."
     )

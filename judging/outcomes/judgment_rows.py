@@ -136,6 +136,7 @@ def _export_row(row: dict[str, Any], completions: list[dict[str, Any]]) -> dict[
     return {
         **NOT_OF_JUDGES,
         **row,
+        "reason": str(row["reason"]),
         "rater": f"judge:{row['judge']}",
         "shown_first": "a" if row["order"] == Judgment.Order.AB else "b",
         "rated_at": row["rated_at"] and row["rated_at"].isoformat(),

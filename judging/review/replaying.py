@@ -123,12 +123,12 @@ def _next_answer(case: Case, requests: Requests, repeat: int, completions: list[
 
 def _read(call: Call, reply: Reply) -> tuple[str, str]:
     if declined := marked_refusal(reply):
-        return REFUSED, declined
+        return REFUSED, declined.text
     try:
         return READ, _format_value(read_reply(call, reply))
     except UnparsedVerdict as error:
         declined = worded_refusal(reply)
-        return (REFUSED, declined) if declined else (UNPARSED, str(error))
+        return (REFUSED, declined.text) if declined else (UNPARSED, str(error))
 
 
 def _format_value(value: Any) -> str:

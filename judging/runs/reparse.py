@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.core.database.bulk_sql import update_rows
+from annotation.core.reasons import reason
 from judging.calls.cases import Case
 from judging.calls.made_tables import store_makings
 from judging.calls.procedure_pool import JudgmentPool
@@ -63,7 +64,7 @@ def end_unreadable(case: Case) -> None:
     waiting = [state for state in case.call_states if state.waiting]
     if not case.ended and waiting and all(state.attempt for state in waiting):
         last = case.used[-1].reply if case.used else None
-        case.end(unparsed(last, "no readable answer among those that are stored"))
+        case.end(unparsed(last, reason("no_answer_stored")))
 
 
 def save(results: Sequence[Result], stamp: Stamp) -> None:

@@ -138,7 +138,7 @@ def failures_by_cause(*runs: JudgeRun) -> list[CauseCount]:
     failed = Judgment.objects.filter(error | refused & ~Q(cause=""), run__in=runs).order_by()
     rows = failed.values_list("cause").annotate(count=Count("pk"), example=Min("failure")).order_by("-count", "cause")
     return [
-        CauseCount(cause, labels[cause or NO_ANSWER], count, example, cause in FINAL_CAUSES)
+        CauseCount(cause, labels[cause or NO_ANSWER], count, example.text, cause in FINAL_CAUSES)
         for cause, count, example in rows
     ]
 

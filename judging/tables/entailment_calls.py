@@ -11,6 +11,7 @@ from typing import Any
 
 from analysis.judges.table_checks import CELLS, SUPPORTED, Cell, sentences, summarize_scores
 from analysis.similarity.content_words import is_blank
+from annotation.core.reasons import reason
 from annotation.models import ComparisonTable, Study
 from judging.calls.adhoc import AdhocRequests, estimate_procedure
 from judging.calls.dry_run import CallsEstimate
@@ -102,7 +103,7 @@ def read_lines(reply: Reply, *, lines: int) -> list[float]:
     }
     scores = [score for _, score in sorted(answers)]
     if sorted(number for number, _ in answers) != list(range(1, lines + 1)) or max(scores) > 1:
-        raise UnparsedVerdict(f"not one score from 0 to 1 for each of {lines} lines: {reply.text[-200:]}")
+        raise UnparsedVerdict(reason("no_scores_in", number=lines, text=reply.text[-200:]))
     return scores
 
 

@@ -57,8 +57,11 @@ class ImportSerializer(serializers.ModelSerializer[Upload]):
     names: Any = serializers.ListField(child=serializers.CharField(), read_only=True)
     status = serializers.CharField(read_only=True, help_text="queued, running, done or failed.")
     detail = serializers.CharField(
-        source="message", read_only=True, help_text="What was added, with a line for each notice, or why nothing was."
+        source="message.text",
+        read_only=True,
+        help_text="What was added, with a line for each notice, or why nothing was.",
     )
+    detail_code = serializers.CharField(source="message.code", read_only=True, help_text="Code of the detail.")
     bad_lines = serializers.SerializerMethodField(help_text="How many; the first ones are in `imports/KEY/`.")
     stage = serializers.CharField(allow_null=True, default=None, help_text="reading, storing, or null.")
     done = serializers.IntegerField(allow_null=True, default=None, help_text="Bytes read, or rows stored.")
@@ -69,7 +72,7 @@ class ImportSerializer(serializers.ModelSerializer[Upload]):
     class Meta:
         model = Upload
         fields = [
-            *("key", "study", "kind", "names", "size", "status", "detail", "bad_lines"),
+            *("key", "study", "kind", "names", "size", "status", "detail", "detail_code", "bad_lines"),
             *(*PROGRESS, "asked_at", "finished_at"),
         ]
 

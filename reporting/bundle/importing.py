@@ -6,6 +6,7 @@ from pathlib import Path
 from django.db import transaction
 
 from annotation.core.errors import AnnotationError
+from annotation.core.reasons import Reason, reason
 from annotation.core.tasks.progress import READING, STORING, report
 from annotation.models import Event, ImportRecord, ResearchGroup, Study
 from annotation.models.members import main_group
@@ -43,7 +44,7 @@ def import_bundle(
     return study
 
 
-def import_upload(path: Path, *, name: str, study: Study) -> str:
+def import_upload(path: Path, *, name: str, study: Study) -> Reason:
     """Import an uploaded bundle, a ZIP archive, into an empty study. Return a summary.
 
     Raises: as `import_bundle`; AnnotationError for a study in which there is something.
@@ -59,17 +60,17 @@ def import_upload(path: Path, *, name: str, study: Study) -> str:
             validate(study)
             study.save()
             _store(bundle, study, partial(report, STORING))
-    return f"{name}: the study was created; its findings are those of the bundle"
+    return reason("bundle_imported", name=name)
 
 
-def verify_upload(path: Path, *, name: str, study: Study) -> str:
+def verify_upload(path: Path, *, name: str, study: Study) -> Reason:
     """Verify an uploaded bundle, a ZIP archive, without storing it. Return a summary.
 
     study : where it was sent; the bundle may be of any
     Raises: as `verify_bundle`.
     """
     with unpacked(path, name) as folder:
-        return f"{name}: {verify_bundle(folder, partial(report, READING)).result}"
+        return reason("bundle_verified", name=name, result=verify_bundle(folder, partial(report, READING)).result)
 
 
 def _is_there(table: DatabaseTable, study: Study) -> bool:

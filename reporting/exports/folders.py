@@ -30,7 +30,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, Reason):
-        return value.stored()
+        return value.stored() if value else ""
     raise TypeError(f"{value!r} has no place in JSON")
 
 

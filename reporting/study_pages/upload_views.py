@@ -108,7 +108,7 @@ def previewed(pairs: Sequence[Pair], study: Study) -> list[dict[str, Any]]:
 def after_upload(request: HttpRequest, upload: Upload) -> HttpResponse:
     """Redirect to the study if the file has been imported, else to the page of the upload."""
     if upload.status == Upload.Status.DONE:
-        added, *notices = upload.message.splitlines()
+        added, *notices = upload.message.text.splitlines()
         messages.success(request, added)
         for notice in notices:
             messages.warning(request, notice)

@@ -8,13 +8,14 @@ from django.conf import settings
 from annotation.core.files.file_bounds import Bound, bound_of_upload
 from annotation.core.files.lines import FileData
 from annotation.core.files.mapping import FieldMapping, fits, parse_mapping
+from annotation.core.reasons import Reason
 from annotation.importing.formats.public_forms import AUTO, first_fields, recognised
 from annotation.importing.uploads import read_upload
 from annotation.models import ImportRecord, Study
 from judging.importing import elsewhere
 from judging.importing import services as judgments
 
-JUDGED_IMPORTS: Mapping[str, Callable[..., tuple[Study, str]]] = {
+JUDGED_IMPORTS: Mapping[str, Callable[..., tuple[Study, Reason]]] = {
     "judgments": judgments.import_upload,
     **dict.fromkeys(elsewhere.READERS, elsewhere.import_upload),
 }
@@ -32,7 +33,7 @@ def import_file(
     mapping: str = "",
     bound: Bound | None = None,
     **options: Any,
-) -> tuple[Study, str]:
+) -> tuple[Study, Reason]:
     """Import a file of any kind but whole studies, as `read_upload` does.
 
     mapping : lines FIELD=COLUMN

@@ -22,7 +22,8 @@ from annotation.core.errors import AnnotationError, BadFile, BadLine, UnknownNam
 from annotation.core.files.file_bounds import bound_of_upload
 from annotation.core.files.sent_files import DATA_FILES, Joined, is_packed, is_zip, join, read_sent, unpack
 from annotation.core.keys import new_key
-from annotation.core.reasons import Reason
+from annotation.core.reasons import Reason, reason
+from annotation.core.reasons import restored as restored_reason
 from annotation.core.refusals import restored, stored
 from annotation.core.tasks import progress
 from annotation.core.tasks.processes import is_gone, this_process
@@ -53,7 +54,7 @@ NEW = "new_study"  # option of an upload with which its study was created
 # By kind of file: functions that import a whole study. Only site admins may use them, since such files are large and bring
 # rows that all studies share.
 BUNDLE = "bundle"
-STUDY_IMPORTS: Mapping[str, Callable[..., str]] = {BUNDLE: import_bundle, "bundle-check": verify_bundle}
+STUDY_IMPORTS: Mapping[str, Callable[..., Reason]] = {BUNDLE: import_bundle, "bundle-check": verify_bundle}
 KNOWN_ENDINGS = (*DATA_FILES, ".csv", ".tsv", ".xlsx", ".zip")
 UNPACKED = 2  # times as large as what may be sent the rows of Parquet files and archives may be
 
@@ -196,10 +197,10 @@ def _kind(upload: Upload, kind: str) -> str:
     return BUNDLE if is_archive and any(map(is_bundle, _files(upload))) else kind
 
 
-def refusal_of_new_study(key: str) -> tuple[str, list[BadLine]]:
+def refusal_of_new_study(key: str) -> tuple[Reason, list[BadLine]]:
     """Return why kept files became no study, and the bad lines; empty if they were not refused."""
     noted = _noted(key, REFUSED)
-    return noted.get("message", ""), [restored(**line) for line in noted.get("bad_lines", ())]
+    return restored_reason(noted.get("message")), [restored(**line) for line in noted.get("bad_lines", ())]
 
 
 def discard(key: str) -> None:
@@ -235,14 +236,14 @@ def read_files(upload_id: int) -> bool:
         with progress.noted_in(folder_of(upload) / PROGRESS):
             summary = _read(upload)
     except BadFile as error:
-        _finish(upload, Status.FAILED, error.abridged(0), [stored(line) for line in error.lines])
+        _finish(upload, Status.FAILED, error.reason, [stored(line) for line in error.lines])
     except AnnotationError as error:
-        _finish(upload, Status.FAILED, str(error))
+        _finish(upload, Status.FAILED, error.reason)
     except (OperationalError, InterfaceError):  # the database is busy, or can't be reached
         _update(upload, status=Status.QUEUED, executor="")
         raise
     except Exception as error:
-        _finish(upload, Status.FAILED, f"unexpected: {error!r}")
+        _finish(upload, Status.FAILED, reason("unexpected", error=repr(error)))
         raise
     except BaseException:  # the worker is stopping, and the task is queued again
         _update(upload, status=Status.QUEUED, executor="")
@@ -252,11 +253,11 @@ def read_files(upload_id: int) -> bool:
     return upload.status == Status.DONE
 
 
-def _read(upload: Upload) -> str:
+def _read(upload: Upload) -> Reason:
     files = _files(upload)
     if upload.kind in STUDY_IMPORTS:
         if len(files) > 1 or not is_zip(upload.names[0]):
-            raise AnnotationError(f"{upload.name}: this kind is sent as one ZIP archive")
+            raise AnnotationError(reason("not_one_archive", name=upload.name))
         return STUDY_IMPORTS[upload.kind](files[0], name=upload.names[0], study=upload.study)
     joined = _joined(upload, files)
     with joined.own_lines():
@@ -268,9 +269,7 @@ def _read(upload: Upload) -> str:
 def _files(upload: Upload) -> list[Path]:
     files = sorted(path for path in folder_of(upload).glob("[0-9]*") if path.is_file())
     if len(files) != len(upload.names):
-        raise AnnotationError(
-            f"{upload.name}: the file is no longer there, or on another machine's disk; please send it again"
-        )
+        raise AnnotationError(reason("file_gone", name=upload.name))
     return files
 
 
@@ -288,9 +287,9 @@ def _joined(upload: Upload, files: list[Path]) -> Joined:
     return read_sent(unpacked, upload.names[0], limit=limit, bound=bound)
 
 
-def _finish(upload: Upload, status: str, message: str, bad_lines: Sequence[dict[str, Any]] = ()) -> None:
+def _finish(upload: Upload, status: str, message: Reason, bad_lines: Sequence[dict[str, Any]] = ()) -> None:
     if status == Status.FAILED and NEW in upload.options and _is_unused(upload):
-        noted = json.dumps({"message": message, "bad_lines": bad_lines})
+        noted = json.dumps({"message": message.stored(), "bad_lines": bad_lines})
         with suppress(OSError):
             (folder_of(upload) / REFUSED).write_text(noted, encoding="utf-8")
         upload.study.delete()
@@ -338,7 +337,9 @@ def look_after_uploads() -> None:
             log.info("upload %s goes to the queue: the process that read it has ended", upload.key)
             read_files.enqueue(upload.pk)
         elif queued is not None and queued.status not in TASK_UNDER_WAY:
-            _finish(upload, Status.FAILED, f"{upload.name} was not imported: {queued.exception_class_path}")
+            _finish(
+                upload, Status.FAILED, reason("file_not_imported", name=upload.name, error=queued.exception_class_path)
+            )
     keys = set(Upload.objects.filter(status__in=UNDER_WAY).values_list("key", flat=True))
     old = time() - ABANDONED_AFTER.total_seconds()
     for folder in _uploads().glob("*"):
@@ -358,7 +359,7 @@ def _is_left(upload: Upload) -> bool:
 def _give_up(task: QueuedTask, why: Reason) -> None:
     upload = Upload.objects.filter(pk__in=task.args_kwargs["args"], status__in=UNDER_WAY).first()
     if upload is not None:
-        _finish(upload, Status.FAILED, f"{upload.name} can't be read: {why}")
+        _finish(upload, Status.FAILED, reason("file_unread", name=upload.name, why=why))
 
 
 DEATH_RULE = DeathRule(is_orphan, give_up=_give_up)

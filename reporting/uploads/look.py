@@ -18,6 +18,7 @@ from annotation.core.files.lines import FileData
 from annotation.core.files.mapping import ROW_NUMBER
 from annotation.core.files.record_fields import LETTERS_TO_SIGNS
 from annotation.core.files.sent_files import Joined
+from annotation.core.reasons import NO_REASON, Reason
 from annotation.importing.formats.public_forms import AUTO, recognise
 from annotation.models import Instance, Pair, Rating, Study
 from judging.models import Judgment
@@ -78,7 +79,7 @@ class Look:
     fields: Sequence[tuple[str, str]]
     mapping: Mapping[str, str]
     problems: Sequence[Problem] = ()
-    summary: str = ""
+    summary: Reason = NO_REASON
     pairs: Sequence[Pair] = ()
     rows: Rows = field(default_factory=list)
 

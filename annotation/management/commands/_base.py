@@ -20,6 +20,7 @@ from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import FOR_COMMANDS, MOST_BYTES
 from annotation.core.files.lines import FileData
 from annotation.core.files.sent_files import Joined, join, read_sent
+from annotation.core.reasons import Reason
 from annotation.core.system_checks import check_version_of_database, database_problems, refuse_on, unapplied_migrations
 from annotation.core.tables import numbers_text
 from annotation.members.audit import audited_command
@@ -72,9 +73,9 @@ class TandemCommand(BaseCommand):
         finally:
             self.stdout = printed
 
-    def say(self, text: str) -> None:
+    def say(self, text: str | Reason) -> None:
         """Print a line."""
-        self.stdout.write(text)
+        self.stdout.write(str(text))
 
     def say_json(self, document: Any) -> None:
         """Print a JSON document, with money as text."""

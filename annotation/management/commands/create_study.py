@@ -50,7 +50,7 @@ class Command(TandemCommand):
             template=template,
             file=_file(options["file"], options["dataset"]),
         )
-        self._report(study, template.name, summary, as_document=options["format"] == "json")
+        self._report(study, template.name, summary.text, as_document=options["format"] == "json")
 
     def _report(self, study: Study, template: str, summary: str, *, as_document: bool) -> None:
         plan = batch_defaults(study)

@@ -7,6 +7,7 @@ from django.core.management.base import CommandError
 
 from annotation.core.counting import number_of
 from annotation.core.files.mapping import parse_mapping
+from annotation.core.reasons import Reason
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.notices import with_notices
 from annotation.importing.rating_files import import_ratings, import_votes
@@ -55,7 +56,7 @@ class Command(TandemCommand):
         self._report(name, study, ratings, instances=stored.added, notices=(*stored.notices, *ratings.notices))
 
     def _report(
-        self, name: str, study: Study, ratings: StoredRatings, instances: int = 0, notices: Sequence[str] = ()
+        self, name: str, study: Study, ratings: StoredRatings, instances: int = 0, notices: Sequence[Reason] = ()
     ) -> None:
         if not ratings.added and not instances:
             self.say(

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from annotation.core.reasons import reason
 from judging.core.errors import UnparsedVerdict
 from judging.methods.base import Reply
 from judging.methods.parsing.plain_lines import has_open_element, normalized, plain_lines, without_struck
@@ -70,7 +71,7 @@ def parts_of(completion: str) -> ResponseParts:
     """
     parts = split_response(without_struck(normalized(completion)))
     if parts.is_thinking:
-        raise UnparsedVerdict(f"nothing but thoughts: …{completion[-200:]}")
+        raise UnparsedVerdict(reason("thoughts_alone_in", text=completion[-200:]))
     return parts
 
 
@@ -149,7 +150,8 @@ def refuse_cut(reply: Reply, after: str) -> None:
 
 def no_verdict(completion: str) -> UnparsedVerdict:
     """Return the error for an answer without a verdict, with the answer's end."""
-    return UnparsedVerdict(f"no verdict in: …{completion[-200:]}" if completion.strip() else "an empty answer")
+    why = reason("no_verdict_in", text=completion[-200:]) if completion.strip() else reason("answer_empty")
+    return UnparsedVerdict(why)
 
 
 def marked_in(line: str) -> list[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from annotation.core.reasons import reason
 from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.methods.base import Reply
 from judging.methods.parsing.answers import (
@@ -265,7 +266,7 @@ def first_ranked(ranking: Any) -> str:
         names = next((names for names in (NAMES, PUBLISHED_NAMES) if set(ranks) == set(names)), None)
         if names and len(ranking) == 2 and sorted(map(str, ranks.values())) == ["1", "2"]:
             return next(names[name] for name, rank in ranks.items() if str(rank) == "1")
-    raise UnparsedVerdict(f"no ranking of the two texts in: {str(ranking)[:200]}")
+    raise UnparsedVerdict(reason("no_ranking_in", text=str(ranking)[:200]))
 
 
 def rationale_in(value: Mapping[str, Any]) -> str:

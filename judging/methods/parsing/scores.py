@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from annotation.core.reasons import reason
 from judging.core.errors import UnparsedVerdict
 from judging.methods.base import Reply
 from judging.methods.parsing.answers import FoundVerdict, is_refusal
@@ -23,7 +24,7 @@ def read_text(reply: Reply) -> str:
     parts = split_response(reply.text)
     text = parts.answer.strip()
     if not text:
-        raise UnparsedVerdict("nothing but thoughts" if parts.is_thinking else "an empty answer")
+        raise UnparsedVerdict(reason("thoughts_alone" if parts.is_thinking else "answer_empty"))
     return text
 
 
@@ -34,7 +35,7 @@ def read_critique(reply: Reply) -> str:
     """
     text = read_text(reply)
     if is_refusal(text):
-        raise UnparsedVerdict(f"declined: {text[:200]}")
+        raise UnparsedVerdict(reason("declined", text=text[:200]))
     return text
 
 

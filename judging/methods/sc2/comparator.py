@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from annotation.core.reasons import reason
 from judging.core.errors import UnparsedVerdict
 from judging.methods.base import Call, Presentation, Reply, Setting
 from judging.methods.parsing.answers import readable, whole
@@ -108,7 +109,7 @@ def read_choice(reply: Reply) -> Decision:
     text = readable(reply.text).strip()
     first = _said_first(text)
     if first is None or FORM.is_taken_back(first["number"], text[first.end() :]):
-        raise UnparsedVerdict(f"no choice of a table in: …{text[-200:]}" if text else "an empty answer")
+        raise UnparsedVerdict(reason("no_table_choice_in", text=text[-200:]) if text else reason("answer_empty"))
     return _decision(first["number"], text[first.end() :])
 
 

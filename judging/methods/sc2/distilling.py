@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from annotation.core.reasons import reason
 from judging.core.errors import UnparsedVerdict
 from judging.methods.base import Call, Reply
 from judging.methods.direct import LONGEST_ASPECT, read_aspects
@@ -89,7 +90,7 @@ def distil(materials: Sequence[Material], *, task: str, question: str, longest: 
     read = [item for item in lists if item is not None]
     if len(read) < FEWEST_LISTS:
         raise UnparsedVerdict(
-            f"aspects could be read of {len(read)} of {len(materials)} texts; {FEWEST_LISTS} are needed"
+            reason("too_few_aspect_lists", number=len(read), count=len(materials), fewest=FEWEST_LISTS)
         )
     every = named = tally(read)
     merges = unmerged = 0
@@ -147,7 +148,7 @@ def read_list(reply: Reply) -> list[str]:
     tidied = filter(None, map(tidy, _texts_in_json(visible_answer(reply.text)) or read_aspects(reply)))
     aspects = list(distinct(tidied))[:MOST_ASPECTS]
     if not aspects:
-        raise UnparsedVerdict(f"no list of aspects in: …{reply.text[-200:]}")
+        raise UnparsedVerdict(reason("no_aspects_in", text=reply.text[-200:]))
     return aspects
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, ClassVar
 
+from annotation.core.reasons import reason
 from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.methods.base import Call, Presentation, Procedure, Reply, Setting, register
 from judging.methods.direct import EXAMPLE_WITH_TABLE, WithExamples, majority_of
@@ -75,7 +76,7 @@ class StructuredComparison(WithExamples):
         Raises: UnparsedVerdict if too few tables can be read, or there is no stored one.
         """
         if setting.table_variant and not presentation.table:
-            raise UnparsedVerdict(f"the pair has no table of variant {setting.table_variant}")
+            raise UnparsedVerdict(reason("no_table_of_variant", variant=setting.table_variant))
         plan, setting = self.plan(setting), (yield from self.with_example_tables(presentation, setting))
         record = None if setting.table_variant else (yield from self.make(presentation, setting, plan))
         values = {"table": format_table(winning_rows(record) if record else presentation.table or ())}
@@ -136,7 +137,7 @@ class StructuredComparison(WithExamples):
         entrants = [index for index, sample in enumerate(samples) if "rows" in sample]
         lost = [sample["lost"] for sample in samples if "lost" in sample]
         if len(entrants) < min(FEWEST_LEFT, plan.samples):
-            raise UnparsedVerdict(f"{len(lost)} of {plan.samples} tables could not be read; the last one: {lost[-1]}")
+            raise UnparsedVerdict(reason("tables_unread", number=len(lost), count=plan.samples, why=lost[-1]))
         bracket = yield from self.compare(compared, setting, plan, samples, entrants)
         calls = {
             "aspects": plan.aspect_calls,
@@ -196,7 +197,7 @@ class StructuredComparison(WithExamples):
         ]
         read = [index for index, aspects in enumerate(lists) if aspects is not None]
         if not read:
-            raise UnparsedVerdict(f"none of {len(lists)} lists of aspects could be read")
+            raise UnparsedVerdict(reason("aspect_lists_unread", number=len(lists)))
         picked = read[aspect_lists.most_central([lists[index] for index in read])]
         return {"how": "online", "chosen": lists[picked], "lists": lists, "picked": picked}
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from annotation.core.reasons import reason
 from judging.core.errors import UnparsedVerdict
 from judging.methods.base import SCHEMA_PARAM, Call, Presentation, Reply, Setting
 from judging.methods.options import LONGEST_CELL
@@ -111,10 +112,10 @@ def read_table(reply: Reply, aspects: Sequence[str]) -> list[TableRow]:
     text = read_text(reply)
     tables = [rows for rows in (*_in_json(text), _in_bars(text)) if rows]
     if not tables:
-        raise UnparsedVerdict(f"no table in: …{text[-200:]}")
+        raise UnparsedVerdict(reason("no_table_in", text=text[-200:]))
     placed = _in_order(next(filter(_is_filled, tables), tables[0]), aspects)  # the blank form may come first
     if not _is_filled(placed):
-        raise UnparsedVerdict("a table whose cells are all empty")
+        raise UnparsedVerdict(reason("table_empty"))
     return placed
 
 
@@ -219,7 +220,7 @@ def _cleaned(cell: Any) -> str:
     text = "; ".join(cell) if isinstance(cell, list) else cell or ""
     line = " ".join(text.replace("\x00", " ").encode("utf-8", "replace").decode().split())
     if len(line) > LONGEST_CELL:
-        raise UnparsedVerdict(f"a table with a cell of {len(line):,} characters; at most {LONGEST_CELL:,} are read")
+        raise UnparsedVerdict(reason("table_cell_too_long", number=len(line), most=LONGEST_CELL))
     return "" if line.strip(" .").casefold() in NOTHING else line
 
 
@@ -249,12 +250,10 @@ def _in_order(rows: Sequence[Mapping[str, str]], aspects: Sequence[str]) -> list
         ]
     for aspect, indexes in zip(aspects, exact_rows, strict=True):
         if len(indexes) != 1:
-            raise UnparsedVerdict(
-                f"a table that has {'no' if not indexes else 'more than one'} row for “{aspect[:80]}”"
-            )
+            raise UnparsedVerdict(reason("table_row_repeated" if indexes else "table_row_missing", aspect=aspect[:80]))
     order = [indexes[0] for indexes in exact_rows]
     if len(set(order)) < len(order):
-        raise UnparsedVerdict("a table that has one row for several aspects")
+        raise UnparsedVerdict(reason("table_row_shared"))
     return [_as_row(aspect, rows[row_index]) for aspect, row_index in zip(aspects, order, strict=True)]
 
 

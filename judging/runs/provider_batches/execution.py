@@ -259,15 +259,15 @@ class BatchWork(Transport):
         if failed is None or not gives_up:
             return failed
         tried = self.tried[request.key]
-        why = f"{failed.reason} (tried in {tried} batches)" if tried > 1 else failed.reason
+        why = reason("tried_in_batches", why=failed.reason, number=tried) if tried > 1 else failed.reason
         return replace(failed, reason=why, again=False)
 
     def unanswered(self, request: Request) -> CallFailed:
         """Return the failure of a request without a line: one that an earlier process submitted with a JSON schema was rejected."""
         handed_in = self.tried[request.key] and request.key not in self.open_keys
         if handed_in and self.session.pool.falls_back(request.key):
-            return RejectedCall("no answer came back to the request with a JSON schema")
-        return TransientFailure("no answer came back")
+            return RejectedCall(reason("none_came_back_to_schema"))
+        return TransientFailure(reason("none_came_back"))
 
     def is_new(self, request: Request, answer: ChatAnswer) -> bool:
         """Tell whether an unusable answer was not stored before, and remember it: a batch may be collected twice."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from annotation.core.reasons import reason
 from judging.calls.requests import Request
 from judging.core.errors import CallFailed, TransientFailure
 from judging.endpoints.chat_answers import ChatAnswer, Scrub, one_line, read_answer, scrub_json
@@ -70,8 +71,8 @@ def read_record(record: Mapping[str, Any]) -> ChatAnswer | CallFailed:
         if status == 200:
             return read_answer(json.dumps(body), scrub=None)
         status = status if isinstance(status, int) else 500
-        reason = f"HTTP {status}: {one_line(json.dumps(body, ensure_ascii=False), 300)}"
-        raise failure_of(status, reason, kind=f"HTTP {status}", error=error_of(body))
+        why = reason("http_error", status=status, text=one_line(json.dumps(body, ensure_ascii=False), 300))
+        raise failure_of(status, why, kind=f"HTTP {status}", error=error_of(body))
     except CallFailed as failure:
         return failure
 

@@ -79,7 +79,7 @@ def test_import_keeps_empty_texts_and_says_how_many() -> None:
 
     study, stored = import_study(data=json_lines(lines), name="f.jsonl", slug="s", task_kind="summarization")
 
-    assert summary("f.jsonl", study, stored) == (
+    assert summary("f.jsonl", study, stored).text == (
         "f.jsonl: 2 instances added, 2 empty texts, shown as “(no text)” (study s)"
     )
     texts = study.instances.get(instance_id="i1").generations.filter(system__name="alpha").order_by("index")

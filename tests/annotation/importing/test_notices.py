@@ -7,6 +7,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.test import Client
 
+from annotation.core.reasons import reason
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.importing.notices import InstanceNotices
 from annotation.importing.rating_files import import_votes
@@ -51,7 +52,7 @@ def test_texts_that_are_names_of_systems_are_counted(rows: list[InstanceRow], nu
     notices = InstanceNotices()
     for item in rows:
         notices.add([item])
-    text = " ".join(notices.listed())
+    text = " ".join(map(str, notices.listed()))
     assert all(number in text for number in numbers)
     assert bool(text) == bool(numbers)
 
@@ -113,4 +114,4 @@ def test_votes_whose_texts_are_read_from_the_column_of_systems_give_a_notice() -
         data=votes, name="v.csv", texts=json_lines(texts), texts_name="t.jsonl", slug="s", dataset="d"
     )
     [notice] = stored.notices
-    assert "4 of 4 texts" in notice
+    assert notice == reason("names_of_systems", number=4, count=4)

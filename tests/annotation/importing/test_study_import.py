@@ -82,7 +82,7 @@ def test_the_same_file_again_changes_nothing_and_says_so() -> None:
 
     assert stored.counts == {"added": 0, "extended": 0, "unchanged": 2}
     assert everything() == before
-    assert summary("f.jsonl", study, stored) == "f.jsonl: nothing new; 2 instances already imported (study s)"
+    assert summary("f.jsonl", study, stored).text == "f.jsonl: nothing new; 2 instances already imported (study s)"
 
 
 def test_a_longer_file_adds_what_is_new_in_it() -> None:
@@ -92,7 +92,7 @@ def test_a_longer_file_adds_what_is_new_in_it() -> None:
 
     assert stored.counts == {"added": 1, "extended": 0, "unchanged": 1}
     assert list(study.instances.values_list("instance_id", "position")) == [("a", 0), ("b", 1)]
-    assert summary("f", study, stored) == "f: 1 instance added, 1 already imported (study s)"
+    assert summary("f", study, stored).text == "f: 1 instance added, 1 already imported (study s)"
 
 
 def test_a_further_system_is_added_to_instances_that_are_there() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from annotation.core.reasons import reason
 from judging.calls.results import marked_refusal, unparsed
 from judging.core.errors import AccessDenied, CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.chat_answers import UNUSABLE, read_answer
@@ -160,7 +161,9 @@ def test_rejection_tells_whether_other_requests_may_pass(body: dict[str, Any], o
 )
 def test_refusal_is_found_in_its_field_and_in_a_part(message: dict[str, Any]) -> None:
     answer = read_answer(completion(message))
-    assert marked_refusal(Reply(answer.text, answer.finish_reason, answer.response)) == "I'd rather not."
+    assert marked_refusal(Reply(answer.text, answer.finish_reason, answer.response)) == reason(
+        "text", text="I'd rather not."
+    )
 
 
 @pytest.mark.parametrize(
@@ -174,7 +177,7 @@ def test_refusal_is_found_in_its_field_and_in_a_part(message: dict[str, Any]) ->
 def test_answer_that_is_nothing_but_thoughts_says_so(message: dict[str, Any]) -> None:
     answer = read_answer(completion(message, finish_reason="length"))
     reply = Reply(answer.text, answer.finish_reason, answer.response)
-    assert unparsed(reply, "an empty answer").failure == "cut off at the length limit; nothing but thoughts"
+    assert unparsed(reply, reason("answer_empty")).failure == reason("cut_off", why=reason("thoughts_alone"))
 
 
 def test_a_code_of_thousands_of_digits_is_no_status() -> None:

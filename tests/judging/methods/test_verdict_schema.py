@@ -148,4 +148,4 @@ def test_other_rejections_end_a_cell_after_both_ways(endpoint: Endpoint) -> None
     client = ScriptedClient([RejectedCall("HTTP 400: too long", kind="HTTP 400")] * 2)
     judge_with(client, study, judge)
     [made] = Judgment.objects.all()
-    assert (made.status, made.failure, len(client.bodies)) == ("error", "HTTP 400: too long", 2)
+    assert (made.status, made.failure.text, len(client.bodies)) == ("error", "HTTP 400: too long", 2)

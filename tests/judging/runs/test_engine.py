@@ -112,7 +112,7 @@ def test_answer_that_stays_unreadable_is_stored_as_unparsed() -> None:
     assert counts() == (0, 0, 0, 1, 0, 0, 0)
     judgment = Judgment.objects.get()
     assert judgment.verdict is None
-    assert "Both are fine." in judgment.failure
+    assert (judgment.failure.code, judgment.failure.values["text"]) == ("no_verdict_in", "Both are fine.")
     assert judgment.completions.count() == MAX_SAMPLES
 
 
@@ -139,7 +139,7 @@ def test_answer_is_stored_under_what_it_is(answer: str | dict[str, object], stat
     judge_with(ScriptedClient([answer] * MAX_SAMPLES), make_study(instances=1, k=1), make_judge())
     judgment = Judgment.objects.get()
     assert judgment.status == status
-    assert reason in judgment.failure
+    assert reason in judgment.failure.text
 
 
 def test_refusal_is_kept_but_never_reused() -> None:
@@ -155,7 +155,7 @@ def test_error_is_stored_and_asked_again_on_the_next_start() -> None:
     study, judge = make_study(instances=1, k=2), make_judge()
     judge_with(ScriptedClient([RejectedCall("HTTP 400: too long")]), study, judge, in_flight=1)
     assert counts() == (1, 0, 0, 0, 0, 1, 0)
-    assert Judgment.objects.get(status="error").failure == "HTTP 400: too long"
+    assert Judgment.objects.get(status="error").failure.text == "HTTP 400: too long"
     client = ScriptedClient()
     judge_with(client, study, judge)
     assert (len(client.bodies), counts()) == (1, (2, 0, 0, 0, 0, 0, 0))
@@ -307,7 +307,7 @@ def test_answer_that_would_end_the_same_way_is_asked_for_once(answer: str | dict
     judge_with(client, study, judge)
     judgment = Judgment.objects.get()
     assert (len(client.bodies), judgment.status, judgment.calls) == (1, "unparsed", 1)
-    assert reason in judgment.failure
+    assert reason in judgment.failure.text
 
 
 @pytest.mark.any_engine

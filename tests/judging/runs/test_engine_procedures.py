@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from annotation.core.reasons import reason
 from annotation.core.tasks.stopping import StopFlag
 from annotation.models import Generation, Study
 from judging.calls.cases import StoredAnswer
@@ -140,7 +141,11 @@ def test_optional_answer_that_can_not_be_read_or_is_refused_is_left_out() -> Non
 def test_readable_answers_that_give_no_verdict_together_are_unparsed() -> None:
     client = Talker(lambda asked: "?")
     judge_with(client, make_study(instances=1, k=1), judge_named("polled"))
-    assert Judgment.objects.values_list("status", "failure", "calls").get() == ("unparsed", "nobody voted", 9)
+    assert Judgment.objects.values_list("status", "failure", "calls").get() == (
+        "unparsed",
+        reason("text", text="nobody voted"),
+        9,
+    )
 
 
 def test_unreadable_critique_ends_the_cell_after_three_samples() -> None:
@@ -171,7 +176,7 @@ def test_samples_of_which_none_got_an_answer_are_an_error_and_asked_again() -> N
     study, judge = make_study(instances=1, k=1), judge_named("polled")
     judge_with(Talker(lambda asked: REJECTED), study, judge)
     found = Judgment.objects.values_list("status", "failure", "calls").get()
-    assert found == ("error", "HTTP 400: temperature", 0)
+    assert found == ("error", reason("text", text="HTTP 400: temperature"), 0)
     client = Talker()
     judge_with(client, study, judge)
     assert (len(client.bodies), Judgment.objects.get().status) == (3, "parsed")
@@ -185,7 +190,8 @@ def test_verdict_stands_on_the_samples_that_were_answered_when_the_endpoint_reje
 def test_no_verdict_from_answers_without_those_that_are_missing_is_an_error() -> None:
     study, judge = make_study(instances=1, k=1), judge_named("polled")
     judge_with(ScriptedClient([REJECTED, *["?"] * 6]), study, judge, in_flight=1)
-    assert Judgment.objects.values_list("status", "failure", "calls").get() == ("error", "HTTP 400: temperature", 6)
+    found = Judgment.objects.values_list("status", "failure", "calls").get()
+    assert found == ("error", reason("text", text="HTTP 400: temperature"), 6)
     client = Talker()
     judge_with(client, study, judge)
     assert (len(client.bodies), Judgment.objects.get().status) == (1, "parsed")  # the missing one, and it is read
@@ -194,7 +200,10 @@ def test_no_verdict_from_answers_without_those_that_are_missing_is_an_error() ->
 def test_endpoint_that_is_gone_ends_a_cell_whose_other_samples_were_answered() -> None:
     study, judge = make_study(instances=1, k=1), judge_named("polled")
     judge_with(ScriptedClient(["A", GONE, GONE]), study, judge, in_flight=1)
-    assert Judgment.objects.values_list("status", "failure").get() == ("error", "HTTP 404: no such model")
+    assert Judgment.objects.values_list("status", "failure").get() == (
+        "error",
+        reason("text", text="HTTP 404: no such model"),
+    )
     client = Talker()
     judge_with(client, study, judge)
     assert (len(client.bodies), Judgment.objects.values_list("status", "calls").get()) == (2, ("parsed", 3))
@@ -215,7 +224,7 @@ def test_answers_of_no_use_end_the_cell_after_three_and_stay_paid_for() -> None:
     judge_with(client, study, judge)
     assert client.kinds == ["critique"] * 2 + ["verdict"] * 3
     found = Judgment.objects.values_list("status", "failure", "calls", *SPENT).get()
-    assert found == ("error", "an empty answer: a completion without a choice", 5, 55, 35, 5 * CALL)
+    assert found == ("error", reason("no_completion_choice"), 5, 55, 35, 5 * CALL)
     judge_with(Talker(), study, judge)
     found = Judgment.objects.values_list("status", "calls", "cached", *SPENT).get()
     assert found == ("parsed", 6, 0, 66, 42, 6 * CALL)

@@ -180,7 +180,7 @@ def test_rejections_of_requests_alone_never_stop_a_run(answers: int, status: str
 def test_run_of_nothing_but_errors_fails_and_says_why(failures: list[CallFailed], count: int) -> None:
     ended = judge_with(ScriptedClient(failures), make_study(instances=4, k=1), make_judge(), in_flight=1)
     assert (ended.status, JudgeRun.objects.get().status) == ("failed", "failed")
-    why = reason("nothing_answered", number=4, count=count, error="HTTP 404: no x")
+    why = reason("nothing_answered", number=4, count=count, error=reason("text", text="HTTP 404: no x"))
     assert JudgeRun.objects.get().message == why
     assert ended.message == why.text
 

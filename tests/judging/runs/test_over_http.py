@@ -151,10 +151,10 @@ def test_endpoint_that_always_fails_stops_the_run_with_its_reason(in_flight: int
         ended = run_on(stand_in, instances=20, in_flight=in_flight)
     assert ended.status == "failed"
     message = JudgeRun.objects.get().message
-    assert (message.code, message.values["probes"], message.values["error"]) == (
+    assert (message.code, message.values["probes"], message.values["error"].values) == (
         "endpoint_down",
         8,
-        "HTTP 500: out of memory",
+        {"status": 500, "text": "out of memory"},
     )
     # When the run is stopped, the others in flight are cut off: they may have been received, and are no errors.
     counted = ended.progress.errors["HTTP 500"]
@@ -242,7 +242,7 @@ def test_researchers_are_not_told_where_an_endpoint_is(base_url: str, monkeypatc
     ended = execute(
         run.pk, stop=StopFlag(), make_client=lambda endpoint: RetryingClient(OpenAIClient(endpoint), sleep=no_sleep)
     )
-    told = ended.message + "".join(Judgment.objects.values_list("failure", flat=True))
+    told = ended.message + "".join(map(str, Judgment.objects.values_list("failure", flat=True)))
     assert told
     for part in ("10.20.30.40", "no-such-host", "127.0.0.1"):
         assert part not in told

@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
+from annotation.core.reasons import reason
 from annotation.core.tasks.stopping import StopFlag
 from judging.calls import session
 from judging.core.errors import AccessDenied, CallFailed, RejectedCall, TransientFailure
@@ -137,8 +138,8 @@ def test_lines_that_fail_are_handed_in_again_a_few_times(standin: StandInProcess
     assert (found.asked, handed_in(standin)) == (20, 3)
     assert 0 < found.errors < 10
     failure = Judgment.objects.filter(status="error").values_list("failure", flat=True)[0]
-    assert failure.startswith("HTTP 500: ")
-    assert failure.endswith("(tried in 3 batches)")
+    assert (failure.code, failure.values["number"]) == ("tried_in_batches", 3)
+    assert (failure.values["why"].code, failure.values["why"].values["status"]) == ("http_error", 500)
     standin.behave(error=0.0)
     again = start_run(study=run.study, judge=run.judge)
     assert work(again).status == "done"
@@ -287,9 +288,9 @@ def test_answers_of_no_use_are_paid_for_once_however_often_their_batch_is_collec
     spent = usage_of(Judgment.objects.all(), "USD")
     assert spent.calls == served == Completion.objects.filter(finish_reason="unusable").count()
     assert spent.cost == sum(filter(None, Completion.objects.values_list("cost", flat=True))) > 0
-    assert set(Judgment.objects.values_list("status", "failure")) == {
-        ("error", "an empty answer: a completion without a choice")
-    }
+    assert list(Judgment.objects.order_by().values_list("status", "failure").distinct()) == [
+        ("error", reason("no_completion_choice"))
+    ]
     standin.reset()
     start_run(study=run.study, judge=run.judge, way="batch")
     assert (work(run).status, standin.stats()["answered"]) == ("done", 6)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from annotation.core.reasons import reason
 from annotation.models import ComparisonTable, Study
 from judging.core.errors import BadSettings
 from judging.models import Judge, Judgment, TableMaking
@@ -55,7 +56,7 @@ def test_verdict_is_asked_with_the_stored_table_and_nothing_else_is(study: Study
         *((-1, "parsed", 1), (1, "parsed", 1)),
         *((None, "unparsed", 0), (None, "unparsed", 0)),
     ]
-    assert made[2].failure == "the pair has no table of variant big"
+    assert made[2].failure == reason("no_table_of_variant", variant="big")
     assert made[0].prompt_version == "tables-big+sc2.v2+summarization.v1"
     assert [step.status for step in replay(made[1]).steps] == ["read"]
     assert not TableMaking.objects.exists()

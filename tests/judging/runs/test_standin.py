@@ -43,7 +43,7 @@ def test_pointwise_judge_says_how_to_do_without_log_probabilities(standin: Stand
         execute(start_run(study=study, judge=judge).pk, stop=StopFlag())
     found = dict(Judgment.objects.values_list("run__judge__name", "status"))
     assert found == {"weighted": "error", "plain": "parsed"}
-    assert "does without by weighted=false" in Judgment.objects.get(status="error").failure
+    assert Judgment.objects.get(status="error").failure.code == "no_logprobs_taken"
 
 
 SHOWS = "[$fence begin] $source $first $second [$fence end] $question"

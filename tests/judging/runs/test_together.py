@@ -91,7 +91,7 @@ def test_what_can_be_read_is_stored_and_the_others_are_unparsed(
     assert [row[1] for row in outcomes()] == ["unparsed" if one is None else "parsed" for one in verdicts]
     assert len(client.bodies) == 1  # asking again would pay for the others again
     failure = Judgment.objects.filter(status="unparsed")[0].failure
-    assert failure.startswith("no verdict on question ")
+    assert failure.code == "no_verdict_on_question"
 
 
 @pytest.mark.any_engine

@@ -9,6 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.core.errors import AnnotationError
+from annotation.core.reasons import reason
 from annotation.models import Study
 from judging.models import Judge, Judgment, RationaleMark
 from judging.outcomes.judgment_rows import judgment_rows
@@ -105,6 +106,26 @@ def test_a_taken_name_is_refused_before_the_bundle_is_read(acme: Path, tmp_path:
     slug = open_bundle(acme).manifest["study"]
     with pytest.raises(CommandError, match="already exists"):
         call_command("import_bundle", str(tmp_path), "--study", slug)
+
+
+def test_a_missing_verdict_keeps_its_code_and_in_older_bundles_its_text(small: Study, tmp_path: Path) -> None:
+    why = reason("cut_off", why=reason("no_verdict_in", text="{well} 0"))
+    changed = Judgment.objects.filter(run__study=small, status="unparsed").update(failure=why)
+    folder = tmp_path / "bundle"
+    export_bundle(small, folder)
+    assert f'"reason":"{why}"' in unpacked(folder)
+
+    def stored(slug: str) -> list[Any]:
+        copy = import_bundle(folder, slug=slug)
+        return list(Judgment.objects.filter(run__study=copy, status="unparsed").values_list("failure", flat=True))
+
+    assert stored("copy") == [why] * changed != []
+    as_text = in_every_row(lambda row: {**row, "failure": row["failure"] and str(why)})
+    rewrite(folder, "records/judgment.jsonl.gz", as_text)
+    assert stored("older") == [reason("text", text=str(why))] * changed
+    rewrite(folder, "records/judgment.jsonl.gz", in_every_row(lambda row: {**row, "failure": {"code": "no_such"}}))
+    with pytest.raises(BadBundle, match="failure: it is not a reason"):
+        import_bundle(folder, slug="other")
 
 
 def test_what_stays_here_is_in_no_file(small: Study, tmp_path: Path, capsys: Any) -> None:

@@ -81,7 +81,7 @@ def test_a_bundle_that_is_sent_makes_the_same_study(bundle: Path, admin: Any) ->
     again = Upload.objects.get(status="queued")
     assert not read_files.call(again.pk)
     again.refresh_from_db()
-    assert again.message.startswith("a bundle can be imported only into an empty study; study has ")
+    assert again.message.text.startswith("a bundle can be imported only into an empty study; study has ")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_bundle_that_is_none_leaves_the_study_empty(
     upload = Upload.objects.get()
     assert not read_files.call(upload.pk)
     upload.refresh_from_db()
-    assert why in upload.message
+    assert why in upload.message.text
     assert not Study.objects.get(slug="study").systems.exists()
 
 

@@ -19,6 +19,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from annotation.core.errors import AnnotationError, BadLine
+from annotation.core.reasons import reason
 from annotation.core.refusals import refusal, restored
 from annotation.core.tasks import progress
 from annotation.models import Study, Upload
@@ -145,7 +146,7 @@ def test_a_refused_file_is_gone_and_its_errors_stay(study: Study, large: None) -
         "failed",
         BadLine(1, refusal("missing", field="source")),
     )
-    assert upload.message == "f.jsonl: 2 bad lines; nothing was stored"
+    assert upload.message == reason("bad_lines", name="f.jsonl", number=2)
     assert "line 1: source is missing" in str(upload_jobs.refusal_of(upload))
     assert left(study) == []
     erase_rater(annotator=make_annotator(study), by=None, at=timezone.now())  # refusals may quote raters' codes
@@ -179,9 +180,9 @@ def test_what_a_killed_process_had_begun_is_read_again(study: Study, monkeypatch
 
 def test_a_file_that_ends_every_worker_is_refused(study: Study, large: None) -> None:
     upload = send(study, f_jsonl=LINES)
-    DEATH_RULES[read_files.module_path].give_up(DBTaskResult.objects.get(), "5 workers in a row have died of this")
+    DEATH_RULES[read_files.module_path].give_up(DBTaskResult.objects.get(), reason("workers_died", number=5))
     upload.refresh_from_db()
-    assert upload.message == "f.jsonl can't be read: 5 workers in a row have died of this"
+    assert upload.message == reason("file_unread", name="f.jsonl", why=reason("workers_died", number=5))
     assert left(study) == []
 
 
@@ -275,7 +276,7 @@ def test_bad_lines_of_several_files_have_the_numbers_of_their_own(study: Study) 
     bad = [restored(**one) for one in upload.bad_lines]
     assert BadLine(3, refusal("missing", field="instance_id"), "a.jsonl") in bad
     assert BadLine(line - 1, refusal("missing", field="source"), "b.json") in bad  # where its object begins
-    assert "CSV" in send(study, a_csv=b"x", b_csv=b"y").message
+    assert "CSV" in send(study, a_csv=b"x", b_csv=b"y").message.text
 
 
 def link(name: str) -> zipfile.ZipInfo:
@@ -302,7 +303,7 @@ def test_a_bad_archive_is_refused_and_leaves_nothing(
     settings.UPLOAD_MAX_BYTES = 2**20
     before: Sequence[Path] = sorted(tmp_path.iterdir())
     upload = send_and_work(study, f_zip=packed)
-    assert told in upload.message
+    assert told in upload.message.text
     assert (left(study), study.instances.count()) == ([], 0)
     assert sorted(one for one in tmp_path.iterdir() if one.name != "data") == [
         one for one in before if one.name != "data"
@@ -315,7 +316,10 @@ def test_an_archive_leaves_the_disk_the_space_that_votes_need(
     free = settings.LEAST_FREE_BYTES + len(LINES)
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=free))
     assert send_and_work(study, f_zip=archive(("f.jsonl", LINES))).status == "done"
-    assert "more than the disk has room for" in send_and_work(study, f_zip=archive(("f.jsonl", LINES + b"\n"))).message
+    assert (
+        "more than the disk has room for"
+        in send_and_work(study, f_zip=archive(("f.jsonl", LINES + b"\n"))).message.text
+    )
     assert left(study) == []
 
 
@@ -327,7 +331,7 @@ def test_a_small_file_that_nobody_began_is_queued(study: Study) -> None:
     look_after_uploads()
     work()
     upload.refresh_from_db()
-    assert upload.message == "f.jsonl: the file is no longer there, or on another machine's disk; please send it again"
+    assert upload.message == reason("file_gone", name="f.jsonl")
 
 
 @pytest.mark.any_engine

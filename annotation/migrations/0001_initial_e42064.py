@@ -2127,7 +2127,10 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
-                ("message", models.TextField(blank=True, help_text="What was added, or why nothing was.")),
+                (
+                    "message",
+                    annotation.core.reasons.ReasonField(blank=True, help_text="What was added, or why nothing was."),
+                ),
                 (
                     "bad_lines",
                     models.JSONField(

@@ -537,7 +537,7 @@ class Migration(migrations.Migration):
                 ),
                 ("p_b", models.FloatField(blank=True, null=True)),
                 ("rationale", models.TextField(blank=True)),
-                ("failure", models.TextField(blank=True)),
+                ("failure", annotation.core.reasons.ReasonField(blank=True)),
                 ("prompt_version", models.CharField(blank=True, max_length=160)),
                 ("parser_version", models.CharField(blank=True, max_length=40)),
                 ("judged_at", models.DateTimeField(blank=True, null=True)),
@@ -754,7 +754,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("rationale", models.TextField(blank=True)),
-                ("failure", models.TextField(blank=True, help_text="Why there is no verdict.")),
+                ("failure", annotation.core.reasons.ReasonField(blank=True, help_text="Why there is no verdict.")),
                 (
                     "failure_code",
                     models.CharField(
