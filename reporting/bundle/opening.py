@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 import zlib
 from collections import deque
@@ -139,9 +140,9 @@ def _file_of(folder: Path, name: str) -> Path:
     path = folder
     for part in Path(name).parts:
         path /= part
-        if path.is_symlink():
+        if os.path.islink(path):  # noqa: PTH114  # methods of Path raise OSError for a name that is too long
             raise BadBundle(f"{name} is a symbolic link, which no file of a bundle may be")
-    if not path.is_file():
+    if not os.path.isfile(path):  # noqa: PTH113
         raise BadBundle(f"{name} is missing")
     return path
 
@@ -164,7 +165,7 @@ def open_bundle(folder: Path) -> Bundle:
 
     Raises: BadBundle if it is none, or one of a newer format.
     """
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # noqa: PTH112
         raise BadBundle(f"{folder} is no folder")
     manifest = _read_document(_file_of(folder, MANIFEST))
     if not isinstance(manifest, dict) or manifest.get("kind") != KIND or not isinstance(manifest.get("files"), dict):

@@ -271,6 +271,7 @@ def named(copy: Path, name: str) -> None:
         pytest.param(lambda copy: listed(copy, format_version=2), "reads format 3", id="older"),
         pytest.param(lambda copy: named(copy, "../outside"), "can be no file of a bundle", id="path out"),
         pytest.param(lambda copy: named(copy, "/etc/passwd"), "can be no file of a bundle", id="absolute path"),
+        pytest.param(lambda copy: named(copy, "n" * 256), "n is missing", id="long name"),
         pytest.param(link, "flags.jsonl.gz is a symbolic link", id="link"),
         pytest.param(lambda copy: (copy / "manifest.json").write_text("[1"), "not valid JSON", id="no manifest"),
         pytest.param(lambda copy: listed(copy, kind="other"), "not that of a bundle", id="another thing"),
@@ -288,6 +289,11 @@ def test_a_damaged_bundle_is_refused(copy: Path, damage: Callable[[Path], object
     damage(copy)
     with pytest.raises(BadBundle, match=reason):
         verified(copy)
+
+
+def test_a_name_that_is_too_long_is_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="is no folder"):
+        call_command("verify_bundle", str(tmp_path / ("n" * 256)))
 
 
 def test_an_archive_is_verified_as_the_page_of_files_gives_it(small_bundle: Path, tmp_path: Path, capsys: Any) -> None:
