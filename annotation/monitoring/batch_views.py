@@ -20,7 +20,7 @@ from annotation.batches.designs import batches_of_design, design_of
 from annotation.batches.forms import SetBatch
 from annotation.batches.services import notices_of
 from annotation.core.counting import number_of
-from annotation.core.http import is_htmx
+from annotation.core.http import attempt, is_htmx
 from annotation.hits.idle import LEAST_MINUTES, idle_claims
 from annotation.members.permissions import FORM, MANAGERS, READERS, account_of, may_manage, study_view
 from annotation.models import Assignment, Batch, Hit, Slot, Study
@@ -90,9 +90,10 @@ def batch_message(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     """Send a message to all who have, or had, a HIT of the batch."""
     batch = _find(study, pk)
     form = MessageForm(request.POST if request.method == "POST" else None)
-    if form.is_valid():
-        text = form.cleaned_data["text"]
-        count = send_to_batch(batch=batch, text=text, by=account_of(request), at=timezone.now())
+    now, by = timezone.now(), account_of(request)
+    if form.is_valid() and (
+        count := attempt(form, lambda: send_to_batch(batch=batch, by=by, at=now, **form.cleaned_data))
+    ):
         messages.success(request, f"Sent to {number_of(count, 'rater')}.")
         return redirect("annotation:batch", study.slug, pk)
     context = {"study": study, "batch": batch, "form": form, "count": recipients(batch).count()}

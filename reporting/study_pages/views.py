@@ -14,7 +14,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
-from annotation.core.actions import filled
 from annotation.core.errors import AmendmentNeeded, InvalidSelection, SettingFixed
 from annotation.core.http import attempt
 from annotation.importing.example import load_example
@@ -45,7 +44,7 @@ from annotation.studies.data_sets import data_sets
 from annotation.studies.log import about, changes_of, events_of, stops_of
 from annotation.studies.presets import ORIGINS, batch_defaults
 from annotation.studies.services import save_settings
-from annotation.studies.settings_form import ReasonForm, StudySettingsForm
+from annotation.studies.settings_form import StudySettingsForm, reason_field
 from reporting.study_pages.checklist import checklist
 
 COUNTED_TEXTS = 500  # of a data set, for one page
@@ -92,6 +91,11 @@ def example(request: HttpRequest) -> HttpResponse:
 @study_view(*READERS)
 def study_page(request: HttpRequest, study: Study) -> HttpResponse:
     """Show a study's steps and contents. htmx polls the state of a computation, then reloads the page."""
+    return _show(request, study)
+
+
+def _show(request: HttpRequest, study: Study, **refused: forms.Form) -> HttpResponse:
+    """Show the page of a study. `refused`: the form whose action was refused, with its errors."""
     state = separability_state(study)
     if request.headers.get("HX-Target") == "separability" and not state["busy"]:
         return HttpResponseClientRefresh()
@@ -105,6 +109,8 @@ def study_page(request: HttpRequest, study: Study) -> HttpResponse:
         "rows": rows,
         **state,
         "separability_form": ComputeSeparability(auto_id="separability_%s"),
+        "archive_form": ArchiveForm(auto_id="archive_%s"),
+        **refused,
         "may_manage": may_manage(request.user, study),
     }
     if request.headers.get("HX-Target") == "separability":
@@ -123,14 +129,17 @@ def study_page(request: HttpRequest, study: Study) -> HttpResponse:
         **_report_counts(study),
     }
     context["steps"] = checklist(study, context)
-    return render(request, "reporting/study_pages/study.html", context)
+    return render(request, "reporting/study_pages/study.html", context, status=422 if refused else 200)
 
 
 @study_view(*READERS, methods=POST)
 def separability(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue a computation of separability."""
-    form = filled(ComputeSeparability, request.POST.dict())
-    start_separability(study, form.request(), by=account_of(request))
+    form = ComputeSeparability(request.POST, auto_id="separability_%s")
+    if not form.is_valid() or not attempt(
+        form, lambda: start_separability(study, form.request(), by=account_of(request))
+    ):
+        return _show(request, study, separability_form=form)
     messages.info(request, "Separability is being computed and will appear below.")
     return redirect("annotation:study", study.slug)
 
@@ -233,24 +242,30 @@ def copy(request: HttpRequest, study: Study) -> HttpResponse:
     return render(request, "reporting/study_pages/copy_study.html", context, status=422 if form.is_bound else 200)
 
 
-class ArchiveForm(ReasonForm):
+class ArchiveForm(forms.Form):
     """Archive or restore a study, and why."""
 
-    restore = forms.BooleanField(required=False)
-    confirmed = forms.BooleanField(required=False)
+    reason = reason_field(label="Why? (optional)", help_text="Kept in the study's log.")
+    confirmed = forms.BooleanField(
+        required=False, label="Yes, archive it", widget=forms.CheckboxInput(attrs={"required": True})
+    )
+    restore = forms.BooleanField(required=False, widget=forms.HiddenInput)
+
+    def clean(self) -> None:
+        """Require the confirmation of an archived study."""
+        if not self.cleaned_data["restore"] and not self.cleaned_data["confirmed"]:
+            self.add_error("confirmed", "Tick the box to archive the study. Nothing was changed.")
 
 
 @study_view(*MANAGERS, methods=POST)
 def archive(request: HttpRequest, study: Study) -> HttpResponse:
     """Archive a study, after a confirmation, or restore it."""
-    form = ArchiveForm(request.POST)
+    form = ArchiveForm(request.POST, auto_id="archive_%s")
     if not form.is_valid():
-        messages.error(request, " ".join(str(text) for texts in form.errors.values() for text in texts))
-    elif form.cleaned_data["restore"]:
+        return _show(request, study, archive_form=form)
+    if form.cleaned_data["restore"]:
         restore_study(study=study, by=account_of(request), reason=form.cleaned_data["reason"])
         messages.success(request, "The study was restored. HITs of its open batches are given out again.")
-    elif not form.cleaned_data["confirmed"]:
-        messages.error(request, "Nothing was changed: please tick the box first.")
     else:
         archive_study(study=study, by=account_of(request), reason=form.cleaned_data["reason"])
         messages.success(request, "The study was archived. It gives out no more HITs.")

@@ -185,8 +185,11 @@ def test_buttons_are_the_managers(batch: Batch, researcher: Client, manager: Cli
 def test_a_message_reaches_the_raters_of_the_batch(
     study: Study, batch: Batch, manager: Client, researcher: Client
 ) -> None:
-    work(study)
     address = at(batch, "message/")
+    early = manager.post(address, {"text": "To nobody."})
+    assert (early.status_code, list(early.context["form"].errors)) == (422, ["__all__"])
+    assert "To nobody." in early.text
+    work(study)
 
     refused = manager.post(address, {"text": "x" * 1001})
     assert refused.status_code == 422

@@ -235,7 +235,16 @@ def test_separability_is_asked_for_once_and_shown_when_it_is_there(study: Study,
     done = researcher.get("/studies/study/")
     assert "Being computed" not in done.text
     assert "configuration [0.000, 1.000]" in done.text
-    assert researcher.post("/studies/study/separability/", {"similarity": "vibes"}).status_code == 422
+    for field, sent in (
+        ("similarity", {"similarity": "vibes"}),
+        ("samples", {"samples": "1"}),
+        ("__all__", {"similarity": "rouge1", "dataset": "none"}),
+    ):
+        refused = researcher.post("/studies/study/separability/", sent)
+        form = refused.context["separability_form"]
+        assert (refused.status_code, list(form.errors)) == (422, [field])
+        assert str(form.errors[field][0]).partition("“")[0] in refused.text
+    assert not SeparabilityJob.objects.exists()
     assert researcher.get("/studies/study/separability/").status_code == 405
 
 
