@@ -84,7 +84,11 @@ class UnknownStudy(AnnotationError):
 
 
 class UnknownName(AnnotationError):
-    """The study has no system, data set, batch or user of this name."""
+    """The study has no system, data set, batch or user of this name. `field`: of forms, in which it was given."""
+
+    def __init__(self, message: str, field: str | None = None) -> None:
+        self.field = field
+        super().__init__(message)
 
 
 class InvalidSelection(AnnotationError):

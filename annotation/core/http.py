@@ -74,11 +74,12 @@ def status_of(error: AnnotationError) -> int:
 
 
 def attempt(form: BaseForm, service: Callable[[], T], *, field: str | None = None) -> T | None:
-    """Call a service. Show its domain error at the form."""
+    """Call a service. Show its domain error at the form: at its own field, at `field`, or above all fields."""
     try:
         return service()
     except AnnotationError as error:
-        form.add_error(field, page_text(error))
+        own = error.field if isinstance(error, UnknownName) and error.field in form.fields else None
+        form.add_error(own or field, page_text(error))
         return None
 
 

@@ -281,5 +281,5 @@ def find_batch(study: Study, name: str) -> Batch:
     batch = study.batches.filter(name=name).first()
     if batch is None:
         names = ", ".join(study.batches.values_list("name", flat=True)) or "none yet"
-        raise UnknownName(f"study {study.slug} has no batch {name}; it has: {names}")
+        raise UnknownName(f"study {study.slug} has no batch {name}; it has: {names}", "batch")
     return batch

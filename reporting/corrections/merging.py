@@ -56,7 +56,14 @@ class MergeRaters(Correction):
         return f"Rater {rater.code} is {into.code} now."
 
     def _raters(self) -> tuple[Annotator, Annotator]:
-        return _rater(self.study, self.cleaned_data["rater"]), _rater(self.study, self.cleaned_data["into"])
+        return self._rater("rater"), self._rater("into")
+
+    def _rater(self, field: str) -> Annotator:
+        code, raters = self.cleaned_data[field], self.study.annotators.present().select_related("study", "user")
+        rater = raters.filter(code=code, erased_at=None).first()
+        if rater is None:
+            raise UnknownName(f"Study {self.study.slug} has no rater {code} who has not withdrawn.", field)
+        return rater
 
 
 @transaction.atomic
@@ -140,10 +147,3 @@ def _pairs_of_both(rater: Annotator, into: Annotator) -> list[Pair]:
     on_hits = Pair.objects.filter(hits__in=hits, hits__assignments__annotator=into)
     keys = {*both.values_list("pk", flat=True), *on_hits.values_list("pk", flat=True)}
     return list(Pair.objects.select_related("matchup__instance").filter(pk__in=keys))
-
-
-def _rater(study: Study, code: str) -> Annotator:
-    rater = study.annotators.present().select_related("study", "user").filter(code=code, erased_at=None).first()
-    if rater is None:
-        raise UnknownName(f"Study {study.slug} has no rater {code} who has not withdrawn.")
-    return rater

@@ -201,7 +201,7 @@ def _system(study: Study, name: str) -> System:
     system = study.systems.filter(name=name).first()
     if system is None:
         names = ", ".join(study.systems.values_list("name", flat=True)) or "none yet"
-        raise UnknownName(f"Study {study.slug} has no system {name}. It has: {names}.")
+        raise UnknownName(f"Study {study.slug} has no system {name}. It has: {names}.", "system")
     return system
 
 
@@ -210,7 +210,7 @@ def _judge(study: Study, name: str) -> Judge:
     judge = judges.filter(name=name).first()
     if judge is None:
         names = ", ".join(judges.values_list("name", flat=True)) or "none"
-        raise UnknownName(f"No judge {name} ran on study {study.slug}. Its judges: {names}.")
+        raise UnknownName(f"No judge {name} ran on study {study.slug}. Its judges: {names}.", "judge")
     return judge
 
 

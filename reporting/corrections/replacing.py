@@ -153,14 +153,14 @@ def given_on(study: Study, target: Text) -> list[Effect]:
 def _find(study: Study, instance: str, system: str, index: int) -> Text:
     row = study.instances.filter(instance_id=instance).first()
     if row is None:
-        raise UnknownName(f"Study {study.slug} has no instance {instance}.")
+        raise UnknownName(f"Study {study.slug} has no instance {instance}.", "instance")
     if not system:
         return row
     text = row.generations.select_related("system", "instance").filter(system__name=system, index=index).first()
     if text is None:
         texts = row.generations.select_related("system").order_by("system__position", "index")
         listed = ", ".join(f"{item.system.name} {item.index}" for item in texts[:20])
-        raise UnknownName(f"Instance {instance} has no text {index} of {system}. It has: {listed}.")
+        raise UnknownName(f"Instance {instance} has no text {index} of {system}. It has: {listed}.", "system")
     return text
 
 

@@ -119,7 +119,7 @@ def find_import(study: Study, named: str) -> ImportRecord:
         listed = ", ".join(
             f"{record.pk} ({record.file_name}, {record.imported_at:%Y-%m-%d %H:%M})" for record in records
         )
-        raise UnknownName(f"Study {study.slug} {problem} {named}. Its imports: {listed or 'none'}.")
+        raise UnknownName(f"Study {study.slug} {problem} {named}. Its imports: {listed or 'none'}.", "record")
     return matching[0]
 
 

@@ -88,6 +88,23 @@ def test_names_that_are_taken_or_look_alike_are_refused(
     assert not study.events.exists()
 
 
+@pytest.mark.parametrize(
+    ("kind", "sent", "field"),
+    [
+        ("rename", {"system": "gamma", "to": "delta"}, "system"),
+        ("rename", {"judge": "gamma", "to": "delta"}, "judge"),
+        ("replace-text", {"instance": "none", "text": "x"}, "instance"),
+        ("take-back", {"record": "none"}, "record"),
+        ("merge-raters", {"rater": "none", "into": "nobody"}, "rater"),
+        ("delete-batch", {"batch": "none"}, "batch"),
+    ],
+)
+def test_an_unknown_name_stands_at_its_field(study: Study, kind: str, sent: dict[str, str], field: str) -> None:
+    admin = signed_in(make_user("admin", "study-admin", study=study))
+    answer = admin.post(f"/studies/study/correct/{kind}/", {**sent, "preview": "on"})
+    assert (answer.status_code, list(answer.context["form"].errors)) == (422, [field])
+
+
 @each_door
 def test_a_judge_gets_another_name_in_juries_tables_and_logs(study: Study, door: str) -> None:
     judge, second = (make_judge("longer", name=name, endpoint=None) for name in ("first", "second"))
