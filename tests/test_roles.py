@@ -16,7 +16,7 @@ from django.db import transaction
 from django.template.base import Template
 from django.test import Client
 
-from annotation.members.middleware import NOT_RESEARCHERS
+from annotation.members.signed_in import NOT_RESEARCHERS
 from annotation.models import AuditEntry
 from annotation.models.members import Role
 from reporting.findings.data.inputs import Filters

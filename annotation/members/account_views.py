@@ -28,9 +28,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 from sesame.backends import ModelBackend
 
 from annotation.core.http import restrict_referrer
-from annotation.members.middleware import is_from_account
 from annotation.members.permissions import READERS, has_any_role
 from annotation.members.second_factor_views import sign_in
+from annotation.members.signed_in import is_from_account
 from annotation.members.usernames import resolve_username
 from annotation.models.members import Role
 

@@ -19,9 +19,10 @@ from annotation.core.http import is_htmx
 from annotation.models import Display
 from annotation.rating import flags
 from annotation.rating.access import hit_form_view, own_assignment
-from annotation.rating.forms import PAIR_FLAGS, FlagForm, ReturnForm
+from annotation.rating.forms import FlagForm, ReturnForm
 from annotation.rating.hit_views import CLOSED_STATES
 from annotation.rating.second_stage import shown_rows
+from annotation.rating.vote_context import flag_choices
 
 
 @hit_form_view
@@ -47,7 +48,7 @@ def flag(request: HttpRequest, assignment_key: str) -> HttpResponse:
         context["row"] = shown_rows(display)[row]
         return TemplateResponse(request, "annotation/rating/_row_flag.html", context)
     standing = display.flags.filter(row=None, taken_back_at=None)
-    context |= {"place": display.position + 1, "flags": standing, "flag_kinds": PAIR_FLAGS}
+    context |= {"place": display.position + 1, "flags": standing, "flag_choices": flag_choices()}
     context |= {"taken_back": is_new if is_new.taken_back_at else None}
     return TemplateResponse(request, "annotation/rating/_flag.html", context)
 

@@ -94,7 +94,12 @@ def vote(request: HttpRequest, assignment_key: str) -> HttpResponse:
     display = rating.display
     if not is_htmx(request):
         return redirect(f"{hit_address(locked.assignment)}#pair-{display.pair.key}")
-    return _answer(request, display, rating.question, lambda requested: answer_to(requested, rating, display.version))
+    return _answer(
+        request,
+        display,
+        rating.question,
+        lambda requested: answer_to(requested, display.pair.key, rating, display.version),
+    )
 
 
 def _save_all(request: HttpRequest, assignment: Assignment, votes: Sequence[Mapping[str, str]]) -> HttpResponse:

@@ -84,7 +84,10 @@ def _first_stage(
     context = _page_context(assignment, position)
     return {
         **context,
-        "cards": [_card(display, [CardAnswer(question) for question in context["questions"]]) for display in displays],
+        "cards": [
+            _card(display, [CardAnswer(question, display.pair.key) for question in context["questions"]])
+            for display in displays
+        ],
         "status": _status(assignment, displays, at),
     }
 
@@ -155,7 +158,7 @@ def _second_card(display: Display, main: AskedQuestion, *, is_open: bool) -> Sec
     first, first_label = next(iter(main.choices.items()))
     table = choose_table(display.assignment, display) if is_open else None
     return SecondCard(
-        card=_card(display, [CardAnswer(main, choice=first)], texts=is_open),
+        card=_card(display, [CardAnswer(main, display.pair.key, choice=first)], texts=is_open),
         state="open" if is_open else "closed",
         first=first,
         first_label=first_label,

@@ -4,13 +4,14 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from django.db.models import BooleanField, ExpressionWrapper, QuerySet
 from django.db.models.functions import Length
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
@@ -45,20 +46,10 @@ class AskedQuestion:
         """Its place among a pair's questions, from 1."""
         return self.number + 1
 
-    @property
+    @cached_property
     def is_graded(self) -> bool:
         """Tell whether it offers more than left, right and no preference."""
         return not _PLAIN_KEYS.keys() >= self.choices.keys()
-
-    @property
-    def in_ids(self) -> str:
-        """The suffix of the page's ids."""
-        return f"-{self.number}" if self.number else ""
-
-    @property
-    def in_names(self) -> str:
-        """The suffix of field names. It follows a dot, which no pair's key has."""
-        return f".{self.number}" if self.number else ""
 
 
 @dataclass(frozen=True)
@@ -76,17 +67,29 @@ class RejectedAnswer:
 class CardAnswer:
     """A question on a pair, with the answer of its rater where there is one.
 
+    key     : of the pair
     version : number of changes of the answer so far
     reason  : why, as stored; `typed` is what came with a refused answer
     """
 
     asked: AskedQuestion
+    key: str
     choice: str | None = None
     saved_at: datetime | None = None
     version: int = 0
     problem: str = ""
     reason: str = ""
     typed: str = ""
+
+    @cached_property
+    def id(self) -> str:
+        """What the page's ids of this question end with."""
+        return f"{self.key}-{self.asked.number}" if self.asked.number else self.key
+
+    @property
+    def name(self) -> str:
+        """What its field names end with on a page without scripts. No pair's key has a dot."""
+        return f"{self.key}.{self.asked.number}" if self.asked.number else self.key
 
 
 def asked_questions(study: Study) -> Sequence[AskedQuestion]:
@@ -125,12 +128,13 @@ def key_rows(questions: Sequence[AskedQuestion]) -> list[tuple[Sequence[str], st
     return rows
 
 
-def answer_to(question: AskedQuestion, rating: Rating | None, version: int, **more: Any) -> CardAnswer:
-    """Return a question with a rater's answer to it."""
+def answer_to(question: AskedQuestion, key: str, rating: Rating | None, version: int, **more: Any) -> CardAnswer:
+    """Return a question on a pair with a rater's answer to it."""
     if rating is None:
-        return CardAnswer(question, version=version, **more)
+        return CardAnswer(question, key, version=version, **more)
     return CardAnswer(
         question,
+        key,
         choice=rating.choice,
         saved_at=rating.rated_at,
         version=version,
@@ -143,13 +147,14 @@ def answers_on(
     display: Display, questions: Sequence[AskedQuestion], *rejected: RejectedAnswer, stage: str
 ) -> list[CardAnswer]:
     """Return the questions on a display of `displays_of`, with the answers of a stage."""
-    refused = {item.question: item for item in rejected if item.key == display.pair.key}
+    key = display.pair.key
+    refused = {item.question: item for item in rejected if item.key == key}
     answers = []
     for question in questions:
         refused_answer = refused.get(question.number)
         refusal = {"problem": refused_answer.problem, "typed": refused_answer.reason} if refused_answer else {}
         rating = display.votes.get((stage, question.number))
-        answers.append(answer_to(question, rating, display.versions.get(question.number, 0), **refusal))
+        answers.append(answer_to(question, key, rating, display.versions.get(question.number, 0), **refusal))
     return answers
 
 
@@ -285,7 +290,6 @@ def base_context(assignment: Assignment, page: str = "") -> dict[str, Any]:
         "questions": questions,
         "asks_more": len(questions) > 1 or questions[MAIN].is_graded or study.first_reason != FirstReason.OFF,
         **_labels(study.source_label, study.label_left, study.label_right, get_language()),
-        "flag_kinds": PAIR_FLAGS,
         "longest_reason": LONGEST_REASON,
         "tools": lambda: _tools(
             study.questions,
@@ -312,6 +316,12 @@ def _tools(questions: tuple[Question, ...], left: str, right: str, language: str
     return render_to_string("annotation/rating/_tools.html", context)
 
 
+def flag_choices() -> SafeString:
+    """Render the kinds of problems that a rater may report, one of which is chosen."""
+    choice = '<label><input type="radio" name="kind" value="{}" required> {}</label>'
+    return format_html_join("\n", choice, PAIR_FLAGS)
+
+
 @lru_cache(maxsize=256)
 def _labels(source: str, left: str, right: str, _language: str | None) -> Mapping[str, Any]:
     sides = translate_default(left), translate_default(right)
@@ -320,4 +330,5 @@ def _labels(source: str, left: str, right: str, _language: str | None) -> Mappin
         "label_left": sides[0],
         "label_right": sides[1],
         "side_names": side_names(sides),
+        "flag_choices": flag_choices(),
     }

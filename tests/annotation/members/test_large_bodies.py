@@ -8,7 +8,7 @@ from django.core.files import uploadhandler
 from django.test import Client
 from django.utils import timezone
 
-from annotation.members.middleware import STRANGERS_MOST
+from annotation.members.signed_in import STRANGERS_MOST
 from annotation.members.tokens import make_token
 from annotation.models.tokens import Scope
 from tests.factories import make_study, make_user
