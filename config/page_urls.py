@@ -12,8 +12,8 @@ from reporting.health.status_views import readyz, status
 from reporting.health.views import healthz
 from reporting.study_pages.urls import urlpatterns as study_pages
 
-handler404 = "annotation.api.errors.not_found"
-handler500 = "annotation.api.errors.failed"
+handler404 = "annotation.core.request_ids.not_found"
+handler500 = "annotation.core.request_ids.failed"
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),

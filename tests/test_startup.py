@@ -35,7 +35,10 @@ assert threading.active_count() == 1, threading.enumerate()
 assert all(connection.connection is None for connection in connections.all(initialized_only=True))
 """
     installed = "from annotation.separability.forms import ComputeSeparability; ComputeSeparability().known_models()"
-    program = nothing_that_a_fork_would_break + installed
+    unknown_address = (
+        "\nfrom django.urls import get_resolver\nget_resolver('config.page_urls').resolve_error_handler(404)"
+    )
+    program = nothing_that_a_fork_would_break + installed + unknown_address
     assert loaded_by(program, HEAVY + pages) == str(list(pages))
 
 

@@ -1,9 +1,7 @@
-"""Errors as JSON responses: domain errors, and addresses of the API that do not exist."""
+"""Errors as JSON responses."""
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.views.defaults import page_not_found
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as default_handler
@@ -11,10 +9,8 @@ from rest_framework.views import exception_handler as default_handler
 from annotation.core.errors import AmendmentNeeded, AnnotationError, BadFields, BadFile, SettingFixed
 from annotation.core.http import error_text, status_of
 from annotation.core.middleware import HEADERS, UNAVAILABLE, log_unavailable, message_for
-from annotation.core.request_ids import current, server_error
 
 MOST_LINES = 1000  # listed of a bad file
-ROOT = "/api/"
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
@@ -45,17 +41,3 @@ def _more(error: AnnotationError) -> dict[str, Any]:
     if isinstance(error, SettingFixed | AmendmentNeeded):
         return {"fields": {name: [error.why] for name in error.fields}}
     return {}
-
-
-def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer a request for an address that does not exist (the project's `handler404`)."""
-    if request.path.startswith(ROOT):
-        return JsonResponse({"detail": f"there is no address {request.path}"}, status=404)
-    return page_not_found(request, exception)
-
-
-def failed(request: HttpRequest) -> HttpResponse:
-    """Answer a request that failed, with its id (the project's `handler500`)."""
-    if request.path.startswith(ROOT):
-        return JsonResponse({"detail": f"an error on the server, logged under {current.get()}"}, status=500)
-    return server_error(request)
