@@ -1,6 +1,7 @@
 """The form of a separability computation."""
 
 from django import forms
+from django.utils.functional import lazy
 
 from analysis import similarity as similarities
 from annotation.core.actions import TextsField
@@ -10,6 +11,7 @@ from annotation.separability.jobs import SeparabilityRequest
 from annotation.separability.measure import LEAST_SAMPLES, MOST_DRAWN, MOST_SEED, default_similarity
 
 DEFAULT = "by meaning if a model is installed, else by words"
+UNKNOWN = "Unknown similarity “%(value)s”. Allowed: {}."
 
 
 class ComputeSeparability(forms.Form):
@@ -20,9 +22,8 @@ class ComputeSeparability(forms.Form):
         required=False,
         label="Similarity",
         help_text=f"Default: {DEFAULT}.",
-        error_messages={
-            "invalid_choice": f"Unknown similarity “%(value)s”. Allowed: {', '.join(similarities.names())}."
-        },
+        # Lazy: reading the names takes a look at each installed package.
+        error_messages={"invalid_choice": lazy(lambda: UNKNOWN.format(", ".join(similarities.names())), str)()},
     )
     model = forms.CharField(
         required=False,
