@@ -58,7 +58,7 @@ class MadeFile(Job):
         TABLE_CHECKS = "table-checks", "Checks of comparison tables"
 
     job_kind, page = "file", "reporting:downloads"
-    worked_by = "reporting.downloads.jobs.make"
+    worked_by = "reporting.downloads.making.make"
 
     key = models.CharField(max_length=32, unique=True, default=new_key, editable=False, help_text="The file's name.")
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="made_files")

@@ -12,7 +12,8 @@ from config import __main__
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
-HEAVY = ("aiohttp", "openai", "pydantic", "nltk", "tokenizers", "scipy", "rest_framework.views")
+WORKERS = ("reporting.bundle.importing", "reporting.downloads.making", "reporting.findings.computing")
+HEAVY = ("aiohttp", "openai", "pydantic", "nltk", "tokenizers", "scipy", "rest_framework.views", *WORKERS)
 
 
 def loaded_by(program: str, modules: tuple[str, ...]) -> str:

@@ -26,7 +26,6 @@ from annotation.models import Rating, Study
 from judging.models import Judgment
 from reporting.core.data_version import version_of
 from reporting.core.people import departures
-from reporting.findings.computing import compute_estimates, compute_findings
 from reporting.findings.data.asked import filters_of, query_of
 from reporting.findings.data.inputs import Filters
 from reporting.findings.data.reading import read_study
@@ -111,6 +110,8 @@ def _compute(study: Study, query: str, filters: Filters, version: str, read_at: 
 
     version, read_at : of the data, taken before they are read here: a rating that comes meanwhile makes them outdated
     """
+    from reporting.findings.computing import compute_findings  # late: most requests show what is kept
+
     departed = departures(study)
     findings = compute_findings(read_study(study, filters), filters)
     return _keep(study, query, findings, version=version, departed=departed, read_at=read_at)
@@ -118,6 +119,8 @@ def _compute(study: Study, query: str, filters: Filters, version: str, read_at: 
 
 def _estimate(study: Study, query: str, filters: Filters) -> None:
     """Compute estimates without intervals and keep them. They read less."""
+    from reporting.findings.computing import compute_estimates
+
     now, first = timezone.now(), replace(filters, estimates_only=True)
     departed = departures(study)
     _keep(study, query, compute_estimates(read_study(study, first), first), departed=departed, read_at=now)

@@ -34,8 +34,6 @@ from annotation.importing.staging import is_under_way, settle_abandoned
 from annotation.members.permissions import is_site_admin
 from annotation.models import Study, Upload
 from reporting.bundle.archives import is_bundle
-from reporting.bundle.importing import import_upload as import_bundle
-from reporting.bundle.importing import verify_upload as verify_bundle
 from reporting.uploads.files import import_file
 from reporting.uploads.look import Look, look_at
 
@@ -51,10 +49,10 @@ PROGRESS = "progress.json"
 SENT = "sent.json"  # of files that were kept: their study, names and size
 REFUSED = "refused.json"  # why files became no study
 NEW = "new_study"  # option of an upload with which its study was created
-# By kind of file: functions that import a whole study. Only site admins may use them, since such files are large and bring
-# rows that all studies share.
+# Kinds of files that hold a whole study. Only site admins may import them, since they are large and bring rows that all
+# studies share.
 BUNDLE = "bundle"
-STUDY_IMPORTS: Mapping[str, Callable[..., Reason]] = {BUNDLE: import_bundle, "bundle-check": verify_bundle}
+STUDY_IMPORTS = (BUNDLE, "bundle-check")
 KNOWN_ENDINGS = (*DATA_FILES, ".csv", ".tsv", ".xlsx", ".zip")
 UNPACKED = 2  # times as large as what may be sent the rows of Parquet files and archives may be
 
@@ -258,7 +256,11 @@ def _read(upload: Upload) -> Reason:
     if upload.kind in STUDY_IMPORTS:
         if len(files) > 1 or not is_zip(upload.names[0]):
             raise AnnotationError(reason("not_one_archive", name=upload.name))
-        return STUDY_IMPORTS[upload.kind](files[0], name=upload.names[0], study=upload.study)
+        # The worker alone reads bundles: web processes import this module to enqueue, without what computes findings.
+        from reporting.bundle.importing import import_upload, verify_upload
+
+        read = import_upload if upload.kind == BUNDLE else verify_upload
+        return read(files[0], name=upload.names[0], study=upload.study)
     joined = _joined(upload, files)
     with joined.own_lines():
         file: dict[str, Any] = {"data": joined.data, "name": joined.name, "slug": upload.study.slug, **upload.options}

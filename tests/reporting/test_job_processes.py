@@ -26,7 +26,7 @@ from pathlib import Path
 from django.conf import settings
 from django.core.management import call_command
 from annotation.separability import measure
-from reporting.downloads import jobs
+from reporting.downloads import making
 def noted(work):
     def begin(*given):
         with (Path(settings.DATA_DIR) / "begun").open("a") as file:
@@ -35,7 +35,7 @@ def noted(work):
         return work(*given)
     return begin
 measure.AlignmentMeasure.matrices = noted(measure.AlignmentMeasure.matrices)
-jobs.MAKERS["report"] = noted(jobs.MAKERS["report"])
+making.MAKERS["report"] = noted(making.MAKERS["report"])
 call_command("worker", batch=True)
 """
 REQUEUE = """

@@ -17,7 +17,7 @@ from annotation.jobs.work import do_job
 from annotation.models import Study
 from annotation.privacy.erasing import FORGET_RESULTS
 from reporting.bundle.verifying import verify_bundle
-from reporting.downloads import jobs
+from reporting.downloads import making
 from reporting.downloads.jobs import path_of, queue_file
 from reporting.models import MadeFile
 from tests.factories import signed_in
@@ -86,7 +86,7 @@ def test_erasing_a_rater_removes_the_files(study: Study, made: MadeFile) -> None
 
 
 def test_only_the_latest_files_are_kept(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "MOST_KEPT", 2)
+    monkeypatch.setattr(making, "MOST_KEPT", 2)
     for number in range(3):
         queue_file(study, "bundle", {"texts": True, "completions": True, "reasons": number == 1})
         run_tasks()
@@ -101,7 +101,7 @@ def test_a_failure_is_said_and_leaves_nothing(
         folder.mkdir()
         raise AnnotationError("the <disk> is full")
 
-    monkeypatch.setitem(jobs.MAKERS, "bundle", fail)
+    monkeypatch.setitem(making.MAKERS, "bundle", fail)
     made, _ = queue_file(study, "bundle", {})
     run_tasks()
     assert "Ended early: the &lt;disk&gt; is full" in researcher.get(f"/studies/{study.slug}/files/").text
@@ -112,7 +112,7 @@ def test_a_stopping_worker_leaves_the_file_in_the_queue(study: Study, monkeypatc
     def stop(*_given: Any) -> None:
         raise SystemExit(0)
 
-    monkeypatch.setitem(jobs.MAKERS, "bundle", stop)
+    monkeypatch.setitem(making.MAKERS, "bundle", stop)
     made, _ = queue_file(study, "bundle", {})
     with pytest.raises(SystemExit):
         do_job.func("reporting.MadeFile", made.pk)

@@ -19,7 +19,7 @@ from annotation.privacy.erasing import erase_rater
 from judging.runs.tasks import execute_run
 from reporting.core import data_version
 from reporting.core.data_version import version_of
-from reporting.findings import page, snapshots
+from reporting.findings import computing, page, snapshots
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.asked import query_of
 from reporting.findings.data.inputs import Filters, StudyData
@@ -68,7 +68,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[Filters]:
         seen.append(filters)
         return compute_findings(data, filters)
 
-    monkeypatch.setattr(snapshots, "compute_findings", compute)
+    monkeypatch.setattr(computing, "compute_findings", compute)
     return seen
 
 
@@ -168,7 +168,7 @@ def test_estimates_are_shown_until_their_intervals_are_computed(
     separate(third, [(0.5, 0.6, 0.2), (0.5, 0.5, 0.3)], [0.8, 0.2])
     snapshot_of(built.study, FILTERS)
     with monkeypatch.context() as patch:
-        patch.setattr(snapshots, "compute_findings", _killed)
+        patch.setattr(computing, "compute_findings", _killed)
         with pytest.raises(SystemExit):
             work(built.study)
     first = snapshot_of(built.study, FILTERS)
@@ -202,7 +202,7 @@ def test_findings_that_are_shown_are_not_replaced_by_estimates(built: Built, mon
     snapshot_of(built.study, FILTERS)
     work(built.study)
     rate(built, 0, "cem", [1, 1])
-    monkeypatch.setattr(snapshots, "compute_estimates", _killed)
+    monkeypatch.setattr(computing, "compute_estimates", _killed)
     assert work(built.study)
     assert ratings(built.study) == 6
 
@@ -282,7 +282,7 @@ def test_a_failed_or_killed_worker_leaves_the_last_findings_and_is_followed_by_a
     outdated()
     snapshot_of(built.study, FILTERS)
     with monkeypatch.context() as patch:
-        patch.setattr(snapshots, "compute_findings", _killed)
+        patch.setattr(computing, "compute_findings", _killed)
         with pytest.raises(SystemExit):
             renew_snapshot.func(built.study.pk, "")
     assert ratings(built.study) == 4
@@ -314,7 +314,7 @@ def test_a_rating_that_comes_while_findings_are_computed_makes_them_outdated(
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(snapshots, "compute_findings", compute)
+        patch.setattr(computing, "compute_findings", compute)
         assert ratings(built.study) == 4
     assert ratings(built.study) == 6
 
@@ -349,7 +349,7 @@ def test_a_task_whose_study_or_batch_is_gone_does_nothing(built: Built, monkeypa
         monkeypatch.setattr(Study.objects, "select_for_update", lambda **_: Study.objects.none())
         return compute_findings(data, filters)
 
-    monkeypatch.setattr(snapshots, "compute_estimates", compute)
+    monkeypatch.setattr(computing, "compute_estimates", compute)
     assert not renew_snapshot.func(built.study.pk, "")
     assert not FindingsSnapshot.objects.exists()
 
