@@ -14,44 +14,44 @@ DENIED_STATUSES = frozenset({401, 402, 403})
 REQUEST_STATUSES = frozenset({400, 413, 415, 422, 451})  # this request is at fault: another one may be accepted
 FILTER_STATUSES = REQUEST_STATUSES | {403}
 LONGEST_HINT = 2000  # characters of a message that are searched
-CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+CAMEL = r"(?<=[a-z])(?=[A-Z])"
 
-# These are searched in plain words: `plain_words`.
-FILTER = re.compile(
+# These are searched in plain words: `plain_words`. They are compiled when the first error comes, not at each start.
+FILTER = (
     r"content (?:filter|policy|management)|moderation|responsible ai|flagged|prohibited content|data inspection"
     r"|safety (?:system|filter|reason|policy)|(?:inappropriate|sensitive) content"
 )
 CONTEXT = r"context (?:length|window|size|limit)"
-LENGTH = re.compile(
+LENGTH = (
     rf"{CONTEXT}|maximum context|model max length|input length|string above max length|reduce the length"
     r"|(?:prompt|inputs?|request|messages?|body|entity|payload|text|conversation) (?:\w+ ){0,3}too (?:long|large|big)"
     r"|too many (?:input |prompt )?tokens|(?:input|prompt) tokens? (?:\w+ ){0,4}exceed"
     r"|exceeds? (?:\w+ ){0,4}(?:tokens?|context|input|maximum length)|less than \d+ tokens|^too long"
 )
-LENGTH_OF_ANSWER = re.compile(r"^(?:\w+ ){0,6}max (?:completion |output |new )?tokens")
-CONTEXT_EXCEEDED = re.compile(rf"exceed\w* (?:\w+ ){{0,6}}{CONTEXT}|{CONTEXT} (?:\w+ ){{0,3}}exceed")
+LENGTH_OF_ANSWER = r"^(?:\w+ ){0,6}max (?:completion |output |new )?tokens"
+CONTEXT_EXCEEDED = rf"exceed\w* (?:\w+ ){{0,6}}{CONTEXT}|{CONTEXT} (?:\w+ ){{0,3}}exceed"
 NO_CREDIT = (
     r"insufficient (?:quota|credits?|balance|funds)|exceeded current quota|billing (?:hard limit|not active)"
     r"|payment required"
 )
-DENIED_NAMES = re.compile(
+DENIED_NAMES = (
     rf"{NO_CREDIT}|authenticat|unauthori[sz]ed|(?:invalid|incorrect|expired) api key|api key (?:invalid|expired)"
 )
 # Unless the endpoint says how long to wait: some say the same of a limit per minute.
-DENIED_MESSAGES = re.compile(
+DENIED_MESSAGES = (
     r"insufficient (?:\w+ ){0,2}(?:quota|credits?|balance|funds)|credit balance is too low|out of credits"
     r"|exceeded your current quota|recharge your (?:account|balance)|invalid authentication"
     r"|api key (?:is )?(?:not valid|invalid|expired|not found|missing)|(?:invalid|incorrect|expired|no) (?:x )?api key"
 )
 # An error without an HTTP status is classified by its code, type or message, in this order.
 ERROR_WORDS = (
-    (402, re.compile(rf"{NO_CREDIT}|billing|out of credits")),
-    (401, re.compile(r"api key|unauthori[sz]ed|authenticat|permission|access denied|forbidden")),
-    (429, re.compile(r"rate limit|too many requests|throttl|quota exceeded")),
+    (402, rf"{NO_CREDIT}|billing|out of credits"),
+    (401, r"api key|unauthori[sz]ed|authenticat|permission|access denied|forbidden"),
+    (429, r"rate limit|too many requests|throttl|quota exceeded"),
     (400, FILTER),
-    (503, re.compile(r"overloaded|unavailable|timed? ?out|internal|server error|try again|capacity")),
-    (404, re.compile(r"not found|does not exist|no such|unknown model|invalid model")),
-    (400, re.compile(r"invalid|bad request|unsupported|not support|context length|too long|unprocessable")),
+    (503, r"overloaded|unavailable|timed? ?out|internal|server error|try again|capacity"),
+    (404, r"not found|does not exist|no such|unknown model|invalid model"),
+    (400, r"invalid|bad request|unsupported|not support|context length|too long|unprocessable"),
 )
 
 
@@ -114,12 +114,12 @@ def status_of(error: ErrorDetails) -> int | None:
 def _status_of_hint(hint: str) -> int | None:
     if hint.isdecimal():
         return int(hint) if len(hint) == 3 and 400 <= int(hint) < 600 else None
-    return next((status for status, words in ERROR_WORDS if words.search(plain_words(hint))), None)
+    return next((status for status, words in ERROR_WORDS if re.search(words, plain_words(hint))), None)
 
 
 def plain_words(hint: str) -> str:
     """Split a code such as `RateLimitError` or `rate_limit_exceeded` into lower-case words."""
-    return " ".join(re.findall(r"[a-z0-9]+", CAMEL.sub(" ", hint[:LONGEST_HINT]).lower()))
+    return " ".join(re.findall(r"[a-z0-9]+", re.sub(CAMEL, " ", hint[:LONGEST_HINT]).lower()))
 
 
 def failure_of(
@@ -131,7 +131,7 @@ def failure_of(
     """
     error = error or ErrorDetails()
     hints = [plain_words(hint) for hint in error.hints]
-    if status in FILTER_STATUSES and any(map(FILTER.search, hints)):
+    if status in FILTER_STATUSES and any(re.search(FILTER, hint) for hint in hints):
         return RejectedCall(reason, kind=kind, cause=FILTERED)
     if status in DENIED_STATUSES or _is_denied(error, status, wait):
         return AccessDenied(reason, kind=kind)
@@ -145,18 +145,18 @@ def failure_of(
 def _is_denied(error: ErrorDetails, status: int, wait: float | None) -> bool:
     if status >= 500:
         return False
-    if any(DENIED_NAMES.search(plain_words(name)) for name in error.names):
+    if any(re.search(DENIED_NAMES, plain_words(name)) for name in error.names):
         return True
-    return wait is None and any(DENIED_MESSAGES.search(plain_words(text)) for text in (error.message, error.raw))
+    return wait is None and any(re.search(DENIED_MESSAGES, plain_words(text)) for text in (error.message, error.raw))
 
 
 def _is_too_long(status: int, hints: list[str]) -> bool:
     if status == 429:
         return any("request too large" in hint for hint in hints)
     if status >= 500:
-        return any(map(CONTEXT_EXCEEDED.search, hints))
+        return any(re.search(CONTEXT_EXCEEDED, hint) for hint in hints)
     if status == 413:
         return True
     return status in REQUEST_STATUSES and any(
-        LENGTH.search(hint) and (not LENGTH_OF_ANSWER.search(hint) or "context" in hint) for hint in hints
+        re.search(LENGTH, hint) and (not re.search(LENGTH_OF_ANSWER, hint) or "context" in hint) for hint in hints
     )
