@@ -1,7 +1,7 @@
 """Names and codes from files and forms: trimmed, compared regardless of case and blanks, and short names' field."""
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, ClassVar
 
 from django import forms
@@ -81,6 +81,16 @@ class ShortNameField(forms.SlugField):
     """A slug field whose error says what is allowed and avoids the word "slug"."""
 
     default_error_messages: ClassVar[dict[str, Any]] = {"invalid": "Letters, digits, dashes and underscores only."}
+
+
+def free_short_name(model: type[Model], name: str, reserved: Collection[str] = ()) -> str:
+    """Return a short name that no row has in any case.
+
+    Raises: ValidationError
+    """
+    if name in reserved or model._default_manager.filter(slug__iexact=name).exists():
+        raise forms.ValidationError(f"The short name {name} is taken. Choose another one.", code="taken")
+    return name
 
 
 def short_name_problem(model: type[Model], field: str, name: str) -> str | None:

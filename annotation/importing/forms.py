@@ -14,7 +14,7 @@ from annotation.core.errors import Unacceptable
 from annotation.core.files.file_bounds import command_for
 from annotation.core.files.mapping import HELP as MAPPING_HELP
 from annotation.core.files.mapping import parse_mapping
-from annotation.core.names import ShortNameField
+from annotation.core.names import ShortNameField, free_short_name
 from annotation.importing.formats.public_forms import AUTO
 from annotation.models import ResearchGroup, Study
 from annotation.models.studies import RESERVED_SLUGS
@@ -176,10 +176,7 @@ class NamesStudyForm(forms.Form):
 
     def clean_slug(self) -> str:
         """Refuse the name of any study, also of those hidden from this user, and reserved names."""
-        slug: str = self.cleaned_data["slug"]
-        if Study.objects.filter(slug__iexact=slug).exists() or slug in RESERVED_SLUGS:
-            raise forms.ValidationError("This name is taken.")
-        return slug
+        return free_short_name(Study, self.cleaned_data["slug"], RESERVED_SLUGS)
 
     def clean_group(self) -> ResearchGroup:
         """Default to the first group."""

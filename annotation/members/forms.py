@@ -8,7 +8,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from annotation.core.actions import EitherField
-from annotation.core.names import ShortNameField
+from annotation.core.names import ShortNameField, free_short_name
 from annotation.members.memberships import GRANTABLE
 from annotation.members.permissions import READERS
 from annotation.members.tokens import make_token
@@ -67,6 +67,10 @@ class GroupForm(GroupNameForm):
 
     slug = ShortNameField(max_length=80, label="Short name", help_text="Part of addresses; it can’t be changed.")
     field_order = ("slug", "name")
+
+    def clean_slug(self) -> str:
+        """Refuse the short name of another group."""
+        return free_short_name(ResearchGroup, self.cleaned_data["slug"])
 
 
 class NewToken(forms.Form):

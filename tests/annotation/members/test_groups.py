@@ -14,7 +14,17 @@ from annotation.members.accounts import grant_role
 from annotation.members.groups import add_member, create_group, move_study, new_member_link, revoke_role
 from annotation.models import Assignment, ResearchGroup, RoleGrant, Study
 from annotation.models.members import Role, main_group
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user, output_of, signed_in, token_of
+from tests.factories import (
+    api_of,
+    claim,
+    make_annotator,
+    make_batch,
+    make_study,
+    make_user,
+    output_of,
+    signed_in,
+    token_of,
+)
 from tests.whole_study import member
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -236,6 +246,10 @@ def test_site_admins_make_rename_and_see_all_groups(root: User, admin: User, gro
     again = browser.post(page, {"slug": "vision", "name": "Vision 2"})
     assert again.status_code == 422
     assert again.context["form"]["name"].value() == "Vision 2"
+    for slug in ("vision", "VISION"):
+        told = api_of(root).post("/api/v1/groups/", {"slug": slug, "name": "Vision 2"}, format="json")
+        assert (told.status_code, list(told.json()["fields"])) == (422, ["slug"])
+        assert slug in told.json()["detail"]
     assert {one.slug for one in browser.get(page).context["groups"]} == {"main", "nlp", "vision"}
     assert {one.slug for one in signed_in(admin).get(page).context["groups"]} == {"nlp"}
     browser.post(reverse("annotation:rename-group", args=["vision"]), {"name": "Seeing"})
