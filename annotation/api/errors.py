@@ -20,7 +20,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     if isinstance(error, UNAVAILABLE):
         request = context["request"]
         log_unavailable(request, error)
-        return Response({"detail": message_for(request.method)}, status=503, headers=HEADERS)
+        return Response({"detail": message_for(request.method, error)}, status=503, headers=HEADERS)
     if isinstance(error, ValidationError) and isinstance(error.detail, dict):  # of filters
         fields = {name: [str(problem) for problem in problems] for name, problems in error.detail.items()}
         return Response(

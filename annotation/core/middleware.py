@@ -1,6 +1,7 @@
 """Middleware: domain errors and an unavailable database as pages, language and encoding of requests, expired sessions and caching."""
 
 import logging
+import sqlite3
 from http import HTTPStatus
 
 from django.conf import settings
@@ -172,16 +173,24 @@ class UnavailableDatabaseMiddleware(MiddlewareMixin):
         template = "503.html#card" if is_htmx(request) else "503.html"
         is_read = request.method in ("GET", "HEAD")
         page = render_to_string(
-            template, {"message": message_for(request.method), "is_read": is_read, "request_id": current.get()}
+            template, {"message": message_for(request.method, error), "is_read": is_read, "request_id": current.get()}
         )
         return HttpResponse(page, status=503, headers=HEADERS)
 
 
-def message_for(method: str | None) -> str:
-    """Return the message for a failed request of this method."""
+def message_for(method: str | None, error: Exception) -> str:
+    """Return the message for a request of this method that met an error of the database."""
     if method in ("GET", "HEAD"):
+        if _is_busy(error):
+            return _("The server's database is busy. Please try again in a few seconds.")
         return _("The server can't read its database at the moment. Please try again in a few seconds.")
     return _("Not saved yet: the server's database is busy or restarting. Please try again in a few seconds.")
+
+
+def _is_busy(error: Exception) -> bool:
+    """Tell whether another transaction holds a lock for too long."""
+    code = getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF  # without what an extended code adds
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or getattr(error.__cause__, "sqlstate", "") == "55P03"
 
 
 def log_unavailable(request: HttpRequest, error: Exception) -> None:

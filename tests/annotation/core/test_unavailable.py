@@ -1,5 +1,6 @@
 """While the database takes no writes, a request is answered that nothing was saved, and a later one is saved."""
 
+import html
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -78,6 +79,21 @@ def test_a_vote_that_meets_a_long_write_says_that_it_is_not_saved_yet(client: Cl
     assert (Rating.objects.count(), VoteChange.objects.count()) == (0, 0)
     assert vote(client, assignment).status_code == 302
     assert Rating.objects.count() == 1
+
+
+@pytest.mark.any_engine
+def test_a_page_that_meets_a_lock_says_that_the_database_is_busy(client: Client, assignment: Assignment) -> None:
+    with another_writer(), pytest.raises(OperationalError) as locked:
+        Study.objects.update(title="Other")
+
+    def lock(execute: Any, *call: Any) -> None:
+        raise locked.value
+
+    with connection.execute_wrapper(lock):
+        response = client.get(f"/rate/hit/{assignment.key}/")
+    assert (response.status_code, response["Retry-After"]) == (503, str(RETRY_SECONDS))
+    assert "database is busy" in html.unescape(response.text)
+    assert "can't read" not in html.unescape(response.text)
 
 
 @pytest.mark.any_engine
