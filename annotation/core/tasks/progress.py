@@ -56,19 +56,23 @@ def report(stage: str, done: int, total: int) -> None:
 @contextmanager
 def noted_in(path: Path) -> Iterator[None]:
     """Note what is reported meanwhile in a file, which is removed in the end."""
-    last = -SECONDS
+    last, before, passes = -SECONDS, 0, 1
     rates: dict[str, Rate] = {}
 
     def note(stage: str, done: int, total: int) -> None:
-        nonlocal last
+        nonlocal last, before, passes
         if monotonic() - last < SECONDS or (stage == READING and STORING in rates):  # a file may be read again
             return
         last = monotonic()
+        if stage == READING and done < before:
+            passes += 1
+            del rates[READING]
+        before = done
         rate = rates.setdefault(stage, Rate())
         rate.begin(done)
         with suppress(OSError):  # for example a full disk: the work itself says so
             part = path.with_suffix(".part")
-            part.write_text(json.dumps([stage, done, total, rate.at(done)]))
+            part.write_text(json.dumps([stage, done, total, rate.at(done), passes]))
             part.replace(path)
 
     token = _listener.set(note)
@@ -82,12 +86,16 @@ def noted_in(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Noted:
-    """The progress of work in a stage: bytes that are read, or rows of a file that are stored, and how many a second."""
+    """The progress of work in a stage: bytes that are read, or rows of a file that are stored, and how many a second.
+
+    passes : how often the file was read from its start
+    """
 
     stage: str
     done: int
     total: int
     rate: float
+    passes: int = 1
 
     is_at_work = True
 

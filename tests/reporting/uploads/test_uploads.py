@@ -34,7 +34,7 @@ from reporting.uploads.jobs import (
     take_in,
 )
 from reporting.worker import DEATH_RULES
-from tests.factories import json_lines, make_annotator, make_study, make_user, study_line
+from tests.factories import json_lines, make_annotator, make_study, make_user, signed_in, study_line
 
 pytestmark = pytest.mark.django_db
 PAGE = "/studies/study/upload/"
@@ -184,6 +184,21 @@ def test_a_file_that_ends_every_worker_is_refused(study: Study, large: None) -> 
     upload.refresh_from_db()
     assert upload.message == reason("file_unread", name="f.jsonl", why=reason("workers_died", number=5))
     assert left(study) == []
+
+
+def test_a_second_pass_over_a_file_is_named(study: Study, large: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
+    upload = send(study, f_jsonl=LINES)
+    Upload.objects.update(status="running")
+    reader = signed_in(make_user("reader", "researcher", study=study))
+    with progress.noted_in(upload_jobs.folder_of(upload) / upload_jobs.PROGRESS):
+        for done, passes in ((10, 1), (90, 1), (20, 2), (30, 2)):
+            progress.report("reading", done, 100)
+            noted = upload_jobs.progress_of(upload)
+            assert noted is not None
+            assert (noted.done, noted.passes, noted.rate >= 0) == (done, passes, True)
+            page = reader.get(f"/studies/{study.slug}/upload/{upload.key}/").text
+            assert ("pass 2" in page, f"{done} % read" in page) == (passes == 2, True)
 
 
 def test_a_busy_database_is_waited_for(study: Study, large: None, monkeypatch: pytest.MonkeyPatch) -> None:
