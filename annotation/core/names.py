@@ -83,6 +83,11 @@ class ShortNameField(forms.SlugField):
     default_error_messages: ClassVar[dict[str, Any]] = {"invalid": "Letters, digits, dashes and underscores only."}
 
 
+def pair_label(first: str, second: str, between: str = " / ") -> str:
+    """Return a label of two names that no other two have: a name that holds what stands between them is quoted."""
+    return between.join(f"“{name}”" if between in name else name for name in (first, second))
+
+
 def free_short_name(model: type[Model], name: str, reserved: Collection[str] = ()) -> str:
     """Return a short name that no row has in any case.
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from annotation.core.errors import UnknownName
+from annotation.core.names import pair_label
 from annotation.models import Batch, Hit, Matchup, Study, System
 
 
@@ -18,7 +19,7 @@ class Configuration:
     system_b: System
 
     def __str__(self) -> str:
-        return f"{self.dataset}: {self.system_a.name} / {self.system_b.name}"
+        return f"{self.dataset}: {pair_label(self.system_a.name, self.system_b.name)}"
 
     @property
     def key(self) -> tuple[str, int, int]:

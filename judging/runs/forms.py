@@ -11,6 +11,7 @@ from django.utils.html import format_html
 
 from analysis.judges.juries import DAWID_SKENE, MAJORITY, WEIGHTED
 from annotation.core.actions import TextsField
+from annotation.core.names import pair_label
 from annotation.models import Batch, Study
 from annotation.models.studies import TaskKind
 from annotation.studies.questions import named_questions
@@ -282,7 +283,7 @@ class SystemsField(NameField):
     def for_study(self, study: Study) -> None:
         """Offer each pair of a study's systems."""
         self.pairs = list(combinations(study.systems.order_by("position").values_list("name", flat=True), 2))
-        self.by_label = {" – ".join(pair): pair for pair in self.pairs}
+        self.by_label = {pair_label(*pair, " – "): pair for pair in self.pairs}
         self.offer(self.by_label)
 
     def clean(self, value: Any) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.db.models import Exists, OuterRef, QuerySet
 
+from annotation.core.names import pair_label
 from annotation.models import ComparisonTable, Study
 from judging.aspects.aspect_sets import current_aspects
 from judging.calls.dry_run import CallsEstimate
@@ -34,7 +35,7 @@ class TableFilterForm(forms.Form):
         rows = study.tables.order_by().values_list("pair__matchup__instance__dataset", *matchups).distinct()
         configurations = sorted(rows)
         self.study = study
-        self.by_name = {f"{a} / {b}": (a, b) for _dataset, a, b in configurations}
+        self.by_name = {pair_label(a, b): (a, b) for _dataset, a, b in configurations}
         fields: dict[str, Any] = self.fields
         fields["variant"].choices = or_all(variants)
         fields["dataset"].choices = or_all(sorted({dataset for dataset, _a, _b in configurations}))

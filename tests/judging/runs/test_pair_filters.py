@@ -126,6 +126,8 @@ def test_names_with_a_dash_are_told_apart() -> None:
     field = SystemsField()
     field.for_study(study)
     assert field.clean(["b – c", "a"]) == ("a", "b – c")
+    labels = [label for value, label in field.choices if value]
+    assert sorted(map(field.clean, labels)) == sorted(field.pairs)
     assert field.clean(["a – b", "c"]) == ("a – b", "c")
     with pytest.raises(ValidationError):
         field.clean(["a – b – c", ""])
