@@ -39,6 +39,7 @@ TEXTS = {
     "one_source": "{number:,} instances have the same source",
     "few_sources": "{number:,} instances have {sources:,} different sources",
     "names_of_systems": "{number:,} of {count:,} texts are names of systems: the texts may be in another column",
+    "other_reasons": "{number:,} of the ratings have another reason here than in the study, which keeps its own",
     "codes_like_addresses": "rater codes look like e-mail addresses and appear in every export ({number:,}): {codes}",
 }
 

@@ -93,6 +93,7 @@ class ClassifiedRows:
 
     fresh: list[RatingRow] = field(default_factory=list)
     bad: list[BadLine] = field(default_factory=list)
+    other_reasons: int = 0
 
 
 class _FirstRows:
@@ -148,6 +149,8 @@ class RowChecks:
                 classified.fresh.append(row)
                 if problem := self._misplacement(row):
                     classified.bad.append(BadLine(row.number, problem))
+            elif stored.has_other_reason(row):
+                classified.other_reasons += 1
         if has_stored:
             classified.bad.extend(self._stored_misplacements(classified.fresh))
         classified.bad.extend(self._bad_raters(rows, classified.fresh))
@@ -261,12 +264,13 @@ class _StoredRatings:
                 keys[pk] = (codes[rater], pair)
                 self._shown[keys[pk]] = a_is_left
         ratings = Rating.objects.filter(display__in=keys).order_by() if keys else Rating.objects.none()
-        self._answers = {
-            (*keys[display], stage, question): Answer(*statement)
-            for display, stage, question, *statement in ratings.values_list(
-                *("display_id", "stage", "question", "verdict", "strength", "tie_kind")
-            )
-        }
+        self._answers: dict[tuple[Any, ...], Answer] = {}
+        self._reasons: dict[tuple[Any, ...], str] = {}
+        for display, stage, question, why, *statement in ratings.values_list(
+            *("display_id", "stage", "question", "reason", "verdict", "strength", "tie_kind")
+        ):
+            self._answers[*keys[display], stage, question] = Answer(*statement)
+            self._reasons[*keys[display], stage, question] = why
 
     def problem(self, row: RatingRow) -> Reason | None:
         """Return how a row contradicts the stored ratings, or None."""
@@ -285,6 +289,11 @@ class _StoredRatings:
         if row.verdict is None:
             return (row.rater, row.pair.pk) in self._shown
         return (row.rater, row.pair.pk, row.stage, row.question) in self._answers
+
+    def has_other_reason(self, row: RatingRow) -> bool:
+        """Tell whether a stored row gives another reason, blanks aside."""
+        stored = self._reasons.get((row.rater, row.pair.pk, row.stage, row.question), "")
+        return bool(row.reason) and row.reason.split() != stored.split()
 
 
 def _degree(answer: Answer) -> str:

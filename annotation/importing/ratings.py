@@ -11,7 +11,7 @@ from django.db.models import Count, Max
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import MOST_BAD_LINES, AnnotationError, BadLine
 from annotation.core.files.lines import refuse
-from annotation.core.reasons import Reason
+from annotation.core.reasons import Reason, reason
 from annotation.importing.notices import notices_of_raters
 from annotation.importing.rating_rows import RatingRow, RowChecks, kind_of, of_raters
 from annotation.importing.staging import Target
@@ -22,7 +22,7 @@ from annotation.models import Annotator, Assignment, Batch, Display, Hit, HitPai
 class StoredRatings:
     """Numbers of ratings added, unchanged, and left out as checks. Unanswered rows don't count.
 
-    notices : about the raters of added ratings, see `annotation.importing.notices`
+    notices : about the raters of added ratings, see `annotation.importing.notices`; of stored ones with another reason
     """
 
     added: int
@@ -50,7 +50,7 @@ def stage_ratings(
     """
     bad = [] if bad is None else bad
     writer = _RatingWriter(target, name)
-    added = answered = 0
+    added = answered = other_reasons = 0
     raters: dict[str, None] = {}
     remaining = iter(rows)
     with closing(RowChecks(target)) as checks:
@@ -59,12 +59,14 @@ def stage_ratings(
             bad += classified.bad
             if not bad and classified.fresh:
                 writer.write(classified.fresh)
+            other_reasons += classified.other_reasons
             answered += sum(row.verdict is not None for row in chunk)
             added += sum(row.verdict is not None for row in classified.fresh)
             raters.update(dict.fromkeys(row.rater for row in classified.fresh))
     refuse(name, bad)
     writer.finish()
-    return StoredRatings(added, answered - added, notices=tuple(notices_of_raters(raters)))
+    notices = [*notices_of_raters(raters), *([reason("other_reasons", number=other_reasons)] if other_reasons else [])]
+    return StoredRatings(added, answered - added, notices=tuple(notices))
 
 
 _CHUNK = 500

@@ -63,12 +63,13 @@ def read_upload(
         return study, with_notices(_summary(name, contents, ratings.added), (*stored.notices, *ratings.notices))
     if kind == "ratings":
         study, ratings = import_ratings(**file)
-        return study, with_notices(_summary(name, number_of(ratings.added, "rating"), ratings.added), ratings.notices)
+        is_news = ratings.added or len(ratings.notices)
+        return study, with_notices(_summary(name, number_of(ratings.added, "rating"), is_news), ratings.notices)
     if kind == "tables":
         study, added, _ = import_tables(**file)
         return study, _summary(name, number_of(added, "comparison table"), added)
     raise AnnotationError(f"{kind!r} is no kind of file")
 
 
-def _summary(name: str, contents: str, added: int) -> Reason:
-    return reason("imported", name=name, contents=contents) if added else reason("nothing_new", name=name)
+def _summary(name: str, contents: str, is_news: int) -> Reason:
+    return reason("imported", name=name, contents=contents) if is_news else reason("nothing_new", name=name)

@@ -57,10 +57,10 @@ def import_elsewhere(
             target.record(kind=kind, name=name, data=data, counts=counts, **recorded(mapping))
     study = target.study
     added = {"instance": stored.added, "rating": ratings.added, "judgment": judged}
-    if not any(added.values()):
-        return study, reason("nothing_new_in", name=name, study=study.slug)
     parts = ", ".join(number_of(count, subject) for subject, count in added.items() if count)
     summary = reason("imported_into", name=name, contents=f"{parts} added", study=study.slug)
+    if not parts:
+        summary = reason("nothing_new_in", name=name, study=study.slug)
     return study, with_notices(summary, (*stored.notices, *ratings.notices))
 
 

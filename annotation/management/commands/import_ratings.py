@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 
 from annotation.core.counting import number_of
 from annotation.core.files.mapping import parse_mapping
-from annotation.core.reasons import Reason
+from annotation.core.reasons import Reason, reason
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.notices import with_notices
 from annotation.importing.rating_files import import_ratings, import_votes
@@ -59,9 +59,8 @@ class Command(TandemCommand):
         self, name: str, study: Study, ratings: StoredRatings, instances: int = 0, notices: Sequence[Reason] = ()
     ) -> None:
         if not ratings.added and not instances:
-            self.say(
-                f"{name}: nothing new; {number_of(ratings.unchanged, 'rating')} already imported (study {study.slug})"
-            )
+            contents = number_of(ratings.unchanged, "rating")
+            self.say(with_notices(reason("nothing_new_of", name=name, contents=contents, study=study.slug), notices))
             return
         parts = [number_of(instances, "instance")] * bool(instances) + [f"{number_of(ratings.added, 'rating')} added"]
         parts += [f"{ratings.unchanged} already imported"] * bool(ratings.unchanged)

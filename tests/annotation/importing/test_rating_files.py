@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from annotation.core.errors import BadFile, UnknownStudy
+from annotation.core.reasons import reason
 from annotation.importing.formats.ratings_file import parse_ratings
 from annotation.importing.rating_files import import_ratings
 from annotation.importing.ratings import StoredRatings
+from annotation.importing.uploads import read_upload
 from annotation.models import Annotator, Assignment, Batch, ComparisonTable, Display, Pair, Rating
 from tests.factories import add_instances, csv_file, json_lines, make_annotator, make_batch, make_study
 
@@ -187,11 +189,11 @@ BAD_ROWS: list[tuple[dict[str, Any], str]] = [
 def test_a_bad_row_is_listed_and_nothing_is_stored() -> None:
     make_study()
 
-    for change, reason in BAD_ROWS:
+    for change, why in BAD_ROWS:
         (problem,) = refused(line(), line(**{"pair_index": 1, "rater": "r2", **change}))
 
         assert problem.startswith("line 2: "), change
-        assert reason in problem
+        assert why in problem
         assert Rating.objects.count() == Annotator.objects.count() == Batch.objects.count() == 0
 
 
@@ -239,6 +241,22 @@ def test_the_same_file_again_changes_nothing() -> None:
     assert study.imports.count() == 1
 
 
+def test_other_reasons_of_stored_ratings_are_counted_and_not_stored() -> None:
+    make_study()
+    load(line(reason="clearer "), line(rater="r2", reason="shorter"), line(rater="r3", reason="kept"))
+    again = (line(reason=" clearer"), line(rater="r2", reason="longer"), line(rater="r3"), line(rater="r4"))
+    file = {"kind": "ratings", "data": json_lines(again), "name": "f.jsonl", "slug": "study", "dataset": ""}
+    kept = reason("other_reasons", number=1)
+    assert read_upload(**file)[1] == reason(
+        "noticed", summary=reason("imported", name="f.jsonl", contents="1 rating"), notice=kept
+    )
+    none = reason("imported", name="f.jsonl", contents="0 ratings")
+    assert read_upload(**file)[1] == reason("noticed", summary=none, notice=kept)
+    assert load(*again) == StoredRatings(added=0, unchanged=4, notices=(kept,))
+    assert list(Rating.objects.order_by("pk").values_list("reason", flat=True)) == ["clearer ", "shorter", "kept", ""]
+    assert load(*again[:1]).notices == ()
+
+
 def test_a_longer_file_adds_to_the_assignments_that_are_there() -> None:
     make_study()
     load(line(rated_at="2024-05-01T12:00:00Z"))
@@ -273,10 +291,10 @@ CONTRADICTIONS = [
 def test_rows_that_contradict_each_other_are_refused() -> None:
     make_study()
 
-    for first, second, reason in CONTRADICTIONS:
+    for first, second, why in CONTRADICTIONS:
         (problem,) = refused(first, second)
 
-        assert problem.startswith(reason)
+        assert problem.startswith(why)
         assert Rating.objects.count() == 0
 
 
