@@ -1,6 +1,7 @@
 """Forms with which studies are made, copied and filled."""
 
 import itertools
+import re
 from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
@@ -219,10 +220,11 @@ class StudyOfFilesForm(NewStudyForm, UploadForm):
         """Fill in a title and a free short name by the names of files."""
         cleaned, errors = self.cleaned_data, self.errors
         stems = dict.fromkeys(PurePath(name).stem for name in file_names)
-        title = " vs ".join([*stems][:2])[:200] or "Study"
-        cleaned["title"] = cleaned.get("title") or title
+        named = cleaned.get("title") or " vs ".join([*stems][:2])[:200] or "Study"
+        # One file tells the subject, several tell systems.
+        cleaned["title"] = cleaned.get("title") or (_readable(named) if len(stems) == 1 else named)
         if not cleaned.get("slug") and "slug" not in errors:
-            cleaned["slug"] = _free_slug(slugify(cleaned["title"].replace(".", "-"))[:70] or "study")
+            cleaned["slug"] = _free_slug(slugify(named.replace(".", "-"))[:70] or "study")
         return cleaned
 
     @property
@@ -250,6 +252,12 @@ class StudyOfKeptFilesForm(StudyOfFilesForm):
         """Check the upload fields, and fill in names."""
         UploadForm.clean(self)
         return self.with_names(self.file_names)
+
+
+def _readable(name: str) -> str:
+    """Return a title for the name of a file: blanks for dashes and underscores, but not between digits as in dates."""
+    words = re.sub(r"(?<!\d)[-_]+|[-_]+(?!\d)", " ", name).strip()
+    return words[:1].upper() + words[1:] or name
 
 
 def _free_slug(name: str) -> str:

@@ -49,7 +49,7 @@ def test_a_template_is_a_valid_study_as_it_is(template: StudyTemplate) -> None:
         slug=template.name, group=main_group(), settings={**template.settings, **checked}, template=template
     )
 
-    assert said == ""
+    assert not said
     assert (study.title, study.task_kind) == (template.name, template.study().task_kind)
     for name, value in template.settings.items():
         stored = getattr(Study.objects.get(), name)
@@ -148,6 +148,19 @@ def test_files_give_a_study_its_name(client: Client) -> None:
         study = Study.objects.get(slug=slug)
         assert (study.title, study.instances.count(), study.pairs_per_hit) == ("My texts.v2", 2, 3)
         assert sorted(study.imports.values_list("kind", flat=True)) == ["study", "template"]
+
+
+@pytest.mark.parametrize(
+    ("name", "slug", "title"),
+    [
+        ("my_file-v2.jsonl", "my_file-v2", "My file v2"),
+        ("news_2024-05-01.jsonl", "news_2024-05-01", "News 2024-05-01"),
+        ("__.jsonl", "study", "__"),
+    ],
+)
+def test_a_title_of_a_file_is_readable(client: Client, name: str, slug: str, title: str) -> None:
+    client.post("/studies/new/", sent((name, json_lines([study_line("a")]))))
+    assert Study.objects.values_list("slug", "title").get() == (slug, title)
 
 
 def test_sources_alone_are_shown_before_a_study_is_made_of_them(client: Client) -> None:
