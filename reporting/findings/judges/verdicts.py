@@ -362,10 +362,10 @@ def range_text(interval: Mapping[str, Any]) -> str:
     """Write the interval of a difference in points, each end as more or less."""
     if interval["low"] is None:  # two ways, over few raters
         return "(no interval)"
-    points = {end: abs(100 * interval[end]) for end in ("low", "high")}
+    sizes = {end: abs(100 * interval[end]) for end in ("low", "high")}
     ends = [
         (fixed(size, 0 if size == 0 or size >= 0.5 else 1), "more" if interval[end] > 0 else "less")
-        for end, size in points.items()
+        for end, size in sizes.items()
     ]
     return "(from {} to {})".format(*(points if points == "0" else f"{points} {sense}" for points, sense in ends))
 
