@@ -25,7 +25,12 @@ TITLES = {
 
 
 def _format(names: Iterable[str]) -> forms.ChoiceField:
-    return forms.ChoiceField(choices=[(name, TITLES[name]) for name in names], initial="trl", label="Format")
+    return forms.ChoiceField(
+        choices=[(name, TITLES[name]) for name in names],
+        initial="trl",
+        label="Format",
+        help_text="TRL, instructions and Hugging Face name no systems: they can’t be imported back as verdicts.",
+    )
 
 
 class VerdictsForm(forms.Form):
