@@ -71,12 +71,6 @@ class Layout:
         return sum(len(part.plans) for part in self.parts)
 
 
-def datasets_with_designs(study: Study) -> list[str]:
-    """List the data sets in which more than two systems are compared."""
-    names = [configuration.dataset for configuration in configurations(study)]
-    return sorted({name for name in names if names.count(name) > 1})
-
-
 def lay_out(spec: BatchSpec, design: str) -> Layout:
     """Choose instances, and pairs of systems for each, by the seed. Only the data set of `spec.configuration` counts.
 

@@ -362,7 +362,8 @@ class BatchForm(SelectionForm, BatchSettings):
         self.known: list[Configuration] = configurations(study)
         options = [(str(index), str(named)) for index, named in enumerate(self.known)]
         self.fields["configuration"] = forms.ChoiceField(choices=options, label="Data set and systems")
-        if not designs.datasets_with_designs(study):
+        datasets = [named.dataset for named in self.known]
+        if len(set(datasets)) == len(datasets):  # of none more than two systems are compared
             del self.fields["design"], self.fields["per_instance"]
 
     @property

@@ -33,7 +33,8 @@ def plan(study: Study, spec: PlanSpec) -> dict[str, Any]:
     """
     _refuse_together(spec)
     named = _configuration(study, spec)
-    sizes = _sizes(named)
+    counted = None if named is None else named.matchups().order_by().annotate(size=Count("pairs"))
+    sizes = None if counted is None else Counter(counted.values_list("size", flat=True))  # instances by number of pairs
     try:
         aim = Aim(spec.width, spec.level)
         variance = variance_of(study, named, spec)
@@ -49,6 +50,7 @@ def plan(study: Study, spec: PlanSpec) -> dict[str, Any]:
         ]
     except AnalysisError as error:
         raise Unacceptable(str(error)) from None
+    source = "stated" if "source_share" in spec.prices else "unknown" if named is None else "texts"
     best, cheapest_with_instances = cheapest(candidates), cheapest(candidates, here=True)
     document = {
         "study": study.slug,
@@ -60,7 +62,7 @@ def plan(study: Study, spec: PlanSpec) -> dict[str, Any]:
         "instances_available": None if sizes is None else sum(sizes.values()),
         "finite_population": spec.finite,
         "variance": _variance_json(variance),
-        "costs": {**asdict(rates), "currency": study.currency, "source_share_from": _share_from(named, spec)},
+        "costs": {**asdict(rates), "currency": study.currency, "source_share_from": source},
         "designs": [asdict(design) for design in candidates],
         "cheapest_by": _ranked_by(candidates),
         "cheapest": None if best is None else asdict(best),
@@ -134,13 +136,6 @@ def _configuration(study: Study, spec: PlanSpec) -> Configuration | None:
     return existing[0] if len(existing) == 1 else None
 
 
-def _sizes(named: Configuration | None) -> dict[int, int] | None:
-    """Return the number of the configuration's instances by number of pairs."""
-    if named is None:
-        return None
-    return Counter(named.matchups().order_by().annotate(size=Count("pairs")).values_list("size", flat=True))
-
-
 def _with_available(aim: Aim, sizes: Mapping[int, int] | None, pairs: int, finite: bool) -> Aim:
     if sizes is None:
         return replace(aim, finite=finite)
@@ -166,13 +161,6 @@ def _source_share(named: Configuration, pairs: int) -> float:
     text = texts.aggregate(mean=Avg(Length("text")))["mean"] or 0.0
     total = float(source) + 2 * pairs * float(text)
     return float(source) / total if total else 0.0
-
-
-def _share_from(named: Configuration | None, spec: PlanSpec) -> str:
-    """Return where the source's share of a HIT comes from. Unknown means 0."""
-    if "source_share" in spec.prices:
-        return "stated"
-    return "unknown" if named is None else "texts"
 
 
 def _ranked_by(designs: Sequence[Design]) -> str:

@@ -14,7 +14,7 @@ from annotation.core.measured import find_run, names_of
 from annotation.core.reasons import NO_REASON, Reason, reason
 from annotation.models import Generation, Matchup, SeparabilityRun, Study
 from annotation.separability.alignments import Progress, align
-from annotation.separability.measure import AlignmentMeasure, measure_of
+from annotation.separability.measure import measure_of
 from annotation.separability.store import SeparabilityResult, normalised, parse_group, store
 from annotation.studies.configurations import Configuration, configurations
 from annotation.studies.separability_runs import runs_by_configuration
@@ -88,9 +88,9 @@ def compute_separability(
     configurations = (part or StudyPart()).of(study)
     if groups.name == "study" and part is not None and (part.dataset or part.systems):
         raise AnnotationError("the group study covers the whole study: leave out data set and systems")
-    everything, is_staged = align(
-        study, configurations, measure, runs_by(study, measure), progress or (lambda *_counts: None)
-    )
+    stored = SeparabilityRun.objects.filter(study=study, **measure.identity)
+    runs = {(run.dataset, run.system_a_id, run.system_b_id): run for run in stored}
+    everything, is_staged = align(study, configurations, measure, runs, progress or (lambda *_counts: None))
     return store(
         study,
         everything,
@@ -100,12 +100,6 @@ def compute_separability(
         seconds=monotonic() - started,
         is_staged=is_staged,
     )
-
-
-def runs_by(study: Study, measure: AlignmentMeasure) -> dict[tuple[str, int, int], SeparabilityRun]:
-    """Return the runs by a measure, by `Configuration.key`."""
-    runs = SeparabilityRun.objects.filter(study=study, **measure.identity)
-    return {(run.dataset, run.system_a_id, run.system_b_id): run for run in runs}
 
 
 def latest_run(configuration: Configuration, similarity: str | None = None) -> SeparabilityRun | None:

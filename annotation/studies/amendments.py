@@ -48,7 +48,8 @@ def refuse_fixed(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> None:
             changed.remove("criteria")
         _refuse_other_keys(study, [question["key"] for question in before], [question.get("key") for question in after])
     _refuse_to_hide(study, changes)
-    if (fixed := sorted(changed & FIXED_BY_VOTES)) and _has_votes(study):
+    of_people = Q(display__assignment__hit__batch__origin=Batch.Origin.COLLECTED)
+    if (fixed := sorted(changed & FIXED_BY_VOTES)) and _ratings(study).filter(of_people).exists():
         raise SettingFixed(fixed, "there are votes already; choose this in a new study")
     if (fixed := sorted(changed & FIXED_BY_DRAWS)) and study.arm_draws.exists():
         raise SettingFixed(fixed, "arms are drawn already; choose this in a new study")
@@ -114,10 +115,6 @@ def log_amendment(
 
 def _storable(value: Any) -> Any:
     return str(value) if isinstance(value, Decimal) else value
-
-
-def _has_votes(study: Study) -> bool:
-    return _ratings(study).filter(display__assignment__hit__batch__origin=Batch.Origin.COLLECTED).exists()
 
 
 def _ratings(study: Study) -> QuerySet[Rating]:

@@ -15,7 +15,7 @@ from reporting.bundle.archives import unpacked
 from reporting.bundle.layout import MANIFEST, BadBundle, Progress, silent
 from reporting.bundle.numbers import all_numbers
 from reporting.bundle.opening import Bundle, open_bundle
-from reporting.bundle.records import TABLES, DatabaseTable
+from reporting.bundle.records import TABLES
 from reporting.bundle.stored import StoredStudy
 from reporting.bundle.storing import settings_of, store
 from reporting.bundle.verifying import refuse_differences, verify_bundle
@@ -53,7 +53,9 @@ def import_upload(path: Path, *, name: str, study: Study) -> Reason:
         bundle = _verified(folder, partial(report, READING))
         with transaction.atomic():
             study = Study.objects.select_for_update().get(pk=study.pk)
-            if full := [table.model._meta.verbose_name_plural for table in TABLES if _is_there(table, study)]:
+            # The log of how the study was made may be there.
+            own = [table for table in TABLES if not table.same and table.model not in (Event, ImportRecord)]
+            if full := [table.model._meta.verbose_name_plural for table in own if table.rows(study).exists()]:
                 raise AnnotationError(f"a bundle can be imported only into an empty study; {study.slug} has {full[0]}")
             for setting, value in settings_of(bundle).items():
                 setattr(study, setting, value)
@@ -71,11 +73,6 @@ def verify_upload(path: Path, *, name: str, study: Study) -> Reason:
     """
     with unpacked(path, name) as folder:
         return reason("bundle_verified", name=name, result=verify_bundle(folder, partial(report, READING)).result)
-
-
-def _is_there(table: DatabaseTable, study: Study) -> bool:
-    """Tell whether a study has rows of its own in a table, beside the log of how it was made."""
-    return not table.same and table.model not in (Event, ImportRecord) and table.rows(study).exists()
 
 
 def _verified(folder: Path, progress: Progress = silent) -> Bundle:

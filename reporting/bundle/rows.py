@@ -47,21 +47,9 @@ def pair_rows(study: Study, _contents: Contents) -> Iterator[Row]:
     yield from read_rows(pairs, {**PAIR_FIELDS, **lengths})
 
 
-def _ratings(study: Study, contents: Contents) -> Iterator[Row]:
-    return _emptied(rating_rows(study, (*rating_columns(study), *RATING_IDS)), contents, reasons=REASONS)
-
-
-def _history(study: Study, contents: Contents) -> Iterator[Row]:
-    return _emptied(history_rows(study), contents, reasons=REASONS)
-
-
 def _judgments(study: Study, contents: Contents) -> Iterator[Row]:
     for row in _emptied(judgment_rows(study, RECORDS), contents, completions=QUOTES):
         yield row if contents.has("completions") else {**row, "completion_keys": []}
-
-
-def _flags(study: Study, contents: Contents) -> Iterator[Row]:
-    return _emptied(flag_rows(study), contents, reasons=REASONS)
 
 
 def _emptied(rows: Iterable[Row], contents: Contents, **of_choice: Collection[str]) -> Iterator[Row]:
@@ -71,22 +59,16 @@ def _emptied(rows: Iterable[Row], contents: Contents, **of_choice: Collection[st
         yield {**row, **{name: "" for name in emptied if name in row}} if emptied else row
 
 
-def _instances(study: Study, contents: Contents) -> Iterator[Row]:
-    return text_rows(study, texts=contents.has("texts"))
-
-
-def _tables(study: Study, contents: Contents) -> Iterator[Row]:
-    return table_rows(study) if contents.has("texts") else iter(())
-
-
 READABLE: dict[str, Callable[[Study, Contents], Iterator[Row]]] = {
-    "instances": _instances,
+    "instances": lambda study, contents: text_rows(study, texts=contents.has("texts")),
     "pairs": pair_rows,
-    "tables": _tables,
+    "tables": lambda study, contents: table_rows(study) if contents.has("texts") else iter(()),
     "raters": lambda study, _contents: rater_rows(study),
-    "ratings": _ratings,
-    "history": _history,
-    "flags": _flags,
+    "ratings": lambda study, contents: _emptied(
+        rating_rows(study, (*rating_columns(study), *RATING_IDS)), contents, reasons=REASONS
+    ),
+    "history": lambda study, contents: _emptied(history_rows(study), contents, reasons=REASONS),
+    "flags": lambda study, contents: _emptied(flag_rows(study), contents, reasons=REASONS),
     "judgments": _judgments,
     "separability": lambda study, _contents: separability_rows(study, SEPARABILITY_RECORDS),
 }

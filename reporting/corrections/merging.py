@@ -130,13 +130,8 @@ def refuse_merge(rater: Annotator, into: Annotator) -> None:
         raise AnnotationError("Both have an account. Delete one of the accounts first.")
     if hasattr(rater, "participant") and hasattr(into, "participant"):
         raise AnnotationError("Both came from a platform, which pays each of them.")
-    if _arms_differ(rater, into):
+    if len({row.arm_draw.arm for row in (rater, into) if hasattr(row, "arm_draw")}) > 1:
         raise AnnotationError("They are in different arms. A rater is in one arm throughout.")
-
-
-def _arms_differ(rater: Annotator, into: Annotator) -> bool:
-    arms = [row.arm_draw.arm for row in (rater, into) if hasattr(row, "arm_draw")]
-    return len(set(arms)) > 1
 
 
 def _pairs_of_both(rater: Annotator, into: Annotator) -> list[Pair]:

@@ -134,7 +134,9 @@ def take_back(*, record: ImportRecord, by: User | None = None, reason: str = "",
             study = find_study(record.study.slug, lock=True)
             record = study.imports.select_related("study").get(pk=record.pk)
             refuse_built_on(record)
-            _keep_log(record)
+            for name in ("annotator", "assignment", "batch"):  # entries of the log about these stay
+                for first, last in record.added.get(f"annotation.{name}", ()):
+                    study.events.filter(**{f"{name}__gte": first, f"{name}__lte": last}).update(**{name: None})
             record.taken_back_at = timezone.now()
             record.save(update_fields=["taken_back_at"])
             changes = {"file": record.file_name, "kind": record.kind, "sha256": record.sha256, **record.counts}
@@ -201,13 +203,6 @@ def _references(model: type[Model]) -> Iterator[tuple[type[Model], str]]:
             related: Any = relation.related_model
             if related not in (*DERIVED, Event) and not related._meta.auto_created:
                 yield related, relation.field.attname  # type: ignore[union-attr]
-
-
-def _keep_log(record: ImportRecord) -> None:
-    """Keep entries of the study's log that are about raters or batches of an import."""
-    for name in ("annotator", "assignment", "batch"):
-        for first, last in record.added.get(f"annotation.{name}", ()):
-            record.study.events.filter(**{f"{name}__gte": first, f"{name}__lte": last}).update(**{name: None})
 
 
 def len_of(ranges: Ranges) -> int:

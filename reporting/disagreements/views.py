@@ -35,6 +35,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     table = read_table(study, page_filters.filters)
     distances = sizes(table, page_filters)
     page = Paginator(chosen(table, page_filters, distances).tolist(), A_PAGE).get_page(request.GET.get("page"))
+    ends = {1: ", the least separable", table.bins: ", the most separable"}
     context = {
         "study": study,
         "asked": page_filters,
@@ -50,7 +51,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "several_judges": len(page_filters.filters.judges or ()) > 1,
         "other_filters": parse_qsl(query_of(replace(page_filters.filters, judges=None))),
         "selection": selection_of(replace(page_filters.filters, judges=None).as_json()),
-        "bins": _bin_names(table.bins),
+        "bins": [(number, f"bin {number}{ends.get(number, '')}") for number in range(1, 1 + table.bins)],
         "page": page,
         "rows": rows_of(study, page_filters, table, distances, list(page)),
         "query": page_filters.query(),
@@ -68,11 +69,6 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
 def _one_or_several(names: Sequence[str]) -> str | Sequence[str]:
     """Return what a filter's row marks as chosen: a list can be chosen in an address only."""
     return names if len(names) > 1 else "".join(names)
-
-
-def _bin_names(bins: int) -> list[tuple[int, str]]:
-    ends = {1: ", the least separable", bins: ", the most separable"}
-    return [(number, f"bin {number}{ends.get(number, '')}") for number in range(1, 1 + bins)]
 
 
 def rows_of(

@@ -64,7 +64,13 @@ def _of_rater(named: Mapping[str, Findings], cycles: list[list[str]]) -> dict[st
         else settled_places([low for low, _ in limits], [high for _, high in limits]),
         "next_place": main.get("next_place"),
         "systems": [
-            {"system": name, **{measure: _about(rows[name]) for measure, rows in rows_by_measure.items()}}
+            {
+                "system": name,
+                **{
+                    measure: {field: rows[name].get(field) for field in (*ABOUT, "why_code")}
+                    for measure, rows in rows_by_measure.items()
+                },
+            }
             for name in (row["system"] for row in main["systems"])
         ],
         "cycles": cycles,
@@ -75,10 +81,6 @@ def _rows(ranking: Findings) -> dict[str, Findings]:
     """Return the rows of a ranking by system, without ranks where the order of the scores is not a ranking."""
     without = {"rank": None} if ranking["first"].get("why_code") == UNEQUAL.code else {}
     return {row["system"]: {**row, **without} for row in ranking["systems"]}
-
-
-def _about(row: Findings) -> dict[str, Any]:
-    return {name: row.get(name) for name in (*ABOUT, "why_code")}
 
 
 COLUMNS = ("dataset", "rater", "kind", "system", "measure", *ABOUT)

@@ -42,7 +42,9 @@ def by_temperature(
 
 
 def _group(dataset: str, label: str, parts: list[Part], filters: SeparabilityFilters) -> dict[str, Any]:
-    ordered = sorted(parts, key=lambda part: _temperatures(part[2]))
+    ordered = sorted(
+        parts, key=lambda part: [(model.temperature is not None, model.temperature or 0.0) for model in part[2]]
+    )
     raw = np.concatenate([main.raw.ravel() for _, main, _ in ordered])
     low, high, is_spread = _bounds(raw)
     scaled = [_by_instance(item, main, high - low if is_spread else 0.0) for item, main, _ in ordered]
@@ -77,10 +79,6 @@ def _bounds(raw: FloatArray) -> tuple[float, float, bool]:
         return 0.0, 0.0, False
     low, high = float(values.min()), float(values.max())
     return low, high, has_spread(low, high)
-
-
-def _temperatures(pair: tuple[SampledAt, SampledAt]) -> list[tuple[bool, float]]:
-    return [(model.temperature is not None, model.temperature or 0.0) for model in pair]
 
 
 def _by_instance(alignments: ConfigurationAlignments, main: RunAlignments, scale: float) -> dict[str, float]:

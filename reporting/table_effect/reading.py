@@ -43,7 +43,8 @@ def second_votes(study: Study, filters: TableEffectFilters = EVERYTHING) -> Seco
     pairs, rated = _pairs(study, filters), list(study.batches.for_rating() if batches is None else batches)
     collected = _read(rated, pairs)
     if filters.complete_only:
-        collected.drop_incomplete(_slots(rated))
+        pairs_of_hits = HitPair.objects.filter(hit__batch__in=rated).order_by().values_list("pair")
+        collected.drop_incomplete(dict(pairs_of_hits.annotate(Count("hit__slots"))))  # raters that each pair is for
     revised = _second(study).filter(_on_pairs(filters, "display__pair__"))
     collected.excluded |= count_exclusions(revised, batches)
     return arrays_of(
@@ -126,12 +127,6 @@ def _clusters(study: Study) -> IntArray | None:
     clusters = instance_clusters(study)
     names = study.instances.values_list("dataset", "instance_id")
     return clusters and np.array([clusters.by_id[instance_id] for _, instance_id in sorted(names)], dtype=np.int64)
-
-
-def _slots(batches: list[Batch]) -> dict[int, int]:
-    """Return how many raters each pair is for: the slots of its HITs."""
-    rows = HitPair.objects.filter(hit__batch__in=batches).order_by()
-    return dict(rows.values_list("pair").annotate(Count("hit__slots")))
 
 
 def _read(batches: list[Batch], pairs: Collection[int]) -> Collected:

@@ -335,7 +335,8 @@ def look_after_uploads() -> None:
     settle_abandoned()
     for upload in Upload.objects.filter(status__in=UNDER_WAY):
         queued = last_task(read_files.module_path, args__0=upload.pk)
-        if queued is None and _is_left(upload):
+        is_left = is_gone(upload.executor) if upload.executor else upload.asked_at < timezone.now() - GRACE
+        if queued is None and is_left:
             log.info("upload %s goes to the queue: the process that read it has ended", upload.key)
             read_files.enqueue(upload.pk)
         elif queued is not None and queued.status not in TASK_UNDER_WAY:
@@ -352,10 +353,6 @@ def look_after_uploads() -> None:
         with suppress(OSError):
             if part.stat().st_mtime < old:
                 part.unlink()
-
-
-def _is_left(upload: Upload) -> bool:
-    return is_gone(upload.executor) if upload.executor else upload.asked_at < timezone.now() - GRACE
 
 
 def _give_up(task: QueuedTask, why: Reason) -> None:
