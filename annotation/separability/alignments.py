@@ -77,7 +77,9 @@ def align(
     Raises: AnnotationError naming the instance whose alignment can't be computed.
     """
     everything = [_stored_alignments(configuration, runs.get(configuration.key)) for configuration in configurations]
-    staged_before = _staged_alignments(study, measure)
+    rows = StagedAlignment.objects.filter(measure_sha256=measure.sha256, matchup__instance__study=study)
+    columns = rows.values_list("matchup_id", "digest", "self_a", "self_b", "cross")
+    staged_before: _Staged = {matchup: (digest, values) for matchup, digest, *values in columns}
     stale = _stale(everything, measure, staged_before)
     total = sum(len(instance.matchups) for instance in everything)
     remaining = sum(map(len, stale.values()))
@@ -115,13 +117,6 @@ def _stored_alignments(configuration: Configuration, run: SeparabilityRun | None
         rows_stored.raw = np.array(listed[4:7], dtype=np.float64).reshape(3, size).T.copy()
         rows_stored.delta = np.array(listed[7], dtype=np.float64)
     return rows_stored
-
-
-def _staged_alignments(study: Study, measure: AlignmentMeasure) -> _Staged:
-    """Return the staged alignments by this measure, by matchup."""
-    rows = StagedAlignment.objects.filter(measure_sha256=measure.sha256, matchup__instance__study=study)
-    columns = rows.values_list("matchup_id", "digest", "self_a", "self_b", "cross")
-    return {matchup: (digest, values) for matchup, digest, *values in columns}
 
 
 def _stale(everything: Sequence[AlignmentRows], measure: AlignmentMeasure, staged: _Staged) -> dict[int, list[_Place]]:

@@ -74,36 +74,33 @@ def accuracies(
     judges       : sorted by name
     rounds, seed : reported as the filters; no interval here draws
     """
-    settings, subsets = IntervalSettings(seed=seed, rounds=rounds, clusters=gold.clusters), subsets_of(gold)
+    settings = IntervalSettings(seed=seed, rounds=rounds, clusters=gold.clusters)
+    subsets = [
+        *(Subset("dataset", name, pairs) for name, pairs in gold.datasets.items()),
+        *(Subset("tag", name, pairs) for name, pairs in gold.tags.items()),
+        Subset("all", "all", np.ones(len(gold), dtype=bool)),
+    ]
     rows = [[_row(item, judged, subset, settings) for subset in subsets] for item, judged in judges]
     result: dict[str, Any] = {
         "study": slug,
         "version": VERSION,
         "filters": {"rounds": rounds, "level": settings.level, "seed": seed},
-        "subsets": [_subset(subset, gold) for subset in subsets],
+        "subsets": [
+            {
+                "kind": subset.kind,
+                "subset": subset.name,
+                "instances": len(np.unique(gold.instance[subset.pairs])),
+                "pairs": int(subset.pairs.sum()),
+                "gold": _verdict_counts(gold.gold[subset.pairs]),
+            }
+            for subset in subsets
+        ],
         "judges": [_judge(item, of_it) for (item, _), of_it in zip(judges, rows, strict=True)],
     }
     result["wordings"] = over_wordings(result["judges"], {item.name: item for item, _ in judges})
     if not judges:
         result |= (NO_ANSWER if len(gold) else NO_GOLD).as_json()
     return result
-
-
-def subsets_of(gold: GoldPairs) -> list[Subset]:
-    """List the subsets: data sets, tags, and all pairs."""
-    datasets = [Subset("dataset", name, pairs) for name, pairs in gold.datasets.items()]
-    tags = [Subset("tag", name, pairs) for name, pairs in gold.tags.items()]
-    return [*datasets, *tags, Subset("all", "all", np.ones(len(gold), dtype=bool))]
-
-
-def _subset(subset: Subset, gold: GoldPairs) -> dict[str, Any]:
-    return {
-        "kind": subset.kind,
-        "subset": subset.name,
-        "instances": len(np.unique(gold.instance[subset.pairs])),
-        "pairs": int(subset.pairs.sum()),
-        "gold": _verdict_counts(gold.gold[subset.pairs]),
-    }
 
 
 def _judge(judge: JudgeSettings, rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -294,15 +294,10 @@ def _preferred_first(presentations: Presentations, is_selected: BoolArray) -> Co
     sums = first_sums(presentations.verdict[selected], np.ones(int(selected.sum()), dtype=bool))
     is_kept = sums[:, 1] > 0
     n = int(is_kept.sum())
-    basis = Basis(n, "answers that are no ties", TIES_LEFT_OUT, len(sums) - n, _why_no_share(presentations))
+    why = ONLY_TIES if presentations.sided.any() or not len(presentations.sided) else UNKNOWN_ORDER
+    why = why if presentations.ordered else NO_ORDER
+    basis = Basis(n, "answers that are no ties", TIES_LEFT_OUT, len(sums) - n, why)
     return Counted(sums[is_kept], presentations.instance[presentations.first[selected]][is_kept], basis)
-
-
-def _why_no_share(presentations: Presentations) -> Reason:
-    """Return why there is no share of the first place."""
-    if not presentations.ordered:
-        return NO_ORDER
-    return ONLY_TIES if presentations.sided.any() or not len(presentations.sided) else UNKNOWN_ORDER
 
 
 def _human_agreement(presentations: Presentations, is_selected: BoolArray) -> Counted:

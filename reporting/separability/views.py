@@ -69,6 +69,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         study, filters, list(page), each=single, pooled=not single and page.paginator.num_pages == 1
     )
     existing = configurations(study, checks=False)
+    names = sorted({part["similarity"] for item in numbers["configurations"] for part in item["similarities"]})
     context = {
         "study": study,
         "found": numbers,
@@ -87,7 +88,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "pictures": {
             name: _picture(study, name, filters, page) for name in ("histograms", "consistency", "temperatures")
         },
-        "blind": _blind(study, numbers),
+        "blind": [(name, count) for name in names if (count := count_ignored_texts(study, name))],
         "collecting": is_collecting(study, None),
     }
     if single:
@@ -239,13 +240,6 @@ def _scenarios(
         }
         for name, title in SCENARIO_NAMES.items()
     ]
-
-
-def _blind(study: Study, numbers: dict[str, Any]) -> list[tuple[str, int]]:
-    """List the shown similarities that find nothing to compare in some texts, with the number of these texts."""
-    parts = (part for configuration in numbers["configurations"] for part in configuration["similarities"])
-    names = sorted({part["similarity"] for part in parts})
-    return [(name, count) for name in names if (count := count_ignored_texts(study, name))]
 
 
 def _rows(

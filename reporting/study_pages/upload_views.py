@@ -1,7 +1,7 @@
 """Views of uploads: the form, the progress and result of an import, its errors as a file."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -63,10 +63,15 @@ def upload_look(request: HttpRequest, study: Study, *, key: str) -> HttpResponse
 
 def look_context(preview: Look, form: LookForm | StudyOfKeptFilesForm, study: Study) -> dict[str, Any]:
     """Return the context of a look: its form with the mapping that was guessed, and pairs as raters of `study` will see them."""
+    columns = list(dict.fromkeys(name for row in preview.rows for name in row))
+    cells: list[Row] = [
+        ((), [json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value for value in values])
+        for values in (map(row.get, columns) for row in preview.rows)
+    ]
     context: dict[str, Any] = {
         "look": preview,
         "pairs": previewed(preview.pairs, study),
-        "rows": rows_table(preview.rows),
+        "rows": DataTable("rows", "As they will be stored", columns, cells, css="stack"),
     }
     if not form.cleaned_data["mapping"] and preview.mapping:
         mapping = "\n".join(f"{name}={column}" for name, column in preview.mapping.items())
@@ -74,17 +79,6 @@ def look_context(preview: Look, form: LookForm | StudyOfKeptFilesForm, study: St
     elif preview.kind == "mturk":  # which needs names that the form asks for
         form.data = {**form.data, "kind": preview.kind}
     return context
-
-
-def rows_table(rows: Sequence[Mapping[str, Any]]) -> DataTable:
-    """Return the first rows as they will be stored."""
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    cells: list[Row] = [((), [_cell(row.get(name)) for name in columns]) for row in rows]
-    return DataTable("rows", "As they will be stored", columns, cells, css="stack")
-
-
-def _cell(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
 def _texts(pair: Pair, study: Study) -> list[str]:

@@ -290,24 +290,20 @@ def _joined(upload: Upload, files: list[Path]) -> Joined:
 
 
 def _finish(upload: Upload, status: str, message: Reason, bad_lines: Sequence[dict[str, Any]] = ()) -> None:
-    if status == Status.FAILED and NEW in upload.options and _is_unused(upload):
+    study = upload.study
+    # What the study has beside the upload with which it was created.
+    added = (study.instances.all(), study.uploads.exclude(pk=upload.pk), study.annotators.all(), study.channels.all())
+    if status == Status.FAILED and NEW in upload.options and not any(rows.exists() for rows in added):
         noted = json.dumps({"message": message.stored(), "bad_lines": bad_lines})
         with suppress(OSError):
             (folder_of(upload) / REFUSED).write_text(noted, encoding="utf-8")
-        upload.study.delete()
+        study.delete()
         return
     _update(upload, status=status, message=message, bad_lines=list(bad_lines), finished_at=timezone.now())
     shutil.rmtree(folder_of(upload), ignore_errors=True)
-    finished = upload.study.uploads.exclude(status__in=UNDER_WAY)
+    finished = study.uploads.exclude(status__in=UNDER_WAY)
     surplus = list(finished.values_list("pk", flat=True)[MOST_KEPT:])
     finished.filter(Q(pk__in=surplus) | Q(finished_at__lt=timezone.now() - KEPT_FOR)).delete()
-
-
-def _is_unused(upload: Upload) -> bool:
-    """Tell whether a study has nothing but the upload with which it was created."""
-    study = upload.study
-    added = (study.instances.all(), study.uploads.exclude(pk=upload.pk), study.annotators.all(), study.channels.all())
-    return not any(rows.exists() for rows in added)
 
 
 def _update(upload: Upload, **values: Any) -> None:
