@@ -31,7 +31,7 @@ from judging.endpoints.chat_answers import (
 from judging.endpoints.credentials import headers_of, key_of
 from judging.endpoints.failures import ErrorDetails, error_of, failure_of
 from judging.endpoints.hosts import proxy_of
-from judging.endpoints.transport import CONNECTION_ERRORS, CheckedClient, CheckedTransport
+from judging.endpoints.transport import CONNECTION_ERRORS, CheckedClient
 from judging.endpoints.waits import wait_of
 from judging.models import Endpoint
 
@@ -44,9 +44,10 @@ SOCKET_ADDRESS = re.compile(r"\('[^']{0,60}', \d+[^)]{0,40}\)")
 PROXY_PASSWORD = re.compile(r"//[^/\s]*@")
 AZURE_PATH = re.compile(r"(.+)/openai(?:/deployments/([^/]+))?/?")
 
-# The library's own headers, about this machine: a tenth of the client's processor time is for them.
-OWN_HEADERS = ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version", "Retry-Count", "Read-Timeout")
-WITHOUT_OWN_HEADERS = {f"x-stainless-{name.lower()}": omit for name in OWN_HEADERS}
+# The library's own headers, about this machine and about each call: a tenth of the client's processor time is for them.
+OWN_HEADERS = ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version", "Async")
+WITHOUT_OWN_HEADERS = {f"X-Stainless-{name}": omit for name in OWN_HEADERS}
+WITHOUT_HEADERS_OF_CALLS = {f"x-stainless-{name}": omit for name in ("retry-count", "read-timeout")}
 
 
 class ChatClient(Protocol):
@@ -75,7 +76,7 @@ class OpenAIClient:
         if not isinstance(self._api, openai.AsyncAzureOpenAI):
             self._completions = f"{self._api.base_url}chat/completions"
         self._options: RequestOptions = {
-            "headers": WITHOUT_OWN_HEADERS,
+            "headers": WITHOUT_HEADERS_OF_CALLS,
             "params": {},
             "max_retries": 0,
             "timeout": timeouts(self.timeout),
@@ -211,16 +212,16 @@ def api_of(endpoint: Endpoint, key: str | None, headers: Mapping[str, str]) -> o
     authorization = {"authorization": f"Bearer {key or 'none'}"} if azure is None else {"api-key": key} if key else {}
     sent = {"user-agent": f"Tandem/{VERSION}", **authorization, **{n.lower(): value for n, value in headers.items()}}
     proxy = proxy_of(endpoint.base_url)
-    transport = CheckedTransport(
-        headers={"accept", "content-type", *sent},
+    client = CheckedClient(
+        names={"accept", "content-type", *sent},
         allowlist=[urlsplit(proxy).hostname or ""] if proxy else settings.ENDPOINT_ALLOWLIST,
         proxy=proxy,
     )
     options: dict[str, Any] = {
         "api_key": key or "none",
-        "default_headers": sent,
+        "default_headers": {**sent, **WITHOUT_OWN_HEADERS},
         "default_query": parameters,
-        "http_client": CheckedClient(transport),
+        "http_client": client,
         "max_retries": 0,
         "timeout": timeouts(endpoint.timeout_seconds),
     }
