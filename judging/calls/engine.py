@@ -27,7 +27,8 @@ from judging.jobs.leases import HeartbeatReply
 from judging.methods.sc2.record import MAKING
 from judging.models import Endpoint
 
-PAUSE = 0.002  # seconds, at least, between two steps: each has a fixed cost
+# Each step has a fixed cost, so they begin this share of a call's time apart, within bounds in seconds.
+PAUSE, MIN_PAUSE, MAX_PAUSE = 0.02, 0.002, 0.02
 # Calls that are sent together return together, queue for the session, and are sent together again. So calls are spaced
 # by this share of the time between two answers, and by no more than so many seconds.
 SPACING, MAX_SPACING = 0.4, 0.003
@@ -241,10 +242,11 @@ class Engine(Transport):
         self._wake.set()
 
     async def _wait(self, began: float) -> None:
-        """Wait to be woken, at most until the next heartbeat, and at least `PAUSE` since the last step began."""
+        """Wait to be woken, at most until the next heartbeat, and for a pause since the last step began."""
         with suppress(TimeoutError):
             async with asyncio.timeout(leases.HEARTBEAT_SECONDS):
                 await self._wake.wait()
         self._wake.clear()
-        if (remaining := began + PAUSE - time.monotonic()) > 0:
+        pause = max(MIN_PAUSE, min(MAX_PAUSE, PAUSE * self._mean_latency))
+        if (remaining := began + pause - time.monotonic()) > 0:
             await asyncio.sleep(remaining)

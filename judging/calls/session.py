@@ -91,6 +91,7 @@ class Session(ABC):
         advanced = self._take(answers, result)
         result.follow_up += self.pool.advance(advanced)
         if count > len(result.follow_up) and not self.exhausted and self.pool.under_way < MAX_OPEN:
+            count = max(count, self.in_flight // 4)  # each start has a fixed cost
             cases = self.start_cases(max(self._start_size, min(count, self.max_start_to_ask)))
             result.taken, result.first = len(cases), self.pool.advance(cases)
             # Many at a time while the cache answers them, else only a little ahead of the calls.
