@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any
 
@@ -50,6 +50,8 @@ def plan(study: Study, spec: PlanSpec) -> dict[str, Any]:
         ]
     except AnalysisError as error:
         raise Unacceptable(str(error)) from None
+    is_unpriced = all(design.cost is None for design in candidates)
+    has_judges = any(design.judge_calls for design in candidates)
     source = "stated" if "source_share" in spec.prices else "unknown" if named is None else "texts"
     best, cheapest_with_instances = cheapest(candidates), cheapest(candidates, here=True)
     document = {
@@ -64,7 +66,7 @@ def plan(study: Study, spec: PlanSpec) -> dict[str, Any]:
         "variance": _variance_json(variance),
         "costs": {**asdict(rates), "currency": study.currency, "source_share_from": source},
         "designs": [asdict(design) for design in candidates],
-        "cheapest_by": _ranked_by(candidates),
+        "cheapest_by": "raters' work" if is_unpriced else "pay and judge cost" if has_judges else "pay",
         "cheapest": None if best is None else asdict(best),
         "cheapest_within_study": None if cheapest_with_instances is None else asdict(cheapest_with_instances),
     }
@@ -161,12 +163,6 @@ def _source_share(named: Configuration, pairs: int) -> float:
     text = texts.aggregate(mean=Avg(Length("text")))["mean"] or 0.0
     total = float(source) + 2 * pairs * float(text)
     return float(source) / total if total else 0.0
-
-
-def _ranked_by(designs: Sequence[Design]) -> str:
-    if any(design.cost is not None for design in designs):
-        return "pay and judge cost" if any(design.judge_calls for design in designs) else "pay"
-    return "raters' work"
 
 
 def _described(named: Configuration | None) -> dict[str, str] | None:

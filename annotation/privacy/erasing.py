@@ -239,21 +239,15 @@ def erase_submissions(study: Study, submissions: Iterable[Submission]) -> None:
     for submission in submissions:
         if submission.external_id.startswith(ERASED):
             continue
-        _erase_actions(submission)
+        for action in submission.actions.all():  # of requests, only kind, time and amount stay; open ones are not sent
+            action.key, action.answer = f"erased-{action.pk}", {}
+            action.payload = {name: action.payload[name] for name in ("amount",) if name in action.payload}
+            if action.state != PlatformAction.State.DONE:
+                action.state = PlatformAction.State.FAILED
+            action.save(update_fields=["key", "payload", "answer", "state"])
         submission.external_id = pseudonym(study, submission.external_id)
         submission.details, submission.code = {}, ""
         submission.save(update_fields=["external_id", "details", "code"])
-
-
-def _erase_actions(submission: Submission) -> None:
-    """Reduce requests to a platform to their kind, time and amount. Open ones are no longer sent."""
-    for action in submission.actions.all():
-        action.key = f"erased-{action.pk}"
-        action.payload = {name: action.payload[name] for name in ("amount",) if name in action.payload}
-        action.answer = {}
-        if action.state != PlatformAction.State.DONE:
-            action.state = PlatformAction.State.FAILED
-        action.save(update_fields=["key", "payload", "answer", "state"])
 
 
 def is_account_needed(user: User, *, leaving: Iterable[Annotator] | None) -> bool:

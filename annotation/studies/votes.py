@@ -209,12 +209,15 @@ def _assignments(
     keys = np.array([person_row[0] for person_row in people], dtype=np.int64)
     has_withdrawn = np.array([person_row[2] is not None for person_row in people], dtype=bool)
     is_excluded = np.array([person_row[3] for person_row in people], dtype=bool)
+    arms = raters.arms
+    # Imported ones have their arm at the second votes.
+    second = Rating.objects.filter(display__assignment=OuterRef("pk"), arm__in=arms or ())
     flags = flags_of(
         Q(excluded=True),
         ~Q(purpose=Assignment.Purpose.RATING),
         ~Q(state=Assignment.State.SUBMITTED),
         Q(slot=None),
-        Q(pk__isnull=False) if raters.arms is None else _in_arms(raters.arms),
+        Q(pk__isnull=False) if arms is None else Q(arm__in=arms) | Q(Exists(second)),
     )
     stored = Assignment.objects.all() if has_most else Assignment.objects.filter(hit__in=hits)
     columns = number_columns(stored.order_by(), "pk", "annotator_id", packed("hit_id", (flags, 32)))
@@ -242,12 +245,6 @@ def _assignments(
         is_wanted & ~reasons.any(axis=0) & is_chosen[of_hit],
         tuple(person_row[1] for person_row in people),
     )
-
-
-def _in_arms(arms: Collection[str]) -> Q:
-    """Return the condition of assignments in some arms. Imported ones have their arm at the second votes."""
-    second = Rating.objects.filter(display__assignment=OuterRef("pk"), arm__in=arms)
-    return Q(arm__in=arms) | Q(Exists(second))
 
 
 def _asked(on_hits: QuerySet[HitPair], assignments: _Assignments) -> tuple[IntArray, IntArray, FloatArray]:

@@ -27,7 +27,11 @@ KINDS = {"dataset": "data set", "tag": "tag", "all": "all pairs"}
 def show(request: HttpRequest, study: Study) -> HttpResponse:
     """Show every judge's accuracy on each subset of the pairs that have a gold label."""
     numbers = judge_accuracy(study)
-    numbers = {**numbers, "subsets": _without_copies(numbers), "judges": sorted(numbers["judges"], key=_by_accuracy)}
+    # By accuracy on all pairs that they answered, the best first.
+    judges = sorted(
+        numbers["judges"], key=lambda judge: -((judge["subsets"] and judge["subsets"][-1]["accuracy"]["value"]) or 0)
+    )
+    numbers = {**numbers, "subsets": _without_copies(numbers), "judges": judges}
     context = {
         "study": study,
         "found": numbers,
@@ -61,11 +65,6 @@ def download_wordings(request: HttpRequest, study: Study) -> HttpResponse:
     content = "".join(csv_lines(wording_rows(judge_accuracy(study)), WORDING_COLUMNS))
     response = HttpResponse(content, content_type=CONTENT_TYPES["csv"])
     return as_download(response, f"{study.slug}-judge-accuracy-wordings.csv")
-
-
-def _by_accuracy(judge: dict[str, Any]) -> float:
-    """Return a key that sorts judges by their accuracy on all pairs that they answered, the best first."""
-    return -((judge["subsets"][-1]["accuracy"]["value"] if judge["subsets"] else None) or 0)
 
 
 def _leading(judges: list[dict[str, Any]]) -> list[dict[str, Any]]:

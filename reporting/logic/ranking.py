@@ -142,7 +142,7 @@ def _by_method(
     calibrate: bool,
 ) -> dict[str, Any]:
     """Return comparisons used, correlations and mean ranks. Sets that lack an answer are left out and counted."""
-    of_sorts: list[FloatArray] = []  # of each set, by seed: comparisons, Spearman's rho, Kendall's tau
+    of_sorts: list[tuple[int, float, float]] = []  # of each set and seed: comparisons, Spearman's rho, Kendall's tau
     ranks: dict[str, list[int]] = {}
     of_row: list[int] = []
     everything = 0
@@ -151,17 +151,20 @@ def _by_method(
         if any(sort.ranking is None for sort in sorts):
             continue
         everything += len(rating_set.texts) * (len(rating_set.texts) - 1) // 2
-        of_sorts.append(_correlations(sorts, answers.reference))
-        of_row.append(rating_set.instance)
         for sort in sorts:
-            for rank, text in enumerate(sort.ranking or [], start=1):
+            ranking = sort.ranking or []
+            order = -np.arange(len(ranking))
+            target = np.array([answers.reference.get(text, np.nan) for text in ranking])
+            of_sorts.append((len(sort.used), spearman(order, target), kendall(order, target)))
+            for rank, text in enumerate(ranking, start=1):
                 ranks.setdefault(answers.systems[text], []).append(rank)
+        of_row.append(rating_set.instance)
     by_seed = np.array(of_sorts, dtype=np.float64).reshape(-1, seeds, 3)
     columns, of = by_seed.mean(axis=1), np.array(of_row, dtype=np.int64)
     means = {system: float(np.mean(rank)) for system, rank in ranks.items()}
-    missing = len(sets) - len(of_sorts)
+    missing = len(sets) - len(of_row)
     return {
-        "instances": len(of_sorts),
+        "instances": len(of_row),
         "left_out": missing,
         **(NOT_ASKED.as_json() if missing else {}),
         "comparisons": float(columns[:, 0].sum()),
@@ -194,16 +197,6 @@ def _answer(pair: OrderedPair, answers: RankingAnswers, *, calibrate: bool) -> f
     if probability is None and answers.turnable and not calibrate and pair[::-1] in answers.known:
         return 1 - answers.known[pair[::-1]]  # a judge that was asked in one order
     return probability
-
-
-def _correlations(sorts: Sequence[Sort], reference: Mapping[int, float]) -> FloatArray:
-    """Return comparisons, Spearman's rho and Kendall's tau of each sort, shape (sorts, 3)."""
-    values = []
-    for sort in sorts:
-        ranking = sort.ranking or []
-        ranks, target = -np.arange(len(ranking)), np.array([reference.get(text, np.nan) for text in ranking])
-        values.append((len(sort.used), spearman(ranks, target), kendall(ranks, target)))
-    return np.array(values, dtype=np.float64)
 
 
 def _spread(values: FloatArray) -> list[float] | None:

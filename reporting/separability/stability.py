@@ -99,12 +99,10 @@ def stability_of(
         return {"samples": [], "cross_pairs": [], **NOT_COMPUTED.as_json()}
     similarity, model = main.run.measure[:2]
     if measure is None and (model or similarity not in similarities.names() or similarities.needs(similarity)):
-        return {
-            "samples": [],
-            "cross_pairs": [],
-            **NEEDS_MODEL.as_json(),
-            "command": _command(study, alignments, main.label),
-        }
+        named = alignments.configuration
+        parts = [settings.COMMAND, "separability_stability", study.slug, "--dataset", named.dataset]
+        parts += ["--systems", named.system_a.name, named.system_b.name, "--similarity", main.label]
+        return {"samples": [], "cross_pairs": [], **NEEDS_MODEL.as_json(), "command": shlex.join(parts)}
     label = Measure(similarity, model).label  # all texts are compared, whatever it drew
     rng = filters.rng("stability", alignments.seed_label, label)
     matrices, counts, drawn_rows = _matrices(alignments, measure or measure_of(similarity=similarity), filters)
@@ -132,12 +130,6 @@ def stability_of(
         "samples": [measured(samples=k) for k in range(2, limit)],
         "cross_pairs": [measured(cross_pairs=count) for count in cross if count < limit * limit],
     }
-
-
-def _command(study: Study, alignments: ConfigurationAlignments, label: str) -> str:
-    named = alignments.configuration
-    parts = [settings.COMMAND, "separability_stability", study.slug, "--dataset", named.dataset]
-    return shlex.join([*parts, "--systems", named.system_a.name, named.system_b.name, "--similarity", label])
 
 
 def _stability_json(result: Stability, changes: FloatArray, filters: SeparabilityFilters) -> dict[str, Any]:
