@@ -18,7 +18,7 @@ from judging.calls.presentations import prompt_version
 from judging.calls.requests import setting_of
 from judging.calls.store import READING, PendingWrites, result_values
 from judging.calls.store import Result as CellResult
-from judging.endpoints.client_factory import MakeClient, retrying_client
+from judging.endpoints.retrying import MakeClient, retrying_client
 from judging.jobs.progress import OnProgress, ignore_progress, noted_by
 from judging.models import AuditAnswer, JudgeAudit
 

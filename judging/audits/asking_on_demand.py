@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from annotation.core.tasks.stopping import StopFlag
 from judging.audits.on_demand import Asked, Found, add_presentations, answers_to
-from judging.endpoints.client_factory import MakeClient, retrying_client
+from judging.endpoints.retrying import MakeClient, retrying_client
 from judging.models import JudgeRun
 from judging.runs.execution import ExecutionResult, execute
 

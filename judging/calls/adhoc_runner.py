@@ -20,7 +20,7 @@ from judging.calls.session import Session
 from judging.calls.store import REPLY_FIELDS, USAGE_FIELDS, PendingWrites, cached_rows, write_answers
 from judging.core.errors import RunStopped, UnparsedVerdict
 from judging.core.pricing import check_cap
-from judging.endpoints.client_factory import MakeClient, checked, retrying_client
+from judging.endpoints.retrying import MakeClient, checked, retrying_client
 from judging.jobs import leases
 from judging.jobs.leases import HeartbeatReply
 from judging.jobs.progress import OnProgress, Progress, ignore_progress

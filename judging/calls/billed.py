@@ -12,7 +12,7 @@ from judging.calls.engine import carry_out
 from judging.calls.requests import Requests
 from judging.calls.store import USAGE_FIELDS
 from judging.core.errors import StatusChanged
-from judging.endpoints.client_factory import MakeClient, checked
+from judging.endpoints.retrying import MakeClient, checked
 from judging.jobs.bounds import check_bounds
 from judging.models import Endpoint
 from judging.models.jobs import BilledJob

@@ -20,8 +20,8 @@ from judging.calls.session import Session, StepResult
 from judging.calls.transport import Transport
 from judging.core.errors import CallFailed, StatusChanged
 from judging.endpoints.chat_answers import ChatAnswer
-from judging.endpoints.client_factory import MakeClient
 from judging.endpoints.rate_limiter import RateLimiter
+from judging.endpoints.retrying import MakeClient
 from judging.jobs import leases
 from judging.jobs.leases import HeartbeatReply
 from judging.methods.sc2.record import MAKING

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 from annotation.core.reasons import NO_REASON, Reason, reason
 from judging.core.errors import CallFailed, RunStopped, TransientFailure
-from judging.endpoints.adaptive_limits import AdaptiveConcurrency, CircuitBreaker, ProbePolicy, TokenBucket
 
 Sleep = Callable[[float], Awaitable[None]]
+BURST_SECONDS = 0.25  # of the limit may be sent at once, to make up for timers that fire late
+WINDOW = 20  # answers, at least, before the concurrency changes
+THROTTLED_SHARE = 0.25  # of these may be "too many requests": some endpoints send it now and then at any rate
+DECREASE = 0.6
+INCREASE = 8  # by this fraction of the limit, and at least by one call
 MIN_THRESHOLD, MAX_THRESHOLD = 2, 10  # different failed calls in a row that open the breaker
 
 
@@ -29,6 +33,160 @@ class Clock:
         wake_at = self.now() + seconds
         await self._sleep(seconds)
         self._skipped += max(0.0, wake_at - self.now())
+
+
+class TokenBucket:
+    """A limit per minute, which only a single large request can exceed within 60 seconds. `None`: no limit."""
+
+    def __init__(self, per_minute: float | None = None) -> None:
+        self.per_minute: float | None = None
+        self.level = 0.0
+        self._at: float | None = None
+        self.set_limit(per_minute)
+
+    def set_limit(self, per_minute: float | None) -> None:
+        """Change the limit. With its first limit a bucket starts full."""
+        if per_minute is None:
+            self.per_minute = None
+            return
+        fresh = self.per_minute is None
+        self.per_minute = per_minute
+        self.level = self.capacity if fresh else min(self.level, self.capacity)
+
+    @property
+    def capacity(self) -> float:
+        """The largest burst."""
+        return max(1.0, (self.per_minute or 0.0) * BURST_SECONDS // 60)
+
+    @property
+    def rate(self) -> float:
+        """The refill per second, reduced by the burst so that a minute stays within the limit."""
+        return ((self.per_minute or 0.0) - self.capacity + 0.999) / 60
+
+    def wait(self, now: float, amount: float = 1.0) -> float:
+        """Return the seconds until this amount may be sent."""
+        if self.per_minute is None:
+            return 0.0
+        self._refill(now)
+        missing = min(amount, self.capacity) - self.level
+        return missing / self.rate if missing > 1e-9 else 0.0
+
+    def take(self, now: float, amount: float = 1.0) -> None:
+        """Take an amount that is sent. The level may become negative."""
+        if self.per_minute is not None:
+            self._refill(now)
+            self.level -= amount
+
+    def _refill(self, now: float) -> None:
+        if self._at is not None:
+            self.level = min(self.capacity, self.level + (now - self._at) * self.rate)
+        self._at = now
+
+
+class AdaptiveConcurrency:
+    """The limit on concurrent calls: additive increase while calls succeed, multiplicative decrease when throttled."""
+
+    def __init__(self, maximum: int) -> None:
+        self.maximum = maximum
+        self.limit = float(maximum)
+        self.epoch = 0  # calls from before the last decrease tell nothing about the limit since
+        self._answers = 0
+        self._throttled = 0
+
+    def set_maximum(self, maximum: int) -> None:
+        """Change the bound. A limit that was at the bound follows it."""
+        was_at_bound = self.limit >= self.maximum
+        self.maximum = maximum
+        self.limit = float(maximum) if was_at_bound else min(self.limit, float(maximum))
+
+    @property
+    def allowed(self) -> int:
+        """Calls that may be in flight."""
+        return min(self.maximum, max(1, int(self.limit)))
+
+    def record(self, epoch: int, *, throttled: bool) -> bool:
+        """Record how a call of an epoch ended and return whether that lowered the limit."""
+        if epoch != self.epoch:
+            return False
+        self._answers += 1
+        self._throttled += throttled
+        window = max(WINDOW, self.allowed)
+        if self._throttled > THROTTLED_SHARE * window:
+            self.limit = max(1.0, self.limit * DECREASE)
+            self.epoch += 1
+            self._answers = self._throttled = 0
+            return True
+        if self._answers >= window:
+            self.limit = min(float(self.maximum), self.limit + max(1.0, self.limit / INCREASE))
+            self._answers = self._throttled = 0
+        return False
+
+
+@dataclass(frozen=True)
+class ProbePolicy:
+    """Times (in seconds) and number of a breaker's probes."""
+
+    first_pause: float = 1.0
+    longest_pause: float = 30.0
+    probes: int = 8
+
+    def pause(self, probe: int) -> float:
+        """Return the pause before a probe (from 0)."""
+        return min(self.longest_pause, self.first_pause * 2.0**probe)
+
+
+class CircuitBreaker:
+    """Opens when several different calls fail in a row, and then allows single probes until one is answered.
+
+    Repeated failures of one call don't open it: they may be that request's fault.
+    """
+
+    def __init__(self, threshold: int, probe_policy: ProbePolicy | None = None) -> None:
+        self.threshold = threshold
+        self.probe_policy = probe_policy or ProbePolicy()
+        self.is_open = False
+        self.probing = False
+        self.probes = 0
+        self.until = 0.0
+        self.opened_at = 0.0
+        self._failed: set[object] = set()
+
+    @property
+    def has_given_up(self) -> bool:
+        """Tell whether all probes failed."""
+        return self.is_open and self.probes >= self.probe_policy.probes and not self.probing
+
+    def wait(self, now: float) -> float | None:
+        """Return the seconds until a call may be sent, or `None` while a probe is in flight."""
+        if not self.is_open:
+            return 0.0
+        return None if self.probing else max(0.0, self.until - now)
+
+    def record_call(self) -> bool:
+        """Record that a call is sent and return whether it is a probe."""
+        if self.is_open:
+            self.probing = True
+            self.probes += 1
+        return self.is_open
+
+    def record_success(self) -> None:
+        """Record an answer and close the breaker."""
+        self.is_open = self.probing = False
+        self.probes = 0
+        self._failed.clear()
+
+    def record_failure(self, call: object, now: float, *, probe: bool, at_least: float = 0.0) -> None:
+        """Record a failed call. `at_least` is how long the endpoint asks to wait."""
+        if self.is_open:
+            if probe:
+                self.probing = False
+                self.until = now + max(self.probe_policy.pause(self.probes), at_least)
+            return
+        self._failed.add(call)
+        if len(self._failed) >= self.threshold:
+            self.is_open, self.probing, self.probes = True, False, 0
+            self.opened_at = now
+            self.until = now + max(self.probe_policy.pause(0), at_least)
 
 
 @dataclass(slots=True)

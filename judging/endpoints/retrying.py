@@ -1,19 +1,27 @@
-"""Retries after transient failures: exponential back-off with jitter, and Retry-After."""
+"""Clients that retry after transient failures, by exponential back-off with jitter and Retry-After, and checks before calls."""
 
 import asyncio
+import logging
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from annotation.core.reasons import reason
-from judging.core.errors import CallFailed, TransientFailure
+from judging.core.errors import CallFailed, EndpointRefused, RunStopped, TransientFailure
 from judging.endpoints.chat_answers import ChatAnswer
-from judging.endpoints.client import ChatClient
+from judging.endpoints.client import ChatClient, OpenAIClient
+from judging.endpoints.credentials import check_key_env
+from judging.endpoints.hosts import UnresolvedHost
 from judging.endpoints.rate_limiter import Clock, RateLimiter, Sleep
+from judging.endpoints.services import check_host
+from judging.models import Endpoint
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -140,3 +148,29 @@ def _raise_last(state: RetryCallState) -> NoReturn:
         raise TypeError("only failed calls are tried again")
     why = reason("tried_times", why=error.reason, number=state.attempt_number)
     raise TransientFailure(why, kind=error.kind) from None
+
+
+MakeClient = Callable[[Endpoint], RetryingClient]
+
+
+def retrying_client(endpoint: Endpoint) -> RetryingClient:
+    """Return a client that retries transient failures."""
+    return RetryingClient(OpenAIClient(endpoint))
+
+
+@contextmanager
+def checked(*endpoints: Endpoint | None) -> Iterator[None]:
+    """Check endpoints' hosts and keys again before the calls within. Addresses, for site admins only, go to the log.
+
+    Raises: RunStopped if one of them may not be called
+    """
+    endpoint = endpoints[0]
+    try:
+        for endpoint in filter(None, endpoints):
+            check_host(endpoint.base_url)
+            check_key_env(endpoint.key_env)
+        yield
+    except EndpointRefused as error:
+        log.warning("endpoint %s: %s", endpoint, error)
+        code = "host_not_found" if isinstance(error, UnresolvedHost) else "host_not_public"
+        raise RunStopped(reason(code, endpoint=str(endpoint))) from None

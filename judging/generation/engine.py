@@ -18,7 +18,7 @@ from judging.calls.budget import CallSizes
 from judging.calls.cases import Case
 from judging.calls.store import PendingWrites
 from judging.core.errors import BadSettings, RunStopped
-from judging.endpoints.client_factory import MakeClient, retrying_client
+from judging.endpoints.retrying import MakeClient, retrying_client
 from judging.generation.instances import InstanceSelection, count_instances, open_instances
 from judging.generation.services import SampleRequests, case_of, is_text
 from judging.generation.store import SampledInstance, SamplingTotals, sampled, store_texts

@@ -12,7 +12,7 @@ from judging.calls.requests import setting_of
 from judging.calls.results import parsed
 from judging.calls.store import PendingWrites, Result, stamp_of, write
 from judging.core.errors import CapReached, JudgingError, RunBusy, RunStopped, StatusChanged
-from judging.endpoints.client_factory import MakeClient, checked, retrying_client
+from judging.endpoints.retrying import MakeClient, checked, retrying_client
 from judging.jobs import leases
 from judging.jobs.progress import OnProgress, Progress, RunWork, ignore_progress
 from judging.methods import AskingMethod, Baseline, Outcome, find_method

@@ -16,7 +16,7 @@ from annotation.core.tasks.stopping import StopFlag
 from annotation.jobs.work import Hold, held
 from annotation.models import Instance, Pair
 from judging.core.errors import RunStopped
-from judging.endpoints.client_factory import MakeClient, retrying_client
+from judging.endpoints.retrying import MakeClient, retrying_client
 from judging.jobs.progress import OnProgress, Progress, ignore_progress
 from judging.models import Judge, JudgeRun, JudgeTuning
 from judging.outcomes.people import people_by_pair

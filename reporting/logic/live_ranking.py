@@ -11,7 +11,7 @@ from annotation.models import Study
 from annotation.studies.questions import find_question
 from judging.audits.asking_on_demand import ask_missing
 from judging.audits.on_demand import asking_alone
-from judging.endpoints.client_factory import MakeClient, retrying_client
+from judging.endpoints.retrying import MakeClient, retrying_client
 from judging.models import JudgeRun, Judgment
 from judging.runs.execution import ExecutionResult
 from judging.runs.usage import usage_of

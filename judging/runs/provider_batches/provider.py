@@ -15,8 +15,7 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 from annotation.core.reasons import Reason, reason
 from judging.core.errors import CallFailed, JudgingError, RejectedCall, RunStopped, TransientFailure
 from judging.endpoints.client import OpenAIClient, id_in
-from judging.endpoints.client_factory import checked
-from judging.endpoints.retrying import RetryPolicy, wanted_pause
+from judging.endpoints.retrying import RetryPolicy, checked, wanted_pause
 from judging.jobs import leases
 from judging.models import Endpoint, JudgeRun, ProviderBatch
 from judging.runs.provider_batches.files import (

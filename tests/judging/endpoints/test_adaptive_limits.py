@@ -5,7 +5,7 @@ from bisect import bisect_left
 
 import pytest
 
-from judging.endpoints.adaptive_limits import AdaptiveConcurrency, CircuitBreaker, ProbePolicy, TokenBucket
+from judging.endpoints.rate_limiter import AdaptiveConcurrency, CircuitBreaker, ProbePolicy, TokenBucket
 
 
 def sent_in(bucket: TokenBucket, seconds: float, *, amount: float = 1.0) -> list[float]:
