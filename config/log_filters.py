@@ -4,8 +4,10 @@ The program's own lines name accounts by their numbers and raters by their codes
 write: Django, the web server, a database's words in a traceback.
 """
 
+import json
 import logging
 import re
+from datetime import UTC, datetime
 
 from annotation.core.request_ids import current
 
@@ -65,3 +67,23 @@ class OneLine(logging.Filter):
         """Drop the exception. The record itself is kept."""
         record.exc_info = None
         return True
+
+
+EXTRA = ("request_id", "method", "view", "status", "seconds")
+
+
+class JsonLines(logging.Formatter):
+    """Writes a record, with its request and traceback, as a JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **{name: value for name in EXTRA if (value := getattr(record, name, None)) is not None},
+        }
+        if error := record.exc_text or (record.exc_info and self.formatException(record.exc_info)):
+            line["error"] = error
+        return json.dumps(line, ensure_ascii=False, default=str)

@@ -273,7 +273,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {
         "line": {"format": "{asctime} {levelname} {name} [{request_id}]: {message}", "style": "{"},
-        "json": {"()": "config.log_formats.JsonLines"},
+        "json": {"()": "config.log_filters.JsonLines"},
     },
     "filters": {
         "tokens": {"()": "config.log_filters.MaskTokens"},

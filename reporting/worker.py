@@ -10,7 +10,7 @@ from django_tasks.base import TaskResultStatus
 from django_tasks_db.management.commands.db_worker import Worker
 from django_tasks_db.models import DBTaskResult
 
-from annotation.core.tasks.repeating import RepeatingThread
+from annotation.core.tasks.processes import RepeatingThread
 from annotation.core.tasks.stopping import WORKER_STOP
 from annotation.core.tasks.task_queue import ATTEMPTS, DeathRule, requeue_tasks
 from annotation.hits.slots import release_expired
@@ -19,7 +19,7 @@ from annotation.privacy.retention import erase_expired, erase_traces
 from annotation.recruitment.mails import send_mails
 from judging.runs.tasks import REQUEUE_SECONDS, execute_run, is_orphaned, queue_unattended_runs
 from reporting.findings.stopping import stop_settled_batches
-from reporting.health.signs import note_worker
+from reporting.health.views import note_worker
 from reporting.uploads import jobs as upload_jobs
 
 log = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from annotation.core.http import attempt, is_htmx, page_text
 from annotation.members.permissions import FORM, MANAGERS, POST, READERS, account_of, study_view
 from annotation.models import Batch, Study
 from annotation.rating import preview
-from annotation.recruitment.first_links import address_for_raters, make_first_links
+from annotation.recruitment.channels import address_for_raters, make_first_links
 from annotation.studies.configurations import configurations
 
 LINKS = "links"  # the choice of recruitment

@@ -14,9 +14,8 @@ from django_tasks.base import TaskResultStatus
 
 from annotation.core.errors import AnnotationError, Interrupted, JobBusy, UnknownName
 from annotation.core.reasons import NO_REASON, Reason, reason
-from annotation.core.tasks.processes import is_gone, this_process
+from annotation.core.tasks.processes import RepeatingThread, is_gone, this_process
 from annotation.core.tasks.progress import Rate
-from annotation.core.tasks.repeating import RepeatingThread
 from annotation.core.tasks.stopping import WORKER_STOP, StopFlag
 from annotation.core.tasks.task_queue import DeathRule, QueuedTask, is_under_way
 from annotation.models import Study

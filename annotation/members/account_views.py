@@ -28,10 +28,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 from sesame.backends import ModelBackend
 
 from annotation.core.http import restrict_referrer
+from annotation.members.accounts import resolve_username
 from annotation.members.permissions import READERS, has_any_role
 from annotation.members.second_factor_views import sign_in
 from annotation.members.signed_in import is_from_account
-from annotation.members.usernames import resolve_username
 from annotation.models.members import Role
 
 BROWSER = "tandem-link"  # cookie: a random id that lets a browser use its link again if the response was lost
@@ -135,19 +135,12 @@ def login_link(request: HttpRequest) -> HttpResponse:
     if owner is None:
         refused = render(request, "annotation/members/link_used.html", status=403)
         return restrict_referrer(refused, holds_form=bool(request.user.is_authenticated))
-    if request.method != "POST" and not is_own:
-        return _link_page(request, owner)
     if is_own:
         return restrict_referrer(redirect(settings.LOGIN_REDIRECT_URL))
-    then = reverse(settings.LOGIN_REDIRECT_URL)
-    return restrict_referrer(sign_in(request, owner, then=then))
-
-
-def _link_page(request: HttpRequest, owner: User) -> HttpResponse:
-    current_name = _name_of(request.user) if isinstance(request.user, User) else ""
-    response = render(
-        request, "annotation/members/sign_in_link.html", {"owner": _name_of(owner), "other": current_name}
-    )
+    if request.method == "POST":
+        return restrict_referrer(sign_in(request, owner, then=reverse(settings.LOGIN_REDIRECT_URL)))
+    names = {"owner": _name_of(owner), "other": _name_of(request.user) if isinstance(request.user, User) else ""}
+    response = render(request, "annotation/members/sign_in_link.html", names)
     if BROWSER not in request.COOKIES:
         response.set_cookie(
             BROWSER,

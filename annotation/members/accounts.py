@@ -1,20 +1,57 @@
 """Accounts: role grants, one-time sign-in links, and annotators of accounts."""
 
 import secrets
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import CharField, F, Value
+from django.db.models.functions import Concat
 from django.urls import reverse
 from django.utils import timezone
 from sesame.utils import get_query_string
 
 from annotation.core.errors import AnnotationError, UnknownName
-from annotation.members.usernames import SEPARATOR, is_self_registered, is_self_registered_name
-from annotation.models import Annotator, Invitation, ResearchGroup, RoleGrant, Study
+from annotation.models import Annotator, Channel, Invitation, ResearchGroup, RoleGrant, Study
 from annotation.models.members import Role, main_group
 from annotation.studies.services import validate
+
+SEPARATOR = "@@"  # valid in user names, but refused in names given by admins
+
+
+def self_registered_name(name: str, channel_key: str) -> str:
+    """Return the user name of a person who registers in a channel as `name`."""
+    return f"{name}{SEPARATOR}{channel_key}"
+
+
+def is_self_registered_name(username: str) -> bool:
+    """Tell whether a user name belongs to a self-registered person."""
+    return SEPARATOR in username
+
+
+def is_self_registered(user: User) -> bool:
+    """Tell whether an account was created through a channel, so that its owner is unknown."""
+    return is_self_registered_name(user.username) or user.annotators.exclude(kind=Annotator.Kind.ACCOUNT).exists()
+
+
+def resolve_username(typed: str, channel_key: str = "") -> str:
+    """Return the user name for a typed name, in a channel or without one.
+
+    Without a channel, a name with no or with several registrations is returned unchanged.
+    """
+    accounts = User.objects.order_by().values_list("username", flat=True)
+    if channel_key:
+        inside = self_registered_name(typed, channel_key)
+        return inside if accounts.filter(username=inside).exists() else typed
+    if accounts.filter(username=typed).exists():
+        return typed
+    names = Channel.objects.filter(kind=Channel.Kind.ACCOUNTS).order_by()
+    inside_any = names.values(inside=Concat(Value(f"{typed}{SEPARATOR}"), F("key"), output_field=CharField()))
+    matching = list(accounts.filter(username__in=inside_any)[:2])
+    return matching[0] if len(matching) == 1 else typed
+
 
 FIRST_ADMIN = "admin"  # user name of the first site admin
 
@@ -51,6 +88,7 @@ def grant_role(
     changed = user is None
     if study is None and group is None and role != Role.ADMIN:
         group = main_group()
+    place: dict[str, Any] = {"study": study, "group": None if study else group}
     if user is None:
         if is_self_registered_name(username):
             raise AnnotationError(f"username: {SEPARATOR} stands in names of people who register by themselves only")
@@ -58,39 +96,26 @@ def grant_role(
         user.set_unusable_password()  # signs in by link until a password is set
         validate(user)
         user.save()
-    elif not _holds(user, role, study, group):
+    elif not (user.is_superuser if role == Role.ADMIN else user.role_grants.filter(role=role, **place).exists()):
         if not any_account and is_self_registered(user):
             raise AnnotationError(
                 f"{username} joined through a channel, so its owner is unknown; the command grant can give a "
                 "role to any account"
             )
-        _revoke_links(user, role)
+        # Invitations first: a concurrent use holds the row's lock, and its session ends with the password.
+        Invitation.objects.filter(annotator__user=user, used_at=None).update(expires_at=timezone.now())
+        # One without a password that has been used stays signed in, except a site admin's or one from a channel.
+        ends_sessions = user.last_login is None or role == Role.ADMIN or is_self_registered(user)
+        if ends_sessions and not user.has_usable_password():
+            user.set_unusable_password()  # a new random value, with which links and sessions are signed
+            user.save(update_fields=["password"])
     if role == Role.ADMIN:
         if not user.is_superuser:
             user.is_staff = user.is_superuser = changed = True
             user.save(update_fields=["is_staff", "is_superuser"])
         return user, changed
-    _, created = RoleGrant.objects.get_or_create(user=user, role=role, study=study, group=None if study else group)
+    _, created = RoleGrant.objects.get_or_create(user=user, role=role, **place)
     return user, changed or created
-
-
-def _holds(user: User, role: str, study: Study | None, group: ResearchGroup | None) -> bool:
-    if role == Role.ADMIN:
-        return user.is_superuser
-    return user.role_grants.filter(role=role, study=study, group=None if study else group).exists()
-
-
-def _revoke_links(user: User, role: str) -> None:
-    """Revoke the links to an account that gets more permissions, and sessions that were not begun by its owner.
-
-    An account without a password that has been used stays signed in, except a site admin's or one from a channel.
-    """
-    # Invitations first: a concurrent use holds the row's lock, and its session ends with the password.
-    Invitation.objects.filter(annotator__user=user, used_at=None).update(expires_at=timezone.now())
-    ends_sessions = user.last_login is None or role == Role.ADMIN or is_self_registered(user)
-    if ends_sessions and not user.has_usable_password():
-        user.set_unusable_password()  # a new random value, with which links and sessions are signed
-        user.save(update_fields=["password"])
 
 
 def login_link(*, user: User, base_url: str) -> str:

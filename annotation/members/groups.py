@@ -12,9 +12,8 @@ from django.db import transaction
 from annotation.core.errors import AnnotationError, Unacceptable, UnknownName
 from annotation.core.keys import account_in_log
 from annotation.core.names import short_name_problem
-from annotation.members.accounts import grant_role, login_link
+from annotation.members.accounts import grant_role, is_self_registered, login_link
 from annotation.members.memberships import GRANTABLE, READING, has_never_signed_in, has_no_roles_outside, may_give_roles
-from annotation.members.usernames import is_self_registered
 from annotation.models import ResearchGroup, RoleGrant, Study
 from annotation.models.members import Role
 from annotation.studies.services import validate
@@ -115,7 +114,14 @@ def revoke_role(
     """
     if role == Role.ADMIN:
         _require_site_admin(by)
-        _revoke_site_admin(user)
+        # All are locked, so that two site admins who revoke each other's role can't both succeed.
+        admins = list(User.objects.select_for_update().filter(is_superuser=True, is_active=True).order_by("pk"))
+        if user.pk not in {admin.pk for admin in admins}:
+            raise UnknownName(f"{user} is not a site admin")
+        if len(admins) == 1:
+            raise AnnotationError(f"{user} is the last site admin; create another one first")
+        user.is_staff = user.is_superuser = False
+        user.save(update_fields=["is_staff", "is_superuser"])
     else:
         _require_manager(by, study, group)
         ended, _rows = RoleGrant.objects.filter(user=user, role=role, study=study, group=group).delete()
@@ -161,17 +167,6 @@ def new_member_link(
             "link for them."
         )
     return login_link(user=user, base_url=base_url)
-
-
-def _revoke_site_admin(user: User) -> None:
-    # All are locked, so that two site admins who revoke each other's role can't both succeed.
-    admins = list(User.objects.select_for_update().filter(is_superuser=True, is_active=True).order_by("pk"))
-    if user.pk not in {admin.pk for admin in admins}:
-        raise UnknownName(f"{user} is not a site admin")
-    if len(admins) == 1:
-        raise AnnotationError(f"{user} is the last site admin; create another one first")
-    user.is_staff = user.is_superuser = False
-    user.save(update_fields=["is_staff", "is_superuser"])
 
 
 def _require_site_admin(by: User | None) -> None:

@@ -103,22 +103,15 @@ def new_password(request: HttpRequest) -> HttpResponse:
         raise Http404("no mail is sent here")
     form = ResetForm(request.POST or None)
     if form.is_valid():
-        if not _may_ask(request):
+        credentials = {"username": RESETS}
+        if not AxesProxyHandler.is_allowed(request, credentials):
             message = _("Too many new passwords were asked for from your network. Please try again in an hour.")
             return render(request, "error.html", {"message": message}, status=429)
+        user_login_failed.send(sender=User, credentials=credentials, request=request)  # counted like one
         ask_for_reset(address=form.cleaned_data["address"], at=timezone.now())
         return render(request, "annotation/members/new_password.html", {"is_asked": True})
     context = {"form": form}
     return render(request, "annotation/members/new_password.html", context, status=422 if form.is_bound else 200)
-
-
-def _may_ask(request: HttpRequest) -> bool:
-    """Count a request like a failed sign-in, and return whether there were too many from this address."""
-    credentials = {"username": RESETS}
-    if not AxesProxyHandler.is_allowed(request, credentials):
-        return False
-    user_login_failed.send(sender=User, credentials=credentials, request=request)
-    return True
 
 
 class ChoosePasswordView(PasswordResetConfirmView):

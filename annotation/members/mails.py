@@ -59,11 +59,12 @@ def confirm_address(*, user: User, token: str) -> str:
 
 def reset_text(mail: Mail, _at: datetime) -> tuple[str, str] | None:
     users = User.objects.filter(email__iexact=mail.address, is_active=True).order_by("pk")
-    links = [
-        f"{user.get_short_name() or user.get_username()}: {_reset_link(user)}"
-        for user in users
-        if user.has_usable_password() and _folded(user.email) == _folded(mail.address)
-    ]
+    links = []
+    for user in users:
+        if user.has_usable_password() and _folded(user.email) == _folded(mail.address):
+            parts = [urlsafe_base64_encode(force_bytes(user.pk)), default_token_generator.make_token(user)]
+            link = _address_of(reverse("annotation:choose-password", args=parts))
+            links.append(f"{user.get_short_name() or user.get_username()}: {link}")
     if not links:
         return None
     text = _(
@@ -76,12 +77,6 @@ def reset_text(mail: Mail, _at: datetime) -> tuple[str, str] | None:
 def _folded(address: str) -> bytes:
     """Fold the case of ASCII alone: a database may take ı for i, and the link would go to the owner of that other address."""
     return address.encode().lower()
-
-
-def _reset_link(user: User) -> str:
-    uid = urlsafe_base64_encode(force_bytes(user.pk))
-    token = default_token_generator.make_token(user)
-    return _address_of(reverse("annotation:choose-password", args=[uid, token]))
 
 
 def address_text(mail: Mail, _at: datetime) -> tuple[str, str] | None:

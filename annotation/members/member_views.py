@@ -5,7 +5,6 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
@@ -39,7 +38,7 @@ Place = ResearchGroup | Study  # where a role holds
 
 @dataclass(frozen=True)
 class NewLink:
-    """An account with its sign-in link, which is shown once and not stored. `url` is empty without a link."""
+    """An account with its sign-in link, which is shown once and not stored."""
 
     username: str
     url: str
@@ -84,35 +83,31 @@ def members(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _members(request: HttpRequest, scope: Place) -> HttpResponse:
+    """Show the page. A POST grants the role of the form."""
     if request.method != "POST":
         return _page(request, scope, MemberForm())
     form = MemberForm(request.POST)
-    added = _add(request, form, scope)
-    if added is None:
-        return _page(request, scope, form, status=422)
-    return _page(request, scope, MemberForm(), link=added) if added.url else _redirect_to(scope)
-
-
-def _add(request: HttpRequest, form: MemberForm, scope: Place) -> NewLink | None:
-    """Grant the role of a form, or None if that fails, with an error on the form."""
     if not form.is_valid():
-        return None
+        return _page(request, scope, form, status=422)
+    cleaned = form.cleaned_data
     try:
         member = add_member(
-            **{name: form.cleaned_data[name] for name in NewMember.base_fields}, **_where(scope), by=account_of(request)
+            **{name: cleaned[name] for name in NewMember.base_fields}, **_where(scope), by=account_of(request)
         )
     except AnnotationError as error:
         form.add_error("username", str(error))
-        return None
-    name, role = member.user.get_username(), _role(form.cleaned_data["role"])
+        return _page(request, scope, form, status=422)
+    name, role = member.user.get_username(), _role(cleaned["role"])
     message = f"{name} has the role {role} now." if member.changed else f"{name} had the role {role} already."
     messages.success(request, message)
-    if member.is_new and (address := form.cleaned_data.get("address")):
+    if not member.is_new:
+        return _redirect_to(scope)
+    if address := cleaned.get("address"):
         language = language_of(scope) if isinstance(scope, Study) else None
         write_mail(kind=Mail.Kind.SIGN_IN, address=address, user=member.user, at=timezone.now(), language=language)
         messages.success(request, "The sign-in link is being sent.")
-    url = login_link(user=member.user, base_url=request.build_absolute_uri("/")) if member.is_new else ""
-    return NewLink(member.user.get_username(), url)
+    url = login_link(user=member.user, base_url=request.build_absolute_uri("/"))
+    return _page(request, scope, MemberForm(), link=NewLink(name, url))
 
 
 def _revoke(request: HttpRequest, scope: Place) -> HttpResponse:
@@ -174,44 +169,31 @@ def _page(
     request: HttpRequest, scope: Place, form: MemberForm, *, link: NewLink | None = None, status: int = 200, **more: Any
 ) -> HttpResponse:
     """Render a group's or a study's page. `more` are invalid forms to be shown again."""
+    user, own = account_of(request), grants_in(**_where(scope))
+    context: dict[str, Any] = {"readers": readers(own), "form": form, "made": link}
     if isinstance(scope, ResearchGroup):
-        template, context = "annotation/members/group.html", _group_context(request, scope)
+        template, may_manage = "annotation/members/group.html", may_give_roles(user, group=scope)
+        context |= {
+            "group": scope,
+            "studies": scope.studies.order_by("slug"),
+            "may_manage": may_manage,
+            "annotators": _annotators_page(request, annotators(own)) if may_manage else None,
+            "name_form": GroupNameForm(initial={"name": scope.name}),
+        }
     else:
-        template, context = "annotation/members/members.html", _study_context(request, scope)
-    return render(request, template, {**context, "form": form, "made": link, **more}, status=status)
-
-
-def _group_context(request: HttpRequest, group: ResearchGroup) -> dict[str, Any]:
-    may_manage, grants = may_give_roles(account_of(request), group=group), grants_in(group=group)
-    return {
-        "group": group,
-        "studies": group.studies.order_by("slug"),
-        "may_manage": may_manage,
-        "readers": readers(grants),
-        "annotators": _annotators_page(request, annotators(grants)) if may_manage else None,
-        "name_form": GroupNameForm(initial={"name": group.name}),
-    }
-
-
-def _study_context(request: HttpRequest, study: Study) -> dict[str, Any]:
-    own, of_group = grants_in(study=study), grants_in(group=study.group)
-    through_channels = study.annotators.filter(user__isnull=False).exclude(kind=Annotator.Kind.ACCOUNT)
-    return {
-        "study": study,
-        "group": study.group,
-        "readers": readers(own),
-        "annotators": _annotators_page(request, annotators(own, study=study)),
-        "group_readers": readers(of_group),
-        "group_annotators": annotators(of_group).count(),
-        "channel_raters": through_channels.count(),
-        "move_form": _move_form(account_of(request), study),
-    }
-
-
-def _move_form(user: User, study: Study) -> MoveStudyForm | None:
-    """Return the form for a site admin, if there is another group."""
-    may_move = user.is_superuser and ResearchGroup.objects.exclude(pk=study.group_id).exists()
-    return MoveStudyForm(study=study) if may_move else None
+        template, of_group = "annotation/members/members.html", grants_in(group=scope.group)
+        through_channels = scope.annotators.filter(user__isnull=False).exclude(kind=Annotator.Kind.ACCOUNT)
+        may_move = user.is_superuser and ResearchGroup.objects.exclude(pk=scope.group_id).exists()
+        context |= {
+            "study": scope,
+            "group": scope.group,
+            "annotators": _annotators_page(request, annotators(own, study=scope)),
+            "group_readers": readers(of_group),
+            "group_annotators": annotators(of_group).count(),
+            "channel_raters": through_channels.count(),
+            "move_form": MoveStudyForm(study=scope) if may_move else None,
+        }
+    return render(request, template, {**context, **more}, status=status)
 
 
 def _annotators_page(request: HttpRequest, grants: QuerySet[RoleGrant]) -> "Page[RoleGrant]":

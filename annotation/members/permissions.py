@@ -32,12 +32,7 @@ def has_any_role(user: Any, *roles: str) -> bool:
     """Tell whether `user` has one of `roles` in any study. A site admin has all but the annotator's."""
     if user.is_superuser and set(roles) != {Role.ANNOTATOR}:
         return True
-    return user.is_authenticated and not roles_of(user).isdisjoint(roles)
-
-
-def roles_of(user: Any) -> frozenset[str]:
-    """Return the roles of `user` in any study or group."""
-    return frozenset(role for role, _group in _grants_of(user))
+    return user.is_authenticated and any(role in roles for role, _group in _grants_of(user))
 
 
 def has_group_role(user: Any, *roles: str) -> bool:
@@ -54,19 +49,6 @@ def _grants_of(user: Any) -> frozenset[tuple[str, int | None]]:
     if grants is None:
         grants = user._held_roles = frozenset(RoleGrant.objects.filter(user=user).values_list("role", "group_id"))  # noqa: SLF001  # ours, see above
     return grants
-
-
-def group_of_new_study(user: User) -> ResearchGroup:
-    """Return the default group of a study created by `user`: one in which they have a reading role, else a study's."""
-    if user.is_superuser:
-        return main_group()
-    grants = user.role_grants.filter(role__in=READERS)
-    own = ResearchGroup.objects.filter(role_grants__in=grants).order_by("pk").first()
-    of_studies = ResearchGroup.objects.filter(studies__role_grants__in=grants).order_by("pk")
-    group = own or of_studies.first()
-    if group is None:
-        raise PermissionDenied
-    return group
 
 
 def find_study(user: Any, slug: str, *roles: str) -> Study:
@@ -131,12 +113,16 @@ def groups_of_new_study(user: User) -> list[ResearchGroup]:
     """
     if getattr(user, "limited_to", None) is not None:
         raise PermissionDenied("this token is limited to some studies, and can't make another")
-    first = group_of_new_study(user)
     if user.is_superuser:
-        groups = ResearchGroup.objects.all()
-    else:  # roles in single studies of a group don't count
+        first, groups = main_group(), ResearchGroup.objects.all()
+    else:
         grants = user.role_grants.filter(role__in=READERS)
-        groups = ResearchGroup.objects.filter(role_grants__in=grants).distinct()
+        groups = ResearchGroup.objects.filter(role_grants__in=grants).distinct()  # roles in single studies don't count
+        of_studies = ResearchGroup.objects.filter(studies__role_grants__in=grants).order_by("pk")
+        default = groups.order_by("pk").first() or of_studies.first()
+        if default is None:
+            raise PermissionDenied
+        first = default
     return [first, *(group for group in groups.order_by("slug") if group.pk != first.pk)]
 
 

@@ -24,11 +24,6 @@ def must_have_second_factor(user: User) -> bool:
     return settings.SECOND_FACTOR_REQUIRED and (user.is_staff or has_any_role(user, *READERS))
 
 
-def unconfirmed_app(user: User) -> TOTPDevice | None:
-    """Return the app that is being set up, if any."""
-    return TOTPDevice.objects.filter(user=user, confirmed=False).first()
-
-
 @transaction.atomic
 def begin_set_up(*, user: User) -> TOTPDevice:
     """Create a secret for an authenticator app. It counts when a code of the app has been given.

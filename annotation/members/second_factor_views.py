@@ -1,7 +1,6 @@
 """Pages of the second factor: the code asked when signing in, and setting it up."""
 
 from datetime import timedelta
-from typing import Any
 
 import segno
 from django import forms
@@ -19,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 from django_otp.plugins.otp_static.models import StaticToken
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from annotation.members.permissions import FORM, account_of
 from annotation.members.second_factor import (
@@ -30,7 +30,6 @@ from annotation.members.second_factor import (
     make_backup_codes,
     must_have_second_factor,
     remove_second_factor,
-    unconfirmed_app,
 )
 from annotation.members.signed_in import ACCOUNT_BACKEND
 
@@ -67,8 +66,11 @@ def sign_in(request: HttpRequest, user: User, *, then: str) -> HttpResponse:
 def sign_in_code(request: HttpRequest) -> HttpResponse:
     """Ask for the second factor of an account that has given its first one."""
     awaited = request.session.get(AWAITED, {})
-    user = _awaited_account(awaited)
-    if user is None:
+    until = parse_datetime(awaited.get("until", ""))
+    in_time = until is not None and until >= timezone.now()
+    user = User.objects.filter(pk=awaited["account"], is_active=True).first() if in_time else None
+    # The password may have changed meanwhile.
+    if user is None or not constant_time_compare(awaited["auth_hash"], user.get_session_auth_hash()):
         return redirect(settings.LOGIN_URL)
     form = CodeForm(request.POST or None)
     if form.is_valid() and _is_right(form, user):
@@ -76,18 +78,8 @@ def sign_in_code(request: HttpRequest) -> HttpResponse:
         request.session.pop(AWAITED, None)
         request.session[VERIFIED] = True
         return redirect(awaited["then"])
-    context = {"form": form}
-    return render(request, "annotation/members/sign_in_code.html", context, status=422 if form.is_bound else 200)
-
-
-def _awaited_account(awaited: dict[str, Any]) -> User | None:
-    until = parse_datetime(awaited.get("until", ""))
-    if until is None or until < timezone.now():
-        return None
-    user = User.objects.filter(pk=awaited["account"], is_active=True).first()
-    if user is None or not constant_time_compare(awaited["auth_hash"], user.get_session_auth_hash()):
-        return None  # the password has changed meanwhile
-    return user
+    status = 422 if form.is_bound else 200
+    return render(request, "annotation/members/sign_in_code.html", {"form": form}, status=status)
 
 
 def _is_right(form: CodeForm, user: User) -> bool:
@@ -128,11 +120,7 @@ def second_factor(request: HttpRequest) -> HttpResponse:
             if not codes:
                 return redirect(settings.LOGIN_REDIRECT_URL)
             form = CodeForm()
-    return _page(request, user, form, codes)
-
-
-def _page(request: HttpRequest, user: User, form: CodeForm, codes: list[str]) -> HttpResponse:
-    app = unconfirmed_app(user)
+    app = TOTPDevice.objects.filter(user=user, confirmed=False).first()  # that is being set up
     context = {
         "form": form,
         "codes": codes,

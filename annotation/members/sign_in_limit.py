@@ -21,15 +21,12 @@ class SignInLimit(AxesDatabaseHandler):  # type: ignore[misc]  # without types
 
     def is_locked(self, request: Any, credentials: dict[str, Any] | None = None) -> bool:
         """Tell whether sign-ins are locked for these credentials, this address or this name."""
+        username = get_client_username(request, credentials)  # a link has none
         return (
             super().is_locked(request, credentials)
             or _failures(request, ip_address=request.axes_ip_address) >= settings.SIGN_IN_FAILURES_PER_ADDRESS
-            or _failures_of(get_client_username(request, credentials), request) >= settings.SIGN_IN_FAILURES_PER_NAME
+            or bool(username and _failures(request, username=username) >= settings.SIGN_IN_FAILURES_PER_NAME)
         )
-
-
-def _failures_of(username: str | None, request: Any) -> int:
-    return _failures(request, username=username) if username else 0  # a link has no name
 
 
 def _failures(request: Any, **of: str | None) -> int:

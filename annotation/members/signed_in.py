@@ -20,7 +20,7 @@ from django.utils.deprecation import MiddlewareMixin
 from annotation.core.database.prepared import Prepared
 from annotation.core.http import RATERS_PAGES
 from annotation.core.request_ids import current
-from annotation.members.audit_changes import changes as noted_changes
+from annotation.members.audit import changes as noted_changes
 from annotation.members.second_factor import VERIFIED, must_have_second_factor
 from annotation.members.tokens import find_token, key_of
 from annotation.models import AuditEntry

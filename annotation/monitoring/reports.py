@@ -1,11 +1,20 @@
 """Queries for flags, returned HITs and submissions, and warned or blocked raters. Withdrawn raters are left out."""
 
 from collections.abc import Iterable
+from typing import Any
 
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Count, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 
+from annotation.members.permissions import FORM, READERS, account_of, may_manage, study_view
 from annotation.models import Annotator, Assignment, Batch, Flag, Study, Submission
+from annotation.quality.exclusion import unblock_annotator
 from annotation.quality.hidden_checks import CheckScores, scores_of
 
 RETURNED = "returned"
@@ -89,3 +98,45 @@ def reported_raters(study: Study) -> list[tuple[Annotator, CheckScores]]:
     first = sorted(ordered[:MOST_RATERS_SHOWN], key=lambda rater: rater.blocked_at is None)
     scores = scores_of([rater.pk for rater in first])
     return [(rater, scores[rater.pk]) for rater in first]
+
+
+REPORTS_A_PAGE = 50
+
+
+@study_view(*READERS, methods=FORM)
+def reports(request: HttpRequest, study: Study) -> HttpResponse:
+    """List flags, and returned HITs and submissions. Study admins unblock raters and keep returned work."""
+    manages = may_manage(request.user, study)
+    if request.method == "POST":
+        if not manages:
+            raise PermissionDenied
+        if "keep" in request.POST:
+            listed = {str(submission.pk): submission for submission, _hits in returned_submissions(study)}
+            if request.POST["keep"] not in listed:
+                raise Http404("no such returned submission")
+            keep_returned_work(submission=listed[request.POST["keep"]])
+            messages.success(request, "The ratings stay as they are.")
+            return redirect("annotation:reports", study.slug)
+        blocked = study.annotators.present().exclude(blocked_at=None)
+        rater = get_object_or_404(blocked, code=request.POST.get("unblock", "").replace("\x00", ""))
+        unblock_annotator(annotator=rater, by=account_of(request), at=timezone.now())
+        messages.success(request, f"{rater.code} may continue.")
+        return redirect("annotation:reports", study.slug)
+    kind = request.GET.get("kind", "")
+    if kind not in ("", RETURNED, *Flag.Kind.values):
+        raise Http404(f"no reports of kind {kind}")
+    rows: Any = returned_of(study) if kind == RETURNED else flags_of(study, kind)
+    page = Paginator(rows, REPORTS_A_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "study": study,
+        "kind": kind,
+        "kinds": kind_counts(study),
+        "page": page,
+        "returned": list(page) if kind == RETURNED else [],
+        "flags": [] if kind == RETURNED else with_rows(page),
+        "query": f"kind={kind}" if kind else "",
+        "raters": reported_raters(study),
+        "submissions": returned_submissions(study),
+        "may_manage": manages,
+    }
+    return render(request, "annotation/monitoring/reports.html", context)

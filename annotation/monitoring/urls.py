@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotation.monitoring import annotator_views, batch_views, report_views
+from annotation.monitoring import annotator_views, batch_views, reports
 
 urlpatterns = [
     path("studies/<slug:slug>/batches/<int:pk>/", batch_views.batch_page, name="batch"),
@@ -12,5 +12,5 @@ urlpatterns = [
     path("studies/<slug:slug>/batches/<int:pk>/idle/", batch_views.batch_idle, name="batch-idle"),
     path("studies/<slug:slug>/raters/<int:pk>/", annotator_views.rater, name="rater"),
     path("studies/<slug:slug>/payments.csv", annotator_views.payments, name="payments"),
-    path("studies/<slug:slug>/reports/", report_views.reports, name="reports"),
+    path("studies/<slug:slug>/reports/", reports.reports, name="reports"),
 ]

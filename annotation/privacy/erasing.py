@@ -26,7 +26,7 @@ from annotation.annotators.participants import ERASED, pseudonym
 from annotation.annotators.payments import PAID_BY_PLATFORM
 from annotation.core.counting import to_cents
 from annotation.core.errors import AnnotationError, Unacceptable, UnknownName
-from annotation.members.audit_changes import note
+from annotation.members.audit import note
 from annotation.members.second_factor import remove_second_factor
 from annotation.models import (
     Annotator,

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.annotators.participants import new_username, refuse_closed
 from annotation.core.errors import ClaimRefused
 from annotation.core.http import client_ip
-from annotation.members.usernames import self_registered_name
+from annotation.members.accounts import self_registered_name
 from annotation.models import Channel
 from annotation.recruitment.arrival_limits import note_attempt, register_account
 from annotation.recruitment.arriving import participant_of_session, public_context, redirect_to_work, refused, sign_in

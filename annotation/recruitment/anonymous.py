@@ -17,11 +17,9 @@ from annotation.recruitment.arriving import (
     SESSION_LIFETIME,
     participant_of_session,
     public_context,
-    redirect_to_work,
-    refusal_page,
     refused,
     set_browser_cookie,
-    sign_in,
+    welcome,
 )
 from annotation.recruitment.base import Adapter, CompletionMessage, Panel, WorkOutcome, register
 from annotation.recruitment.channel_counts import raters_of_channel, rows_of
@@ -46,26 +44,29 @@ class Anonymous(Adapter):
 
     def arrive(self, request: HttpRequest, channel: Channel) -> HttpResponse:
         """Redirect a known browser to its work. Show others the button, whose POST creates a rater."""
-        participant = participant_of_session(request, channel) or _participant_of_cookie(request, channel)
+        cookie = f"tandem-{channel.key}"
+        named = request.get_signed_cookie(cookie, default="", salt=_SALT, max_age=SESSION_LIFETIME) or ""
+        participant = participant_of_session(request, channel)
+        if participant is None and named:
+            of_cookie = channel.participants.filter(external_id=named)
+            participant = of_cookie.select_related("annotator__user").first()
         if participant is not None and _may_lead_on(request, participant):
-            return _welcome(request, channel, participant)
+            return welcome(request, channel, participant, cookie, participant.external_id, salt=_SALT)
+        browser_id = named or secrets.token_urlsafe(24)
         try:
             if participant is None:
                 refuse_closed(channel)
             if request.method == "POST":
-                drawn = _id_in_cookie(request, channel) or _new_id()
-                now = timezone.now()
                 participant, _is_new = join_limited(
-                    channel=channel, external_id=drawn, address=client_ip(request), at=now
+                    channel=channel, external_id=browser_id, address=client_ip(request), at=timezone.now()
                 )
-                return _welcome(request, channel, participant)
+                return welcome(request, channel, participant, cookie, participant.external_id, salt=_SALT)
         except ClaimRefused as refusal:
             return refused(request, channel, refusal)
         context = public_context(channel, is_known=participant is not None)
         response = render(request, "annotation/recruitment/join.html", context)
-        _set_cookie(
-            response, channel, participant.external_id if participant else _id_in_cookie(request, channel) or _new_id()
-        )
+        known = participant.external_id if participant else browser_id
+        set_browser_cookie(response, channel, cookie, known, salt=_SALT)
         return response
 
     def panel(self, channel: Channel) -> Panel:
@@ -90,41 +91,3 @@ def _may_lead_on(request: HttpRequest, participant: Participant) -> bool:
     if user is None or not user.is_active:
         return False
     return request.method == "POST" or not request.user.is_authenticated or request.user.pk == user.pk
-
-
-def _welcome(request: HttpRequest, channel: Channel, participant: Participant) -> HttpResponse:
-    """Sign a participant in unless they are, and redirect them to their work."""
-    user = participant.annotator.user
-    if user is None or not user.is_active:
-        return refusal_page(request, channel, _("Your place in this study is no longer there."))
-    if request.user.pk != user.pk:
-        sign_in(request, participant.annotator)
-    response = redirect_to_work()
-    _set_cookie(response, channel, participant.external_id)
-    return response
-
-
-def _participant_of_cookie(request: HttpRequest, channel: Channel) -> Participant | None:
-    named = _id_in_cookie(request, channel)
-    if named is None:
-        return None
-    return channel.participants.filter(external_id=named).select_related("annotator__user").first()
-
-
-def _cookie(channel: Channel) -> str:
-    return f"tandem-{channel.key}"
-
-
-def _id_in_cookie(request: HttpRequest, channel: Channel) -> str | None:
-    """Return the id that this server gave to the browser, or None if forged or expired."""
-    named = request.get_signed_cookie(_cookie(channel), default="", salt=_SALT, max_age=SESSION_LIFETIME)
-    return named or None
-
-
-def _set_cookie(response: HttpResponse, channel: Channel, external_id: str) -> None:
-    """Set the cookie with a browser's id. Each visit renews it."""
-    set_browser_cookie(response, channel, _cookie(channel), external_id, salt=_SALT)
-
-
-def _new_id() -> str:
-    return secrets.token_urlsafe(24)

@@ -4,10 +4,12 @@ Of an address only a keyed hash is stored, in the channel's row, for an hour; it
 """
 
 import secrets
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.db import transaction
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
@@ -16,6 +18,7 @@ from annotation.annotators.participants import join, locked_channel, raters_of, 
 from annotation.core.errors import ClaimRefused
 from annotation.core.http import network_of
 from annotation.models import Channel, Participant
+from annotation.recruitment.outbox import PlatformUnreachable
 
 WINDOW = timedelta(hours=1)
 PER_ADDRESS = 20
@@ -24,6 +27,7 @@ MOST_RATERS = 500
 PLATFORM_PER_ADDRESS = 60
 PLATFORM_MOST_RATERS = 5000
 _PLATFORMS = (Channel.Kind.PROLIFIC, Channel.Kind.MTURK)
+Result = TypeVar("Result")
 
 
 class TooManyArrivals(ClaimRefused):
@@ -40,17 +44,13 @@ def hourly_limit(channel: Channel) -> int:
     return int(channel.options.get("per_address") or usual)
 
 
-def _most_raters(channel: Channel) -> int:
-    usual = PLATFORM_MOST_RATERS if channel.kind in _PLATFORMS else MOST_RATERS
-    return int(channel.options.get("most_raters") or usual)
-
-
 def refuse_over_limit(*, channel: Channel, address: str | None, at: datetime) -> None:
     """Refuse a newcomer when their address, or the channel, has reached its limit.
 
     Raises: TooManyArrivals.
     """
-    if channel.participants.count() >= _most_raters(channel):
+    usual = PLATFORM_MOST_RATERS if channel.kind in _PLATFORMS else MOST_RATERS
+    if channel.participants.count() >= int(channel.options.get("most_raters") or usual):
         raise TooManyArrivals(
             _("Enough people have joined already; the study takes no more raters. Thank you for your interest.")
         )
@@ -138,3 +138,43 @@ def note_attempt(*, channel: Channel, address: str | None, at: datetime) -> None
     other_attempts = [attempt for attempt in before if attempt[1] != hashed]
     channel.options = {**channel.options, "attempts": [*other_attempts, [first, hashed, sent + 1]][-_MOST_ADDRESSES:]}
     channel.save(update_fields=["options"])
+
+
+REFUSED_SECONDS = 60
+UNRESPONSIVE_SECONDS = 5
+
+
+def look_up(*, channel: Channel, address: str | None, name: str, refusal: str, ask: Callable[[], Result]) -> Result:
+    """Ask a platform about a newcomer, which occupies a process of this server.
+
+    Look-ups of one address are limited, refusals are cached, and an unresponsive platform is not asked for some seconds.
+    This state is in the cache, and may be lost.
+
+    name : of what is looked up
+    ask  : raises ClaimRefused for what the platform does not know
+    Raises: ClaimRefused with `refusal` for what was refused lately; PlatformUnreachable; TooManyArrivals.
+    """
+    counter = f"arrivals-asked:{channel.key}:{hashed_address(channel, address)}"
+    cache.add(counter, 0, WINDOW.total_seconds())
+    try:
+        count = cache.incr(counter)
+    except ValueError:  # expired or evicted since `add`
+        count = 1
+    if count > hourly_limit(channel):
+        raise TooManyArrivals(
+            _("Many people have come from your network in the last hour. Please try again later."),
+            retry_after=int(WINDOW.total_seconds()),
+        )
+    refused, away = f"arrivals-refused:{channel.key}:{name}", f"arrivals-away:{channel.key}"
+    if cache.get(refused):
+        raise ClaimRefused(refusal)
+    if cache.get(away):
+        raise PlatformUnreachable("", may_have_worked=False)
+    try:
+        return ask()
+    except ClaimRefused:
+        cache.set(refused, True, REFUSED_SECONDS)
+        raise
+    except PlatformUnreachable:
+        cache.set(away, True, UNRESPONSIVE_SECONDS)
+        raise

@@ -110,3 +110,17 @@ def set_browser_cookie(response: HttpResponse, channel: Channel, name: str, valu
         httponly=True,
         samesite="Lax",
     )
+
+
+def welcome(
+    request: HttpRequest, channel: Channel, participant: Participant, cookie: str, value: str, *, salt: str
+) -> HttpResponse:
+    """Sign a participant in unless they are, and redirect them to their work, with a cookie for the browser."""
+    user = participant.annotator.user
+    if user is None or not user.is_active:
+        return refusal_page(request, channel, _("Your place in this study is no longer there."))
+    if request.user.pk != user.pk:
+        sign_in(request, participant.annotator)
+    response = redirect_to_work()
+    set_browser_cookie(response, channel, cookie, value, salt=salt)
+    return response

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -10,13 +11,15 @@ from django.core.exceptions import ValidationError
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
 from django.db.models import Q
+from django.urls import reverse
 
 from annotation.annotators.participants import locked_channel
 from annotation.core.errors import BadFields, ClaimRefused, UnknownName
 from annotation.models import Batch, Channel, Study
 from annotation.models.recruitment import channel_kinds
+from annotation.recruitment.accounts import MOST_AT_ONCE
 from annotation.recruitment.base import adapters
-from annotation.recruitment.invitations import refuse_archived
+from annotation.recruitment.invitations import invite, refuse_archived
 from annotation.recruitment.options import ChannelOptionsForm
 
 INVITATIONS = "Invitations"
@@ -169,3 +172,23 @@ def _free_name(study: Study, name: str) -> str:
     names = set(study.channels.values_list("name", flat=True))
     candidates = (f"{name} {number}" for number in range(2, len(names) + 3))
     return next(free for free in (name, *candidates) if free not in names)
+
+
+@transaction.atomic
+def make_first_links(*, study: Study, count: int, at: datetime) -> None:
+    """Open a channel of invitations with `count` links, unless the study has a channel of any kind.
+
+    Raises: ClaimRefused when the study is archived.
+    """
+    study = Study.objects.select_for_update(of=("self",)).get(pk=study.pk)  # or two launches make two
+    if not study.channels.exists():
+        invite(channel=invitation_channel(study=study), count=min(count, MOST_AT_ONCE), base_url="", at=at)
+
+
+def address_for_raters(study: Study) -> str:
+    """Return the address of the page from which raters are invited: the only open channel's, else the list of channels."""
+    is_open = list(study.channels.filter(is_open=True)[:2])
+    if len(is_open) != 1:
+        return reverse("annotation:channels", args=[study.slug])
+    page = "links" if is_open[0].kind == Channel.Kind.ACCOUNTS else "channel"
+    return reverse(f"annotation:{page}", args=[study.slug, is_open[0].key])

@@ -1,13 +1,14 @@
-"""Requirements of a launch, common to all platforms."""
+"""Requirements of a launch, and parts of panels, common to all platforms."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.db.models import QuerySet
 
 from annotation.core.errors import Unacceptable
-from annotation.models import Batch, Channel, Slot
+from annotation.models import Batch, Channel, PlatformAction, Slot, Submission
 from annotation.studies.hourly_pay import HourlyPay
 
 
@@ -68,21 +69,36 @@ def free_slots(channel: Channel) -> QuerySet[Slot]:
 
 def first_work_checks(channel: Channel) -> list[Check]:
     """Return what to look for on the day of the launch, before the other places are offered."""
-    handed_in = channel.submissions.filter(ended_at__isnull=False).exclude(participant=None)
+    submissions = channel.submissions
+    handed_in = submissions.filter(ended_at__isnull=False).exclude(participant=None).exists()
+    decided = submissions.filter(state__in=("approved", "rejected")).exists()
     return [
         Check(
-            "First raters have come",
-            channel.participants.exists(),
-            "Open the address yourself, in a private window.",
+            "First raters have come", channel.participants.exists(), "Open the address yourself, in a private window."
         ),
         Check(
             "First work is handed in",
-            handed_in.exists(),
+            handed_in,
             "Update from the platform; look at the first ratings on the batch’s page.",
         ),
-        Check(
-            "First decision",
-            channel.submissions.filter(state__in=("approved", "rejected")).exists(),
-            "Approve below: raters wait for their pay.",
-        ),
+        Check("First decision", decided, "Approve below: raters wait for their pay."),
     ]
+
+
+MOST_REQUESTS_SHOWN = 20
+
+
+def open_requests(channel: Channel) -> dict[str, Any]:
+    """Return the part of a panel's context about requests that are not done."""
+    unanswered = channel.actions.exclude(state=PlatformAction.State.DONE).order_by("pk")
+    shown = unanswered[:MOST_REQUESTS_SHOWN]
+    return {
+        "unanswered": [(row.key, row.get_state_display(), row.answer.get("error", "")) for row in shown],
+        "unanswered_count": unanswered.count(),
+    }
+
+
+def rater_shown(submission: Submission) -> str:
+    """Return the code of a submission's rater. Withdrawn ones stay unnamed, but can still be paid."""
+    participant = submission.participant
+    return participant.annotator.code if participant and not participant.annotator.withdrawn_at else ""

@@ -4,8 +4,9 @@ A study's admin names the environment variable of a platform's token, and the ad
 variable belongs to one group, by its suffix, and an address is the platform's own or in PLATFORM_ALLOWLIST.
 """
 
-from collections.abc import Iterable
+import re
 from decimal import Decimal
+from typing import ClassVar
 from urllib.parse import SplitResult
 
 from django.conf import settings
@@ -38,11 +39,35 @@ def variable_problem(name: str, study_id: int) -> str | None:
     return f"{name} is not this group’s. A variable of this group has a name that ends in {ending_of(own)}."
 
 
-def variable_problems(channel: Channel, fields: Iterable[str]) -> dict[str, list[str]]:
-    """Return why the variables in a channel's options may not be used, by field."""
-    named = {field: str(channel.options.get(field) or "") for field in fields}
-    problems = {field: variable_problem(name, channel.study_id) for field, name in named.items() if name}
-    return {field: [problem] for field, problem in problems.items() if problem}
+class PlatformSettings:
+    """The options of a platform's channel, and the secrets in the environment variables that they name."""
+
+    variable: ClassVar[re.Pattern[str]]  # a study's admin names variables: others may hold other secrets of the server
+    secrets: ClassVar[tuple[str, ...]]  # options that name one
+    usual_bonus_cap: ClassVar[str] = "0"
+
+    def __init__(self, channel: Channel) -> None:
+        self._options, self._study = channel.options, channel.study_id
+        self.bonus_cap = min(Decimal(self.text("bonus_cap", self.usual_bonus_cap)), Decimal(settings.BONUS_CEILING))
+
+    def text(self, option: str, default: str = "") -> str:
+        """Return an option, or its default for an empty one."""
+        return str(self._options.get(option) or default)
+
+    def secret(self, option: str) -> str | None:
+        """Return the secret whose variable an option names, or None if it is unset or another group's."""
+        name = self.text(option)
+        if not self.variable.fullmatch(name) or variable_problem(name, self._study):
+            return None
+        value: str | None = settings.ENDPOINT_KEY(name)
+        return value
+
+    def secret_problems(self) -> dict[str, list[str]]:
+        """Return why variables may not be used in the study's present group, by option."""
+        problems = {
+            option: self.text(option) and variable_problem(self.text(option), self._study) for option in self.secrets
+        }
+        return {option: [problem] for option, problem in problems.items() if problem}
 
 
 def is_listed(parts: SplitResult) -> bool:
@@ -54,11 +79,6 @@ def is_listed(parts: SplitResult) -> bool:
     port = parts.port or _PORTS.get(parts.scheme, 0)
     listed = {address.strip().lower() for address in settings.PLATFORM_ALLOWLIST}
     return f"[{host}]:{port}" in listed if ":" in host else f"{host}:{port}" in listed
-
-
-def within_ceiling(cap: Decimal) -> Decimal:
-    """Return the largest bonus of a channel: its own cap, at most the server's."""
-    return min(cap, Decimal(settings.BONUS_CEILING))
 
 
 def ceiling_problem(cap: str) -> str | None:

@@ -2,7 +2,6 @@
 
 import json
 import zipfile
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.core.management.color import no_style
 from django.db import connection, transaction
-from django.db.models import Model
 
 from annotation.core.errors import Unacceptable
 from annotation.core.system_checks import unapplied_migrations
@@ -58,11 +56,14 @@ def _require_fitting(manifest: dict[str, Any]) -> None:
 
 def _fill(archive: zipfile.ZipFile, counted: dict[str, dict[str, Any]]) -> None:
     """Replace all rows, in any order, since foreign keys are checked when the transaction ends. Counts of changes last."""
+    quote = connection.ops.quote_name
     for table, model in sorted(tables().items(), key=lambda entry: entry[1] is DataChanges):  # triggers of others count
-        with connection.cursor() as cursor:
-            cursor.execute(f"DELETE FROM {connection.ops.quote_name(table)}")  # noqa: S608  # a model's
-        with archive.open(f"{table}.jsonl") as file:
-            _insert(model, (line.decode() for line in file))
+        named = [quote(str(field.column)) for field in columns(model)]
+        values = ", ".join(["%s"] * len(named))
+        with connection.cursor() as cursor, archive.open(f"{table}.jsonl") as file:
+            cursor.execute(f"DELETE FROM {quote(table)}")  # noqa: S608  # a model's
+            while rows := [parameters(model, line.decode()) for line in islice(file, CHUNK)]:
+                cursor.executemany(f"INSERT INTO {quote(table)} ({', '.join(named)}) VALUES ({values})", rows)  # noqa: S608
     with connection.cursor() as cursor:
         for statement in connection.ops.sequence_reset_sql(no_style(), list(tables().values())):
             cursor.execute(statement)
@@ -72,14 +73,3 @@ def _fill(archive: zipfile.ZipFile, counted: dict[str, dict[str, Any]]) -> None:
             digest.add(line)
         if digest.result() != counted[table]:
             raise Unacceptable(f"{table}: the rows differ from those of the backup; nothing was changed.")
-
-
-def _insert(model: type[Model], lines: Iterator[str]) -> None:
-    quote = connection.ops.quote_name
-    named = [quote(str(field.column)) for field in columns(model)]
-    statement = (
-        f"INSERT INTO {quote(model._meta.db_table)} ({', '.join(named)}) VALUES ({', '.join(['%s'] * len(named))})"  # noqa: S608
-    )
-    with connection.cursor() as cursor:
-        while rows := [parameters(model, line) for line in islice(lines, CHUNK)]:
-            cursor.executemany(statement, rows)

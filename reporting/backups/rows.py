@@ -30,29 +30,25 @@ def lines(model: type[Model]) -> Iterator[str]:
     fields = columns(model)
     rows = model._base_manager.order_by().values_list(*(field.attname for field in fields))
     for row in rows.iterator(chunk_size=CHUNK):
-        values = [_as_json(field, value) for field, value in zip(fields, row, strict=True)]
+        values = list(row)
+        for place, (field, value) in enumerate(zip(fields, row, strict=True)):
+            if isinstance(field, BinaryField) and value is not None:
+                values[place] = base64.b64encode(bytes(value)).decode("ascii")
+            elif not (isinstance(field, JSONField) or isinstance(value, bool | int | float | str | None)):
+                values[place] = value.isoformat() if hasattr(value, "isoformat") else str(value)
         yield json.dumps(values, ensure_ascii=False, sort_keys=True)
-
-
-def _as_json(field: "Field[Any, Any]", value: Any) -> Any:
-    if value is None or isinstance(field, JSONField) or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(field, BinaryField):
-        return base64.b64encode(bytes(value)).decode("ascii")
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
 def parameters(model: type[Model], line: str) -> list[Any]:
     """Return a line's values as the connected database takes them."""
-    return [_for_database(field, value) for field, value in zip(columns(model), json.loads(line), strict=True)]
-
-
-def _for_database(field: "Field[Any, Any]", value: Any) -> Any:
-    if isinstance(field, BinaryField) and value is not None:
-        value = base64.b64decode(value)
-    elif not isinstance(field, JSONField):
-        value = field.to_python(value)
-    return field.get_db_prep_save(value, connection)
+    values = []
+    for field, value in zip(columns(model), json.loads(line), strict=True):
+        if isinstance(field, BinaryField) and value is not None:
+            value = base64.b64decode(value)
+        elif not isinstance(field, JSONField):
+            value = field.to_python(value)
+        values.append(field.get_db_prep_save(value, connection))
+    return values
 
 
 class Digest:

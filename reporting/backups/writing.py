@@ -3,15 +3,14 @@
 import json
 import os
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
+from annotation.core.database.snapshot import one_snapshot
 from annotation.core.version import VERSION
 from reporting.backups.rows import Digest, lines, tables
 
@@ -28,8 +27,15 @@ def write_backup(path: Path, *, at: datetime) -> dict[str, Any]:
     part.touch(mode=0o600)
     try:
         with part.open("wb") as file:
-            with snapshot(), zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-                counted = {table: _write_table(archive, table) for table in tables()}
+            with one_snapshot(), zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+                counted = {}
+                for table, model in tables().items():
+                    digest = Digest()
+                    with archive.open(f"{table}.jsonl", "w", force_zip64=True) as rows:
+                        for line in lines(model):
+                            digest.add(line)
+                            rows.write(line.encode() + b"\n")
+                    counted[table] = digest.result()
                 manifest = {
                     "format": FORMAT,
                     "version": VERSION,
@@ -47,33 +53,6 @@ def write_backup(path: Path, *, at: datetime) -> dict[str, Any]:
     return manifest
 
 
-def _write_table(archive: zipfile.ZipFile, table: str) -> dict[str, Any]:
-    digest = Digest()
-    with archive.open(f"{table}.jsonl", "w", force_zip64=True) as file:
-        for line in lines(tables()[table]):
-            digest.add(line)
-            file.write(line.encode() + b"\n")
-    return digest.result()
-
-
 def applied_migrations() -> list[str]:
     """Return the names of the database's migrations."""
     return sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
-
-
-@contextmanager
-def snapshot() -> Iterator[None]:
-    """Read everything as it is at one moment, while others write."""
-    if connection.vendor == "sqlite":
-        # Django's own transactions take the lock for writing. Readers of a WAL database see it as it was at their start.
-        with connection.cursor() as cursor:
-            cursor.execute("BEGIN DEFERRED")
-            try:
-                yield
-            finally:
-                cursor.execute("ROLLBACK")
-        return
-    with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        yield

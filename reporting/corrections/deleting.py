@@ -18,7 +18,7 @@ from annotation.core.errors import AnnotationError
 from annotation.core.tasks.processes import this_process
 from annotation.importing.staging import SILENT, Target, is_under_way, remove
 from annotation.jobs.work import jobs_of
-from annotation.members.audit_changes import note
+from annotation.members.audit import note
 from annotation.models import Annotator, Assignment, Batch, Channel, Mail, Rating, Study
 from annotation.privacy.erasing import erase_unused_accounts, note_erasure
 from annotation.studies.services import find_study

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.formats import date_format
 
 from annotation.models import Annotator, Batch, Rating, Study
-from annotation.recruitment.first_links import address_for_raters
+from annotation.recruitment.channels import address_for_raters
 from annotation.separability.services import is_separability_possible
 from judging.models import JudgeRun, Judgment
 from reporting.core.disputed_pairs import offer_of_disputed

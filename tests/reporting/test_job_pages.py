@@ -95,7 +95,7 @@ def started(kind: Kind, client: Client, **more: Any) -> Any:
 def let_work(monkeypatch: pytest.MonkeyPatch) -> None:
     # Signals and the caretaker belong to a process of its own.
     monkeypatch.setattr("reporting.worker.TandemWorker.configure_signals", lambda worker: None)
-    monkeypatch.setattr("annotation.core.tasks.repeating.RepeatingThread.run", lambda thread: None)
+    monkeypatch.setattr("annotation.core.tasks.processes.RepeatingThread.run", lambda thread: None)
     call_command("worker", batch=True)
 
 

@@ -10,7 +10,7 @@ from annotation.management.commands._base import TandemCommand
 from annotation.management.commands._channels import add_channel, channel_of
 from annotation.models import Channel
 from annotation.recruitment.mturk import actions, hits
-from annotation.recruitment.mturk.requests import RunSummary
+from annotation.recruitment.mturk.client import RunSummary
 from annotation.recruitment.mturk.sync import sync
 
 

@@ -15,7 +15,7 @@ from annotation.recruitment.prolific.client import ProlificClient
 from annotation.recruitment.prolific.panel import find_submission
 from annotation.recruitment.prolific.site import CATEGORIES, ProlificSettings
 from annotation.recruitment.prolific.submissions import release_browser
-from annotation.recruitment.prolific.sync import sync
+from annotation.recruitment.prolific.updates import sync
 
 
 class Command(TandemCommand):
@@ -53,7 +53,7 @@ class Command(TandemCommand):
 
 def _run(channel: Channel, options: dict[str, Any]) -> Json:
     now, action = timezone.now(), options["action"]
-    client = ProlificClient(ProlificSettings.of(channel))
+    client = ProlificClient(ProlificSettings(channel))
     if action == "sync":
         return vars(sync(channel=channel, client=client, at=now))
     submission = find_submission(channel, options["submission"])

@@ -8,8 +8,9 @@ from decimal import Decimal
 
 from annotation.core.errors import Unacceptable, UnknownName
 from annotation.models import Channel, PlatformAction, Submission
-from annotation.recruitment.mturk.client import MturkClient, MturkRefused
-from annotation.recruitment.mturk.requests import (
+from annotation.recruitment.mturk.client import (
+    MturkClient,
+    MturkRefused,
     RunSummary,
     send_requests,
     status_of,
@@ -82,7 +83,7 @@ def bonus(
     Raises: UnknownName; Unacceptable for an amount above the channel's cap, no reason, or another amount under the same
     label; KeyMissing.
     """
-    mturk = MturkSettings.of(channel)
+    mturk = MturkSettings(channel)
     amount, reason, label = amount.strip(), _feedback(reason), label.strip()
     if not MONEY.fullmatch(amount) or Decimal(amount) <= 0:
         raise Unacceptable("The bonus must be dollars and cents, such as 0.75.")
@@ -171,7 +172,7 @@ def _planned(
 
 
 def _run(channel: Channel, actions: Sequence[PlatformAction], at: datetime, limit: int | None) -> RunSummary:
-    with closing(MturkClient(MturkSettings.of(channel))) as client:
+    with closing(MturkClient(MturkSettings(channel))) as client:
         return send_requests(client=client, actions=actions, send=_send, at=at, limit=limit)
 
 

@@ -16,23 +16,16 @@ from annotation.core.errors import AnnotationError, ClaimRefused, Unacceptable
 from annotation.core.http import client_ip, status_of
 from annotation.models import Annotator, Channel, Participant, Study
 from annotation.questions.labels import translate_default
-from annotation.recruitment.arrival_limits import TooManyArrivals
+from annotation.recruitment.arrival_limits import TooManyArrivals, look_up
 from annotation.recruitment.base import Adapter, ClaimKind, CompletionMessage, Panel, WorkOutcome, register
 from annotation.recruitment.mturk import work
-from annotation.recruitment.mturk.client import KeyMissing, MturkClient, MturkRefused, MturkUnreachable
+from annotation.recruitment.mturk.client import KeyMissing, MturkClient, MturkRefused, wrong_state
 from annotation.recruitment.mturk.frames import FRAME, framed, framed_refusal, state_of
 from annotation.recruitment.mturk.options import MturkOptionsForm
-from annotation.recruitment.mturk.panel import panel_context, panel_forms, run_panel_action
+from annotation.recruitment.mturk.panel import panel_of, run_panel_action
 from annotation.recruitment.mturk.site import MturkSettings
 from annotation.recruitment.mturk.work import UNVERIFIED, MturkArrival, refuse_unknown_hit
-from annotation.recruitment.platform_access import variable_problems
-from annotation.recruitment.throttling import (
-    is_unresponsive,
-    note_refused,
-    note_unresponsive,
-    throttle_lookup,
-    was_refused,
-)
+from annotation.recruitment.outbox import PlatformUnreachable
 
 log = logging.getLogger(__name__)
 ACCEPTED, SUBMITTED = "accepted", "submitted"
@@ -46,42 +39,35 @@ def check_arrival(channel: Channel, arrival: MturkArrival, address: str | None) 
     Raises: ClaimRefused when there is no such assignment, it is another worker's, or the channel is closed;
     TooManyArrivals.
     """
-    mturk = MturkSettings.of(channel)
+    mturk = MturkSettings(channel)
     is_known = channel.submissions.filter(external_id=arrival.assignment_id).exists()
     if is_known or not mturk.has_key:
         return UNVERIFIED
     if not channel.participants.filter(external_id=arrival.worker_id).exists():
         refuse_closed(channel)
     refuse_unknown_hit(channel, arrival.hit_id)
-    throttle_lookup(channel=channel, address=address)
+    unknown = _("MTurk does not know this assignment. Please open the HIT on MTurk.")
+
+    def ask() -> str:
+        with closing(MturkClient(mturk, patient=False)) as client:
+            try:
+                assignment = client.call("get_assignment", AssignmentId=arrival.assignment_id)["Assignment"]
+            except MturkRefused as refusal:
+                if "does not exist" in str(refusal):
+                    raise ClaimRefused(unknown) from None
+                # It is accepted and not submitted. `sync` reports a refused key.
+                return ACCEPTED if wrong_state(refusal) else UNVERIFIED
+        if assignment.get("WorkerId") != arrival.worker_id or assignment.get("HITId") != arrival.hit_id:
+            raise ClaimRefused(_("This link belongs to another person."))
+        return SUBMITTED
+
     name = "-".join((arrival.worker_id, arrival.assignment_id, arrival.hit_id))
-    if was_refused(channel, name):
-        raise ClaimRefused(_("MTurk does not know this assignment. Please open the HIT on MTurk."))
-    if is_unresponsive(channel):
-        return UNVERIFIED
     try:
-        return _verify(mturk, arrival)
-    except ClaimRefused:
-        note_refused(channel, name)
-        raise
-    except (MturkUnreachable, KeyMissing) as error:
-        note_unresponsive(channel)
-        log.warning("channel %s: an arrival was not checked: %s", channel.pk, error)
+        return look_up(channel=channel, address=address, name=name, refusal=unknown, ask=ask)
+    except (PlatformUnreachable, KeyMissing) as error:
+        if str(error):  # empty where it has not been asked, since it did not answer a moment ago
+            log.warning("channel %s: an arrival was not checked: %s", channel.pk, error)
         return UNVERIFIED
-
-
-def _verify(mturk: MturkSettings, arrival: MturkArrival) -> str:
-    with closing(MturkClient(mturk, patient=False)) as client:
-        try:
-            assignment = client.call("get_assignment", AssignmentId=arrival.assignment_id)["Assignment"]
-        except MturkRefused as refusal:
-            if "does not exist" in str(refusal):
-                raise ClaimRefused(_("MTurk does not know this assignment. Please open the HIT on MTurk.")) from None
-            # "Can be called with a status of" means that it is accepted and not submitted. `sync` reports a refused key.
-            return ACCEPTED if "can be called with a status of" in str(refusal) else UNVERIFIED
-    if assignment.get("WorkerId") != arrival.worker_id or assignment.get("HITId") != arrival.hit_id:
-        raise ClaimRefused(_("This link belongs to another person."))
-    return SUBMITTED
 
 
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
@@ -100,14 +86,14 @@ class Mturk(Adapter):
 
     def problems(self, channel: Channel) -> dict[str, list[str]]:
         """Refuse variables of other groups."""
-        return variable_problems(channel, ("access_key_env", "secret_key_env"))
+        return MturkSettings(channel).secret_problems()
 
     def arrive(self, request: HttpRequest, channel: Channel) -> HttpResponse:
         """Answer MTurk's frame: with a preview that records nothing, or a link to the work of an accepted assignment.
 
         Errors are handled here, since the middleware's error page may not be framed by MTurk.
         """
-        mturk = MturkSettings.of(channel)
+        mturk = MturkSettings(channel)
         assignment_id = request.GET.get("assignmentId", "")
         looks_ahead = request.method == "HEAD" or "prefetch" in request.headers.get("Sec-Purpose", "")
         if assignment_id in ("", PREVIEW) or looks_ahead:
@@ -130,7 +116,7 @@ class Mturk(Adapter):
 
     def panel(self, channel: Channel) -> Panel:
         """Show the offered HITs, the assignments and the actions."""
-        return Panel("annotation/recruitment/mturk/_panel.html", panel_context(channel), panel_forms(channel))
+        return panel_of(channel)
 
     def act(self, *, channel: Channel, action: str, data: Mapping[str, str], by: User, at: datetime) -> str:
         """Run a panel action.
@@ -155,7 +141,7 @@ class Mturk(Adapter):
         submission = work.current(participant)
         if submission is None:
             return None
-        paid = MturkSettings.of(participant.channel).screened_out == "submit"
+        paid = MturkSettings(participant.channel).screened_out == "submit"
         if submission.state in work.DONE or (outcome == WorkOutcome.SCREENED_OUT and paid):
             done = _("Thank you! Please go back to the MTurk window now, and press Submit there.")
             return CompletionMessage(done, leaves=True)

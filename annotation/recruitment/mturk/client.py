@@ -1,14 +1,17 @@
 """The client of Mechanical Turk's API."""
 
 import re
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache, partial
 from threading import Lock
 from typing import Any
 
 from annotation.core.errors import AnnotationError
+from annotation.models import PlatformAction
 from annotation.recruitment.mturk.site import MturkSettings, stand_in_problem
-from annotation.recruitment.outbox import Json, PlatformRefused, PlatformUnreachable
+from annotation.recruitment.outbox import Json, PlatformRefused, PlatformUnreachable, State, ask_once, begin
 
 ATTEMPTS = 3  # of one request, with pauses, since MTurk throttles
 CONNECT_SECONDS, READ_SECONDS = 5, 20
@@ -62,14 +65,13 @@ class MturkClient:
         # Imported here, like boto3.
         from botocore.config import Config  # type: ignore[import-untyped]
 
-        names = (mturk.access_key_env, mturk.secret_key_env)
         if mturk.is_stand_in and (problem := stand_in_problem(mturk.endpoint)):
             raise KeyMissing(problem)
         access, secret = mturk.key
         if not access or not secret:
-            if problem := mturk.key_problem:  # may have changed since the channel was set up
-                raise KeyMissing(problem)
-            missing = " ".join(name or "–" for name in names)
+            if problems := mturk.secret_problems():  # may have changed since the channel was set up
+                raise KeyMissing(next(iter(problems.values()))[0])
+            missing = " ".join(mturk.text(option, "–") for option in mturk.secrets)
             raise KeyMissing(f"Set these environment variables on the server first: {missing}")
         config = Config(
             connect_timeout=CONNECT_SECONDS if patient else HASTY_CONNECT,
@@ -138,3 +140,78 @@ def _error_of(response: Mapping[str, Any]) -> AnnotationError:
 
 def _no_answer(operation: str) -> str:
     return f"MTurk did not answer as it should ({operation}). Nothing is lost or doubled: run this again later."
+
+
+Send = Callable[[MturkClient, PlatformAction], Json]
+
+
+@dataclass
+class RunSummary:
+    """The result of a run. `waiting` counts requests that aren't answered or sent yet. The next run continues them."""
+
+    done: list[str] = field(default_factory=list)
+    unchanged: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
+    waiting: int = 0
+    trouble: str = ""
+
+    def summary(self, done: str) -> str:
+        """Return the result in one line, which begins with what was done."""
+        parts = [f"{done}: {len(self.done)}."]
+        if self.unchanged:
+            parts.append(f"Done before: {self.unchanged}.")
+        if self.refused:
+            listed = "; ".join(f"{key}: {words}" for key, words in list(self.refused.items())[:5])
+            parts.append(f"Refused: {len(self.refused)} ({listed}).")
+        if self.waiting:
+            parts.append(f"Not done yet: {self.waiting}. Repeat the action to continue.")
+        return " ".join([*parts, self.trouble]).strip()
+
+
+def send_requests(
+    *, client: MturkClient, actions: Iterable[PlatformAction], send: Send, at: datetime, limit: int | None = None
+) -> RunSummary:
+    """Send the requests that aren't done, one by one. Each attempt is stored before it is sent.
+
+    Stops at the first without an answer, since MTurk is likely unavailable.
+    limit : the most requests to send; the rest waits
+    """
+    summary = RunSummary()
+    sent = 0
+    for action in actions:
+        if action.state == State.DONE:
+            summary.unchanged += 1
+        elif summary.trouble or (limit is not None and sent >= limit):
+            summary.waiting += 1
+        else:
+            sent += 1
+            if not begin(action, at=at):
+                summary.unchanged += 1
+                continue
+            try:
+                ask_once(action, partial(send, client), at=at)
+                summary.done.append(action.key)
+            except MturkUnreachable as trouble:
+                summary.waiting += 1
+                summary.trouble = str(trouble)
+            except MturkRefused as refusal:
+                summary.refused[action.key] = str(refusal)
+    return summary
+
+
+def was_done_before(refusal: MturkRefused) -> bool:
+    """Tell whether MTurk refuses because it has carried out this request, by its token, already."""
+    return "already been processed" in str(refusal) or "already exists" in str(refusal)
+
+
+def wrong_state(refusal: MturkRefused) -> bool:
+    """Tell whether MTurk refuses because of the assignment's state, which may be the intended one."""
+    return "can be called with a status of" in str(refusal)
+
+
+def status_of(client: MturkClient, assignment_id: str) -> Any:
+    """Return MTurk's status of a submitted assignment: Submitted, Approved or Rejected.
+
+    Raises: MturkRefused; MturkUnreachable.
+    """
+    return client.call("get_assignment", AssignmentId=assignment_id)["Assignment"].get("AssignmentStatus")

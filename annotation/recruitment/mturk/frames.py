@@ -5,7 +5,6 @@ a window of its own, to which the frame links.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from csp.decorators import csp_replace
@@ -27,14 +26,6 @@ SUBMIT_PATH = "/mturk/externalSubmit"
 FRAME = "annotation/recruitment/mturk/frame.html"
 
 
-@dataclass(frozen=True)
-class WorkLink:
-    """The content of a link into the rating pages: the submission, and how many of its links were used before."""
-
-    submission: int
-    opens: int
-
-
 def framed(
     request: HttpRequest, site: Site, template: str, context: Mapping[str, Any], *, status: int = 200
 ) -> HttpResponse:
@@ -49,14 +40,7 @@ def framed(
 def framed_refusal(request: HttpRequest, channel: Channel, reason: str, *, status: int) -> HttpResponse:
     """Return a refusal as a page that MTurk may frame, unlike ordinary error pages."""
     context = {"refusal": reason, "study": channel.study, "state": "refused"}
-    return framed(request, MturkSettings.of(channel).site, FRAME, context, status=status)
-
-
-def frame_token(submission: Submission) -> str:
-    """Sign a token that names a submission and its worker."""
-    participant = submission.participant
-    worker = participant.external_id if participant else ""
-    return signing.dumps([submission.channel_id, worker, submission.external_id], salt=FRAME_SALT)
+    return framed(request, MturkSettings(channel).site, FRAME, context, status=status)
 
 
 def read_frame(channel: Channel, token: str) -> Submission | None:
@@ -69,18 +53,13 @@ def read_frame(channel: Channel, token: str) -> Submission | None:
     return submissions.select_related("participant__annotator__study").first() if channel_id == channel.pk else None
 
 
-def link_token(submission: Submission) -> str:
-    """Sign a token for a link into the rating pages that works once."""
-    return signing.dumps([submission.pk, submission.details.get("opens", 0)], salt=LINK_SALT)
-
-
-def read_link(token: str) -> WorkLink | None:
-    """Return the content of a link's token, or None for an invalid or expired one."""
+def read_link(token: str) -> tuple[int, int] | None:
+    """Return the submission of a link's token, and how many of its links were used before, or None for an invalid one."""
     try:
         submission, opens = signing.loads(token, salt=LINK_SALT, max_age=LINK_SECONDS)
     except (signing.BadSignature, ValueError):
         return None
-    return WorkLink(submission, opens)
+    return submission, opens
 
 
 def state_of(submission: Submission, settings: MturkSettings, at: Any) -> dict[str, Any]:
@@ -95,9 +74,11 @@ def state_of(submission: Submission, settings: MturkSettings, at: Any) -> dict[s
     if out and settings.screened_out == "submit":
         submission, out = screen_out(submission=submission, at=at), False
     key = submission.channel.key
+    named = [submission.channel_id, participant.external_id, submission.external_id]
+    frame_token = signing.dumps(named, salt=FRAME_SALT)
     context: dict[str, Any] = {
         "study": participant.annotator.study,
-        "status_url": reverse("annotation:mturk-status", args=[key, frame_token(submission)]),
+        "status_url": reverse("annotation:mturk-status", args=[key, frame_token]),
     }
     if submission.state in DONE:
         action = settings.site.submit + SUBMIT_PATH
@@ -105,8 +86,10 @@ def state_of(submission: Submission, settings: MturkSettings, at: Any) -> dict[s
         return {**context, "state": "done", "action": action, "fields": fields}
     if out or submission.state not in AT_WORK:
         return {**context, "state": "return"}
+    opens = submission.details.get("opens", 0)
+    link_token = signing.dumps([submission.pk, opens], salt=LINK_SALT)  # of a link that works once
     return {
         **context,
-        "state": "begun" if submission.details.get("opens") else "new",
-        "work_url": reverse("annotation:mturk-task", args=[key, link_token(submission)]),
+        "state": "begun" if opens else "new",
+        "work_url": reverse("annotation:mturk-task", args=[key, link_token]),
     }

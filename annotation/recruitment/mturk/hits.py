@@ -4,24 +4,30 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from importlib.util import find_spec
 from xml.sax.saxutils import escape
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from annotation.annotators.participants import refuse_closed
+from annotation.core.counting import to_cents
 from annotation.core.errors import Unacceptable
 from annotation.models import Assignment, Batch, Channel, PlatformAction, Slot
-from annotation.recruitment.mturk.client import MturkClient, MturkRefused
-from annotation.recruitment.mturk.requests import RunSummary, send_requests, was_done_before
-from annotation.recruitment.mturk.site import MturkSettings, parse_requirements
+from annotation.recruitment.launch_checks import Check, address_check, hourly_checks, opening_checks
+from annotation.recruitment.mturk.client import MturkClient, MturkRefused, RunSummary, send_requests, was_done_before
+from annotation.recruitment.mturk.site import MONEY, MturkSettings, parse_requirements
 from annotation.recruitment.mturk.work import DONE as WORKED
 from annotation.recruitment.mturk.work import HIT
 from annotation.recruitment.outbox import Json, State, lock_channel, write_down
+from annotation.studies.hourly_pay import hourly_pay
 
 EXPIRE = "expire"
 MOST_ASSIGNMENTS = 9  # from ten on, MTurk's fee is higher
@@ -40,7 +46,7 @@ def publish(*, channel: Channel, at: datetime, limit: int | None = None) -> RunS
     Raises: Unacceptable saying what is missing; ClaimRefused when the channel is closed; KeyMissing.
     """
     refuse_closed(channel)
-    mturk = MturkSettings.of(channel)
+    mturk = MturkSettings(channel)
     request = hit_request(channel, mturk)
     _plan_hits(channel, at)
     with closing(MturkClient(mturk)) as client:
@@ -60,7 +66,7 @@ def expire(*, channel: Channel, at: datetime, limit: int | None = None) -> RunSu
 
     Raises: KeyMissing.
     """
-    with closing(MturkClient(MturkSettings.of(channel))) as client:
+    with closing(MturkClient(MturkSettings(channel))) as client:
         offered = on_offer(channel, at)
         actions = [
             write_down(channel=channel, kind=EXPIRE, key=f"expire:{hit_id}", payload={"hit_id": hit_id})
@@ -93,9 +99,10 @@ def hit_request(channel: Channel, mturk: MturkSettings) -> Json:
     }
 
 
-def _batches(channel: Channel) -> list[Batch]:
-    open_ones = Batch.objects.open().for_rating().filter(study=channel.study, origin=Batch.Origin.COLLECTED)
-    return list(open_ones.filter(pk=channel.batch_id) if channel.batch_id else open_ones)
+def _batches(batches: QuerySet[Batch], channel: Channel) -> list[Batch]:
+    """Filter the batches whose HITs a channel's raters get."""
+    own = batches.filter(study=channel.study, purpose=Batch.Purpose.RATING, origin=Batch.Origin.COLLECTED)
+    return list(own.filter(pk=channel.batch_id) if channel.batch_id else own)
 
 
 @transaction.atomic
@@ -105,7 +112,7 @@ def _plan_hits(channel: Channel, at: datetime) -> None:
     Raises: Unacceptable when no batch is open.
     """
     lock_channel(channel)
-    batches = _batches(channel)
+    batches = _batches(Batch.objects.open(), channel)
     if not batches:
         raise Unacceptable("No batch of this channel is open, so there is nothing to offer.")
     before = channel.actions.filter(kind=HIT)
@@ -207,3 +214,68 @@ def _take_down(client: MturkClient, action: PlatformAction) -> Json:
         if not was_done_before(refusal):
             raise
     return {"hit_id": action.payload["hit_id"]}
+
+
+FEE = Decimal("0.20")  # of the reward, for HITs of at most nine assignments
+LEAST_FEE = Decimal("0.01")  # an assignment
+
+
+@dataclass(frozen=True)
+class PlannedHits:
+    """The HITs for slots neither filled nor on offer. `reward` and `cost` are None while no reward is known."""
+
+    places: int
+    hits: int
+    on_offer: int
+    reward: Decimal | None
+    cost: Decimal | None
+
+
+def offer_of(channel: Channel) -> PlannedHits:
+    """Return the HITs that `publish` makes once all batches of the channel are open, with MTurk's fee."""
+    mturk, batches = MturkSettings(channel), _batches(Batch.objects.exclude(status=Batch.Status.CLOSED), channel)
+    offered = sum(on_offer(channel, timezone.now()).values())
+    slots = max(slots_to_fill(channel, batches) - offered, 0)
+    hits = len(hit_sizes(slots, batches))
+    if not MONEY.fullmatch(mturk.reward):
+        return PlannedHits(slots, hits, offered, None, None)
+    reward = Decimal(mturk.reward)
+    return PlannedHits(slots, hits, offered, reward, slots * (reward + max(to_cents(reward * FEE), LEAST_FEE)))
+
+
+def checks(channel: Channel, offer: PlannedHits) -> list[Check]:
+    """Return what offering HITs needs, in the order in which it is done."""
+    mturk, in_settings = MturkSettings(channel), "Set it in the settings below."
+    return [
+        Check("Title", bool(mturk.title.strip()), in_settings, for_draft=True, in_settings=True),
+        Check("Description", bool(mturk.description.strip()), in_settings, for_draft=True, in_settings=True),
+        Check(
+            "Reward",
+            offer.reward is not None,
+            "Set it in the settings below, or the study’s pay in USD.",
+            for_draft=True,
+            in_settings=True,
+        ),
+        *hourly_checks(hourly_pay(offer.reward, "USD", channel.study.minutes_per_hit)),
+        Check(
+            "Requirements",
+            bool(mturk.requirements.strip()),
+            "Without any, every worker can accept: see the settings.",
+            is_advice=True,
+        ),
+        Check(
+            "Places",
+            offer.places + offer.on_offer > 0,
+            "No place is free: create a batch, or extend one.",
+            for_draft=True,
+        ),
+        Check(
+            "Access key",
+            mturk.has_key,
+            "Name its two variables in the settings, and set them on the server.",
+            in_settings=True,
+        ),
+        Check("boto3", find_spec("boto3") is not None, "Install the extra mturk on the server."),
+        address_check(),
+        *opening_checks(channel),
+    ]

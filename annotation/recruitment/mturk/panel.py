@@ -1,6 +1,6 @@
 """The panel of a Mechanical Turk channel: HITs on offer, assignments, pending requests, and its actions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -9,13 +9,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.core.errors import Unacceptable, UnknownName
-from annotation.models import Channel, PlatformAction, Submission
-from annotation.recruitment.counted_work import WorkCount, count_by, submitted_by
-from annotation.recruitment.launch_checks import first_work_checks
+from annotation.models import Channel, PlatformAction
+from annotation.recruitment.base import Panel
+from annotation.recruitment.channel_counts import WorkCount, count_by, submitted_by
+from annotation.recruitment.launch_checks import first_work_checks, open_requests, rater_shown
 from annotation.recruitment.mturk.actions import approve, awaiting, bonus, reject
-from annotation.recruitment.mturk.hits import expire, on_offer, publish
-from annotation.recruitment.mturk.launch import checks, offer_of
-from annotation.recruitment.mturk.site import MturkSettings
+from annotation.recruitment.mturk.hits import checks, expire, offer_of, on_offer, publish
 from annotation.recruitment.mturk.sync import NO_WORK, OTHER_CODE, OTHER_WORKER, sync
 from annotation.recruitment.mturk.work import HIT, release_browser
 
@@ -59,17 +58,16 @@ class ReleaseForm(forms.Form):
     rater = forms.CharField(label="Code of the rater", widget=forms.TextInput({"autocomplete": "off"}))
 
 
-def panel_context(channel: Channel) -> dict[str, Any]:
-    """Return the panel's context, without requests to MTurk."""
-    now = timezone.now()
-    offered, offer = on_offer(channel, now), offer_of(channel)
+def panel_of(channel: Channel) -> Panel:
+    """Return the panel, without requests to MTurk."""
+    offered, offer = on_offer(channel, timezone.now()), offer_of(channel)
     published = channel.actions.filter(kind=HIT, state=PlatformAction.State.DONE).count()
     submissions = channel.submissions.select_related("participant__annotator").order_by("-pk")
     on_page = list(submissions[:MOST_SHOWN])
-    work = _work_of(on_page)
-    unanswered = channel.actions.exclude(state=PlatformAction.State.DONE).order_by("pk")
-    return {
-        "given": MturkSettings.of(channel),
+    people = {row.participant.annotator_id for row in on_page if row.participant is not None}
+    work: dict[int | None, WorkCount] = count_by(submitted_by(people), key=lambda hit: hit.assignment)
+    statuses = [row.details.get("mturk", {}).get("status", "") for row in on_page]
+    context = {
         "is_live": channel.options.get("site") == "live",
         "hits": published,
         "checks": checks(channel, offer),
@@ -79,43 +77,26 @@ def panel_context(channel: Channel) -> dict[str, Any]:
         "hits_on_offer": len(offered),
         "places_on_offer": sum(offered.values()),
         "awaiting_count": len(awaiting(channel)),
-        "rows": [_row(submission, work.get(submission.assignment_id, WorkCount())) for submission in on_page],
-        "more": max(submissions.count() - MOST_SHOWN, 0),
-        "unanswered": [
-            (action.key, action.get_state_display(), action.answer.get("error", "")) for action in unanswered[:20]
+        "rows": [
+            {
+                "assignment_id": row.external_id,
+                "rater": rater_shown(row),
+                "state": row.get_state_display(),
+                "on_mturk": status,
+                "work": work.get(row.assignment_id, WorkCount()),
+                "problem": _PROBLEMS.get(row.details.get("problem", ""), ""),
+                "decidable": bool(status),
+            }
+            for row, status in zip(on_page, statuses, strict=True)
         ],
-        "unanswered_count": unanswered.count(),
+        "more": max(submissions.count() - MOST_SHOWN, 0),
+        **open_requests(channel),
     }
-
-
-def panel_forms(channel: Channel) -> dict[str, forms.Form]:
-    """Return the forms of the panel's actions."""
-    return {
+    action_forms = {
         "decision": MturkDecisionForm(auto_id="decision-%s"),
         "release": ReleaseForm(auto_id="release-%s"),
     }
-
-
-def _work_of(submissions: Sequence[Submission]) -> dict[int | None, WorkCount]:
-    """Return our assignment's primary key → whether it counts, for the HITs of these submissions."""
-    people = {row.participant.annotator_id for row in submissions if row.participant is not None}
-    return count_by(submitted_by(people), key=lambda hit: hit.assignment)
-
-
-def _row(submission: Submission, work: WorkCount) -> dict[str, Any]:
-    """Describe one MTurk assignment, under the code of its rater."""
-    participant, details = submission.participant, submission.details
-    status = details.get("mturk", {}).get("status", "")
-    return {
-        "assignment_id": submission.external_id,
-        # Withdrawn raters stay unnamed, but can still be paid.
-        "rater": participant.annotator.code if participant and not participant.annotator.withdrawn_at else "",
-        "state": submission.get_state_display(),
-        "on_mturk": status,
-        "work": work,
-        "problem": _PROBLEMS.get(details.get("problem", ""), ""),
-        "decidable": bool(status),
-    }
+    return Panel("annotation/recruitment/mturk/_panel.html", context, action_forms)
 
 
 def run_panel_action(*, channel: Channel, action: str, data: Mapping[str, str], at: datetime) -> str:
@@ -130,12 +111,23 @@ def run_panel_action(*, channel: Channel, action: str, data: Mapping[str, str], 
     if action == "expire":
         return expire(**common).summary("HITs taken down")
     if action == "sync":
-        return _sync(channel, at)
+        counts = sync(**common)
+        message = f"HITs asked about: {counts['hits']}; assignments submitted: {counts['assignments']}."
+        more = f" Press again to ask about the other {counts['hits_left']}." if counts["hits_left"] else ""
+        return message + more
     if action == "approve-all":
         return approve(assignment_ids=None, **common).summary("Assignments approved")
     if action == "release":
-        return _release(channel, data.get("rater", "").strip())
-    ids = _selected_ids(data)
+        code = data.get("rater", "").strip()
+        participant = channel.participants.filter(annotator__code=code).first()
+        if participant is None:
+            raise UnknownName(f"No rater of this channel: {code}")
+        release_browser(participant=participant)
+        return f"{code} may continue in another browser: the next one that opens a link in the MTurk window."
+    get_list = getattr(data, "getlist", None)
+    ids = list(get_list("assignment") if get_list else data.get("assignment", "").split())
+    if not ids:
+        raise Unacceptable("Choose one or more assignments first.")
     if action == "approve":
         override = bool(data.get("override"))
         return approve(assignment_ids=ids, override=override, **common).summary("Assignments approved")
@@ -147,31 +139,3 @@ def run_panel_action(*, channel: Channel, action: str, data: Mapping[str, str], 
         paid = bonus(assignment_ids=ids, amount=amount, reason=reason, label=label, **common)
         return paid.summary("Bonuses paid")
     raise Unacceptable(f"This channel has no action {action}.")
-
-
-def _selected_ids(data: Mapping[str, str]) -> list[str]:
-    """Return the selected assignments.
-
-    Raises: Unacceptable when there is none.
-    """
-    get_list = getattr(data, "getlist", None)
-    ids = get_list("assignment") if get_list else data.get("assignment", "").split()
-    if not ids:
-        raise Unacceptable("Choose one or more assignments first.")
-    return list(ids)
-
-
-def _sync(channel: Channel, at: datetime) -> str:
-    counts = sync(channel=channel, at=at, limit=AT_ONCE)
-    message = f"HITs asked about: {counts['hits']}; assignments submitted: {counts['assignments']}."
-    if counts["hits_left"]:
-        message += f" Press again to ask about the other {counts['hits_left']}."
-    return message
-
-
-def _release(channel: Channel, code: str) -> str:
-    participant = channel.participants.filter(annotator__code=code).first()
-    if participant is None:
-        raise UnknownName(f"No rater of this channel: {code}")
-    release_browser(participant=participant)
-    return f"{code} may continue in another browser: the next one that opens a link in the MTurk window."

@@ -3,15 +3,12 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlsplit
 
-from django.conf import settings
-
 from annotation.core.errors import Unacceptable
-from annotation.models import Channel, Study
-from annotation.recruitment.platform_access import is_listed, variable_problem, within_ceiling
+from annotation.models import Channel
+from annotation.recruitment.platform_access import PlatformSettings, is_listed
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,6 @@ SITES: Mapping[str, Site] = {
         endpoint="https://mturk-requester.us-east-1.amazonaws.com",
     ),
 }
-# A study's admin names the variables, which must not expose other secrets of the server.
 VARIABLE = re.compile(r"(?=.*MTURK)[A-Z][A-Z0-9_]{0,99}")
 MONEY = re.compile(r"[0-9]{1,5}(\.[0-9]{1,2})?")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -64,48 +60,30 @@ MOST_REQUIREMENTS = 10
 _LOCALE = re.compile(r"[A-Z]{2}(-[A-Z0-9]{1,3})?")
 
 
-@dataclass(frozen=True)
-class MturkSettings:
+class MturkSettings(PlatformSettings):
     """A channel's options, with defaults."""
 
-    site: Site
-    title: str
-    description: str
-    keywords: str
-    reward: str
-    duration_minutes: int
-    lifetime_days: int
-    auto_approval_days: int
-    requirements: str
-    bonus_cap: Decimal
-    screened_out: str
-    access_key_env: str
-    secret_key_env: str
-    endpoint: str
-    study_pk: int
+    variable, secrets = VARIABLE, ("access_key_env", "secret_key_env")
+    usual_bonus_cap = "5.00"
 
-    @classmethod
-    def of(cls, channel: Channel) -> Self:
-        """Read a channel's options."""
-        options: Mapping[str, Any] = channel.options
-        site = SITES[options.get("site") or "sandbox"]
-        return cls(
-            site=site,
-            title=options.get("title") or "",
-            description=options.get("description") or "",
-            keywords=options.get("keywords") or "",
-            reward=options.get("reward") or _pay(channel.study),
-            duration_minutes=int(options.get("duration_minutes") or 60),
-            lifetime_days=int(options.get("lifetime_days") or 7),
-            auto_approval_days=int(options.get("auto_approval_days") or 3),
-            requirements=options.get("requirements") or "",
-            bonus_cap=within_ceiling(Decimal(options.get("bonus_cap") or "5.00")),
-            screened_out=options.get("screened_out") or "return",
-            access_key_env=options.get("access_key_env") or "",
-            secret_key_env=options.get("secret_key_env") or "",
-            endpoint=options.get("endpoint") or site.endpoint,
-            study_pk=channel.study_id,
-        )
+    def __init__(self, channel: Channel) -> None:
+        super().__init__(channel)
+        self.site = SITES[self.text("site", "sandbox")]
+        self.title, self.description = self.text("title"), self.text("description")
+        self.keywords, self.requirements = self.text("keywords"), self.text("requirements")
+        self.reward = self.text("reward")
+        if not self.reward and channel.study.pays and channel.study.currency == "USD":  # MTurk's only currency
+            self.reward = str(channel.study.pay_for(1))
+        self.duration_minutes = int(self.text("duration_minutes", "60"))
+        self.lifetime_days = int(self.text("lifetime_days", "7"))
+        self.auto_approval_days = int(self.text("auto_approval_days", "3"))
+        self.screened_out = self.text("screened_out", "return")
+        self.endpoint = self.text("endpoint", self.site.endpoint)
+
+    @property
+    def key(self) -> tuple[str | None, str | None]:
+        """Access key and secret key, each None for a variable that is unset or another group's."""
+        return self.secret("access_key_env"), self.secret("secret_key_env")
 
     @property
     def has_key(self) -> bool:
@@ -113,32 +91,9 @@ class MturkSettings:
         return None not in self.key
 
     @property
-    def key(self) -> tuple[str | None, str | None]:
-        """Access key and secret key from the environment, or None for an unset variable or another group's."""
-        return self._secret(self.access_key_env), self._secret(self.secret_key_env)
-
-    @property
-    def key_problem(self) -> str | None:
-        """The reason why the key's variables may not be used, or None."""
-        names = (name for name in (self.access_key_env, self.secret_key_env) if name)
-        return next((problem for name in names if (problem := variable_problem(name, self.study_pk))), None)
-
-    def _secret(self, name: str) -> str | None:
-        """Read a variable if its name is allowed here and belongs to the study's present group."""
-        if not VARIABLE.fullmatch(name) or variable_problem(name, self.study_pk):
-            return None
-        value: str | None = settings.ENDPOINT_KEY(name)
-        return value
-
-    @property
     def is_stand_in(self) -> bool:
         """Tell whether requests go to a stand-in on this machine."""
         return self.endpoint != self.site.endpoint
-
-
-def _pay(study: Study) -> str:
-    """Return the study's pay if it is in dollars, MTurk's only currency."""
-    return str(study.pay_for(1)) if study.pays and study.currency == "USD" else ""
 
 
 def parse_requirements(text: str) -> list[dict[str, Any]]:

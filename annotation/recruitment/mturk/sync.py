@@ -27,7 +27,7 @@ def sync(*, channel: Channel, at: datetime, limit: int | None = None) -> Json:
     limit : the most HITs to ask about, least recently synced first
     Raises: KeyMissing; MturkUnreachable; MturkRefused; earlier updates are kept.
     """
-    mturk = MturkSettings.of(channel)
+    mturk = MturkSettings(channel)
     for participant in channel.participants.filter(submissions__state__in=AT_WORK).distinct():
         settle(participant=participant)
     with closing(MturkClient(mturk)) as client:

@@ -43,7 +43,7 @@ def status(request: HttpRequest, channel_key: str, token: str) -> HttpResponse:
         return framed_refusal(
             request, channel, _("This page is too old. Please open the HIT on MTurk again."), status=404
         )
-    settings = MturkSettings.of(channel)
+    settings = MturkSettings(channel)
     try:
         context = state_of(submission, settings, timezone.now())
     except AnnotationError as error:  # the middleware's page can't be framed
@@ -61,16 +61,16 @@ def task(request: HttpRequest, channel_key: str, token: str) -> HttpResponse:
     Link previews, and browsers in which another user is signed in, get a button first: neither must use up the link or
     change the session unasked.
     """
-    channel, link = _channel(channel_key), read_link(token)
+    channel, (submission_id, opens) = _channel(channel_key), read_link(token) or (0, 0)
     submissions = Submission.objects.filter(channel=channel).select_related("participant__annotator")
-    submission = submissions.filter(pk=link.submission).first() if link else None
-    if link is None or submission is None or submission.participant is None:
+    submission = submissions.filter(pk=submission_id).first()
+    if submission is None or submission.participant is None:
         raise ClaimRefused(_("This link is too old. Please take the one in the MTurk window."))
     own = is_signed_in_as(request, submission.participant.annotator)
     if request.method != "POST" and (is_robot(request) or (request.user.is_authenticated and not own)):
         return confirmation_page(request, channel)
     browser = request.get_signed_cookie(BROWSER_COOKIE, default="", salt=BROWSER_SALT) or secrets.token_urlsafe(24)
-    annotator = begin(submission=submission, opens=link.opens, device=browser, at=timezone.now())
+    annotator = begin(submission=submission, opens=opens, device=browser, at=timezone.now())
     if annotator.user is None:
         raise ClaimRefused(_("Your work in this study has ended. Thank you."))
     if request.user.pk != annotator.user.pk:

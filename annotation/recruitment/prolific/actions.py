@@ -15,14 +15,7 @@ from annotation.core.errors import Unacceptable
 from annotation.models import PlatformAction, Submission
 from annotation.recruitment.outbox import FAILED, PENDING, Ask, Json, ask_once, begin, lock_channel, note, write_down
 from annotation.recruitment.prolific.client import ProlificClient, ProlificRefused, ProlificUnreachable
-from annotation.recruitment.prolific.site import (
-    CATEGORIES,
-    ID,
-    LONGEST_REASON,
-    MONEY,
-    SHORTEST_REASON,
-    ProlificSettings,
-)
+from annotation.recruitment.prolific.site import CATEGORIES, ID, LONGEST_REASON, MONEY, SHORTEST_REASON
 from annotation.recruitment.prolific.submissions import apply_status, status_named
 
 APPROVE, REJECT, BONUS = "approve", "reject", "bonus"
@@ -95,27 +88,18 @@ def _status(client: ProlificClient, submission: Submission) -> str:
     return status_named(client.submission(submission.external_id).get("status"))
 
 
-def read_amount(text: str, prolific: ProlificSettings) -> Decimal:
-    """Read a bonus in the study's currency, such as 0.75.
-
-    Raises: Unacceptable unless it is above 0 and not above the channel's cap.
-    """
-    text = text.strip()
-    if not (text.isascii() and MONEY.fullmatch(text)) or Decimal(text) <= 0:
-        raise Unacceptable("Give the bonus in the study’s currency, such as 0.75.")
-    if Decimal(text) > prolific.bonus_cap:
-        raise Unacceptable(f"The largest bonus of this channel is {prolific.bonus_cap}.")
-    return Decimal(text)
-
-
 def bonus(
     *, submission: Submission, amount: str, client: ProlificClient, at: datetime, reference: str = ""
 ) -> RequestResult:
-    """Pay a bonus for a submission, once per amount and reference.
+    """Pay a bonus in the study's currency, such as 0.75, once per amount and reference.
 
     Raises: Unacceptable, also while the result of an earlier request is unknown; others as `approve`.
     """
-    value, reference = read_amount(amount, client.given), reference.strip()
+    amount, reference, cap = amount.strip(), reference.strip(), client.given.bonus_cap
+    if not (amount.isascii() and MONEY.fullmatch(amount)) or Decimal(amount) <= 0:
+        raise Unacceptable("Give the bonus in the study’s currency, such as 0.75.")
+    if (value := Decimal(amount)) > cap:
+        raise Unacceptable(f"The largest bonus of this channel is {cap}.")
     if len(reference) > LONGEST_REFERENCE or (reference and not ID.fullmatch(reference)):
         raise Unacceptable(f"A reference is up to {LONGEST_REFERENCE} letters and digits.")
     cents = int(value * 100)
@@ -126,7 +110,11 @@ def bonus(
         listed = _listed(client, submission, cents)
         bulk = client.set_up_bonus(submission.external_id, value)
         bulk_id, understood = bulk.get("id"), bulk.get("amount", cents)
-        if not (isinstance(bulk_id, str | int) and 0 < len(str(bulk_id)) <= 64 and _plain(str(bulk_id))):
+        if not (
+            isinstance(bulk_id, str | int)
+            and 0 < len(str(bulk_id)) <= 64
+            and ID.fullmatch(str(bulk_id).replace("-", ""))
+        ):
             raise ProlificRefused("Prolific gave no id for the bonus; nothing was paid.")
         if understood != cents:
             raise ProlificRefused("Prolific understood another amount; nothing was paid.")
@@ -151,10 +139,6 @@ def bonus(
 
     key = f"{BONUS}:{submission.external_id}:{cents}:{reference}"
     return _once(client, submission, BONUS, key, {"amount": f"{value:.2f}", "reference": reference}, settle, at)
-
-
-def _plain(text: str) -> bool:
-    return ID.fullmatch(text.replace("-", "")) is not None
 
 
 def _listed(client: ProlificClient, submission: Submission, cents: int) -> int:
@@ -194,23 +178,18 @@ def _once(
     the errors of `send`, after storing the state.
     """
     client.require_token()
-    action, is_open = _take(submission, kind, key, payload, at)
+    with transaction.atomic():  # it is stored as being sent before it is
+        channel = lock_channel(submission.channel_id)
+        unsettled = channel.actions.filter(submission=submission, state=PENDING, attempts__gt=0).exclude(key=key)
+        kinds = (BONUS,) if kind == BONUS else (APPROVE, REJECT)
+        if (pending := unsettled.filter(kind__in=kinds).first()) is not None:
+            raise Unacceptable(
+                f"The outcome of an earlier request ({pending.key}) is not known yet. Repeat that one first."
+            )
+        action = write_down(channel=channel, kind=kind, key=key, payload=payload, submission=submission, fixed=False)
+        if action.state == FAILED and action.answer.get("paying_since"):
+            raise Unacceptable(str(action.answer.get("error", "")))
+        is_open = begin(action, at=at, busy_for=BUSY)
     if is_open:
         ask_once(action, send, at=at)
     return RequestResult(action, before=not is_open)
-
-
-@transaction.atomic
-def _take(submission: Submission, kind: str, key: str, payload: Json, at: datetime) -> tuple[PlatformAction, bool]:
-    """Commit a request as being sent before it is. The second value is False if it is done."""
-    channel = lock_channel(submission.channel_id)
-    unsettled = channel.actions.filter(submission=submission, state=PENDING, attempts__gt=0).exclude(key=key)
-    kinds = (BONUS,) if kind == BONUS else (APPROVE, REJECT)
-    if (pending := unsettled.filter(kind__in=kinds).first()) is not None:
-        raise Unacceptable(
-            f"The outcome of an earlier request ({pending.key}) is not known yet. Repeat that one first."
-        )
-    action = write_down(channel=channel, kind=kind, key=key, payload=payload, submission=submission, fixed=False)
-    if action.state == FAILED and action.answer.get("paying_since"):
-        raise Unacceptable(str(action.answer.get("error", "")))
-    return action, begin(action, at=at, busy_for=BUSY)

@@ -19,22 +19,23 @@ from django.utils.translation import gettext as _
 from annotation.core.errors import ClaimRefused, Unacceptable
 from annotation.core.http import client_ip
 from annotation.models import Annotator, Assignment, Channel, Participant, Submission
+from annotation.recruitment.arrival_limits import (
+    look_up,
+)
 from annotation.recruitment.arriving import (
     SESSION_LIFETIME,
     confirmation_page,
     is_robot,
     is_signed_in_as,
-    redirect_to_work,
     refusal_page,
     refused,
-    set_browser_cookie,
-    sign_in,
+    welcome,
 )
 from annotation.recruitment.base import Adapter, ClaimKind, CompletionMessage, Panel, WorkOutcome, register
-from annotation.recruitment.platform_access import variable_problems
+from annotation.recruitment.outbox import PlatformUnreachable
 from annotation.recruitment.prolific.client import ProlificClient, ProlificRefused, ProlificUnreachable, TokenMissing
 from annotation.recruitment.prolific.options import ProlificOptionsForm
-from annotation.recruitment.prolific.panel import panel_context, panel_forms, run_panel_action
+from annotation.recruitment.prolific.panel import panel_of, run_panel_action
 from annotation.recruitment.prolific.site import ASKED, ID, SIGNED, ProlificSettings, completion_url
 from annotation.recruitment.prolific.submissions import (
     FINAL,
@@ -49,13 +50,6 @@ from annotation.recruitment.prolific.submissions import (
 )
 from annotation.recruitment.prolific.tokens import PARAMETER, claims_of
 from annotation.recruitment.prolific.work import work_for
-from annotation.recruitment.throttling import (
-    is_unresponsive,
-    note_refused,
-    note_unresponsive,
-    throttle_lookup,
-    was_refused,
-)
 
 NAMES = ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
 _SALT = "tandem.prolific"
@@ -72,7 +66,7 @@ class Prolific(Adapter):
 
     def problems(self, channel: Channel) -> dict[str, list[str]]:
         """Refuse variables of other groups."""
-        return variable_problems(channel, ("token_env", "webhook_secret_env"))
+        return ProlificSettings(channel).secret_problems()
 
     def arrive(self, request: HttpRequest, channel: Channel) -> HttpResponse:
         """Sign a participant in and redirect them to their work, or say why not.
@@ -83,16 +77,20 @@ class Prolific(Adapter):
             submission = _admit_visitor(request, channel, timezone.now())
         except Unacceptable as refusal:
             return refusal_page(request, channel, str(refusal), status=400, title=_("This link is not complete"))
-        except (ProlificUnreachable, TokenMissing):
+        except (PlatformUnreachable, TokenMissing):
             wait = _("Prolific can’t be asked about you at the moment. Please try the same link again in some minutes.")
             return refusal_page(request, channel, wait, status=503)
         except ClaimRefused as refusal:
             return refused(request, channel, refusal)
-        return confirmation_page(request, channel) if submission is None else _welcome(request, channel, submission)
+        if submission is None:
+            return confirmation_page(request, channel)
+        participant = Participant.objects.select_related("annotator__user").get(submissions=submission)
+        cookie = _cookie(channel, participant.external_id)
+        return welcome(request, channel, participant, cookie, _place(participant), salt=_SALT)
 
     def panel(self, channel: Channel) -> Panel:
         """Show the addresses for Prolific, the codes, the submissions, and the actions."""
-        return Panel("annotation/recruitment/prolific/_panel.html", panel_context(channel), panel_forms(channel))
+        return panel_of(channel)
 
     def act(self, *, channel: Channel, action: str, data: Mapping[str, str], by: User, at: datetime) -> str:
         """Run a panel action.
@@ -120,44 +118,45 @@ class Prolific(Adapter):
         channel = Channel.objects.filter(participants__annotator=annotator).first()
         if channel is None:
             return None
-        end = finish(annotator=annotator, outcome=outcome, prolific=ProlificSettings.of(channel), at=at)
+        end = finish(annotator=annotator, outcome=outcome, prolific=ProlificSettings(channel), at=at)
         return None if end is None else _completion_message(end)
 
 
 def _admit_visitor(request: HttpRequest, channel: Channel, at: datetime) -> Submission | None:
     """Admit a visitor with the proof that the channel requires, or None for those who have to press a button first.
 
-    Raises: Unacceptable; ClaimRefused; ProlificUnreachable; TokenMissing.
+    Raises: Unacceptable; ClaimRefused; PlatformUnreachable; TokenMissing.
     """
-    prolific = ProlificSettings.of(channel)
-    claims = _claims(request, prolific)
+    prolific, token = ProlificSettings(channel), request.GET.get(PARAMETER, "")
+    claims = None
+    if prolific.proof == SIGNED and token:
+        client = ProlificClient(prolific, hasty=True)
+        try:
+            claims = claims_of(token, client=client, host=request.get_host(), path=request.path)
+        except ProlificRefused as refusal:
+            raise ProlificUnreachable(str(refusal), may_have_worked=False) from None
     arrival = _arrival(request.GET, claims, prolific)
-    submission = _known(channel, arrival)
-    own = submission is not None and _is_own_browser(request, channel, submission)
-    mine = own and _has_come_with(channel, arrival)
+    participants = channel.participants.filter(external_id=arrival.participant)
+    participant = participants.select_related("annotator__user").first()
+    own = participant is not None and _is_own_browser(request, channel, participant)
+    # Who has come with this submission before has given the proof.
+    mine = own and channel.submissions.filter(external_id=arrival.submission, participant=participant).exists()
     if prolific.proof == SIGNED and claims is None and not mine:
         raise ClaimRefused(_("This study opens from Prolific only. Please open it there."))
     if request.method != "POST" and (is_robot(request) or (request.user.is_authenticated and not own)):
         return None
     address, confirmed = client_ip(request), claims is not None
     if prolific.proof == ASKED and not mine:
-        throttle_lookup(channel=channel, address=address)
-        _look_up_submission(channel, arrival, prolific)
+        look_up(
+            channel=channel,
+            address=address,
+            name=f"{arrival.participant}-{arrival.submission}",
+            refusal=_unknown_submission(),
+            ask=lambda: _verify(arrival, prolific),
+        )
         confirmed = True
     proven = own or claims is not None
     return admit(channel=channel, arrival=arrival, proven=proven, confirmed=confirmed, address=address, at=at)
-
-
-def _claims(request: HttpRequest, prolific: ProlificSettings) -> dict[str, Any] | None:
-    """Return the claims of a token signed by Prolific, if the channel requires one and the address has it."""
-    token = request.GET.get(PARAMETER, "")
-    if prolific.proof != SIGNED or not token:
-        return None
-    client = ProlificClient(prolific, hasty=True)
-    try:
-        return claims_of(token, client=client, host=request.get_host(), path=request.path)
-    except ProlificRefused as refusal:
-        raise ProlificUnreachable(str(refusal), may_have_worked=False) from None
 
 
 def _arrival(named: QueryDict, claims: Mapping[str, Any] | None, prolific: ProlificSettings) -> ProlificArrival:
@@ -183,59 +182,33 @@ def _arrival(named: QueryDict, claims: Mapping[str, Any] | None, prolific: Proli
     return ProlificArrival(participant, submission)
 
 
-def _known(channel: Channel, arrival: ProlificArrival) -> Participant | None:
-    participants = channel.participants.filter(external_id=arrival.participant)
-    return participants.select_related("annotator__user").first()
-
-
-def _has_come_with(channel: Channel, arrival: ProlificArrival) -> bool:
-    """Tell whether a participant has come with this submission before, and so has given the proof."""
-    mine = channel.submissions.filter(external_id=arrival.submission, participant__external_id=arrival.participant)
-    return mine.exists()
-
-
-def _look_up_submission(channel: Channel, arrival: ProlificArrival, prolific: ProlificSettings) -> None:
+def _verify(arrival: ProlificArrival, prolific: ProlificSettings) -> None:
     """Verify with Prolific that the submission exists, is active and theirs.
 
     Raises: ClaimRefused; ProlificUnreachable; TokenMissing.
     """
-    name = f"{arrival.participant}-{arrival.submission}"
-    if was_refused(channel, name):
-        raise _unknown_submission()
-    if is_unresponsive(channel):
-        raise ProlificUnreachable("", may_have_worked=False)
     try:
         submission = ProlificClient(prolific, hasty=True).submission(arrival.submission)
     except ProlificRefused as refusal:
         if refusal.code in (401, 403):  # the token is wrong, which is not the participant's fault
-            note_unresponsive(channel)
             raise ProlificUnreachable(str(refusal), may_have_worked=False) from None
-        note_refused(channel, name)
-        raise _unknown_submission() from None
-    except ProlificUnreachable:
-        note_unresponsive(channel)
-        raise
+        raise ClaimRefused(_unknown_submission()) from None
     named = (submission.get("participant", submission.get("participant_id")), submission.get("study_id"))
     if named != (arrival.participant, prolific.study_id) or status_named(submission.get("status")) not in _WORKING:
-        note_refused(channel, name)
-        raise _unknown_submission()
+        raise ClaimRefused(_unknown_submission())
 
 
-def _unknown_submission() -> ClaimRefused:
-    return ClaimRefused(_("Prolific knows no such submission at work. Please open the study from Prolific again."))
+def _unknown_submission() -> str:
+    return _("Prolific knows no such submission at work. Please open the study from Prolific again.")
 
 
-def _is_own_browser(request: HttpRequest, channel: Channel, submission: Participant) -> bool:
+def _is_own_browser(request: HttpRequest, channel: Channel, participant: Participant) -> bool:
     """Tell whether the browser is the one that the participant is bound to, by its session or cookie."""
-    if is_signed_in_as(request, submission.annotator):
+    if is_signed_in_as(request, participant.annotator):
         return True
-    cookie = (
-        request.get_signed_cookie(
-            _cookie(channel, submission.external_id), default="", salt=_SALT, max_age=SESSION_LIFETIME
-        )
-        or ""
-    )
-    return constant_time_compare(cookie, _place(submission))
+    name = _cookie(channel, participant.external_id)
+    cookie = request.get_signed_cookie(name, default="", salt=_SALT, max_age=SESSION_LIFETIME) or ""
+    return constant_time_compare(cookie, _place(participant))
 
 
 def _cookie(channel: Channel, external_id: str) -> str:
@@ -243,21 +216,10 @@ def _cookie(channel: Channel, external_id: str) -> str:
     return f"tandem-{channel.key}-{salted_hmac(_SALT, external_id, algorithm='sha256').hexdigest()[:12]}"
 
 
-def _place(submission: Participant) -> str:
+def _place(participant: Participant) -> str:
     """Return the cookie's value, which changes when an admin releases the browser."""
-    user = submission.annotator.user
-    return "" if user is None else f"{submission.pk}:{user.get_session_auth_hash()}"
-
-
-def _welcome(request: HttpRequest, channel: Channel, submission: Submission) -> HttpResponse:
-    participant = Participant.objects.select_related("annotator__user").get(submissions=submission)
-    if participant.annotator.user is None or not participant.annotator.user.is_active:
-        return refusal_page(request, channel, _("Your place in this study is no longer there."))
-    if not is_signed_in_as(request, participant.annotator):
-        sign_in(request, participant.annotator)
-    response = redirect_to_work()
-    set_browser_cookie(response, channel, _cookie(channel, participant.external_id), _place(participant), salt=_SALT)
-    return response
+    user = participant.annotator.user
+    return "" if user is None else f"{participant.pk}:{user.get_session_auth_hash()}"
 
 
 def _completion_message(end: SubmissionEnd) -> CompletionMessage:

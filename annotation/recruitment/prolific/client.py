@@ -205,14 +205,13 @@ class ProlificClient:
         return float(min(2.0 ** (state.attempt_number - 1) if retry_after is None else retry_after, self.longest_pause))
 
     def _token(self) -> str:
-        token = self.given.token
-        if not token and (problem := self.given.token_problem):
-            raise TokenMissing(problem)
+        token, name = self.given.token, self.given.text("token_env", "–")
+        if not token and (problem := self.given.secret_problems().get("token_env")):
+            raise TokenMissing(problem[0])
         if not token:
-            name = self.given.token_env or "–"
             raise TokenMissing(f"Set this environment variable on the server first: {name}")
         if not (token.isascii() and token.isprintable()):
-            raise TokenMissing(f"{self.given.token_env} holds no token of Prolific.")
+            raise TokenMissing(f"{name} holds no token of Prolific.")
         return token
 
 

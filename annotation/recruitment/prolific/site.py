@@ -7,15 +7,10 @@ From Prolific's documentation:
 """
 
 import re
-from dataclasses import dataclass
-from decimal import Decimal
-from typing import Self
 from urllib.parse import quote, urlsplit
 
-from django.conf import settings
-
 from annotation.models import Channel
-from annotation.recruitment.platform_access import is_listed, variable_problem, within_ceiling
+from annotation.recruitment.platform_access import PlatformSettings, is_listed
 
 API = "https://api.prolific.com"
 COMPLETE = "https://app.prolific.com/submissions/complete?cc="
@@ -38,67 +33,32 @@ CATEGORIES = {
 ID = re.compile(r"[A-Za-z0-9]{1,64}")
 CODE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MONEY = re.compile(r"[0-9]{1,4}(\.[0-9]{1,2})?")
-# A study's admin names the variable that is sent to Prolific, which must not expose other secrets.
 VARIABLE = re.compile(r"(?!DATABASE_|DJANGO_|AWS_)(?=[A-Z0-9_]*PROLIFIC)[A-Z][A-Z0-9_]{0,99}")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-@dataclass(frozen=True)
-class ProlificSettings:
-    """A channel's settings."""
+class ProlificSettings(PlatformSettings):
+    """A channel's settings, with the form's defaults for empty ones."""
 
-    study_id: str
-    completed: str
-    screened_out: str
-    timed_out: str
-    no_consent: str
-    api: str
-    token_env: str
-    webhook_env: str
-    proof: str
-    bonus_cap: Decimal
-    study_pk: int
+    variable, secrets = VARIABLE, ("token_env", "webhook_secret_env")
 
-    @classmethod
-    def of(cls, channel: Channel) -> Self:
-        """Read a channel's options, with the form's defaults for empty ones."""
-        options = channel.options
-        screened_out = str(options.get("code_screened_out") or "")
-        return cls(
-            study_id=str(options.get("study_id") or ""),
-            completed=str(options.get("code_completed") or ""),
-            screened_out=screened_out,
-            timed_out=str(options.get("code_timed_out") or ""),
-            no_consent=str(options.get("code_no_consent") or "") or screened_out,
-            api=str(options.get("api_url") or "") or API,
-            token_env=str(options.get("token_env") or ""),
-            webhook_env=str(options.get("webhook_secret_env") or ""),
-            proof=str(options.get("proof") or LINK),
-            bonus_cap=within_ceiling(Decimal(str(options.get("bonus_cap") or "0"))),
-            study_pk=channel.study_id,
-        )
+    def __init__(self, channel: Channel) -> None:
+        super().__init__(channel)
+        self.study_id = self.text("study_id")
+        self.completed, self.timed_out = self.text("code_completed"), self.text("code_timed_out")
+        self.screened_out = self.text("code_screened_out")
+        self.no_consent = self.text("code_no_consent", self.screened_out)
+        self.api, self.proof = self.text("api_url", API), self.text("proof", LINK)
 
     @property
     def token(self) -> str | None:
-        """The API token from the environment, or None if unset or another group's."""
-        return self._secret(self.token_env)
-
-    @property
-    def token_problem(self) -> str | None:
-        """The reason why the token's variable may not be used, or None."""
-        return variable_problem(self.token_env, self.study_pk) if self.token_env else None
+        """The API token."""
+        return self.secret("token_env")
 
     @property
     def webhook_secret(self) -> str | None:
-        """The secret of Prolific's webhooks from the environment, or None if unset or another group's."""
-        return self._secret(self.webhook_env)
-
-    def _secret(self, name: str) -> str | None:
-        """Read a variable if its name is allowed here and belongs to the study's present group."""
-        if not VARIABLE.fullmatch(name) or variable_problem(name, self.study_pk):
-            return None
-        value: str | None = settings.ENDPOINT_KEY(name)
-        return value
+        """The secret of Prolific's webhooks."""
+        return self.secret("webhook_secret_env")
 
 
 def completion_url(code: str) -> str:

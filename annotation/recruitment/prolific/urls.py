@@ -2,8 +2,8 @@
 
 from django.urls import path
 
-from annotation.recruitment.prolific import views
+from annotation.recruitment.prolific import updates
 
 urlpatterns = [
-    path("hooks/prolific/<slug:channel_key>/", views.webhook, name="prolific-webhook"),
+    path("hooks/prolific/<slug:channel_key>/", updates.webhook, name="prolific-webhook"),
 ]

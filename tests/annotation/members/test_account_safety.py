@@ -14,9 +14,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.core.errors import AnnotationError, ClaimRefused, Unacceptable
-from annotation.members.accounts import grant_role, login_link
+from annotation.members.accounts import grant_role, login_link, resolve_username
 from annotation.members.groups import add_member
-from annotation.members.usernames import resolve_username
 from annotation.models import Annotator, Channel, Invitation, Study
 from annotation.models.members import Role
 from annotation.recruitment.arrival_limits import ATTEMPTS_EACH, WINDOW, TooManyArrivals, note_attempt

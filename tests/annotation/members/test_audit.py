@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.management.commands._base import TandemCommand
-from annotation.members.audit_changes import MOST, changes
+from annotation.members.audit import MOST, changes
 from annotation.models import AuditEntry, Event, Instance, RoleGrant, Study
 from annotation.privacy.erasing import erase_rater
 from config.__main__ import AUDITED, main

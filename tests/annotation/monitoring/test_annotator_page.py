@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from annotation.annotators.consent import withdraw
 from annotation.models import Annotator, Assignment, Event, Message, Rating, Study
-from annotation.monitoring.annotator_summary import summary_of
+from annotation.monitoring.annotator_views import summary_of
 from annotation.monitoring.batch_annotators import raters_of
 from tests.factories import claim, make_annotator, make_batch, make_study, rate
 

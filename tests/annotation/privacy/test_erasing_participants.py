@@ -10,7 +10,7 @@ from annotation.annotators.participants import join
 from annotation.core.errors import ClaimRefused
 from annotation.models import Annotator, Channel, Study, Submission, WebhookEvent
 from annotation.privacy.erasing import erase_rater
-from annotation.recruitment.prolific.sync import sync
+from annotation.recruitment.prolific.updates import sync
 from tests.annotation.privacy.database_text import left_of, stored
 from tests.annotation.recruitment.prolific.setup import (
     NOON,

@@ -21,7 +21,7 @@ from annotation.recruitment.prolific import submissions
 from annotation.recruitment.prolific.client import TokenMissing
 from annotation.recruitment.prolific.site import ProlificSettings
 from annotation.recruitment.prolific.submissions import apply_status, is_over
-from annotation.recruitment.prolific.sync import sync
+from annotation.recruitment.prolific.updates import sync
 from tests.annotation.recruitment.mturk.server import FAULT as MTURK_FAULT
 from tests.annotation.recruitment.mturk.server import MturkServer
 from tests.annotation.recruitment.mturk.setup import address, make_mturk, mturk
@@ -141,10 +141,10 @@ def test_channel_names_variables_of_its_group_only(
 def test_token_is_not_read_any_more_when_its_study_has_moved(
     group: ResearchGroup, channel: Channel, prolific: ProlificServer
 ) -> None:
-    assert ProlificSettings.of(channel).token is not None
+    assert ProlificSettings(channel).token is not None
     Study.objects.filter(pk=channel.study_id).update(group=group)
 
-    given = ProlificSettings.of(channel)
+    given = ProlificSettings(channel)
     assert (given.token, given.webhook_secret) == (None, None)
     with pytest.raises(TokenMissing, match="ends in _NLP_LAB"):
         sync(channel=channel, client=client_of(channel), at=NOON)
@@ -155,12 +155,12 @@ def test_key_is_not_read_any_more_when_its_study_has_moved(
     at_mturk: Callable[..., Channel], group: ResearchGroup, mturk: MturkServer
 ) -> None:
     channel = at_mturk(mturk)
-    assert MturkSettings.of(channel).has_key
+    assert MturkSettings(channel).has_key
     Study.objects.filter(pk=channel.study_id).update(group=group)
 
-    assert not MturkSettings.of(channel).has_key
+    assert not MturkSettings(channel).has_key
     with pytest.raises(KeyMissing, match="ends in _NLP_LAB"):
-        MturkClient(MturkSettings.of(channel))
+        MturkClient(MturkSettings(channel))
 
 
 def test_key_of_another_name_is_never_read(at_mturk: Callable[..., Channel], settings: Any) -> None:
@@ -168,7 +168,7 @@ def test_key_of_another_name_is_never_read(at_mturk: Callable[..., Channel], set
     channel = at_mturk()
     channel.options["access_key_env"] = channel.options["secret_key_env"] = "SECRET_KEY"
 
-    assert MturkSettings.of(channel).key == (None, None)
+    assert MturkSettings(channel).key == (None, None)
 
 
 @pytest.mark.parametrize("kind", ["prolific", "mturk"])
@@ -181,7 +181,7 @@ def test_no_channel_pays_above_the_servers_ceiling(settings: Any, kind: str) -> 
     assert "At most 100" in refusal.value.fields["bonus_cap"][0]
 
     channel.options["bonus_cap"] = "9999.99"  # as set before there was a ceiling
-    assert settings_of.of(channel).bonus_cap == Decimal(100)
+    assert settings_of(channel).bonus_cap == Decimal(100)
 
 
 # Addresses
@@ -203,7 +203,7 @@ def test_stand_in_that_is_not_allowed_any_more_is_not_asked(
     settings.PLATFORM_ALLOWLIST = []
 
     with pytest.raises(KeyMissing, match="PLATFORM_ALLOWLIST"):
-        MturkClient(MturkSettings.of(channel))
+        MturkClient(MturkSettings(channel))
     assert open_frame(channel, "AWORKER1", "3ASSIGNMENT1").status_code == 200
     assert mturk.asked("GetAssignment") == []
 

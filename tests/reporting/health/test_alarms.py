@@ -14,9 +14,9 @@ from django.utils import timezone
 
 from annotation.models import Assignment
 from judging.models import JudgeRun
-from reporting.health import alarms
-from reporting.health.alarms import RULES, open_alarms
-from reporting.health.signs import WORKER_SILENT
+from reporting.health import status_views
+from reporting.health.status_views import RULES, open_alarms
+from reporting.health.views import WORKER_SILENT
 from reporting.models import Sign
 from reporting.worker import requeue_and_release
 from tests.factories import claim, make_annotator, make_batch, make_study, rate, signed_in
@@ -40,7 +40,7 @@ def test_a_rule_that_fails_silences_no_other(monkeypatch: pytest.MonkeyPatch) ->
     def fail(_at: Any) -> list[str]:
         raise OSError("no disk")
 
-    monkeypatch.setattr(alarms, "RULES", {"disk": fail, "queue": lambda _at: ["Long."]})
+    monkeypatch.setattr(status_views, "RULES", {"disk": fail, "queue": lambda _at: ["Long."]})
     assert open_alarms(at=NOW) == ["Long."]
 
 
@@ -106,12 +106,12 @@ def test_a_nearly_full_disk_and_a_long_queue_are_alarms(monkeypatch: pytest.Monk
     assert found_by("disk") == ["The disk of the data folder is nearly full: 9 % are free."]
     waits = namedtuple("Numbers", "oldest_waiting")
     for seconds, n in ((3000.0, 0), (4000.0, 1)):
-        monkeypatch.setattr(alarms, "read_numbers", lambda seconds=seconds: waits(seconds))
+        monkeypatch.setattr(status_views, "read_numbers", lambda seconds=seconds: waits(seconds))
         assert len(found_by("queue")) == n
 
 
 @pytest.mark.any_engine
 def test_site_admins_see_alarms_on_the_status_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alarms, "RULES", {"run": lambda _at: ["Run 7 has <b>stopped</b>."]})
+    monkeypatch.setattr(status_views, "RULES", {"run": lambda _at: ["Run 7 has <b>stopped</b>."]})
     browser = signed_in(User.objects.create_superuser("boss"))
     assert "Run 7 has &lt;b&gt;stopped&lt;/b&gt;." in browser.get("/status/").text

@@ -10,8 +10,7 @@ from django.db import OperationalError, connection
 from django.db.backends.signals import connection_created
 from django.test import Client
 
-from config.log_filters import AddRequestId, MaskTokens
-from config.log_formats import JsonLines
+from config.log_filters import AddRequestId, JsonLines, MaskTokens
 from tests.factories import make_user, signed_in
 
 pytestmark = pytest.mark.django_db

@@ -19,7 +19,7 @@ from django_tasks_db.models import DBTaskResult
 from annotation.models import Assignment, Rating
 from judging.models import Judgment
 from judging.runs.tasks import execute_run
-from reporting.health.signs import WORKER_SILENT
+from reporting.health.views import WORKER_SILENT
 from reporting.models import Sign
 from tests.factories import claim, make_annotator, make_batch, make_study, make_user, signed_in
 from tests.whole_study import build_whole_study

@@ -8,8 +8,7 @@ from django.utils import timezone
 
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.models import Batch, Invitation, Study
-from annotation.recruitment.channels import make_channel, set_open
-from annotation.recruitment.first_links import address_for_raters, make_first_links
+from annotation.recruitment.channels import address_for_raters, make_channel, make_first_links, set_open
 from annotation.separability.services import compute_separability
 from annotation.studies.archive import archive_study
 from annotation.studies.presets import batch_defaults

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from annotation.core.tasks.repeating import RepeatingThread
+from annotation.core.tasks.processes import RepeatingThread
 
 
 def test_an_error_is_logged_and_the_next_turn_comes(caplog: pytest.LogCaptureFixture) -> None:

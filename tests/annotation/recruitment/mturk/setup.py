@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from annotation.models import Channel, Study
 from annotation.recruitment.channels import make_channel
+from annotation.recruitment.mturk.client import RunSummary
 from annotation.recruitment.mturk.hits import publish
-from annotation.recruitment.mturk.requests import RunSummary
 from annotation.recruitment.mturk.sync import sync
 from annotation.recruitment.mturk.work import MturkArrival, arrive, begin, settle
 from tests.annotation.recruitment.mturk.server import (

@@ -9,7 +9,7 @@ from django.utils import timezone
 from annotation.core.errors import Unacceptable, UnknownName
 from annotation.models import Channel, Participant, PlatformAction, Submission
 from annotation.recruitment.mturk import actions
-from annotation.recruitment.mturk.requests import RunSummary
+from annotation.recruitment.mturk.client import RunSummary
 from annotation.recruitment.mturk.sync import sync
 from tests.annotation.recruitment.mturk.server import LOST, MturkServer
 from tests.annotation.recruitment.mturk.setup import AFTER_EFFECT, BEFORE_EFFECT, ONE_BEFORE_EFFECT

@@ -266,9 +266,9 @@ def test_a_stand_in_must_be_on_this_machine(channel: Channel, settings: Any, end
 
 def test_the_channels_addresses_are_amazons_without_a_stand_in() -> None:
     channel = make_mturk(study=make_study("sandbox"))
-    assert MturkSettings.of(channel).endpoint == "https://mturk-requester-sandbox.us-east-1.amazonaws.com"
+    assert MturkSettings(channel).endpoint == "https://mturk-requester-sandbox.us-east-1.amazonaws.com"
     channel.options["site"] = "live"
-    assert MturkSettings.of(channel).endpoint == "https://mturk-requester.us-east-1.amazonaws.com"
+    assert MturkSettings(channel).endpoint == "https://mturk-requester.us-east-1.amazonaws.com"
 
 
 # Requirements
@@ -346,13 +346,13 @@ def test_failures_are_told_as_not_knowing_or_as_a_no(
     mturk.fail(refusal)
 
     with pytest.raises(error) as caught:
-        MturkClient(MturkSettings.of(channel)).call("get_hit", HITId="3HIT1")
+        MturkClient(MturkSettings(channel)).call("get_hit", HITId="3HIT1")
 
     assert "(17" not in str(caught.value)  # the stamp that MTurk puts behind its words
 
 
 def test_a_request_that_mturk_does_not_take_is_refused_before_it_is_sent(mturk: MturkServer, channel: Channel) -> None:
     with pytest.raises(MturkRefused):
-        MturkClient(MturkSettings.of(channel)).call("get_hit", HITId=7)
+        MturkClient(MturkSettings(channel)).call("get_hit", HITId=7)
 
     assert mturk.requests == []

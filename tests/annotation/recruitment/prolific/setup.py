@@ -111,7 +111,7 @@ def make_prolific(study: Study, server: ProlificServer | None = None, **options:
 def client_of(channel: Channel, **settings: Any) -> ProlificClient:
     """Return a client that notes its pauses instead of making them, in `.paused`."""
     paused: list[float] = []
-    client = ProlificClient(ProlificSettings.of(channel), sleep=paused.append, **settings)
+    client = ProlificClient(ProlificSettings(channel), sleep=paused.append, **settings)
     client.paused = paused  # type: ignore[attr-defined]
     return client
 

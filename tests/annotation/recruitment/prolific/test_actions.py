@@ -305,7 +305,7 @@ def test_variable_that_is_not_prolifics_is_never_read(study: Study, settings: An
     channel = make_prolific(study)
     for name in ("SECRET_KEY", "DATABASE_URL", "AWS_PROLIFIC"):
         channel.options["token_env"] = channel.options["webhook_secret_env"] = name
-        given = ProlificSettings.of(channel)
+        given = ProlificSettings(channel)
         assert (given.token, given.webhook_secret) == (None, None)
 
 

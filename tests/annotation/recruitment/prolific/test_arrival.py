@@ -437,7 +437,7 @@ def test_proof_is_asked_for_again_for_a_new_submission(asking: Channel, prolific
     _answer, browser = come(asking)
 
     assert come(asking, browser, session=OTHER_SESSION)[0].status_code == 403
-    assert ProlificSettings.of(asking).proof == "asked"
+    assert ProlificSettings(asking).proof == "asked"
 
 
 def test_old_token_of_the_past_is_not_taken_by_clock_alone(signed: Channel) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from annotation.models import Channel
 from annotation.recruitment.prolific.client import ProlificUnreachable
-from annotation.recruitment.prolific.sync import sync
+from annotation.recruitment.prolific.updates import sync
 from tests.annotation.recruitment.prolific.server import ProlificServer
 from tests.annotation.recruitment.prolific.setup import NOON, OTHER_PID, OTHER_SESSION, PID, SESSION, client_of, come
 

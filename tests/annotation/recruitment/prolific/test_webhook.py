@@ -13,7 +13,7 @@ from annotation.annotators.consent import answer_consent
 from annotation.core.errors import AssignmentClosed
 from annotation.models import Assignment, Channel, Slot, Study, Submission, WebhookEvent
 from annotation.rating.votes import save_vote
-from annotation.recruitment.prolific.webhooks import LARGEST_BODY, signature_of
+from annotation.recruitment.prolific.updates import LARGEST_BODY, signature_of
 from tests.annotation.recruitment.prolific.server import ProlificServer
 from tests.annotation.recruitment.prolific.setup import (
     NOON,

@@ -1,4 +1,4 @@
-"""Webhook messages from Prolific: verified, stored once, and applied.
+"""Updates of submissions: from Prolific's list, and by its webhook messages, which are verified, stored once, and applied.
 
 docs.prolific.com/api-reference/webhooks: `verifying` (X-Prolific-Request-Signature is the base64 of HMAC-SHA256 over
 X-Prolific-Request-Timestamp followed by the body), `receiving` (what a body holds), `idempotency-and-the-x-event-id-
@@ -11,17 +11,81 @@ import hashlib
 import hmac
 import json
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.request import RawPostDataException
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
 from django.utils.crypto import constant_time_compare
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
 
 from annotation.annotators.participants import is_erased
-from annotation.models import Channel, WebhookEvent
-from annotation.recruitment.prolific.site import ID
+from annotation.core.errors import Unacceptable
+from annotation.models import Channel, Submission, WebhookEvent
+from annotation.recruitment.outbox import Json
+from annotation.recruitment.prolific.client import MOST_PAGES, ProlificClient
+from annotation.recruitment.prolific.site import ID, ProlificSettings
 from annotation.recruitment.prolific.submissions import apply_status, status_named
+
+OTHER_PARTICIPANT = "other-participant"
+
+
+@dataclass
+class SyncResult:
+    """The result of a sync: submissions listed (seen), of them new here, and changed."""
+
+    seen: int = 0
+    new: int = 0
+    changed: int = 0
+    unreadable: int = 0
+
+
+def sync(*, channel: Channel, client: ProlificClient, at: datetime, most_pages: int = MOST_PAGES) -> SyncResult:
+    """Update every submission of the channel's study, and store those without a participant.
+
+    Raises: Unacceptable without a study id; ProlificRefused; ProlificUnreachable; TokenMissing.
+    """
+    if not client.given.study_id:
+        raise Unacceptable("Name Prolific’s study in the channel’s settings first.")
+    result = SyncResult()
+    for row in client.submissions(most_pages=most_pages):
+        external_id, status = row.get("id"), status_named(row.get("status"))
+        if not (isinstance(external_id, str) and ID.fullmatch(external_id) and status):
+            result.unreadable += 1
+            continue
+        result.seen += 1
+        if is_erased(channel.study, external_id, str(row.get("participant_id"))):
+            continue
+        submission, created = _get_or_create(channel, external_id, row, at)
+        result.new += created
+        result.changed += apply_status(submission=submission, status=status, at=at) and not created
+    return result
+
+
+@transaction.atomic
+def _get_or_create(channel: Channel, external_id: str, row: Json, at: datetime) -> tuple[Submission, bool]:
+    """Return the submission with this id, marked as one of the study, with Prolific's participant id."""
+    submission, created = Submission.objects.select_for_update(of=("self",)).get_or_create(
+        channel=channel, external_id=external_id, defaults={"started_at": at}
+    )
+    participant: Any = row.get("participant_id")
+    noted: dict[str, Any] = {"in_study": True}
+    if isinstance(participant, str) and ID.fullmatch(participant):
+        noted["participant_id"] = participant
+        if submission.participant is not None and submission.participant.external_id != participant:
+            noted["problem"] = OTHER_PARTICIPANT
+    if submission.details | noted != submission.details:
+        submission.details = {**submission.details, **noted}
+        submission.save(update_fields=["details"])
+    return submission, created
+
 
 WINDOW = timedelta(minutes=5)
 LARGEST_BODY = 64 * 1024
@@ -70,39 +134,31 @@ def read(*, secret: str, headers: Any, body: bytes, at: datetime) -> WebhookMess
     digest = hashlib.sha256(stamp.encode() + body).hexdigest()
     named = headers.get("X-Event-ID", "")
     event_id = named if named.isascii() and named.isprintable() and 0 < len(named) <= LONGEST_EVENT_ID else digest
-    return WebhookMessage(event_id, digest, _said_at(headers.get("X-Timestamp", ""), int(stamp)), payload)
+    said_at = float(stamp)
+    with suppress(ValueError):
+        unsigned = float(headers.get("X-Timestamp", "")[:20])
+        said_at = unsigned if 0 < unsigned < said_at else said_at
+    return WebhookMessage(event_id, digest, said_at, payload)
 
 
-def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no number of JSON")
-
-
-def _finite(text: str) -> float:
-    """Parse a float. Refuse one too large, which JSON couldn't represent again."""
+def _number(text: str) -> float:
+    """Parse a float. Refuse what JSON couldn't represent again."""
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text[:20]} is too large")
+        raise ValueError(f"{text[:20]} is no number of JSON, or too large")
     return number
 
 
 def _payload(body: bytes) -> dict[str, Any]:
     """Parse a body. Refuse JSON that the database can't store."""
     try:
-        payload = json.loads(body, parse_constant=_no_number, parse_float=_finite)
+        payload = json.loads(body, parse_constant=_number, parse_float=_number)
         json.dumps(payload, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise BadMessage("no JSON", 400) from None
     if not isinstance(payload, dict) or b"\\u0000" in body:
         raise BadMessage("no object", 400)
     return payload
-
-
-def _said_at(text: str, signed: int) -> float:
-    try:
-        seconds = float(text[:20])
-    except ValueError:
-        return signed
-    return seconds if 0 < seconds < signed else signed
 
 
 @transaction.atomic
@@ -145,3 +201,24 @@ def _apply(channel: Channel, message: WebhookMessage, at: datetime) -> bool:
         submission.details = {"participant_id": participant}
         submission.save(update_fields=["details"])
     return apply_status(submission=submission, status=status, at=at, said_at=message.said_at)
+
+
+@csrf_exempt
+@never_cache
+@require_POST
+def webhook(request: HttpRequest, channel_key: str) -> HttpResponse:
+    """Receive a message. Any status but 2xx makes Prolific send it again."""
+    channel = get_object_or_404(Channel, key=channel_key, kind=Channel.Kind.PROLIFIC)
+    secret = ProlificSettings(channel).webhook_secret
+    if secret is None:
+        return JsonResponse({"error": "no webhook secret is set for this channel"}, status=503)
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    try:
+        if not length.isdigit() or int(length) > LARGEST_BODY:
+            raise BadMessage("too long", 413)
+        message = read(secret=secret, headers=request.headers, body=request.body, at=timezone.now())
+    except RawPostDataException:
+        return JsonResponse({"error": "no body"}, status=400)
+    except BadMessage as problem:
+        return JsonResponse({"error": str(problem)}, status=problem.status)
+    return JsonResponse({"result": receive(channel=channel, message=message, at=timezone.now())})
