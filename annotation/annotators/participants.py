@@ -95,20 +95,14 @@ def new_raters(channel: Channel, count: int) -> list[Annotator]:
 def raters_of(channel: Channel, users: list[User]) -> list[Annotator]:
     """Make new accounts raters of the channel's study, under random codes."""
     study, kind = channel.study, KINDS.get(channel.kind, Annotator.Kind.ANONYMOUS)
+    codes: set[str] = set()
+    while len(codes) < len(users):  # among thousands of short random ones, duplicates are likely
+        drawn = {f"r-{secrets.token_hex(4)}" for _number in range(len(users) - len(codes))}
+        codes |= drawn - set(study.annotators.filter(code__in=drawn).values_list("code", flat=True))
     RoleGrant.objects.bulk_create(RoleGrant(user=user, role=Role.ANNOTATOR, study=study) for user in users)
     return Annotator.objects.bulk_create(
-        Annotator(study=study, user=user, kind=kind, code=code)
-        for user, code in zip(users, _fresh_codes(study, len(users)), strict=True)
+        Annotator(study=study, user=user, kind=kind, code=code) for user, code in zip(users, codes, strict=True)
     )
-
-
-def _fresh_codes(study: Study, count: int) -> list[str]:
-    """Draw unused codes: among thousands of short random ones, duplicates are likely."""
-    codes: set[str] = set()
-    while len(codes) < count:
-        drawn = {f"r-{secrets.token_hex(4)}" for _number in range(count - len(codes))}
-        codes |= drawn - set(study.annotators.filter(code__in=drawn).values_list("code", flat=True))
-    return list(codes)
 
 
 @transaction.atomic

@@ -1,8 +1,5 @@
 """The pay that a study owes to each rater: the sum over submissions."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, Q, Sum
@@ -16,9 +13,17 @@ PAID_HERE = (Annotator.Kind.ACCOUNT, Annotator.Kind.INVITED, Annotator.Kind.ANON
 PAID_BY_PLATFORM = (Annotator.Kind.PROLIFIC, Annotator.Kind.MTURK)
 
 
-@dataclass(frozen=True)
-class Payment:
-    """The pay due to one rater. For a rater who has withdrawn, only code and sum are given.
+OF_PRESENT = ("name", "channel", "hits", "counted", "late", "rejected", "pay_rejected", "minutes")
+COLUMNS = (
+    *("code", "name", "channel", "withdrawn", "hits", "counted", "late", "rejected"),
+    *("pay_due", "pay_rejected", "currency", "minutes"),
+)
+
+
+def payments_of(study: Study, *, platforms: bool = False) -> list[dict[str, Any]]:
+    """Return rows of `COLUMNS` on what is owed to each rater with a submitted HIT, by code. Amounts are texts, thus exact.
+
+    platforms : include raters whom their platform pays
 
     name         : of the account, if it has one
     channel      : kind of the annotator
@@ -29,29 +34,8 @@ class Payment:
     pay_due      : for all of them; None if the study has no pay
     pay_rejected : the part for rejected HITs; whether it is paid is up to the study
     minutes      : active on the pages
-    """
 
-    code: str
-    name: str
-    channel: str
-    withdrawn: bool
-    hits: int | None
-    counted: int | None
-    late: int | None
-    rejected: int | None
-    pay_due: Decimal | None
-    pay_rejected: Decimal | None
-    currency: str
-    minutes: float | None
-
-
-COLUMNS = tuple(Payment.__dataclass_fields__)
-
-
-def payments_of(study: Study, *, platforms: bool = False) -> list[Payment]:
-    """Return what is owed to each rater with a submitted HIT, by code.
-
-    platforms : include raters whom their platform pays
+    Of a rater who has withdrawn, only code and sum are given.
     """
     kinds = (*PAID_HERE, *PAID_BY_PLATFORM) if platforms else PAID_HERE
     annotators = {
@@ -84,45 +68,25 @@ def payments_of(study: Study, *, platforms: bool = False) -> list[Payment]:
         .values_list("display__assignment__annotator")
         .annotate(seconds=Sum("active_seconds"))
     )
-    rows = [
-        _payment(annotators[row["annotator"]], row, seconds.get(row["annotator"]), study)
-        for row in sums
-        if row["annotator"] in annotators and (row["hits"] or row["due"])
-    ]
-    return sorted(rows, key=lambda row: row.code)
-
-
-def _payment(annotator: Annotator, sums: Mapping[str, Any], seconds: float | None, study: Study) -> Payment:
-    gone = annotator.withdrawn_at is not None
-    return Payment(
-        code=annotator.code,
-        name="" if gone else _name(annotator),
-        channel="" if gone else annotator.kind,
-        withdrawn=gone,
-        hits=None if gone else sums["hits"],
-        counted=None if gone else sums["counted"],
-        late=None if gone else sums["late"],
-        rejected=None if gone else sums["rejected"],
-        pay_due=to_cents(sums["due"]),
-        pay_rejected=None if gone else to_cents(sums["due_rejected"]),
-        currency=study.currency,
-        minutes=None if gone or seconds is None else round(seconds / 60, 2),
-    )
-
-
-def _name(annotator: Annotator) -> str:
-    """Return the name of an account. Accounts created by a link have none."""
-    if annotator.kind != Annotator.Kind.ACCOUNT or annotator.user is None:
-        return ""
-    return annotator.user.get_full_name() or annotator.user.username
-
-
-def payment_rows(payments: list[Payment]) -> list[dict[str, Any]]:
-    """Return payments as rows of `COLUMNS`. Amounts as text, which is exact."""
     rows = []
-    for payment in payments:
-        row = asdict(payment)
-        for name in ("pay_due", "pay_rejected"):
-            row[name] = None if row[name] is None else str(row[name])
+    for sum_of in sums:
+        annotator = annotators.get(sum_of["annotator"])
+        if annotator is None or not (sum_of["hits"] or sum_of["due"]):
+            continue
+        active = seconds.get(annotator.pk)
+        account = annotator.user if annotator.kind == Annotator.Kind.ACCOUNT else None  # a link's has no name
+        row = {
+            "code": annotator.code,
+            "name": "" if account is None else account.get_full_name() or account.username,
+            "channel": annotator.kind,
+            "withdrawn": annotator.withdrawn_at is not None,
+            **{name: sum_of[name] for name in ("hits", "counted", "late", "rejected")},
+            "pay_due": None if sum_of["due"] is None else str(to_cents(sum_of["due"])),
+            "pay_rejected": None if sum_of["due_rejected"] is None else str(to_cents(sum_of["due_rejected"])),
+            "currency": study.currency,
+            "minutes": None if active is None else round(active / 60, 2),
+        }
+        if row["withdrawn"]:
+            row |= {name: "" if name in ("name", "channel") else None for name in OF_PRESENT}
         rows.append(row)
-    return rows
+    return sorted(rows, key=lambda row: row["code"])

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from annotation.annotators.messages import send_message
-from annotation.annotators.payments import payment_rows, payments_of
+from annotation.annotators.payments import payments_of
 from annotation.api.bodies import body_of, read_form, require_manager, schema_of, user_of
 from annotation.api.study_serializers import refusals
 from annotation.models import Annotator, Assignment, Study
@@ -183,4 +183,4 @@ class StudyPayments(GenericViewSet[Any]):
         """Return the pay due to each rater, those whom a platform pays included."""
         study: Study = self.get_object()
         require_manager(request.user, study)
-        return Response(PaymentSerializer(payment_rows(payments_of(study, platforms=True)), many=True).data)
+        return Response(PaymentSerializer(payments_of(study, platforms=True), many=True).data)

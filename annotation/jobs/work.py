@@ -13,7 +13,7 @@ from django_tasks import task
 from django_tasks.base import TaskResultStatus
 
 from annotation.core.errors import AnnotationError, Interrupted, JobBusy, UnknownName
-from annotation.core.reasons import NO_REASON, Reason, reason
+from annotation.core.reasons import NO_REASON, reason
 from annotation.core.tasks.processes import RepeatingThread, is_gone, this_process
 from annotation.core.tasks.progress import Rate
 from annotation.core.tasks.stopping import WORKER_STOP, StopFlag
@@ -135,7 +135,15 @@ def held(job: Job, stop: StopFlag | None = None) -> Iterator[Hold]:
 
     Raises: JobBusy while another process holds it
     """
-    _take(job)
+    now, row = timezone.now(), _row(job._meta.label, job.pk)
+    holder = row.values_list("executor", flat=True).get()
+    died = row.filter(executor=holder) if is_gone(holder) else row.filter(heartbeat_at__lt=now - LEASE)
+    lease = {"status": Status.RUNNING, "message": "", "heartbeat_at": now, "executor": this_process()}
+    # After an end nothing is left to be counted; after a kill, what was stored since the last count is.
+    counted = {"counted_until": now} if hasattr(job, "counted_until") else {}
+    if not (row.filter(heartbeat_at=None).update(**lease, **counted) or died.update(**lease)):
+        raise JobBusy(f"another process works on {job}; if it has died, try again in {LEASE.seconds} seconds")
+    _refresh(job)
     hold, status = Hold(job, stop), Status.STOPPED
     # A thread of its own: what is computed or asked may take minutes without a word.
     beats = RepeatingThread(f"lease of {job}", BEAT_SECONDS, hold.beat)
@@ -164,18 +172,6 @@ def held_row(job: Job) -> QuerySet[Job]:
     return _row(job._meta.label, job.pk).filter(executor=job.executor)
 
 
-def _take(job: Job) -> None:
-    now, row = timezone.now(), _row(job._meta.label, job.pk)
-    holder = row.values_list("executor", flat=True).get()
-    died = row.filter(executor=holder) if is_gone(holder) else row.filter(heartbeat_at__lt=now - LEASE)
-    lease = {"status": Status.RUNNING, "message": "", "heartbeat_at": now, "executor": this_process()}
-    # After an end nothing is left to be counted; after a kill, what was stored since the last count is.
-    counted = {"counted_until": now} if hasattr(job, "counted_until") else {}
-    if not (row.filter(heartbeat_at=None).update(**lease, **counted) or died.update(**lease)):
-        raise JobBusy(f"another process works on {job}; if it has died, try again in {LEASE.seconds} seconds")
-    _refresh(job)
-
-
 def _refresh(job: Job) -> None:
     """Read a job's row again. What it points to stays loaded, since the event loop can't query the database."""
     job.refresh_from_db(fields=[field.name for field in job._meta.concrete_fields if not field.is_relation])
@@ -194,12 +190,8 @@ def _is_dead(task: QueuedTask) -> bool:
     return beat is None or lease_expired(beat)
 
 
-def _requeue(task: QueuedTask) -> None:
-    _row(*task.args_kwargs["args"]).filter(status=Status.RUNNING).update(status=Status.QUEUED)
-
-
-def _give_up(task: QueuedTask, why: Reason) -> None:
-    _row(*task.args_kwargs["args"]).update(status=Status.STOPPED, message=why)
-
-
-DEATH_RULE = DeathRule(_is_dead, requeue=_requeue, give_up=_give_up)
+DEATH_RULE = DeathRule(
+    _is_dead,
+    requeue=lambda task: _row(*task.args_kwargs["args"]).filter(status=Status.RUNNING).update(status=Status.QUEUED),
+    give_up=lambda task, why: _row(*task.args_kwargs["args"]).update(status=Status.STOPPED, message=why),
+)

@@ -75,7 +75,8 @@ def send_due(composers: Mapping[str, Composer], *, at: datetime) -> int:
 
     composers : by kind of mail
     """
-    _end_broken_off(at)
+    broken = Mail.objects.filter(state=State.SENDING, due_at__lte=at)  # the process that sent them died
+    broken.update(state=State.UNSURE, ended_at=at, error="the process that sent it ended")
     count = 0
     for pk in list(Mail.objects.filter(state=State.WAITING, due_at__lte=at).values_list("pk", flat=True)[:100]):
         claim = {"state": State.SENDING, "due_at": at + CLAIMED_FOR}
@@ -94,17 +95,16 @@ def send_again(*, mail: Mail, at: datetime) -> bool:
     return unsent.update(state=State.WAITING, due_at=at, created_at=at, ended_at=None, attempts=0) > 0
 
 
-def _end_broken_off(at: datetime) -> None:
-    """End the attempts of processes that died while they were sending."""
-    broken = Mail.objects.filter(state=State.SENDING, due_at__lte=at)
-    broken.update(state=State.UNSURE, ended_at=at, error="the process that sent it ended")
-
-
 def _send(mail: Mail, compose: Composer, at: datetime) -> None:
-    message = _message(mail, compose, at)
-    if message is None:
+    with translation.override(mail.language):
+        composed = compose(mail, at)
+    if composed is None:
         _end(mail, State.FAILED, at, "no longer wanted", forget=True)
         return
+    host = urlsplit(settings.BASE_URL).hostname or "localhost"
+    headers = {"Message-ID": f"<{mail.key}@{host}>", "Auto-Submitted": "auto-generated"}
+    subject, text = composed
+    message = EmailMessage(" ".join(subject.split()), text, to=[mail.address], headers=headers)
     server: BaseEmailBackend = get_connection()
     try:
         server.open()
@@ -127,17 +127,6 @@ def _send(mail: Mail, compose: Composer, at: datetime) -> None:
     finally:
         with suppress(OSError, smtplib.SMTPException):  # the mail server keeps what it accepted
             server.close()
-
-
-def _message(mail: Mail, compose: Composer, at: datetime) -> EmailMessage | None:
-    with translation.override(mail.language):
-        composed = compose(mail, at)
-    if composed is None:
-        return None
-    host = urlsplit(settings.BASE_URL).hostname or "localhost"
-    headers = {"Message-ID": f"<{mail.key}@{host}>", "Auto-Submitted": "auto-generated"}
-    subject, text = composed
-    return EmailMessage(" ".join(subject.split()), text, to=[mail.address], headers=headers)
 
 
 def _refused(mail: Mail, at: datetime, error: Exception, code: int) -> None:

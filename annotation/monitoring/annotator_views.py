@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -16,7 +15,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from annotation.annotators.messages import send_message
-from annotation.annotators.payments import COLUMNS, payment_rows, payments_of
+from annotation.annotators.payments import COLUMNS, payments_of
 from annotation.core.counting import to_cents
 from annotation.core.errors import AnnotationError, Unacceptable
 from annotation.core.files.spreadsheet import csv_lines
@@ -134,7 +133,20 @@ def rater(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     form = {**OF_RATER, **OF_ASSIGNMENT}[action](request.POST, prefix=action)
     if form.is_valid():
         try:
-            messages.success(request, _act(request, annotator, action, form.cleaned_data))
+            arguments = {**form.cleaned_data, "by": account_of(request), "at": timezone.now()}
+            if action == "message":
+                send_message(annotator=annotator, **arguments)
+                message = "Sent. They see it on their next page."
+            elif action == "erase":
+                del arguments["sure"]
+                erase_rater(annotator=annotator, **arguments)
+                message = f"The data of rater {annotator.code} have been deleted."
+            elif action in OF_ASSIGNMENT:
+                assignment = get_object_or_404(annotator.assignments, key=_key(request.POST.get("assignment", "")))
+                message = DECISIONS[action](assignment=assignment, **arguments).message
+            else:
+                message = DECISIONS[action](annotator=annotator, **arguments).message
+            messages.success(request, message)
         except AnnotationError as error:
             form.add_error(None, str(error))
             return _page(request, annotator, {action: form}, status=status_of(error))
@@ -142,21 +154,6 @@ def rater(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
             return redirect("annotation:rater", study.slug, pk)
         return redirect("annotation:study", study.slug)  # withdrawn annotators have no page
     return _page(request, annotator, {action: form}, status=422)
-
-
-def _act(request: HttpRequest, annotator: Annotator, action: str, cleaned: dict[str, Any]) -> str:
-    arguments = {**cleaned, "by": account_of(request), "at": timezone.now()}
-    if action == "message":
-        send_message(annotator=annotator, **arguments)
-        return "Sent. They see it on their next page."
-    if action == "erase":
-        del arguments["sure"]
-        erase_rater(annotator=annotator, **arguments)
-        return f"The data of rater {annotator.code} have been deleted."
-    if action in OF_ASSIGNMENT:
-        assignment = get_object_or_404(annotator.assignments, key=_key(request.POST.get("assignment", "")))
-        return DECISIONS[action](assignment=assignment, **arguments).message
-    return DECISIONS[action](annotator=annotator, **arguments).message
 
 
 def _page(
@@ -191,6 +188,6 @@ def _key(text: str) -> str:
 @study_view(*MANAGERS)
 def payments(request: HttpRequest, study: Study) -> HttpResponse:
     """Send the pay due to each rater as CSV. `?platforms=1` includes those paid by a platform."""
-    rows = payment_rows(payments_of(study, platforms=request.GET.get("platforms") == "1"))
+    rows = payments_of(study, platforms=request.GET.get("platforms") == "1")
     response = HttpResponse("".join(csv_lines(rows, COLUMNS)), content_type="text/csv; charset=utf-8")
     return as_download(response, f"{study.slug}-payments.csv")

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum, Window
-from django.db.models.functions import RowNumber
+from django.db.models.functions import Coalesce, RowNumber
 
 from annotation.core.counting import to_cents
 from annotation.core.database.aggregates import select_from_cte
@@ -147,7 +147,23 @@ def glance_at(batch: Batch, rows: Sequence[RaterRow]) -> Glance:
     idle = sum(claim.lapsed or claim.idle_minutes is not None for claim in claims)
     undecided = [row for row in rows if not row.annotator.excluded]
     blocked = sum(row.annotator.blocked_at is not None for row in undecided)
-    blocked += _blocked_before_first_hit(batch).exclude(pk__in=[row.annotator.pk for row in rows]).count()
+    at_work = (Batch.Status.OPEN, Batch.Status.PAUSED)
+    if batch.purpose == Batch.Purpose.RATING and batch.gold_rate and batch.status in at_work:
+        # Raters whose next HIT would have been of this batch, but was a gold HIT between its own. A check is not stored
+        # with the batch that it was for: all open batches with such checks list a rater who has a HIT of none of them.
+        checks = Assignment.objects.filter(
+            purpose=Assignment.Purpose.GOLD, state=SUBMITTED, hit__batch__pairs_per_hit=batch.pairs_per_hit
+        )
+        listed = Assignment.objects.filter(purpose=Assignment.Purpose.RATING, hit__batch__status__in=at_work)
+        before_first_hit = Annotator.objects.present().filter(
+            Q(participant=None) | Q(participant__channel__batch=None) | Q(participant__channel__batch=batch),
+            Exists(checks.filter(annotator=OuterRef("pk"))),
+            ~Exists(listed.filter(annotator=OuterRef("pk"))),
+            study=batch.study_id,
+            blocked_at__isnull=False,
+            excluded=False,
+        )
+        blocked += before_first_hit.exclude(pk__in=[row.annotator.pk for row in rows]).count()
     return Glance(
         raters=len(rows),
         at_work=len(claims) - idle,
@@ -161,27 +177,6 @@ def glance_at(batch: Batch, rows: Sequence[RaterRow]) -> Glance:
     )
 
 
-def _blocked_before_first_hit(batch: Batch) -> QuerySet[Annotator, Any]:
-    """Return blocked raters whose next HIT would have been of this batch, but was a gold HIT between its own.
-
-    A check is not stored with the batch that it was for, so all open batches with such checks list a rater who has a HIT
-    of none of them.
-    """
-    at_work = (Batch.Status.OPEN, Batch.Status.PAUSED)
-    if batch.purpose != Batch.Purpose.RATING or not batch.gold_rate or batch.status not in at_work:
-        return Annotator.objects.none()
-    checks = Assignment.objects.filter(
-        purpose=Assignment.Purpose.GOLD, state=SUBMITTED, hit__batch__pairs_per_hit=batch.pairs_per_hit
-    )
-    listed = Assignment.objects.filter(purpose=Assignment.Purpose.RATING, hit__batch__status__in=at_work)
-    blocked = Annotator.objects.present().filter(study=batch.study_id, blocked_at__isnull=False, excluded=False)
-    return blocked.filter(
-        Q(participant=None) | Q(participant__channel__batch=None) | Q(participant__channel__batch=batch),
-        Exists(checks.filter(annotator=OuterRef("pk"))),
-        ~Exists(listed.filter(annotator=OuterRef("pk"))),
-    )
-
-
 def raters_of(batch: Batch, at: datetime, *, thorough: bool = True) -> list[RaterRow]:
     """Return the raters of a batch who haven't withdrawn, those at work first, then by submitted HITs.
 
@@ -190,8 +185,22 @@ def raters_of(batch: Batch, at: datetime, *, thorough: bool = True) -> list[Rate
     thorough : with medians and agreement, which sort every rating: half a minute for millions
     """
     rows = _assignments(batch)
-    claims, votes = _claims(list(rows), at), _votes(batch)
-    checks, flags = scores_of(list(rows)), _flags(batch)
+    claimed = with_activity(Assignment.objects.claimed().filter(annotator__in=list(rows))).select_related("hit")
+    claims = {
+        claim.annotator_id: OpenClaim(
+            assignment_id=claim.pk,
+            key=claim.key,
+            batch_id=claim.hit.batch_id,
+            since=claim.claimed_at,
+            last_active=last_active(claim),
+            lapsed=claim.expires_at is not None and claim.expires_at <= at,
+            idle_minutes=idle_minutes(claim, at),
+        )
+        for claim in claimed
+    }
+    votes, checks = _votes(batch), scores_of(list(rows))
+    standing = Flag.objects.filter(display__assignment__hit__batch=batch, taken_back_at=None).order_by()
+    flags = dict(standing.values_list("display__assignment__annotator").annotate(n=Count("pk")))
     medians, agreement = (_medians(batch), _agreement(batch)) if thorough else ({}, {})
     summaries = [
         replace(
@@ -212,38 +221,17 @@ def raters_of(batch: Batch, at: datetime, *, thorough: bool = True) -> list[Rate
 def _assignments(batch: Batch) -> dict[int, RaterRow]:
     mine = Q(state=SUBMITTED, purpose=batch.purpose)
     filled = Q(slot__isnull=False, excluded=False, annotator__excluded=False)
-    sums = (
-        Assignment.objects.present()
-        .filter(hit__batch=batch)
-        .order_by()
-        .values("annotator")
-        .annotate(submitted=Count("pk", filter=mine), counted=Count("pk", filter=mine & filled), pay=Sum("pay_due"))
+    assignments = Assignment.objects.present().filter(hit__batch=batch).order_by().values("annotator")
+    sums: Any = assignments.annotate(
+        submitted=Count("pk", filter=mine), counted=Count("pk", filter=mine & filled), pay=Sum("pay_due")
     )
-    sums_by_annotator = {row["annotator"]: row for row in sums}
-    annotators = Annotator.objects.present().in_bulk(sums_by_annotator)
+    by_annotator = {row.pop("annotator"): row for row in sums}
+    annotators = Annotator.objects.present().in_bulk(by_annotator)
     return {
-        pk: RaterRow(annotators[pk], submitted=row["submitted"], counted=row["counted"], pay=to_cents(row["pay"]))
-        for pk, row in sums_by_annotator.items()
+        pk: RaterRow(annotators[pk], row["submitted"], row["counted"], to_cents(row["pay"]))
+        for pk, row in by_annotator.items()
         if pk in annotators
     }
-
-
-def _claims(annotator_ids: list[int], at: datetime) -> dict[int, OpenClaim]:
-    """Return annotator → their claimed HIT."""
-    rows = with_activity(Assignment.objects.claimed().filter(annotator__in=annotator_ids)).select_related("hit")
-    return {row.annotator_id: _claim(row, at) for row in rows}
-
-
-def _claim(row: Assignment, at: datetime) -> OpenClaim:
-    return OpenClaim(
-        assignment_id=row.pk,
-        key=row.key,
-        batch_id=row.hit.batch_id,
-        since=row.claimed_at,
-        last_active=last_active(row),
-        lapsed=row.expires_at is not None and row.expires_at <= at,
-        idle_minutes=idle_minutes(row, at),
-    )
 
 
 def _all_votes(batch: Batch) -> QuerySet[Rating]:
@@ -257,31 +245,20 @@ def _votes(batch: Batch) -> dict[int, VoteCounts]:
     first = Q(stage=FIRST)
     chose_left = Q(verdict=-1, display__a_is_left=True) | Q(verdict=1, display__a_is_left=False)
     right = Q(verdict=1, display__a_is_left=True) | Q(verdict=-1, display__a_is_left=False)
-    rows = (
+    rows: Any = (
         _all_votes(batch)
-        .values("display__assignment__annotator")
+        .values(rater=F("display__assignment__annotator"))
         .annotate(
             votes=Count("pk", filter=first),
             ties=Count("pk", filter=first & Q(verdict=0)),
             left=Count("pk", filter=first & chose_left),
             right=Count("pk", filter=first & right),
             timed=Count("pk", filter=first & Q(active_seconds__isnull=False)),
-            seconds=Sum("active_seconds"),
+            seconds=Coalesce(Sum("active_seconds"), 0.0),
             translated=Count("pk", filter=first & Q(translated=True)),
         )
     )
-    return {
-        row["display__assignment__annotator"]: VoteCounts(
-            row["votes"],
-            row["ties"],
-            row["left"],
-            row["right"],
-            row["timed"],
-            row["seconds"] or 0.0,
-            row["translated"],
-        )
-        for row in rows
-    }
+    return {row.pop("rater"): VoteCounts(**row) for row in rows}
 
 
 def _medians(batch: Batch) -> dict[int, float]:
@@ -321,9 +298,3 @@ def _agreement(batch: Batch) -> dict[int, tuple[int, int]]:
     )
     rows = select_from_cte(counted, "SELECT rater, SUM(same - 1), SUM(n - 1) FROM found GROUP BY rater")
     return {int(pk): (int(agreeing), int(compared)) for pk, agreeing, compared in rows}
-
-
-def _flags(batch: Batch) -> dict[int, int]:
-    standing = Flag.objects.filter(display__assignment__hit__batch=batch, taken_back_at=None).order_by()
-    rows = standing.values("display__assignment__annotator").annotate(n=Count("pk"))
-    return {row["display__assignment__annotator"]: row["n"] for row in rows}

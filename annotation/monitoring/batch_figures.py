@@ -110,7 +110,14 @@ def figures_of(batch: Batch, slots: Slots, raters: Sequence[RaterRow], at: datet
     seconds, timed = sum(row.votes.seconds for row in raters), sum(row.votes.timed for row in raters)
     pay, free_slots = to_cents(sums["pay"] or Decimal(0)), slots.total - slots.filled
     pay_due = study.pay_for(free_slots)
-    a_hit = _hours_of_a_hit(batch, seconds, timed)
+    expected = study.minutes_per_hit / 60 if study.minutes_per_hit else None
+    # Hours per HIT: the mean, not the median, since it is multiplied to a sum.
+    a_hit = seconds / timed * batch.pairs_per_hit / 3600 if timed else expected
+    finish = None  # of the last slot, at the pace of the last hour; work of less than an hour has a higher pace
+    if batch.status == Batch.Status.OPEN and free_slots and sums["last_hour"]:
+        period = HOUR if sums["began"] is None else min(max(at - sums["began"], LEAST_PERIOD), HOUR)
+        remaining = free_slots / sums["last_hour"] * (period / HOUR)
+        finish = None if remaining > LONGEST_FORECAST else at + remaining * HOUR
     return Figures(
         hours=seconds / 3600,
         hours_total=None if a_hit is None or not slots.total else seconds / 3600 + free_slots * a_hit,
@@ -119,24 +126,5 @@ def figures_of(batch: Batch, slots: Slots, raters: Sequence[RaterRow], at: datet
         pay_total=None if pay_due is None or not slots.total else to_cents(pay + pay_due),
         currency=study.currency,
         last_hour=sums["last_hour"],
-        finish=_finish(free_slots, sums["last_hour"], sums["began"], at) if batch.status == Batch.Status.OPEN else None,
+        finish=finish,
     )
-
-
-def _hours_of_a_hit(batch: Batch, seconds: float, timed: int) -> float | None:
-    """Return the mean hours per HIT: the mean, not the median, since it is multiplied to a sum."""
-    if timed:
-        return seconds / timed * batch.pairs_per_hit / 3600
-    return batch.study.minutes_per_hit / 60 if batch.study.minutes_per_hit else None
-
-
-def _finish(free_slots: int, last_hour: int, began: datetime | None, at: datetime) -> datetime | None:
-    """Return when the last slot is filled at the pace of the last hour, or None without submissions or open slots.
-
-    began : when the batch's first HIT was claimed; work of less than an hour has a higher pace
-    """
-    if not free_slots or not last_hour:
-        return None
-    period = HOUR if began is None else min(max(at - began, LEAST_PERIOD), HOUR)
-    remaining = free_slots / last_hour * (period / HOUR)
-    return None if remaining > LONGEST_FORECAST else at + remaining * HOUR

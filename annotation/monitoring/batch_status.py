@@ -135,52 +135,9 @@ def batch_status(batch: Batch, at: datetime) -> BatchStatus:
     slots = slots_of(batch, at)
     pairs = HitPair.objects.filter(hit__batch=batch).aggregate(n=Count("pair", distinct=True))["n"]
     histogram, pairs_twice = _ratings_per_pair(batch, pairs)
-    surplus, excluded, late = _not_counted(batch)
-    return BatchStatus(
-        batch=batch,
-        at=at,
-        hits=batch.hits.count(),
-        pairs=pairs,
-        slots=slots,
-        ratings_per_pair=histogram,
-        duplicates=Duplicates(pairs_twice, *_wrong_slots(batch)),
-        not_counted=NotCounted(surplus=surplus, excluded=excluded),
-        late=late,
-    )
-
-
-def _ratings_per_pair(batch: Batch, pairs: int) -> tuple[dict[int, int], int]:
-    """Return number of counted ratings → number of pairs, and how many of the ratings repeat a rater's earlier one."""
-    voted = Rating.objects.for_question(MAIN).filter(display=OuterRef("pk"), stage=Rating.Stage.FIRST)
-    counted = Display.objects.filter(
-        Exists(voted),
-        assignment__slot__batch=batch,
-        assignment__state=SUBMITTED,
-        assignment__excluded=False,
-    ).exclude(assignment__annotator__in=_not_counting(batch))
-    per_pair = counted.values("pair").annotate(n=Count("pk"), raters=Count("assignment__annotator", distinct=True))
-    rows = select_from_cte(per_pair, "SELECT n, COUNT(*), SUM(n - raters) FROM found GROUP BY n")
-    pairs_by_count = {int(count): int(number) for count, number, _twice in rows}
-    highest = max([batch.raters_per_hit, *pairs_by_count])
-    histogram = {count: pairs_by_count.get(count, 0) for count in range(highest + 1)}
-    histogram[0] = pairs - sum(pairs_by_count.values())
-    return histogram, sum(int(twice) for _count, _pairs, twice in rows)
-
-
-def _not_counting(batch: Batch) -> QuerySet[Annotator, Any]:
-    annotators = Annotator.objects.filter(study=batch.study_id)
-    return annotators.filter(Q(excluded=True) | Q(withdrawn_at__isnull=False)).order_by().values("pk")
-
-
-def _wrong_slots(batch: Batch) -> tuple[int, int]:
     filled = Slot.objects.filter(batch=batch, assignment__isnull=False).order_by()
-    overfull = filled.values("hit").annotate(n=Count("pk")).filter(n__gt=batch.raters_per_hit)
-    counts = filled.aggregate(slots=Count("pk"), assignments=Count("assignment", distinct=True))
-    return overfull.count(), counts["slots"] - counts["assignments"]
-
-
-def _not_counted(batch: Batch) -> tuple[int, int, int]:
-    """Count submitted HITs of present raters: without a slot, excluded, and late."""
+    overfull = filled.values("hit").annotate(n=Count("pk")).filter(n__gt=batch.raters_per_hit).count()
+    taken = filled.aggregate(slots=Count("pk"), assignments=Count("assignment", distinct=True))
     submitted = Assignment.objects.present().filter(hit__batch=batch, state=SUBMITTED, purpose=batch.purpose)
     out = Q(excluded=True) | Q(annotator__excluded=True)
     unfilled = Q(slot=None) if batch.purpose == Batch.Purpose.RATING else Q(pk=None)  # only rating HITs have slots
@@ -189,4 +146,35 @@ def _not_counted(batch: Batch) -> tuple[int, int, int]:
         excluded=Count("pk", filter=out),
         late=Count("pk", filter=Q(late=True)),
     )
-    return counts["surplus"], counts["excluded"], counts["late"]
+    return BatchStatus(
+        batch=batch,
+        at=at,
+        hits=batch.hits.count(),
+        pairs=pairs,
+        slots=slots,
+        ratings_per_pair=histogram,
+        duplicates=Duplicates(pairs_twice, overfull, taken["slots"] - taken["assignments"]),
+        not_counted=NotCounted(counts["surplus"], counts["excluded"]),
+        late=counts["late"],
+    )
+
+
+def _ratings_per_pair(batch: Batch, pairs: int) -> tuple[dict[int, int], int]:
+    """Return number of counted ratings → number of pairs, and how many of the ratings repeat a rater's earlier one."""
+    not_counting = Annotator.objects.filter(study=batch.study_id).filter(
+        Q(excluded=True) | Q(withdrawn_at__isnull=False)
+    )
+    voted = Rating.objects.for_question(MAIN).filter(display=OuterRef("pk"), stage=Rating.Stage.FIRST)
+    counted = Display.objects.filter(
+        Exists(voted),
+        assignment__slot__batch=batch,
+        assignment__state=SUBMITTED,
+        assignment__excluded=False,
+    ).exclude(assignment__annotator__in=not_counting.order_by().values("pk"))
+    per_pair = counted.values("pair").annotate(n=Count("pk"), raters=Count("assignment__annotator", distinct=True))
+    rows = select_from_cte(per_pair, "SELECT n, COUNT(*), SUM(n - raters) FROM found GROUP BY n")
+    pairs_by_count = {int(count): int(number) for count, number, _twice in rows}
+    highest = max([batch.raters_per_hit, *pairs_by_count])
+    histogram = {count: pairs_by_count.get(count, 0) for count in range(highest + 1)}
+    histogram[0] = pairs - sum(pairs_by_count.values())
+    return histogram, sum(int(twice) for _count, _pairs, twice in rows)

@@ -1,13 +1,12 @@
 """Views of one batch's progress and raters, polled by htmx."""
 
-from collections.abc import Mapping
 from datetime import timedelta
 from hashlib import sha256
 from time import perf_counter
 from typing import Any
 
 from django.contrib import messages
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Paginator
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -23,7 +22,7 @@ from annotation.core.counting import number_of
 from annotation.core.http import attempt, is_htmx
 from annotation.hits.idle import LEAST_MINUTES, idle_claims
 from annotation.members.permissions import FORM, MANAGERS, READERS, account_of, may_manage, study_view
-from annotation.models import Assignment, Batch, Hit, Slot, Study
+from annotation.models import Assignment, Batch, Slot, Study
 from annotation.monitoring.batch_annotators import MOST_SORTED, glance_at, raters_of
 from annotation.monitoring.batch_figures import figures_of, timeline_of
 from annotation.monitoring.batch_status import Slots, batch_status, slots_of
@@ -47,13 +46,23 @@ def batch_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     flag_count, returned_count = counts_of(batch)
     hits = batch.hits.select_related("matchup__instance").order_by("matchup__instance__position", "pk")
     page = Paginator(hits, HITS_A_PAGE).get_page(request.GET.get("page"))
+    by_hit = Slot.objects.filter(hit__in=list(page)).order_by().values("hit")
+    counts = by_hit.annotate(
+        total=Count("pk"),
+        filled=Count("pk", filter=Q(assignment__state="submitted")),
+        claimed=Count("pk", filter=Q(assignment__state="claimed")),
+    )
+    slots_of_hits, none = {row["hit"]: row for row in counts}, {"total": 0, "filled": 0, "claimed": 0}
+    progress = "annotation/monitoring/_batch_progress.html"
     context = {
         "study": study,
         "batch": batch,
         "live": _live(request, batch, slots)[0],
-        "figures": _placeholder(request, batch) if large else _figures(request, batch, slots)[0],
+        "figures": _wrapped(request, "figures", progress, {"batch": batch}, "load, wake")[0]
+        if large
+        else _figures(request, batch, slots)[0],
         "hits": page,
-        "rows": _with_slots(page),
+        "rows": [(hit, slots_of_hits.get(hit.pk, none)) for hit in page],
         "may_manage": may_manage(request.user, study),
         "notices": notices_of(batch),
         "stop_form": SetBatch(initial={"stop_rule": batch.stop_rule}),
@@ -132,8 +141,8 @@ def _live(request: HttpRequest, batch: Batch, slots: Slots) -> tuple[str, str]:
     if batch.purpose != Batch.Purpose.RATING:
         submitted = Assignment.objects.present().filter(hit__batch=batch, state=Assignment.State.SUBMITTED)
         context |= {"submitted_count": submitted.count(), "hit_count": batch.hits.count()}
-    every = LIVE_SECONDS if _is_live(batch, slots) else None
-    return _polled(request, "live", "annotation/monitoring/_batch_live.html", context, every)
+    trigger = f"every {LIVE_SECONDS}s, wake" if _is_live(batch, slots) else ""
+    return _wrapped(request, "live", "annotation/monitoring/_batch_live.html", context, trigger)
 
 
 def _figures(request: HttpRequest, batch: Batch, slots: Slots) -> tuple[str, str]:
@@ -155,13 +164,8 @@ def _figures(request: HttpRequest, batch: Batch, slots: Slots) -> tuple[str, str
     }
     took = perf_counter() - began
     every = max(FIGURES_SECONDS, min(LONGEST_SECONDS, round(took * SHARE_OF_TIME)))
-    return _polled(
-        request,
-        "figures",
-        "annotation/monitoring/_batch_figures.html",
-        context,
-        every if _is_live(batch, slots) else None,
-    )
+    trigger = f"every {every}s, wake" if _is_live(batch, slots) else ""
+    return _wrapped(request, "figures", "annotation/monitoring/_batch_figures.html", context, trigger)
 
 
 def _is_live(batch: Batch, slots: Slots) -> bool:
@@ -170,22 +174,10 @@ def _is_live(batch: Batch, slots: Slots) -> bool:
     return at_work and batch.origin == Batch.Origin.COLLECTED and not slots.complete
 
 
-def _placeholder(request: HttpRequest, batch: Batch) -> str:
-    return _wrapped(request, "figures", batch, "annotation/monitoring/_batch_progress.html", {}, "load, wake")[0]
-
-
-def _polled(
-    request: HttpRequest, name: str, template: str, context: Mapping[str, Any], every: int | None
-) -> tuple[str, str]:
-    trigger = f"every {every}s, wake" if every else ""
-    return _wrapped(request, name, context["batch"], template, context, trigger)
-
-
-def _wrapped(
-    request: HttpRequest, name: str, batch: Batch, template: str, context: Mapping[str, Any], trigger: str
-) -> tuple[str, str]:
-    """Return a partial that polls itself, and a digest of its content."""
-    content = render_to_string(template, dict(context), request)
+def _wrapped(request: HttpRequest, name: str, template: str, context: dict[str, Any], trigger: str) -> tuple[str, str]:
+    """Return a partial about the batch of the context that polls itself, and a digest of its content."""
+    batch = context["batch"]
+    content = render_to_string(template, context, request)
     etag = sha256(f"{bool(trigger)}{content}".encode()).hexdigest()[:16]
     around = {
         "id": f"batch-{name}",
@@ -201,20 +193,3 @@ def _response(request: HttpRequest, part: str, etag: str) -> HttpResponse:
     if request.GET.get("seen") == etag:
         return HttpResponse(status=204)
     return HttpResponse(part)
-
-
-def _with_slots(page: Page[Hit]) -> list[tuple[Hit, Mapping[str, int]]]:
-    """Return the HITs of one page with counts of their slots."""
-    hits, none = list(page), {"total": 0, "filled": 0, "claimed": 0}
-    counts: dict[int, Mapping[str, int]] = {
-        row["hit"]: {"total": row["total"], "filled": row["filled"], "claimed": row["claimed"]}
-        for row in Slot.objects.filter(hit__in=[hit.pk for hit in hits])
-        .order_by()
-        .values("hit")
-        .annotate(
-            total=Count("pk"),
-            filled=Count("pk", filter=Q(assignment__state="submitted")),
-            claimed=Count("pk", filter=Q(assignment__state="claimed")),
-        )
-    }
-    return [(hit, counts.get(hit.pk, none)) for hit in hits]

@@ -158,7 +158,15 @@ def _erase(
     for annotator, changed, _ratings in done:
         if changed and not noted:
             note_erasure(annotator, at=at, keep_ratings=keep_ratings, everywhere=everywhere)
-    gone = {user.pk: _erase_account(user, everywhere) for user in {rater.user for rater, *_ in done if rater.user}}
+    gone = {}
+    for user in {rater.user for rater, *_ in done if rater.user}:
+        erased = list(user.annotators.exclude(erased_at=None))
+        grants = user.role_grants.filter(role=Role.ANNOTATOR)
+        (grants if everywhere else grants.filter(study__in=[annotator.study_id for annotator in erased])).delete()
+        # One that is kept stays linked to its annotator, so that its owner does not become a new rater.
+        gone[user.pk] = not is_account_needed(user, leaving=None if everywhere else erased)
+        if gone[user.pk]:
+            _delete_account(user)
     return [
         Erased(
             study=annotator.study.slug,
@@ -187,7 +195,19 @@ def _erase_in_study(annotator: Annotator, at: datetime, keep_ratings: bool) -> t
     votes = None
     if not keep_ratings:
         annotator.withdrawn_at = withdraw(annotator=annotator, at=at).withdrawn_at
-        votes = _erase_work(annotator)
+        # Votes go, and notes about them. Their HITs stay as a record of the pay due.
+        _rows, by_model = Display.objects.filter(
+            assignment__annotator=annotator
+        ).delete()  # and votes, history and flags
+        votes = by_model.get("annotation.Rating", 0)
+        annotator.assignments.update(
+            **dict.fromkeys(("claimed_at", "expires_at", "locked_at", "returned_at", "work_seconds")),
+            **dict.fromkeys(("return_reason", "return_comment", "exclusion_reason"), ""),
+        )
+        annotator.qualification_results.all().delete()
+        annotator.events.update(reason="", changes={})
+        annotator.exclusion_reason = annotator.block_reason = ""
+        annotator.warned_at = annotator.blocked_at = None
     if annotator.kind in FROM_FILES:
         annotator.code = f"r-{secrets.token_hex(4)}"
     annotator.erased_at = annotator.erased_at or at
@@ -197,21 +217,6 @@ def _erase_in_study(annotator: Annotator, at: datetime, keep_ratings: bool) -> t
     for path in FORGET_RESULTS:
         import_string(path)(annotator.study)
     return annotator, True, votes
-
-
-def _erase_work(annotator: Annotator) -> int:
-    """Delete a rater's votes, and notes about them. Their HITs stay as a record of the pay due."""
-    displays = Display.objects.filter(assignment__annotator=annotator)
-    _rows, by_model = displays.delete()  # cascades to votes, their history and flags
-    annotator.assignments.update(
-        **dict.fromkeys(("claimed_at", "expires_at", "locked_at", "returned_at", "work_seconds")),
-        **dict.fromkeys(("return_reason", "return_comment", "exclusion_reason"), ""),
-    )
-    annotator.qualification_results.all().delete()
-    annotator.events.update(reason="", changes={})
-    annotator.exclusion_reason = annotator.block_reason = ""
-    annotator.warned_at = annotator.blocked_at = None
-    return by_model.get("annotation.Rating", 0)
 
 
 def _erase_platform(annotator: Annotator) -> None:
@@ -239,7 +244,7 @@ def erase_submissions(study: Study, submissions: Iterable[Submission]) -> None:
     for submission in submissions:
         if submission.external_id.startswith(ERASED):
             continue
-        for action in submission.actions.all():  # of requests, only kind, time and amount stay; open ones are not sent
+        for action in submission.actions.all():  # reduced to kind, time and amount; open ones are no longer sent
             action.key, action.answer = f"erased-{action.pk}", {}
             action.payload = {name: action.payload[name] for name in ("amount",) if name in action.payload}
             if action.state != PlatformAction.State.DONE:
@@ -263,20 +268,6 @@ def is_account_needed(user: User, *, leaving: Iterable[Annotator] | None) -> boo
         grants = grants.exclude(role=Role.ANNOTATOR, study__in=[annotator.study_id for annotator in erased])
         remaining = remaining.exclude(pk__in=[annotator.pk for annotator in erased])
     return user.is_staff or user.is_superuser or grants.exists() or remaining.exists()
-
-
-def _erase_account(user: User, everywhere: bool) -> bool:
-    """Delete an account that is used for nothing else and return whether it was deleted.
-
-    One that is kept stays linked to its annotator, so that its owner does not become a new rater.
-    """
-    erased = list(user.annotators.exclude(erased_at=None))
-    grants = user.role_grants.filter(role=Role.ANNOTATOR)
-    (grants if everywhere else grants.filter(study__in=[annotator.study_id for annotator in erased])).delete()
-    if is_account_needed(user, leaving=None if everywhere else erased):
-        return False
-    _delete_account(user)
-    return True
 
 
 @transaction.atomic

@@ -6,7 +6,6 @@ Notes of admins may name checks, so they are left out, which `left_out` says.
 
 from collections.abc import Sequence
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from axes.models import AccessAttempt
@@ -68,7 +67,16 @@ def _account(user: User) -> Json:
         "joined_at": _time(user.date_joined),
         "last_signed_in_at": _time(user.last_login),
         "roles": [
-            {"role": grant.role, "since": _time(grant.granted_at), **_place(grant)}
+            {
+                "role": grant.role,
+                "since": _time(grant.granted_at),
+                # Raters know a study by its question only.
+                **(
+                    {"study": translate_default(grant.study.question) if grant.study else None}
+                    if grant.role == Role.ANNOTATOR
+                    else {"study": grant.study and grant.study.slug, "group": grant.group and grant.group.slug}
+                ),
+            }
             for grant in user.role_grants.select_related("study", "group").order_by("pk")
         ],
         "api_tokens": [
@@ -82,16 +90,14 @@ def _account(user: User) -> Json:
     }
 
 
-def _place(grant: Any) -> Json:
-    """Name the study or group of a role. Raters know a study by its question only."""
-    if grant.role == Role.ANNOTATOR:
-        return {"study": translate_default(grant.study.question) if grant.study else None}
-    return {"study": grant.study.slug if grant.study else None, "group": grant.group.slug if grant.group else None}
-
-
 def _study(annotator: Annotator) -> Json:
     events = annotator.events.exclude(kind=Event.Kind.MESSAGE).order_by("pk")
     results = annotator.qualification_results.order_by("attempt")
+    mine = annotator.assignments.select_related("annotator__study", "slot").order_by("pk")
+    work = list(mine.prefetch_related("displays__flags"))
+    displays = [display for assignment in work for display in assignment.displays.all()]
+    ratings = Rating.objects.filter(display__in=displays)
+    attach_votes(displays, ratings, VoteChange.objects.filter(display__in=displays))
     return {
         "question": translate_default(annotator.study.question),
         "key": annotator.study.key,
@@ -108,7 +114,7 @@ def _study(annotator: Annotator) -> Json:
         "qualification": [
             {"attempt": row.attempt, "pairs": row.pairs, "right": row.right, "passed": row.passed} for row in results
         ],
-        "hits": [_hit(assignment) for assignment in _work(annotator)],
+        "hits": [_hit(assignment) for assignment in work],
         "messages": [
             {"text": row.text, "sent_at": _time(row.sent_at), "read_at": _time(row.read_at)}
             for row in annotator.messages.order_by("pk")
@@ -122,15 +128,6 @@ def _study(annotator: Annotator) -> Json:
     }
 
 
-def _work(annotator: Annotator) -> Sequence[Assignment]:
-    mine = annotator.assignments.select_related("annotator__study", "slot").order_by("pk")
-    work = list(mine.prefetch_related("displays__flags"))
-    displays = [display for assignment in work for display in assignment.displays.all()]
-    ratings = Rating.objects.filter(display__in=displays)
-    attach_votes(displays, ratings, VoteChange.objects.filter(display__in=displays))
-    return work
-
-
 def _hit(assignment: Assignment) -> Json:
     displays = sorted(assignment.displays.all(), key=lambda display: display.position)
     return {
@@ -139,7 +136,7 @@ def _hit(assignment: Assignment) -> Json:
         "claimed_at": _time(assignment.claimed_at),
         "first_votes_closed_at": _time(assignment.locked_at),
         "submitted_at": _time(assignment.submitted_at),
-        "pay": _money(assignment.pay_due),
+        "pay": None if assignment.pay_due is None else str(assignment.pay_due),
         "returned_at": _time(assignment.returned_at),
         "return_reason": assignment.return_reason,
         "return_comment": assignment.return_comment,
@@ -227,10 +224,6 @@ def _platform(annotator: Annotator) -> Json | None:
 
 def _time(at: datetime | None) -> str | None:
     return at.isoformat() if at is not None else None
-
-
-def _money(amount: Decimal | None) -> str | None:
-    return str(amount) if amount is not None else None
 
 
 @login_required

@@ -148,11 +148,28 @@ class Accounts(Adapter):
             raise Http404("no self-registration")
         if participant_of_session(request, channel) is not None:
             return redirect_to_work()
+        sent = request.POST if request.method == "POST" else None
+        form = PasswordForm(sent, channel=channel) if how == PASSWORD else NameForm(sent)
+        address, now = client_ip(request), timezone.now()
         try:
             refuse_closed(channel)
-            return self._register(request, channel, how)
+            if sent is not None:
+                note_attempt(channel=channel, address=address, at=now)  # before the costly steps, as hashing a password
+                if form.is_valid():
+                    if isinstance(form, PasswordForm):
+                        user = form.save(commit=False)
+                    else:
+                        name, password = form.cleaned_data["name"], make_password(None)
+                        user = User(username=new_username(channel), first_name=name, password=password)
+                    rater = register_account(channel=channel, user=user, address=address, at=now)
+                    sign_in(request, rater.annotator)
+                    return redirect_to_work()
         except ClaimRefused as refusal:
             return refused(request, channel, refusal)
+        except IntegrityError:
+            form.add_error("username", _("That name has just been taken. Please choose another."))
+        context = public_context(channel, channel_key=channel.key, form=form, by_password=how == PASSWORD)
+        return render(request, "annotation/recruitment/register.html", context, status=422 if form.is_bound else 200)
 
     def panel(self, channel: Channel) -> Panel:
         """Show invitation counts, the raters, and the forms for new links."""
@@ -163,29 +180,3 @@ class Accounts(Adapter):
             "reissue_form": ReissueForm(auto_id="reissue_%s"),
         }
         return Panel("annotation/recruitment/_accounts_panel.html", context)
-
-    def _register(self, request: HttpRequest, channel: Channel, how: str) -> HttpResponse:
-        """Show the form, or create the account and sign it in."""
-        sent = request.POST if request.method == "POST" else None
-        form = PasswordForm(sent, channel=channel) if how == PASSWORD else NameForm(sent)
-        if request.method == "POST":
-            address, now = client_ip(request), timezone.now()
-            note_attempt(channel=channel, address=address, at=now)  # before the costly steps
-            if form.is_valid():
-                try:
-                    rater = register_account(channel=channel, user=_account(channel, form), address=address, at=now)
-                except IntegrityError:
-                    form.add_error("username", _("That name has just been taken. Please choose another."))
-                else:
-                    sign_in(request, rater.annotator)
-                    return redirect_to_work()
-        context = public_context(channel, channel_key=channel.key, form=form, by_password=how == PASSWORD)
-        return render(request, "annotation/recruitment/register.html", context, status=422 if form.is_bound else 200)
-
-
-def _account(channel: Channel, form: forms.Form | PasswordForm) -> User:
-    """Return the unsaved account of a valid form. Hashes the password, which is slow."""
-    if isinstance(form, PasswordForm):
-        return form.save(commit=False)
-    name = form.cleaned_data["name"]
-    return User(username=new_username(channel), first_name=name, password=make_password(None))

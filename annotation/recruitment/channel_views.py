@@ -27,7 +27,7 @@ from annotation.recruitment.accounts import InviteForm, MailInviteForm, ReissueF
 from annotation.recruitment.base import adapter_of, adapters
 from annotation.recruitment.channel_counts import invitation_counts, with_counts
 from annotation.recruitment.channels import change_channel, kinds, make_channel, options_form_of, set_open
-from annotation.recruitment.invitations import Link, invite, open_links, reissue
+from annotation.recruitment.invitations import invite, open_links, reissue
 from annotation.recruitment.options import ChannelForm
 
 
@@ -67,12 +67,31 @@ def channel(request: HttpRequest, study: Study, channel_key: str) -> HttpRespons
         return _page(request, channel)
     if not may_manage(request.user, study):
         raise PermissionDenied
+    here = redirect("annotation:channel", study.slug, channel.key)
     if "act" in request.POST:
-        return _act(request, channel)
+        action, now = request.POST["act"], timezone.now()
+        try:
+            message = adapter_of(channel).act(
+                channel=channel, action=action, data=request.POST, by=account_of(request), at=now
+            )
+        except AnnotationError as error:
+            messages.error(request, error_text(error))
+            return _page(request, channel, status=status_of(error))
+        messages.success(request, message)
+        return here
     if "door" in request.POST:
         set_open(channel=channel, is_open=request.POST["door"] == "open")
-        return redirect("annotation:channel", study.slug, channel.key)
-    return _save(request, channel)
+        return here
+    form, options = _forms(request, study, channel.kind, {}, {})
+    if form.is_valid() and options.is_valid():
+        try:
+            change_channel(channel=channel, options=request.POST, **form.cleaned_data)
+        except BadFields as error:
+            _add_errors(form, options, error)
+        else:
+            messages.success(request, "Saved.")
+            return here
+    return _page(request, channel, status=422, form_and_options=(form, options))
 
 
 @study_view(*MANAGERS, methods=FORM)
@@ -83,7 +102,10 @@ def links(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
     kind = MailInviteForm if settings.MAIL_ON else InviteForm
     form: forms.Form = kind()
     if request.method == "POST" and "again" in request.POST:
-        return _send_again(request, channel)
+        # One that failed, or may not have been sent.
+        if send_again(mail=get_object_or_404(_unsent_mails(channel), key=request.POST["again"]), at=timezone.now()):
+            messages.success(request, "The mail is sent again.")
+        return redirect("annotation:links", study.slug, channel.key)
     if request.method == "POST":
         form = ReissueForm(request.POST) if "rater" in request.POST else kind(request.POST)
         if form.is_valid() and (count := attempt(form, lambda: _make_links(request, channel, form))):
@@ -91,7 +113,11 @@ def links(request: HttpRequest, study: Study, channel_key: str) -> HttpResponse:
             return redirect("annotation:links", study.slug, channel.key)
     links_open = open_links(channel=channel, base_url=request.build_absolute_uri("/"), at=timezone.now())
     if request.GET.get("format") == "csv":
-        return _as_csv(links_open)
+        response = as_download(HttpResponse(content_type="text/csv; charset=utf-8"), "links.csv")
+        writer = csv.writer(response)
+        writer.writerow(["rater", "link", "valid_until"])
+        writer.writerows([row.rater, row.link, row.valid_until.isoformat()] for row in links_open)
+        return response
     context = {
         "study": study,
         "channel": channel,
@@ -116,14 +142,6 @@ def _make_links(request: HttpRequest, channel: Channel, form: forms.Form) -> str
     if addresses:
         return f"{count_made} link is being sent." if count_made == 1 else f"{count_made} links are being sent."
     return f"{count_made} link{pluralize(count_made)} created."
-
-
-def _send_again(request: HttpRequest, channel: Channel) -> HttpResponse:
-    """Queue a mail once more that failed, or may not have been sent."""
-    mail = get_object_or_404(_unsent_mails(channel), key=request.POST["again"])
-    if send_again(mail=mail, at=timezone.now()):
-        messages.success(request, "The mail is sent again.")
-    return redirect("annotation:links", channel.study.slug, channel.key)
 
 
 def _forms(
@@ -160,32 +178,6 @@ def _page(request: HttpRequest, channel: Channel, *, status: int = 200, form_and
     return render(request, "annotation/recruitment/channel.html", context, status=status)
 
 
-def _act(request: HttpRequest, channel: Channel) -> HttpResponse:
-    """Run an action of the adapter's panel."""
-    try:
-        message = adapter_of(channel).act(
-            channel=channel, action=request.POST["act"], data=request.POST, by=account_of(request), at=timezone.now()
-        )
-    except AnnotationError as error:
-        messages.error(request, error_text(error))
-        return _page(request, channel, status=status_of(error))
-    messages.success(request, message)
-    return redirect("annotation:channel", channel.study.slug, channel.key)
-
-
-def _save(request: HttpRequest, channel: Channel) -> HttpResponse:
-    form, options = _forms(request, channel.study, channel.kind, {}, {})
-    if form.is_valid() and options.is_valid():
-        try:
-            change_channel(channel=channel, options=request.POST, **form.cleaned_data)
-        except BadFields as error:
-            _add_errors(form, options, error)
-        else:
-            messages.success(request, "Saved.")
-            return redirect("annotation:channel", channel.study.slug, channel.key)
-    return _page(request, channel, status=422, form_and_options=(form, options))
-
-
 def _add_errors(form: forms.Form, options: forms.Form, error: BadFields) -> None:
     """Show each problem at its field."""
     for name, problems in error.fields.items():
@@ -194,14 +186,6 @@ def _add_errors(form: forms.Form, options: forms.Form, error: BadFields) -> None
                 options.add_error(name, problem)
             else:
                 form.add_error(name if name in form.fields else None, problem)
-
-
-def _as_csv(links: list[Link]) -> HttpResponse:
-    response = as_download(HttpResponse(content_type="text/csv; charset=utf-8"), "links.csv")
-    writer = csv.writer(response)
-    writer.writerow(["rater", "link", "valid_until"])
-    writer.writerows([row.rater, row.link, row.valid_until.isoformat()] for row in links)
-    return response
 
 
 def _unsent_mails(channel: Channel) -> QuerySet[Mail]:

@@ -116,14 +116,11 @@ def invitation_channel(*, study: Study, batch: Batch | None = None) -> Channel:
         return usable
     if existing:
         raise ClaimRefused(f"Channel {existing[0].name} is closed, so its links would not work. Open it first.")
-    return make_channel(
-        study=study,
-        kind=Channel.Kind.ACCOUNTS,
-        name=_free_name(study, INVITATIONS if batch is None else f"{INVITATIONS}: {batch.name}"[:90]),
-        options={},
-        batch=batch,
-        is_open=True,
-    )
+    name = INVITATIONS if batch is None else f"{INVITATIONS}: {batch.name}"[:90]
+    taken = set(study.channels.values_list("name", flat=True))
+    candidates = (name, *(f"{name} {number}" for number in range(2, len(taken) + 3)))
+    free = next(candidate for candidate in candidates if candidate not in taken)
+    return make_channel(study=study, kind=Channel.Kind.ACCOUNTS, name=free, options={}, batch=batch, is_open=True)
 
 
 def channel_of_rater(*, study: Study, code: str) -> Channel:
@@ -158,20 +155,11 @@ def _check(channel: Channel) -> None:
     try:
         channel.full_clean()
     except ValidationError as error:
-        raise BadFields({_place(field): texts for field, texts in error.message_dict.items()}) from None
+        # The only rule about several fields is that names are unique.
+        problems = {"name" if field == "__all__" else field: texts for field, texts in error.message_dict.items()}
+        raise BadFields(problems) from None
     if problems := adapters()[channel.kind].problems(channel):
         raise BadFields(problems)
-
-
-def _place(field: str) -> str:
-    """Return the field of a validation error: the only rule about several fields is that names are unique."""
-    return "name" if field == "__all__" else field
-
-
-def _free_name(study: Study, name: str) -> str:
-    names = set(study.channels.values_list("name", flat=True))
-    candidates = (f"{name} {number}" for number in range(2, len(names) + 3))
-    return next(free for free in (name, *candidates) if free not in names)
 
 
 @transaction.atomic

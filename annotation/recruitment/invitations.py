@@ -83,9 +83,24 @@ def reissue(*, channel: Channel, code: str, base_url: str, at: datetime, by: Use
     """
     _refuse_kind(channel)
     refuse_archived(channel.study)
-    annotator = _rater(channel, code)
-    _refuse_more_than_a_rater(annotator)
-    _refuse_password(annotator)
+    of_study = Annotator.objects.filter(study=channel.study_id, code=code).select_related("user")
+    annotator = (
+        of_study.filter(invitation__channel=channel).first() or of_study.filter(participant__channel=channel).first()
+    )
+    if annotator is None:
+        raise UnknownName(f"No rater {code} has come, or was invited, through channel {channel.name}.")
+    if annotator.user is None or annotator.withdrawn_at is not None:
+        raise Unacceptable(f"Rater {annotator.code} has left the study.")
+    if _opens_more(annotator):  # the holder of the link would get these rights
+        raise Unacceptable(
+            f"The account of rater {annotator.code} has other roles as well: a site admin can create a sign-in "
+            "link for it."
+        )
+    if annotator.user.has_usable_password():  # its owner can sign in, and would not notice another user
+        raise Unacceptable(
+            f"Rater {annotator.code} signs in with a password, so there is no link for them: a site admin can set "
+            "another password."
+        )
     token, until = _token(channel, annotator.code, at), at + REISSUED_VALID
     Invitation.objects.update_or_create(
         annotator=annotator,
@@ -197,36 +212,6 @@ def _address(channel: Channel, token: str, base_url: str) -> str:
 def _refuse_kind(channel: Channel) -> None:
     if channel.kind != Channel.Kind.ACCOUNTS:
         raise Unacceptable(f"Channel {channel.name} has no invitations: its raters join in another way.")
-
-
-def _rater(channel: Channel, code: str) -> Annotator:
-    of_study = Annotator.objects.filter(study=channel.study_id, code=code).select_related("user")
-    annotator = (
-        of_study.filter(invitation__channel=channel).first() or of_study.filter(participant__channel=channel).first()
-    )
-    if annotator is None:
-        raise UnknownName(f"No rater {code} has come, or was invited, through channel {channel.name}.")
-    return annotator
-
-
-def _refuse_more_than_a_rater(annotator: Annotator) -> None:
-    """Refuse a link into an account with further rights, which the holder of the link would get."""
-    if annotator.user is None or annotator.withdrawn_at is not None:
-        raise Unacceptable(f"Rater {annotator.code} has left the study.")
-    if _opens_more(annotator):
-        raise Unacceptable(
-            f"The account of rater {annotator.code} has other roles as well: a site admin can create a sign-in "
-            "link for it."
-        )
-
-
-def _refuse_password(annotator: Annotator) -> None:
-    """Refuse a link into an account with a password: its owner can sign in, and would not notice another user."""
-    if annotator.user is not None and annotator.user.has_usable_password():
-        raise Unacceptable(
-            f"Rater {annotator.code} signs in with a password, so there is no link for them: a site admin can set "
-            "another password."
-        )
 
 
 def _opens_more(annotator: Annotator) -> bool:

@@ -47,8 +47,8 @@ class DeathRule:
 
     is_dead: Callable[[QueuedTask], bool]
     attempts: int | None = ATTEMPTS
-    requeue: Callable[[QueuedTask], None] = ignore
-    give_up: Callable[[QueuedTask, Reason], None] = ignore
+    requeue: Callable[[QueuedTask], object] = ignore
+    give_up: Callable[[QueuedTask, Reason], object] = ignore
 
 
 def is_orphan(task: QueuedTask) -> bool:
@@ -67,18 +67,18 @@ def requeue_tasks(rules: Mapping[str, DeathRule]) -> int:
     rules : by path, of tasks that send heartbeats; others go by the worker's process
     """
     running = DBTaskResult.objects.filter(status=TaskResultStatus.RUNNING)
-    return sum(_requeue_if_dead(task, rules.get(task.task_path, BY_PROCESS)) for task in running)
-
-
-def _requeue_if_dead(task: QueuedTask, rule: DeathRule) -> int:
-    if not rule.is_dead(task):
-        return 0
-    if rule.attempts is not None and len(task.worker_ids) >= rule.attempts:
-        why = reason("workers_died", number=rule.attempts)
-        rule.give_up(task, why)
-        task.set_failed(RuntimeError(why.text))
-        return 0
-    rule.requeue(task)
-    log.info("task %s %s goes back to the queue", task.task_path, task.args_kwargs["args"])
-    same = DBTaskResult.objects.filter(pk=task.pk, status=TaskResultStatus.RUNNING, started_at=task.started_at)
-    return same.update(status=TaskResultStatus.READY, started_at=None)
+    requeued = 0
+    for task in running:
+        rule = rules.get(task.task_path, BY_PROCESS)
+        if not rule.is_dead(task):
+            continue
+        if rule.attempts is not None and len(task.worker_ids) >= rule.attempts:
+            why = reason("workers_died", number=rule.attempts)
+            rule.give_up(task, why)
+            task.set_failed(RuntimeError(why.text))
+            continue
+        rule.requeue(task)
+        log.info("task %s %s goes back to the queue", task.task_path, task.args_kwargs["args"])
+        same = running.filter(pk=task.pk, started_at=task.started_at)
+        requeued += same.update(status=TaskResultStatus.READY, started_at=None)
+    return requeued

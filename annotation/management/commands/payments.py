@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from annotation.annotators.payments import COLUMNS, payment_rows, payments_of
+from annotation.annotators.payments import COLUMNS, payments_of
 from annotation.core.files.spreadsheet import csv_lines
 from annotation.management.commands._base import StudyCommand, argument
 from annotation.models import Study
@@ -18,7 +18,7 @@ class Command(StudyCommand):
     )
 
     def run(self, study: Study, options: dict[str, Any]) -> None:
-        rows = payment_rows(payments_of(study, platforms=options["platforms"]))
+        rows = payments_of(study, platforms=options["platforms"])
         if options["format"] == "json":
             self.say_json({"study": study.slug, "payments": rows})
         else:

@@ -173,13 +173,13 @@ def _planned(
 
 def _run(channel: Channel, actions: Sequence[PlatformAction], at: datetime, limit: int | None) -> RunSummary:
     with closing(MturkClient(MturkSettings(channel))) as client:
-        return send_requests(client=client, actions=actions, send=_send, at=at, limit=limit)
-
-
-def _send(client: MturkClient, action: PlatformAction) -> Json:
-    if action.kind in _OPERATIONS:
-        return _decide(client, action)
-    return {BONUS: _pay, QUALIFICATION: _make_type, QUALIFY: _give}[action.kind](client, action)
+        return send_requests(
+            client=client,
+            actions=actions,
+            send=lambda client, action: _SENDERS[action.kind](client, action),
+            at=at,
+            limit=limit,
+        )
 
 
 def _decide(client: MturkClient, action: PlatformAction) -> Json:
@@ -205,8 +205,10 @@ def _decide(client: MturkClient, action: PlatformAction) -> Json:
 def _pay(client: MturkClient, action: PlatformAction) -> Json:
     """Pay a bonus. After an earlier attempt look it up first, since MTurk forgets a request token after a day."""
     submission, payload = _submission(action), action.payload
-    if action.attempts and _is_paid(client, submission, payload):
-        return {"found": True}
+    if action.attempts:
+        for paid in client.pages("list_bonus_payments", "BonusPayments", AssignmentId=submission.external_id):
+            if Decimal(paid["BonusAmount"]) == Decimal(payload["amount"]) and paid.get("Reason") == payload["reason"]:
+                return {"found": True}
     worker = submission.participant.external_id if submission.participant else ""
     try:
         client.call(
@@ -222,14 +224,6 @@ def _pay(client: MturkClient, action: PlatformAction) -> Json:
             raise
         return {"found": True}
     return {}
-
-
-def _is_paid(client: MturkClient, submission: Submission, payload: Json) -> bool:
-    paid = client.pages("list_bonus_payments", "BonusPayments", AssignmentId=submission.external_id)
-    return any(
-        Decimal(bonus["BonusAmount"]) == Decimal(payload["amount"]) and bonus.get("Reason") == payload["reason"]
-        for bonus in paid
-    )
 
 
 def _make_type(client: MturkClient, action: PlatformAction) -> Json:
@@ -267,6 +261,9 @@ def _give(client: MturkClient, action: PlatformAction) -> Json:
         SendNotification=False,
     )
     return {}
+
+
+_SENDERS = {APPROVE: _decide, REJECT: _decide, BONUS: _pay, QUALIFICATION: _make_type, QUALIFY: _give}
 
 
 def _submission(action: PlatformAction) -> Submission:

@@ -38,7 +38,9 @@ def sync(*, channel: Channel, at: datetime, limit: int | None = None) -> Json:
         )
         batch = offered[:limit]
         count = sum(_sync_hit(client, channel, action, listed, at) for action in batch)
-    gone = _time_out(channel, mturk, at)
+    # Assignments that were not submitted within their time on MTurk, plus a grace period.
+    before = at - timedelta(minutes=mturk.duration_minutes) - _GRACE
+    gone = channel.submissions.filter(state__in=AT_WORK, started_at__lt=before).update(state=Sub.TIMED_OUT, ended_at=at)
     return {"hits": len(batch), "assignments": count, "timed_out": gone, "hits_left": len(offered) - len(batch)}
 
 
@@ -112,10 +114,3 @@ def answers(document: str) -> set[str]:
     except ElementTree.ParseError:
         return set()
     return {(element.text or "").strip() for element in root.iter() if re.fullmatch(r"(\{.*\})?FreeText", element.tag)}
-
-
-def _time_out(channel: Channel, mturk: MturkSettings, at: datetime) -> int:
-    """End assignments that were not submitted within their time on MTurk, plus a grace period."""
-    before = at - timedelta(minutes=mturk.duration_minutes) - _GRACE
-    late = channel.submissions.filter(state__in=AT_WORK, started_at__lt=before)
-    return late.update(state=Sub.TIMED_OUT, ended_at=at)

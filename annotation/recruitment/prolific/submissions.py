@@ -84,7 +84,11 @@ def admit(
         participant, is_new = join(channel=channel, external_id=arrival.participant, at=at)
     else:
         participant, is_new = join_limited(channel=channel, external_id=arrival.participant, address=address, at=at)
-    if not (is_new or proven or _takes_any_browser(participant)):
+    latest = _latest(participant) if not (is_new or proven) else None
+    if latest is not None and latest.details.get("other_browser"):  # an admin has released the browser, once
+        latest.details = {name: value for name, value in latest.details.items() if name != "other_browser"}
+        latest.save(update_fields=["details"])
+    elif not (is_new or proven):
         raise ClaimRefused(
             _(
                 "This link was first used in another browser. If that was you, please continue in that one. "
@@ -94,8 +98,13 @@ def admit(
     existing = channel.submissions.filter(external_id=arrival.submission).first()
     if existing is not None and existing.details.get("participant_id", arrival.participant) != arrival.participant:
         raise ClaimRefused(_("This link belongs to another person."))
-    if not (confirmed or (existing is not None and is_confirmed(existing))):
-        _refuse_made_up(participant, is_new=existing is None)
+    if not (confirmed or (existing is not None and is_confirmed(existing))):  # the id may be made up
+        if participant.submissions.filter(state=State.REJECTED).exists():
+            raise ClaimRefused(
+                _("An earlier submission of yours was rejected at Prolific, and Prolific has not reported this one.")
+            )
+        if existing is None and participant.submissions.count() >= MOST_SUBMISSIONS:
+            raise ClaimRefused(_("Too many submissions have been opened under this Prolific id."))
     came_before = existing is not None and existing.participant_id is not None
     submission, _created = open_submission(participant=participant, external_id=arrival.submission, at=at)
     if confirmed and not submission.details.get("vouched"):
@@ -115,29 +124,6 @@ def admit(
 def is_confirmed(submission: Submission) -> bool:
     """Tell whether Prolific has confirmed this submission: on arrival, by a webhook, or in a sync."""
     return not {"vouched", "status", "in_study"}.isdisjoint(submission.details)
-
-
-def _refuse_made_up(participant: Participant, *, is_new: bool) -> None:
-    """Refuse submission ids that may be made up: too many of one participant, or any after a rejection.
-
-    Raises: ClaimRefused.
-    """
-    if participant.submissions.filter(state=State.REJECTED).exists():
-        raise ClaimRefused(
-            _("An earlier submission of yours was rejected at Prolific, and Prolific has not reported this one.")
-        )
-    if is_new and participant.submissions.count() >= MOST_SUBMISSIONS:
-        raise ClaimRefused(_("Too many submissions have been opened under this Prolific id."))
-
-
-def _takes_any_browser(participant: Participant) -> bool:
-    """Tell whether an admin has released the participant's browser, and use that up."""
-    submission = _latest(participant)
-    if submission is None or not submission.details.get("other_browser"):
-        return False
-    submission.details = {name: value for name, value in submission.details.items() if name != "other_browser"}
-    submission.save(update_fields=["details"])
-    return True
 
 
 @transaction.atomic
@@ -300,17 +286,10 @@ def finish(*, annotator: Annotator, outcome: str, prolific: ProlificSettings, at
     ):
         return SubmissionEnd("")
     submission.state = _ENDS[outcome]
-    submission.code = _code(annotator, outcome, prolific)
+    consent = latest_consent(annotator) if outcome == SCREENED_OUT else None
+    out = prolific.no_consent if consent is not None and not consent.accepted else prolific.screened_out
+    submission.code = {COMPLETED: prolific.completed, TIMED_OUT: prolific.timed_out, SCREENED_OUT: out}[outcome]
     submission.details = {**submission.details, "outcome": str(outcome)}
     submission.ended_at = submission.ended_at or at
     submission.save(update_fields=["state", "code", "details", "ended_at"])
     return SubmissionEnd(submission.state, submission.code)
-
-
-def _code(annotator: Annotator, outcome: str, prolific: ProlificSettings) -> str:
-    if outcome == COMPLETED:
-        return prolific.completed
-    if outcome == TIMED_OUT:
-        return prolific.timed_out
-    consent = latest_consent(annotator)
-    return prolific.no_consent if consent is not None and not consent.accepted else prolific.screened_out

@@ -79,7 +79,7 @@ def test_before_and_after_come_from_the_studys_log_without_what_was_written_abou
         Event.objects.create(study=study, kind="unblocked", annotator=rater, reason="Ada", changes={"why": ["Ada", ""]})
         raise DatabaseError("stop here")
 
-    monkeypatch.setattr("annotation.members.member_views._add", change)
+    monkeypatch.setattr("annotation.members.member_views._members", change)
     boss.raise_request_exception = False
     boss.post(f"/studies/{study.slug}/members/", {"username": "x", "role": "researcher"})
     [entry] = logged()

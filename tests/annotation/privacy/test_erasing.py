@@ -74,7 +74,7 @@ def test_what_is_due_and_what_was_agreed_to_stay_under_the_code(ada: Annotator, 
     answers = list(ada.consents.values_list("accepted", flat=True))
     erase_rater(annotator=ada, by=None, at=NOON)
     [payment] = payments_of(study)
-    assert (payment.code, payment.name, str(payment.pay_due), payment.hits) == (ada.code, "", "0.75", None)
+    assert [payment[name] for name in ("code", "name", "pay_due", "hits")] == [ada.code, "", "0.75", None]
     assert list(ada.consents.values_list("accepted", flat=True)) == [*answers, False]
 
 

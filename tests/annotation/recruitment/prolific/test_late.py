@@ -366,8 +366,8 @@ def paid(study: Study) -> None:
 
 def due(study: Study) -> Decimal | None:
     [payment] = payments_of(study, platforms=True)
-    assert payment.hits == study.annotators.get().assignments.filter(state="submitted").count()
-    return payment.pay_due
+    assert payment["hits"] == study.annotators.get().assignments.filter(state="submitted").count()
+    return None if payment["pay_due"] is None else Decimal(payment["pay_due"])
 
 
 @pytest.mark.usefixtures("paid")
