@@ -34,28 +34,13 @@ _UNSEEN = re.compile(
 )
 
 
-def _alternative_text(
-    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
-) -> str:
-    return str(escape(tokens[index].content))
+def _rule(show: Callable[[Token], str]) -> Callable[..., str]:
+    """Return a render rule that shows one token."""
 
+    def rule(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+        return show(tokens[index])
 
-def _nothing(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-    return ""
-
-
-def _table(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-    return _box(gettext("Table")) + "<table>"
-
-
-def _end_of_table(
-    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
-) -> str:
-    return "</table></div>"
-
-
-def _code(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-    return _box(gettext("Code")) + f"<pre><code>{escape(tokens[index].content)}</code></pre></div>"
+    return rule
 
 
 def _box(name: str) -> str:
@@ -65,17 +50,19 @@ def _box(name: str) -> str:
 
 def _renderer() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    rules = {"table_open": _table, "table_close": _end_of_table, "fence": _code, "code_block": _code}
-    for name, rule in rules.items():
-        markdown.add_render_rule(name, rule)
+    code = _rule(lambda token: f"{_box(gettext('Code'))}<pre><code>{escape(token.content)}</code></pre></div>")
+    markdown.add_render_rule("table_open", _rule(lambda _token: _box(gettext("Table")) + "<table>"))
+    markdown.add_render_rule("table_close", _rule(lambda _token: "</table></div>"))
+    markdown.add_render_rule("fence", code)
+    markdown.add_render_rule("code_block", code)
     return markdown
 
 
 _RENDER, _RENDER_GENERATION = _renderer(), _renderer()
-_RENDER_GENERATION.add_render_rule("image", _alternative_text)
+_RENDER_GENERATION.add_render_rule("image", _rule(lambda token: str(escape(token.content))))
 # nh3 removes links anyway; a reference used a thousand times would first be written out a thousand times.
-_RENDER_GENERATION.add_render_rule("link_open", _nothing)
-_RENDER_GENERATION.add_render_rule("link_close", _nothing)
+_RENDER_GENERATION.add_render_rule("link_open", _rule(lambda _token: ""))
+_RENDER_GENERATION.add_render_rule("link_close", _rule(lambda _token: ""))
 _DEEPEST = _RENDER_GENERATION.options["maxNesting"] - 1  # deeper nesting is dropped silently
 # A box takes much markup for a few characters of code, and is a tab stop.
 _WEIGHTS = {"fence": 20, "code_block": 20, "table_open": 20}

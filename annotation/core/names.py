@@ -67,14 +67,14 @@ def lookalike_lines(subject: str, names: Iterable[tuple[int, str]], existing: It
 
 def addresses(codes: Iterable[str]) -> list[str]:
     """Return the codes that look like e-mail addresses."""
-    return [code for code in dict.fromkeys(codes) if _looks_like_address(code)]
-
-
-def _looks_like_address(code: str) -> bool:
-    user, at, host = code.rpartition("@")
-    name, dot, top = host.rpartition(".")
-    parts = user and at and name and dot and top.isalpha() and len(top) > 1
-    return bool(parts) and not any(char.isspace() or char in "@:/" for char in code[: len(user)] + host)
+    found = []
+    for code in dict.fromkeys(codes):
+        user, at, host = code.rpartition("@")
+        name, dot, top = host.rpartition(".")
+        parts = user and at and name and dot and top.isalpha() and len(top) > 1
+        if parts and not any(char.isspace() or char in "@:/" for char in user + host):
+            found.append(code)
+    return found
 
 
 class ShortNameField(forms.SlugField):

@@ -96,15 +96,11 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
         message = f"The data folder {settings.DATA_DIR} can't be written to: {error.strerror}."
         results.append(Error(message, hint=hint, id="tandem.E003"))
     else:
-        results += _readable_by_others(settings.DATA_DIR)
+        if Path(settings.DATA_DIR).stat().st_mode & (stat.S_IROTH | stat.S_IXOTH):
+            hint = f"Files in it hold sessions and keys: chmod o-rwx {settings.DATA_DIR}"
+            message = f"Every account of this machine can look into {settings.DATA_DIR}."
+            results.append(Warning(message, hint=hint, id="tandem.W002"))
     return results
-
-
-def _readable_by_others(folder: Path) -> list[CheckMessage]:
-    if not folder.stat().st_mode & (stat.S_IROTH | stat.S_IXOTH):
-        return []
-    hint = f"Files in it hold sessions and keys: chmod o-rwx {folder}"
-    return [Warning(f"Every account of this machine can look into {folder}.", hint=hint, id="tandem.W002")]
 
 
 @register(Tags.database, deploy=True)

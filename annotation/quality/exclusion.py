@@ -14,7 +14,6 @@ from annotation.core.errors import AssignmentClosed, Unacceptable
 from annotation.hits.idle import idle_claims, idle_minutes, with_activity
 from annotation.hits.slots import reopen_slots, take_free_slot
 from annotation.models import Annotator, Assignment, Batch, Event
-from annotation.quality.hidden_checks import unblock
 from annotation.studies.log import log
 
 LONGEST_REASON = 300
@@ -190,7 +189,7 @@ def release_idle(*, batch: Batch, after: timedelta, reason: str = "", by: User |
 
 @transaction.atomic
 def unblock_annotator(*, annotator: Annotator, by: User | None, at: datetime) -> Effect:
-    """Unblock a rater, and log who decided it.
+    """Unblock a rater, and log who decided it. A further check may block them again.
 
     Raises: Unacceptable for a rater who has withdrawn.
     """
@@ -198,7 +197,8 @@ def unblock_annotator(*, annotator: Annotator, by: User | None, at: datetime) ->
     if annotator.blocked_at is None:
         return Effect(changed=False)
     reason = annotator.block_reason
-    unblock(annotator=annotator)
+    annotator.blocked_at, annotator.block_reason = None, ""
+    annotator.save(update_fields=["blocked_at", "block_reason"])
     _log(Event.Kind.UNBLOCKED, annotator, "", by, at, changes={"block_reason": [reason, ""]})
     return Effect(changed=True)
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 
-from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
@@ -149,15 +148,6 @@ def apply_thresholds(annotator: Annotator, at: datetime) -> Annotator:
         if warn_below is not None and share < warn_below and not (annotator.warned_at or annotator.blocked_at):
             annotator.warned_at = at
     annotator.save(update_fields=["blocked_at", "block_reason", "warned_at"])
-    return annotator
-
-
-@transaction.atomic
-def unblock(*, annotator: Annotator) -> Annotator:
-    """Unblock an annotator. A further check may block them again."""
-    annotator = Annotator.objects.select_for_update().get(pk=annotator.pk)
-    annotator.blocked_at, annotator.block_reason = None, ""
-    annotator.save(update_fields=["blocked_at", "block_reason"])
     return annotator
 
 

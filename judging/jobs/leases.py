@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, Decimal
 
 from django.db import transaction
-from django.db.models import Count, Min, Q, QuerySet, Sum
+from django.db.models import Count, Min, Q, Sum
 from django.utils import timezone
 
 from annotation.core.reasons import NO_REASON, Reason, reason
@@ -219,16 +219,10 @@ def finish(run: JudgeRun, worker: RunWorker) -> bool:
             return False
         may_grow = run.pair_filter.get("on_demand", False)
         has_answers = may_grow or cells.exclude(status=Judgment.Status.ERROR).exists()
-        message = NO_REASON if has_answers else most_frequent_error(cells)
+        message = NO_REASON
+        if not has_answers:
+            kinds = cells.values_list("failure_code").annotate(count=Count("pk"), example=Min("failure"))
+            if most := kinds.order_by("-count", "failure_code").first():
+                message = reason("nothing_answered", number=cells.count(), count=most[1], error=most[2])
         leave(worker, status=JudgeRun.Status.FAILED if message else JudgeRun.Status.DONE, message=message)
     return True
-
-
-def most_frequent_error(cells: QuerySet[Judgment]) -> Reason:
-    """Return why cells that are all errors got no answer. `NO_REASON` without cells."""
-    kinds = cells.values_list("failure_code").annotate(count=Count("pk"), example=Min("failure"))
-    row = kinds.order_by("-count", "failure_code").first()
-    if row is None:
-        return NO_REASON
-    _kind, count, failure = row
-    return reason("nothing_answered", number=cells.count(), count=count, error=failure)

@@ -14,6 +14,12 @@ T = TypeVar("T")
 Row = Sequence[Any]
 Model = type[models.Model]
 Adapter = Callable[[Any], Any]
+BUILTIN: dict[Any, Adapter] = {
+    models.FloatField: float,
+    models.IntegerField: int,
+    models.CharField: str,
+    models.TextField: str,
+}
 
 
 def insert_rows(model: Model, names: Sequence[str], rows: Iterable[Row], *, returning: Sequence[str] = ()) -> list[Any]:
@@ -54,23 +60,22 @@ def values_source(model: Model, names: Sequence[str], rows: Sequence[Row]) -> tu
     PostgreSQL gets one array per column: thousands of single parameters are many times slower to send and to plan.
     """
     if connection.vendor == "postgresql":
-        typed = ", ".join(f"CAST(%s AS {array_type(find_column(model, name))}[])" for name in names)
-        return f"SELECT * FROM unnest({typed})", [array_literal(column) for column in zip(*rows, strict=True)]  # noqa: S608  # names of our own, values as parameters
+        columns = [find_column(model, name) for name in names]
+        # A cast to varchar(n) would cut a text that is too long.
+        types = ["text" if isinstance(column, models.CharField) else column.db_type(connection) for column in columns]
+        # Arrays as text: psycopg would parse each value by regular expressions, which takes many times as long.
+        arrays = [
+            "{"
+            + ",".join(
+                "NULL" if value is None else '"' + str(value).replace("\\", r"\\").replace('"', r"\"") + '"'
+                for value in values
+            )
+            + "}"
+            for values in zip(*rows, strict=True)
+        ]
+        return f"SELECT * FROM unnest({', '.join(f'CAST(%s AS {kind}[])' for kind in types)})", arrays  # noqa: S608  # names of our own, values as parameters
     marks = f"({', '.join(['%s'] * len(names))})"
     return f"VALUES {', '.join([marks] * len(rows))}", [value for row in rows for value in row]
-
-
-def array_literal(values: Iterable[Any]) -> str:
-    """Write values as a PostgreSQL array, many times faster than psycopg, which parses each by regular expressions."""
-    quoted = (
-        "NULL" if value is None else '"' + str(value).replace("\\", r"\\").replace('"', r"\"") + '"' for value in values
-    )
-    return "{" + ",".join(quoted) + "}"
-
-
-def array_type(column: "models.Field[Any, Any]") -> str:
-    """Return the element type of a column's array. A cast to varchar(n) would cut a text that is too long."""
-    return "text" if isinstance(column, models.CharField) else str(column.db_type(connection))
 
 
 def update_rows(model: Model, names: Sequence[str], rows: Iterable[Row], *, where: Sequence[str] = ("id",)) -> None:
@@ -78,32 +83,30 @@ def update_rows(model: Model, names: Sequence[str], rows: Iterable[Row], *, wher
     every = [*names, *where]
     adapt = column_adapters(model, every)
     ready = [adapt_row(row, adapt) for row in rows]
+    quoted = [quote_column(model, name) for name in every]
+    settings, conditions = quoted[: len(names)], quoted[len(names) :]
     with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":  # each statement is a round trip
-            for part in chunked(ready):
-                source, values = values_source(model, every, part)
-                cursor.execute(update_joined_sql(model, names, where, source), values)
-        elif ready:
-            cursor.executemany(update_one_sql(model, names, where), ready)
-
-
-def update_one_sql(model: Model, names: Sequence[str], where: Sequence[str]) -> str:
-    """Return an UPDATE for one row."""
-    settings = ", ".join(f"{quote_column(model, name)} = %s" for name in names)
-    return f"UPDATE {quote_table(model)} SET {settings} WHERE {' AND '.join(f'{quote_column(model, column)} = %s' for column in where)}"  # noqa: S608  # names of our own, values as parameters
-
-
-def update_joined_sql(model: Model, names: Sequence[str], where: Sequence[str], source: str) -> str:
-    """Return an UPDATE that joins the rows to a table of their values."""
-    columns = [f"v{number}" for number in range(len(names) + len(where))]
-    settings = ", ".join(
-        f"{quote_column(model, name)} = given.{number}" for name, number in zip(names, columns, strict=False)
-    )
-    found_by = zip(where, columns[len(names) :], strict=True)
-    return (
-        f"UPDATE {quote_table(model)} AS kept SET {settings} FROM ({source}) AS given ({', '.join(columns)}) "  # noqa: S608  # names of our own, values as parameters
-        f"WHERE {' AND '.join(f'kept.{quote_column(model, name)} = given.{number}' for name, number in found_by)}"
-    )
+        if connection.vendor != "postgresql":
+            setting, found_by = (
+                ", ".join(f"{name} = %s" for name in settings),
+                " AND ".join(f"{name} = %s" for name in conditions),
+            )
+            if ready:
+                cursor.executemany(f"UPDATE {quote_table(model)} SET {setting} WHERE {found_by}", ready)  # noqa: S608  # as above
+            return
+        # Each statement is a round trip: rows are joined to a table of their values.
+        given = [f"v{number}" for number in range(len(every))]
+        setting = ", ".join(f"{name} = given.{value}" for name, value in zip(settings, given, strict=False))
+        found_by = " AND ".join(
+            f"kept.{name} = given.{value}" for name, value in zip(conditions, given[len(names) :], strict=True)
+        )
+        for part in chunked(ready):
+            source, values = values_source(model, every, part)
+            cursor.execute(
+                f"UPDATE {quote_table(model)} AS kept SET {setting} FROM ({source}) AS given ({', '.join(given)}) "  # noqa: S608  # as above
+                f"WHERE {found_by}",
+                values,
+            )
 
 
 def column_adapters(model: Model, names: Sequence[str]) -> list[tuple[int, Adapter]]:
@@ -120,20 +123,10 @@ def column_adapters(model: Model, names: Sequence[str]) -> list[tuple[int, Adapt
         elif isinstance(column, models.DecimalField):
             adapt, digits, decimals = connection.ops.adapt_decimalfield_value, column.max_digits, column.decimal_places
             adapters.append((index, partial(adapt, max_digits=digits, decimal_places=decimals)))
-        elif connection.vendor == "postgresql" and (plain := builtin_type(column)):
-            adapters.append((index, plain))
+        elif connection.vendor == "postgresql":  # an array can't mix values with members of an enumeration
+            plain = next((plain for kind, plain in BUILTIN.items() if isinstance(column, kind)), None)
+            adapters += [(index, plain)] if plain else []
     return adapters
-
-
-def builtin_type(column: "models.Field[Any, Any]") -> Adapter | None:
-    """Return the built-in type of a column's values: an array can't mix it with members of an enumeration."""
-    kinds: list[tuple[type[models.Field[Any, Any]], Adapter]] = [
-        (models.FloatField, float),
-        (models.IntegerField, int),
-        (models.CharField, str),
-        (models.TextField, str),
-    ]
-    return next((plain for kind, plain in kinds if isinstance(column, kind)), None)
 
 
 def adapt_row(row: Row, adapt: Sequence[tuple[int, Adapter]]) -> list[Any]:

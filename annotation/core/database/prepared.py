@@ -54,7 +54,12 @@ class Prepared(Generic[Row]):
         if plan.locks and connection.get_autocommit():
             raise TransactionManagementError("select_for_update cannot be used outside of a transaction.")
         rows = _fetch(plan.sql, _filled(plan.parameters, values))
-        return [plan.read(row) for row in (_converted(rows, plan) if plan.converters else rows)]
+        if plan.converters:
+            rows = [list(row) for row in rows]
+            for column, convert, expression in plan.converters:
+                for row in rows:
+                    row[column] = convert(row[column], expression, connection)
+        return [plan.read(row) for row in rows]
 
     def first(self, **values: Any) -> Row | None:
         """Run the query and return the first row, or None."""
@@ -64,6 +69,7 @@ class Prepared(Generic[Row]):
         queryset = self._build(**self._placeholders)
         compiler = queryset.query.get_compiler(connection=connection)
         sql, parameters = compiler.as_sql()
+        read: Callable[[Sequence[Any]], Any] = (lambda row: row[0]) if compiler.col_count == 1 else tuple
         plan = _Plan(
             sql=sql,
             parameters=_with_places(parameters, self._placeholders),
@@ -74,7 +80,7 @@ class Prepared(Generic[Row]):
                 ).items()
                 for convert in converts
             ],
-            read=_model_reader(compiler) if queryset.query.default_cols else _plain_reader(compiler),
+            read=_model_reader(compiler) if queryset.query.default_cols else read,
             locks=bool(queryset.query.select_for_update),
         )
         self._plans[connection.vendor] = plan
@@ -196,19 +202,6 @@ def _execute(sql: str, parameters: list[Any], read: Callable[[Any], Found]) -> F
 def _for_sqlite(sql: str) -> str:
     """Return SQL with SQLite's placeholders."""
     return sql.replace("%%", "\0").replace("%s", "?").replace("\0", "%")
-
-
-def _converted(rows: Iterable[Sequence[Any]], plan: _Plan) -> list[list[Any]]:
-    """Return rows with the fields' converters applied."""
-    converted = [list(row) for row in rows]
-    for column, convert, expression in plan.converters:
-        for row in converted:
-            row[column] = convert(row[column], expression, connection)
-    return converted
-
-
-def _plain_reader(compiler: Any) -> Callable[[Sequence[Any]], Any]:
-    return (lambda row: row[0]) if compiler.col_count == 1 else tuple
 
 
 def _model_reader(compiler: Any) -> Callable[[Sequence[Any]], Any]:

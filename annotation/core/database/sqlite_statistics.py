@@ -7,6 +7,7 @@ any size. SQLite reads the statistics when a connection is opened, hence connect
 
 import logging
 import sqlite3
+from contextlib import suppress
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -39,28 +40,15 @@ def count_when_grown(*, connection: BaseDatabaseWrapper, **_signal: Any) -> None
 def has_grown(database: sqlite3.Connection) -> bool:
     """Tell whether a table has more than FEW rows and GROWN times as many as at the last ANALYZE."""
     tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    counted = _counted(database) if "sqlite_stat1" in tables else {}
-    return any(
-        rows > max(FEW, GROWN * counted.get(table, 0))
-        for table in tables
-        if not table.startswith("sqlite_") and (rows := _at_most(database, table))
-    )
-
-
-def _counted(database: sqlite3.Connection) -> dict[str, int]:
-    """Return the rows of each table at the last ANALYZE."""
-    rows = database.execute("SELECT tbl, stat FROM sqlite_stat1 WHERE stat IS NOT NULL")
     counted: dict[str, int] = {}
-    for table, numbers in rows:  # a partial index counts only its own rows
-        counted[table] = max(counted.get(table, 0), int(numbers.split()[0]))
-    return counted
-
-
-def _at_most(database: sqlite3.Connection, table: str) -> int:
-    """Return the highest rowid, an upper bound found without counting, or 0 for a table without rowids."""
-    name = table.replace('"', '""')
-    try:
-        [(highest,)] = database.execute(f'SELECT MAX(rowid) FROM "{name}"')  # noqa: S608  # a table's name, quoted
-    except sqlite3.OperationalError:
-        return 0
-    return highest or 0
+    if "sqlite_stat1" in tables:
+        for table, numbers in database.execute("SELECT tbl, stat FROM sqlite_stat1 WHERE stat IS NOT NULL"):
+            counted[table] = max(counted.get(table, 0), int(numbers.split()[0]))  # a partial index counts its own rows
+    for table in tables:
+        name = table.replace('"', '""')
+        with suppress(sqlite3.OperationalError):  # of a table without rowids
+            # The highest rowid: an upper bound found without counting.
+            [(highest,)] = database.execute(f'SELECT MAX(rowid) FROM "{name}"')  # noqa: S608  # a table's name, quoted
+            if not table.startswith("sqlite_") and (highest or 0) > max(FEW, GROWN * counted.get(table, 0)):
+                return True
+    return False

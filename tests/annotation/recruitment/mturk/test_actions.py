@@ -105,7 +105,7 @@ def test_a_bonus_that_mturk_lists_late_is_held_back_by_its_token(
 ) -> None:
     mturk.fail(LOST, on="SendBonus")
     pay(channel, submitted)
-    monkeypatch.setattr(actions, "_is_paid", lambda *args: False)
+    monkeypatch.setattr(MturkServer, "_list_bonuses", lambda self, body: {"BonusPayments": []})
 
     tally = pay(channel, submitted)
 
