@@ -16,7 +16,7 @@ from annotation.core.tasks.task_queue import ATTEMPTS, DeathRule, requeue_tasks
 from annotation.hits.slots import release_expired
 from annotation.jobs.work import DEATH_RULE, do_job
 from annotation.privacy.retention import erase_expired, erase_traces
-from annotation.recruitment.mails import send_mails
+from annotation.recruitment.invitations import send_mails
 from judging.runs.tasks import REQUEUE_SECONDS, execute_run, is_orphaned, queue_unattended_runs
 from reporting.findings.stopping import stop_settled_batches
 from reporting.health.views import note_worker

@@ -14,8 +14,7 @@ from django.utils import timezone, translation
 
 from annotation.models import Annotator, Assignment, ComparisonTable, Pair, Study
 from annotation.rating.votes import lock_first_votes
-from annotation.recruitment.invitations import invite
-from annotation.recruitment.mails import send_mails
+from annotation.recruitment.invitations import invite, send_mails
 from tests.factories import (
     NOON,
     add_instances,

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from annotation.annotators.participants import refuse_closed
 from annotation.core.errors import ClaimRefused
 from annotation.core.http import client_ip
-from annotation.models import Annotator, Channel, Participant
+from annotation.models import Annotator, Channel
 from annotation.recruitment.arrival_limits import join_limited
 from annotation.recruitment.arriving import (
     SESSION_LIFETIME,
@@ -50,7 +50,10 @@ class Anonymous(Adapter):
         if participant is None and named:
             of_cookie = channel.participants.filter(external_id=named)
             participant = of_cookie.select_related("annotator__user").first()
-        if participant is not None and _may_lead_on(request, participant):
+        user = participant.annotator.user if participant is not None else None
+        # Another user who is signed in has to confirm first.
+        own = request.method == "POST" or not request.user.is_authenticated or request.user.pk == (user and user.pk)
+        if participant is not None and user is not None and user.is_active and own:
             return welcome(request, channel, participant, cookie, participant.external_id, salt=_SALT)
         browser_id = named or secrets.token_urlsafe(24)
         try:
@@ -83,11 +86,3 @@ class Anonymous(Adapter):
         return CompletionMessage(
             _("Thank you. Should there be more to rate, the same link leads you on, in this browser.")
         )
-
-
-def _may_lead_on(request: HttpRequest, participant: Participant) -> bool:
-    """Tell whether to redirect a known browser at once: not if another user is signed in, who has to confirm first."""
-    user = participant.annotator.user
-    if user is None or not user.is_active:
-        return False
-    return request.method == "POST" or not request.user.is_authenticated or request.user.pk == user.pk

@@ -26,11 +26,6 @@ _TWO_PAGES = "0" * 8192  # two SQLite pages: more than the free space of the las
 logger = logging.getLogger(__name__)
 
 
-def failed_check() -> str | None:
-    """Return the name of the first check that fails. Its reason may name a path, and goes to the log only."""
-    return next((name for name, check in CHECKS.items() if not run_check(name, check)), None)
-
-
 def run_check(name: str, check: Callable[[], None]) -> bool:
     """Tell whether a check passes. Log why it does not."""
     try:
@@ -92,8 +87,8 @@ CHECKS: dict[str, Callable[[], None]] = {
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Answer ok, or 503 with the name of the check that failed."""
-    failed = failed_check()
+    """Answer ok, or 503 with the name of the first check that fails. Its reason may name a path, and goes to the log only."""
+    failed = next((name for name, check in CHECKS.items() if not run_check(name, check)), None)
     return JsonResponse({"status": failed or "ok", "version": VERSION}, status=503 if failed else 200)
 
 

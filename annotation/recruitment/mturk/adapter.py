@@ -97,11 +97,15 @@ class Mturk(Adapter):
         assignment_id = request.GET.get("assignmentId", "")
         looks_ahead = request.method == "HEAD" or "prefetch" in request.headers.get("Sec-Purpose", "")
         if assignment_id in ("", PREVIEW) or looks_ahead:
-            return framed(request, mturk.site, PREVIEW_PAGE, _preview(channel.study, mturk))
-        now = timezone.now()
+            return self._preview(request, channel.study, mturk)
+        now, address = timezone.now(), client_ip(request)
         try:
-            arrival = _arrival(request, mturk)
-            address = client_ip(request)
+            worker, hit_id = request.GET.get("workerId", ""), request.GET.get("hitId", "")
+            if not (_WORKER.fullmatch(worker) and _ID.fullmatch(assignment_id) and _ID.fullmatch(hit_id)):
+                raise Unacceptable(_("This address is not complete. Please open the HIT on MTurk."))
+            if request.GET.get("turkSubmitTo", "").removesuffix("/") != mturk.site.submit:
+                raise Unacceptable(_("This HIT was opened from another site than the one it is meant for."))
+            arrival = MturkArrival(worker_id=worker, assignment_id=assignment_id, hit_id=hit_id)
             verified = check_arrival(channel, arrival, address)
             submission = work.arrive(channel=channel, arrival=arrival, verified=verified, address=address, at=now)
             context = state_of(submission, mturk, now)
@@ -113,6 +117,24 @@ class Mturk(Adapter):
         except AnnotationError as error:
             return framed_refusal(request, channel, str(error), status=status_of(error))
         return framed(request, mturk.site, FRAME, context)
+
+    def _preview(self, request: HttpRequest, study: Study, mturk: MturkSettings) -> HttpResponse:
+        """Show what is asked and paid, without any text of the study's data."""
+        left_label, right_label = study.side_labels
+        questions = [
+            (translate_default(question.text), question.description, list(question.labels(*study.side_labels).items()))
+            for question in study.questions
+        ]
+        context = {
+            "study": study,
+            "reward": mturk.reward,
+            "minutes": study.minutes_per_hit,
+            "questions": questions,
+            "source_label": translate_default(study.source_label),
+            "label_left": left_label,
+            "label_right": right_label,
+        }
+        return framed(request, mturk.site, PREVIEW_PAGE, context)
 
     def panel(self, channel: Channel) -> Panel:
         """Show the offered HITs, the assignments and the actions."""
@@ -147,37 +169,3 @@ class Mturk(Adapter):
             return CompletionMessage(done, leaves=True)
         nothing = _("There is nothing more for you here. Please go back to the MTurk window, and return the HIT.")
         return CompletionMessage(nothing, leaves=True)
-
-
-def _preview(study: Study, mturk: MturkSettings) -> dict[str, object]:
-    """Return the preview's context, without any text of the study's data."""
-    left_label, right_label = study.side_labels
-    return {
-        "study": study,
-        "reward": mturk.reward,
-        "minutes": study.minutes_per_hit,
-        "questions": [
-            (
-                translate_default(question.text),
-                question.description,
-                list(question.labels(left_label, right_label).items()),
-            )
-            for question in study.questions
-        ],
-        "source_label": translate_default(study.source_label),
-        "label_left": left_label,
-        "label_right": right_label,
-    }
-
-
-def _arrival(request: HttpRequest, mturk: MturkSettings) -> work.MturkArrival:
-    """Read MTurk's query parameters.
-
-    Raises: Unacceptable when they are invalid, or from the other MTurk site.
-    """
-    worker, assignment, hit = (request.GET.get(name, "") for name in ("workerId", "assignmentId", "hitId"))
-    if not (_WORKER.fullmatch(worker) and _ID.fullmatch(assignment) and _ID.fullmatch(hit)):
-        raise Unacceptable(_("This address is not complete. Please open the HIT on MTurk."))
-    if request.GET.get("turkSubmitTo", "").removesuffix("/") != mturk.site.submit:
-        raise Unacceptable(_("This HIT was opened from another site than the one it is meant for."))
-    return work.MturkArrival(worker_id=worker, assignment_id=assignment, hit_id=hit)

@@ -122,17 +122,15 @@ def _requirement(line: str) -> dict[str, Any]:
     if name == "locale":
         if comparator in ("<", "<=", ">", ">=") or not all(_LOCALE.fullmatch(value) for value in values):
             raise wrong
-        requirement["LocaleValues"] = [_locale(value) for value in values]
+        places = [value.partition("-") for value in values]
+        requirement["LocaleValues"] = [
+            {"Country": country, **({"Subdivision": part} if part else {})} for country, _dash, part in places
+        ]
     elif values:
         if not all(re.fullmatch(r"[0-9]{1,9}", value) for value in values):
             raise wrong
         requirement["IntegerValues"] = [int(value) for value in values]
     return requirement
-
-
-def _locale(value: str) -> dict[str, str]:
-    country, _dash, subdivision = value.partition("-")
-    return {"Country": country, **({"Subdivision": subdivision} if subdivision else {})}
 
 
 def stand_in_problem(endpoint: str) -> str | None:

@@ -72,7 +72,14 @@ def _take(channel: Channel, row: Json) -> None:
         external_id=row["AssignmentId"],
         defaults={"state": Sub.COMPLETED, "started_at": row.get("AcceptTime") or datetime.now(tz=UTC)},
     )
-    status = row.get("AssignmentStatus", "Submitted")
+    status, participant = row.get("AssignmentStatus", "Submitted"), submission.participant
+    problem = ""  # that keeps it from being approved with the others
+    if participant is not None and participant.external_id != row["WorkerId"]:
+        problem = OTHER_WORKER
+    elif not submission.code:
+        problem = NO_WORK
+    elif submission.code not in answers(row.get("Answer", "")):
+        problem = OTHER_CODE
     submission.details = {
         **submission.details,
         "hit_id": row["HITId"],
@@ -88,21 +95,11 @@ def _take(channel: Channel, row: Json) -> None:
                 if isinstance(row.get(key), datetime)
             },
         },
-        "problem": problem_of(submission, row),
+        "problem": problem,
     }
     submission.state = _DECIDED.get(status, Sub.COMPLETED if submission.state in AT_WORK else submission.state)
     submission.ended_at = submission.ended_at or row.get("SubmitTime")
     submission.save(update_fields=["details", "state", "ended_at"])
-
-
-def problem_of(submission: Submission, row: Json) -> str:
-    """Return the problem that keeps a submitted assignment from being approved with the others, or an empty string."""
-    participant = submission.participant
-    if participant is not None and participant.external_id != row["WorkerId"]:
-        return OTHER_WORKER
-    if not submission.code:
-        return NO_WORK
-    return "" if submission.code in answers(row.get("Answer", "")) else OTHER_CODE
 
 
 def answers(document: str) -> set[str]:

@@ -47,7 +47,11 @@ def arrive(
     refuse_unknown_hit(channel, arrival.hit_id)
     if verified == UNVERIFIED:
         participant, _new = join_limited(channel=channel, external_id=arrival.worker_id, address=address, at=at)
-        _refuse_made_up(participant, arrival)
+        opened = participant.submissions.all()
+        undone = opened.filter(state__in=AT_WORK, details__verified=UNVERIFIED)
+        # The ids may be made up.
+        if not opened.filter(external_id=arrival.assignment_id).exists() and undone.count() >= MOST_UNDONE:
+            raise ClaimRefused(_("You have accepted many HITs of this study. Please finish or return those first."))
     else:
         participant, _new = join(channel=channel, external_id=arrival.worker_id, at=at)
     submission, created = open_submission(participant=participant, external_id=arrival.assignment_id, at=at)
@@ -55,18 +59,6 @@ def arrive(
         submission.details = {**submission.details, "hit_id": arrival.hit_id, "verified": verified}
         submission.save(update_fields=["details"])
     return submission
-
-
-def _refuse_made_up(participant: Participant, arrival: MturkArrival) -> None:
-    """Refuse a further assignment to a worker with many unverified ones without work: the ids may be made up.
-
-    Raises: ClaimRefused.
-    """
-    opened = participant.submissions.all()
-    if opened.filter(external_id=arrival.assignment_id).exists():
-        return
-    if opened.filter(state__in=AT_WORK, details__verified=UNVERIFIED).count() >= MOST_UNDONE:
-        raise ClaimRefused(_("You have accepted many HITs of this study. Please finish or return those first."))
 
 
 def refuse_unknown_hit(channel: Channel, hit_id: str) -> None:

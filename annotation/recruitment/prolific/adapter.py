@@ -41,7 +41,6 @@ from annotation.recruitment.prolific.submissions import (
     FINAL,
     ProlificArrival,
     State,
-    SubmissionEnd,
     admit,
     finish,
     is_over,
@@ -49,7 +48,7 @@ from annotation.recruitment.prolific.submissions import (
     status_named,
 )
 from annotation.recruitment.prolific.tokens import PARAMETER, claims_of
-from annotation.recruitment.prolific.work import work_for
+from annotation.recruitment.prolific.work import work_of
 
 NAMES = ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
 _SALT = "tandem.prolific"
@@ -109,7 +108,7 @@ class Prolific(Adapter):
 
     def work_of(self, annotator: Annotator) -> QuerySet[Assignment]:
         """Return the HITs of a participant's current submission: each submission has an outcome of its own."""
-        return work_for(annotator)
+        return work_of(annotator)
 
     def completion_message(
         self, *, annotator: Annotator, outcome: WorkOutcome, at: datetime
@@ -119,7 +118,31 @@ class Prolific(Adapter):
         if channel is None:
             return None
         end = finish(annotator=annotator, outcome=outcome, prolific=ProlificSettings(channel), at=at)
-        return None if end is None else _completion_message(end)
+        if end is None:
+            return None
+        state, code = end
+        if state in FINAL:
+            ended = _("Your submission has ended at Prolific, so there is nothing more to do here. Thank you.")
+            return CompletionMessage(ended, code=code, leaves=True)
+        if not code:  # it is returned there
+            texts = {
+                State.COMPLETED: _("Your work here is done. Please choose “no code” at Prolific. Thank you."),
+                State.TIMED_OUT: _(
+                    "Your time ran out. Please return your submission at Prolific: that does not count against you."
+                ),
+            }
+            nothing = _("Please return your submission at Prolific: that does not count against you.")
+            return CompletionMessage(texts.get(State(state), nothing) if state else nothing, leaves=True)
+        texts = {
+            State.COMPLETED: _(
+                "Your work here is done. Hand your submission in at Prolific with this code. Thank you!"
+            ),
+            State.TIMED_OUT: _("Your time ran out. Please end your submission at Prolific with this code."),
+        }
+        text = texts.get(
+            State(state), _("Thank you for coming. Please end your submission at Prolific with this code.")
+        )
+        return CompletionMessage(text, completion_url(code), _("Back to Prolific"), code=code, leaves=True)
 
 
 def _admit_visitor(request: HttpRequest, channel: Channel, at: datetime) -> Submission | None:
@@ -220,29 +243,3 @@ def _place(participant: Participant) -> str:
     """Return the cookie's value, which changes when an admin releases the browser."""
     user = participant.annotator.user
     return "" if user is None else f"{participant.pk}:{user.get_session_auth_hash()}"
-
-
-def _completion_message(end: SubmissionEnd) -> CompletionMessage:
-    """Return the message for the end of a submission. Without a code participants return it at Prolific."""
-    if end.state in FINAL:
-        ended = _("Your submission has ended at Prolific, so there is nothing more to do here. Thank you.")
-        return CompletionMessage(ended, code=end.code, leaves=True)
-    if end.state == State.COMPLETED:
-        if not end.code:
-            return CompletionMessage(
-                _("Your work here is done. Please choose “no code” at Prolific. Thank you."), leaves=True
-            )
-        text = _("Your work here is done. Hand your submission in at Prolific with this code. Thank you!")
-    elif end.state == State.TIMED_OUT:
-        if not end.code:
-            late = _("Your time ran out. Please return your submission at Prolific: that does not count against you.")
-            return CompletionMessage(late, leaves=True)
-        text = _("Your time ran out. Please end your submission at Prolific with this code.")
-    elif end.code:
-        text = _("Thank you for coming. Please end your submission at Prolific with this code.")
-    else:
-        nothing = _("Please return your submission at Prolific: that does not count against you.")
-        return CompletionMessage(nothing, leaves=True)
-    return CompletionMessage(
-        text, url=completion_url(end.code), label=_("Back to Prolific"), code=end.code, leaves=True
-    )

@@ -19,8 +19,7 @@ from annotation.recruitment.prolific.work import (
     current_submission,
     note_opened,
     submissions_of,
-    work_for,
-    work_of_submission,
+    work_of,
 )
 from annotation.studies.log import log
 
@@ -51,14 +50,6 @@ class ProlificArrival:
 
     participant: str
     submission: str
-
-
-@dataclass(frozen=True)
-class SubmissionEnd:
-    """The end of a submission: its state, and the completion code, if any."""
-
-    state: str
-    code: str = ""
 
 
 def status_named(text: Any) -> str:
@@ -227,7 +218,10 @@ def _settle_pay(submission: Submission, state: State, details: dict[str, Any]) -
         for pk, pay in unpaid.items():
             Assignment.objects.filter(pk=pk).update(pay_due=pay)
         return {name: value for name, value in details.items() if name != "unpaid"}
-    submitted = work_of_submission(submission).filter(state=Assignment.State.SUBMITTED).exclude(pk__in=unpaid)
+    if submission.participant is None:
+        return details
+    work = work_of(submission.participant.annotator, submission)
+    submitted = work.filter(state=Assignment.State.SUBMITTED).exclude(pk__in=unpaid)
     settled = {str(pk): None if pay is None else str(pay) for pk, pay in submitted.values_list("pk", "pay_due")}
     Assignment.objects.filter(pk__in=settled, pay_due__isnull=False).update(pay_due=0)
     return {**details, "unpaid": {**unpaid, **settled}} if settled else details
@@ -265,8 +259,8 @@ def _release(submission: Submission, status: str, at: datetime) -> None:
 
 
 @transaction.atomic
-def finish(*, annotator: Annotator, outcome: str, prolific: ProlificSettings, at: datetime) -> SubmissionEnd | None:
-    """Record the outcome of a participant's current submission, and return its end with the code.
+def finish(*, annotator: Annotator, outcome: str, prolific: ProlificSettings, at: datetime) -> tuple[str, str] | None:
+    """Record the outcome of a participant's current submission, and return its state and the code, if any.
 
     None while a HIT is claimed, and for raters without a submission. A code that was shown is kept; only the code for
     completion replaces another one.
@@ -278,13 +272,13 @@ def finish(*, annotator: Annotator, outcome: str, prolific: ProlificSettings, at
     submission = Submission.objects.select_for_update(of=("self",)).get(pk=current.pk)
     before = submission.details.get("outcome")
     if submission.state in FINAL:
-        return SubmissionEnd(submission.state, submission.code)
+        return submission.state, submission.code
     if before == COMPLETED or (submission.code and outcome != COMPLETED):
-        return SubmissionEnd(_ENDS[before], submission.code)
+        return _ENDS[before], submission.code
     if outcome == NOTHING or (
-        outcome == COMPLETED and not work_for(annotator).filter(state=Assignment.State.SUBMITTED).exists()
+        outcome == COMPLETED and not work_of(annotator).filter(state=Assignment.State.SUBMITTED).exists()
     ):
-        return SubmissionEnd("")
+        return "", ""
     submission.state = _ENDS[outcome]
     consent = latest_consent(annotator) if outcome == SCREENED_OUT else None
     out = prolific.no_consent if consent is not None and not consent.accepted else prolific.screened_out
@@ -292,4 +286,4 @@ def finish(*, annotator: Annotator, outcome: str, prolific: ProlificSettings, at
     submission.details = {**submission.details, "outcome": str(outcome)}
     submission.ended_at = submission.ended_at or at
     submission.save(update_fields=["state", "code", "details", "ended_at"])
-    return SubmissionEnd(submission.state, submission.code)
+    return submission.state, submission.code

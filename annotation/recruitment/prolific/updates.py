@@ -182,25 +182,20 @@ def receive(*, channel: Channel, message: WebhookMessage, at: datetime) -> str:
     )
     if not created:
         return "duplicate"
-    if not _apply(channel, message, at):
-        return "kept"
-    event.applied_at = at
-    event.save(update_fields=["applied_at"])
-    return "applied"
-
-
-def _apply(channel: Channel, message: WebhookMessage, at: datetime) -> bool:
     external_id, status = message.body.get("resource_id"), status_named(message.body.get("status"))
-    if message.body.get("event_type") != CHANGE or not status:
-        return False
-    if not (isinstance(external_id, str) and ID.fullmatch(external_id)):
-        return False
+    is_change = message.body.get("event_type") == CHANGE and bool(status)
+    if not (is_change and isinstance(external_id, str) and ID.fullmatch(external_id)):
+        return "kept"
     participant = message.body.get("participant_id")
     submission, created = channel.submissions.get_or_create(external_id=external_id, defaults={"started_at": at})
     if created and isinstance(participant, str) and ID.fullmatch(participant):
         submission.details = {"participant_id": participant}
         submission.save(update_fields=["details"])
-    return apply_status(submission=submission, status=status, at=at, said_at=message.said_at)
+    if not apply_status(submission=submission, status=status, at=at, said_at=message.said_at):
+        return "kept"
+    event.applied_at = at
+    event.save(update_fields=["applied_at"])
+    return "applied"
 
 
 @csrf_exempt

@@ -60,33 +60,16 @@ def note_opened(submission: Submission, *, came_before: bool, at: datetime) -> N
         submission.save(update_fields=["details"])
 
 
-def done_at(assignment: Assignment) -> datetime | None:
-    """Return the moment that decides to which submission a HIT belongs."""
-    return assignment.submitted_at or assignment.returned_at or assignment.expires_at or assignment.claimed_at
-
-
-def work_for(annotator: Annotator) -> QuerySet[Assignment]:
-    """Return the HITs of a rater's current submission, without the qualification."""
-    return _work_of(annotator, None)
-
-
-def work_of_submission(submission: Submission) -> QuerySet[Assignment]:
-    """Return the HITs done for a submission, without the qualification."""
-    if submission.participant is None:
-        return Assignment.objects.none()
-    return _work_of(submission.participant.annotator, submission.pk)
-
-
-def _work_of(annotator: Annotator, submission: int | None) -> QuerySet[Assignment]:
+def work_of(annotator: Annotator, submission: Submission | None = None) -> QuerySet[Assignment]:
+    """Return the HITs that a rater did for a submission, by default the current one, without the qualification."""
     mine = annotator.assignments.exclude(purpose=Assignment.Purpose.QUALIFICATION)
     submissions = submissions_of(annotator)
     if len(submissions) < 2:
         return mine
     openings = Openings(submissions)
-
-    def owner(assignment: Assignment) -> int:
-        at = done_at(assignment)
-        return openings.last if at is None else openings.current_at(at)
-
-    target = submission or openings.last
-    return mine.filter(Q(pk__in=[own.pk for own in mine if owner(own) == target]))
+    target, own = submission.pk if submission else openings.last, []
+    for hit in mine:
+        done_at = hit.submitted_at or hit.returned_at or hit.expires_at or hit.claimed_at
+        if target == (openings.last if done_at is None else openings.current_at(done_at)):
+            own.append(hit.pk)
+    return mine.filter(Q(pk__in=own))

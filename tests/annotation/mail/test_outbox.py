@@ -13,7 +13,7 @@ from annotation.models import Annotator, Channel, Invitation, Mail, Study
 from annotation.privacy.erasing import erase_rater
 from annotation.privacy.retention import erase_traces
 from annotation.recruitment.channels import make_channel, set_open
-from annotation.recruitment.mails import send_mails
+from annotation.recruitment.invitations import send_mails
 from tests.annotation.allocation.test_races import together
 from tests.factories import make_batch, make_study, make_user, signed_in
 from tests.smtp import Postbox

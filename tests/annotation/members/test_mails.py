@@ -15,7 +15,7 @@ from django.utils import timezone
 from annotation.members.mail_views import RESETS
 from annotation.members.mails import MOST_RESETS_PER_HOUR
 from annotation.models import AuditEntry, Mail
-from annotation.recruitment.mails import send_mails
+from annotation.recruitment.invitations import send_mails
 from tests.factories import make_study, make_user, signed_in
 
 PASSWORD, NEW = "correct horse battery", "another staple altogether"

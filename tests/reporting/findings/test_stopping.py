@@ -17,7 +17,7 @@ from annotation.batches.stop_rules import NO_RULE, StopRule
 from annotation.core.errors import AmendmentNeeded, ClaimRefused, InvalidSelection
 from annotation.models import Annotator, Batch, Mail, RoleGrant, Study
 from annotation.planning.frozen_plans import freeze_plan
-from annotation.recruitment.mails import COMPOSERS
+from annotation.recruitment.invitations import COMPOSERS
 from reporting.findings import stopping
 from reporting.findings.stopping import stop_settled_batches, why_settled
 from tests.factories import (
