@@ -24,8 +24,7 @@ from annotation.hits.idle import LEAST_MINUTES, idle_claims
 from annotation.members.permissions import FORM, MANAGERS, READERS, account_of, may_manage, study_view
 from annotation.models import Assignment, Batch, Slot, Study
 from annotation.monitoring.batch_annotators import MOST_SORTED, glance_at, raters_of
-from annotation.monitoring.batch_figures import figures_of, timeline_of
-from annotation.monitoring.batch_status import Slots, batch_status, slots_of
+from annotation.monitoring.batch_status import Slots, batch_status, figures_of, slots_of, timeline_of
 from annotation.monitoring.forms import MessageForm, ReleaseIdleForm
 from annotation.monitoring.reports import counts_of
 from annotation.quality.exclusion import release_idle

@@ -21,9 +21,8 @@ from annotation.recruitment.base import Adapter, ClaimKind, CompletionMessage, P
 from annotation.recruitment.mturk import work
 from annotation.recruitment.mturk.client import KeyMissing, MturkClient, MturkRefused, wrong_state
 from annotation.recruitment.mturk.frames import FRAME, framed, framed_refusal, state_of
-from annotation.recruitment.mturk.options import MturkOptionsForm
 from annotation.recruitment.mturk.panel import panel_of, run_panel_action
-from annotation.recruitment.mturk.site import MturkSettings
+from annotation.recruitment.mturk.site import MturkOptionsForm, MturkSettings
 from annotation.recruitment.mturk.work import UNVERIFIED, MturkArrival, refuse_unknown_hit
 from annotation.recruitment.outbox import PlatformUnreachable
 

@@ -2,9 +2,9 @@
 
 from django.urls import path
 
-from annotation.recruitment.mturk import views
+from annotation.recruitment.mturk import frames
 
 urlpatterns = [
-    path("mturk/<slug:channel_key>/status/<str:token>/", views.status, name="mturk-status"),
-    path("mturk/<slug:channel_key>/task/<str:token>/", views.task, name="mturk-task"),
+    path("mturk/<slug:channel_key>/status/<str:token>/", frames.status, name="mturk-status"),
+    path("mturk/<slug:channel_key>/task/<str:token>/", frames.task, name="mturk-task"),
 ]

@@ -34,9 +34,15 @@ from annotation.recruitment.arriving import (
 from annotation.recruitment.base import Adapter, ClaimKind, CompletionMessage, Panel, WorkOutcome, register
 from annotation.recruitment.outbox import PlatformUnreachable
 from annotation.recruitment.prolific.client import ProlificClient, ProlificRefused, ProlificUnreachable, TokenMissing
-from annotation.recruitment.prolific.options import ProlificOptionsForm
 from annotation.recruitment.prolific.panel import panel_of, run_panel_action
-from annotation.recruitment.prolific.site import ASKED, ID, SIGNED, ProlificSettings, completion_url
+from annotation.recruitment.prolific.site import (
+    ASKED,
+    ID,
+    SIGNED,
+    ProlificOptionsForm,
+    ProlificSettings,
+    completion_url,
+)
 from annotation.recruitment.prolific.submissions import (
     FINAL,
     ProlificArrival,

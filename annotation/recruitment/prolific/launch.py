@@ -22,8 +22,7 @@ from annotation.recruitment.launch_checks import (
 )
 from annotation.recruitment.outbox import DONE, Json, ask_once, begin, write_down
 from annotation.recruitment.prolific.client import ProlificClient
-from annotation.recruitment.prolific.options import MOST_HITS
-from annotation.recruitment.prolific.site import ID, ProlificSettings
+from annotation.recruitment.prolific.site import ID, MOST_HITS, ProlificSettings
 from annotation.studies.hourly_pay import hourly_pay_of
 
 if TYPE_CHECKING:

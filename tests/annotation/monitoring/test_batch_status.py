@@ -17,8 +17,7 @@ from annotation.annotators.consent import withdraw
 from annotation.hits.slots import release_expired
 from annotation.models import Annotator, Assignment, Batch, Display, Hit, HitPair, Rating, Slot, Study
 from annotation.monitoring.batch_annotators import RaterRow, raters_of
-from annotation.monitoring.batch_figures import figures_of
-from annotation.monitoring.batch_status import batch_status, slots_of
+from annotation.monitoring.batch_status import batch_status, figures_of, slots_of
 from annotation.quality.exclusion import exclude_annotator, reject_assignment
 from annotation.quality.hidden_checks import scores_of
 from annotation.rating.flags import flag_pair

@@ -8,7 +8,7 @@ from django.test import Client
 
 from annotation.models import Batch, Study
 from annotation.monitoring.batch_annotators import glance_at, raters_of
-from annotation.monitoring.batch_figures import HEIGHT, WIDTH, timeline_of
+from annotation.monitoring.batch_status import HEIGHT, WIDTH, timeline_of
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

@@ -16,8 +16,8 @@ from annotation.core.errors import AssignmentClosed, ClaimRefused, Unacceptable
 from annotation.hits.slots import release_expired
 from annotation.models import Annotator, Assignment, Batch, QualificationResult, Rating, Slot, Study
 from annotation.monitoring.batch_annotators import glance_at, raters_of
-from annotation.quality.exclusion import exclude_annotator
-from annotation.quality.hidden_checks import scores_of, unblock
+from annotation.quality.exclusion import exclude_annotator, unblock_annotator
+from annotation.quality.hidden_checks import scores_of
 from annotation.quality.qualification import begin_attempt, feedback, pairs_needed, qualification_status
 from annotation.rating.presenters import displays_of, first_page
 from annotation.rating.second_stage import reveal, save_second_vote
@@ -195,7 +195,7 @@ def test_a_threshold_warns_or_blocks_from_enough_pairs_on(
         with pytest.raises(ClaimRefused, match="has ended"):
             claim(annotator)
         assert not annotator.excluded  # what they rated stays, until a researcher decides otherwise
-        unblock(annotator=annotator)
+        unblock_annotator(annotator=annotator, by=None, at=NOON)
         assert claim(annotator).state == "claimed"
 
 
