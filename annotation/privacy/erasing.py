@@ -94,21 +94,8 @@ def erase_rater(
                    withdrawn for good, and the ratings are deleted.
     logged       : add an entry to the study's log
     """
-    [erased] = _erase([annotator], at, keep_ratings=keep_ratings, everywhere=False)
-    if erased.changed and logged:
-        log(study=annotator.study, kind=Event.Kind.ERASED, by=by, at=at, changes={"raters": 1})
+    [erased] = erase_raters([annotator], by=by, at=at, keep_ratings=keep_ratings, logged=logged)
     return erased
-
-
-@transaction.atomic
-def erase_person(*, annotators: Iterable[Annotator], by: User | None, at: datetime) -> list[Erased]:
-    """Erase a person's annotators of several studies, and revoke their annotator roles everywhere."""
-    annotators = list(annotators)
-    done = _erase(annotators, at, keep_ratings=False, everywhere=True)
-    for annotator, erased in zip(annotators, done, strict=True):
-        if erased.changed:
-            log(study=annotator.study, kind=Event.Kind.ERASED, by=by, at=at, changes={"raters": 1})
-    return done
 
 
 @transaction.atomic
@@ -124,7 +111,7 @@ def erase_noted(lines: Iterable[str], *, at: datetime) -> int:
         annotator = raters.filter(joined_at=datetime.fromisoformat(erasure["joined_at"])).first()
         if annotator is not None:
             options = {name: erasure[name] for name in ("keep_ratings", "everywhere")}
-            [erased] = _erase([annotator], at, noted=True, **options)
+            [erased] = erase_raters([annotator], by=None, at=at, noted=True, logged=False, **options)
             count += erased.changed
     return count
 
@@ -150,14 +137,29 @@ def note_erasure(annotator: Annotator, *, at: datetime, keep_ratings: bool, ever
         os.close(descriptor)
 
 
-def _erase(
-    annotators: Iterable[Annotator], at: datetime, *, keep_ratings: bool, everywhere: bool, noted: bool = False
+@transaction.atomic
+def erase_raters(
+    annotators: Iterable[Annotator],
+    *,
+    by: User | None,
+    at: datetime,
+    keep_ratings: bool = False,
+    everywhere: bool = False,
+    logged: bool = True,
+    noted: bool = False,
 ) -> list[Erased]:
-    annotators = list(annotators)
+    """Erase one person's annotators of several studies.
+
+    keep_ratings, logged : as `erase_rater` has them
+    everywhere           : revoke their annotator roles in other studies too
+    noted                : the erasure is in the log outside the database already
+    """
     done = [_erase_in_study(annotator, at, keep_ratings) for annotator in annotators]
     for annotator, changed, _ratings in done:
         if changed and not noted:
             note_erasure(annotator, at=at, keep_ratings=keep_ratings, everywhere=everywhere)
+        if changed and logged:
+            log(study=annotator.study, kind=Event.Kind.ERASED, by=by, at=at, changes={"raters": 1})
     gone = {}
     for user in {rater.user for rater, *_ in done if rater.user}:
         erased = list(user.annotators.exclude(erased_at=None))

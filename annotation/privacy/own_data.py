@@ -34,7 +34,7 @@ from annotation.models import (
     WebhookEvent,
 )
 from annotation.models.members import Role
-from annotation.privacy.erasing import annotator_records, erase_person, erase_rater, erasure_preview, is_account_needed
+from annotation.privacy.erasing import annotator_records, erase_raters, erasure_preview, is_account_needed
 from annotation.questions.labels import translate_default
 from annotation.questions.questions import Question
 from annotation.rating.progress import status_of_hit
@@ -260,10 +260,7 @@ def erase(request: HttpRequest, study_key: str = "") -> HttpResponse:
     everywhere = not study_key
     if request.method == "POST" and request.POST.get("confirm") == "yes":
         now = timezone.now()
-        if everywhere:
-            done = erase_person(annotators=annotators, by=None, at=now)
-        else:
-            done = [erase_rater(annotator=item, by=None, at=now) for item in annotators]
+        done = erase_raters(annotators, by=None, at=now, everywhere=everywhere)
         if not any(item.account for item in done):
             return redirect("annotation:own-data")
         logout(request)

@@ -41,15 +41,12 @@ class CompletionMessage:
 
     url    : a link back; empty without one
     leaves : they return to the platform, so nothing else on the page may ask them to wait
-    action : address of a form with `fields`, for platforms that need one; the page's policy has to allow its origin
     """
 
     text: str
     url: str = ""
     label: str = ""
     code: str = ""
-    action: str = ""
-    fields: Mapping[str, str] = field(default_factory=dict)
     leaves: bool = False
 
 

@@ -4,12 +4,18 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
 
 from annotation.models import Batch, Study
 from annotation.recruitment.arrival_limits import MOST_RATERS, PER_ADDRESS, PLATFORM_MOST_RATERS, PLATFORM_PER_ADDRESS
 from annotation.recruitment.platform_access import ceiling_problem
 
 LARGEST = 1_000_000
+
+
+def text_option(label: str, help_text: str = "", *validators: RegexValidator, **more: Any) -> forms.CharField:
+    """Return the field of an option that may be left empty."""
+    return forms.CharField(label=label, required=False, help_text=help_text, validators=validators, **more)
 
 
 class ChannelOptionsForm(forms.Form):

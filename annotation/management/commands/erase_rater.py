@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument
-from annotation.privacy.erasing import Erased, due_to, erase_person, erase_rater, find_raters
+from annotation.privacy.erasing import Erased, due_to, erase_rater, erase_raters, find_raters
 from annotation.studies.services import find_study
 
 
@@ -38,7 +38,7 @@ class Command(TandemCommand):
             return
         now = timezone.now()
         if study is None and not options["keep_ratings"] and options["key"] != raters[0].code:
-            done = erase_person(annotators=raters, by=None, at=now)
+            done = erase_raters(raters, by=None, at=now, everywhere=True)
         else:
             keeps_ratings = options["keep_ratings"]
             done = [erase_rater(annotator=rater, by=None, at=now, keep_ratings=keeps_ratings) for rater in raters]

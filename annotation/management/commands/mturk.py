@@ -10,7 +10,6 @@ from annotation.management.commands._base import TandemCommand
 from annotation.management.commands._channels import add_channel, channel_of
 from annotation.models import Channel
 from annotation.recruitment.mturk import actions, hits
-from annotation.recruitment.mturk.client import RunSummary
 from annotation.recruitment.mturk.sync import sync
 
 
@@ -58,41 +57,28 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         channel = channel_of(options, Channel.Kind.MTURK, "MTurk")
-        document = _run(channel, options)
+        common: dict[str, Any] = {"channel": channel, "at": timezone.now()}
+        action, words = options["action"], options.get("words", "")
+        ids: Any = options.get("assignment")
+        if action in ("reject", "bonus") and not ids:
+            raise CommandError("name the assignments with --assignment")
+        if action == "sync":
+            document = sync(**common)
+        elif action == "publish":
+            document = vars(hits.publish(**common))
+        elif action == "expire":
+            document = vars(hits.expire(**common))
+        elif action == "qualify":
+            arguments = {name: options[name] for name in ("name", "description", "value")}
+            document = vars(actions.qualify(codes=options["rater"], **arguments, **common))
+        elif action == "approve":
+            override = options["override"]
+            document = vars(actions.approve(assignment_ids=ids, feedback=words, override=override, **common))
+        elif action == "reject":
+            document = vars(actions.reject(assignment_ids=ids, feedback=words, **common))
+        else:
+            paid = {"amount": options["amount"], "reason": words, "label": options["label"]}
+            document = vars(actions.bonus(assignment_ids=ids, **paid, **common))
         self.say(json.dumps(document, ensure_ascii=False))
         if document.get("trouble") or document.get("refused"):
             raise CommandError(document.get("trouble") or "MTurk refused some of it; see above")
-
-
-def _run(channel: Channel, options: dict[str, Any]) -> dict[str, Any]:
-    now, action = timezone.now(), options["action"]
-    if action == "sync":
-        return sync(channel=channel, at=now)
-    return vars(_summary(channel, action, options, now))
-
-
-def _summary(channel: Channel, action: str, options: dict[str, Any], now: Any) -> RunSummary:
-    if action == "publish":
-        return hits.publish(channel=channel, at=now)
-    if action == "expire":
-        return hits.expire(channel=channel, at=now)
-    if action == "qualify":
-        arguments = {name: options[name] for name in ("name", "description", "value")}
-        return actions.qualify(channel=channel, codes=options["rater"], at=now, **arguments)
-    ids, words = options["assignment"], options["words"]
-    if action == "approve":
-        return actions.approve(
-            channel=channel, assignment_ids=ids, feedback=words, override=options["override"], at=now
-        )
-    if not ids:
-        raise CommandError("name the assignments with --assignment")
-    if action == "reject":
-        return actions.reject(channel=channel, assignment_ids=ids, feedback=words, at=now)
-    return actions.bonus(
-        channel=channel,
-        assignment_ids=ids,
-        amount=options["amount"],
-        reason=words,
-        label=options["label"],
-        at=now,
-    )

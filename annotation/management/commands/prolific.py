@@ -9,7 +9,6 @@ from django.utils import timezone
 from annotation.management.commands._base import TandemCommand
 from annotation.management.commands._channels import add_channel, channel_of
 from annotation.models import Channel
-from annotation.recruitment.outbox import Json
 from annotation.recruitment.prolific import actions
 from annotation.recruitment.prolific.client import ProlificClient
 from annotation.recruitment.prolific.panel import find_submission
@@ -48,30 +47,24 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         channel = channel_of(options, Channel.Kind.PROLIFIC, "Prolific")
-        self.say(json.dumps(_run(channel, options), ensure_ascii=False))
-
-
-def _run(channel: Channel, options: dict[str, Any]) -> Json:
-    now, action = timezone.now(), options["action"]
-    client = ProlificClient(ProlificSettings(channel))
-    if action == "sync":
-        return vars(sync(channel=channel, client=client, at=now))
-    submission = find_submission(channel, options["submission"])
-    if action == "release":
-        release_browser(submission=submission)
-        return {"submission": submission.external_id, "released": True}
-    if action == "approve":
-        done = actions.approve(submission=submission, client=client, at=now)
-    elif action == "reject":
-        words = {"reason": options["reason"], "category": options["category"]}
-        done = actions.reject(submission=submission, client=client, at=now, **words)
-    else:
-        arguments = {"amount": options["amount"], "reference": options["reference"]}
-        done = actions.bonus(submission=submission, client=client, at=now, **arguments)
-    submission.refresh_from_db()
-    return {
-        "submission": submission.external_id,
-        "action": done.action.key,
-        "state": submission.state,
-        "done_before": done.before,
-    }
+        now, action = timezone.now(), options["action"]
+        client = ProlificClient(ProlificSettings(channel))
+        if action == "sync":
+            document = vars(sync(channel=channel, client=client, at=now))
+        else:
+            submission = find_submission(channel, options["submission"])
+            document = {"submission": submission.external_id}
+            common: dict[str, Any] = {"submission": submission, "client": client, "at": now}
+            if action == "release":
+                release_browser(submission=submission)
+                document["released"] = True
+            else:
+                if action == "approve":
+                    done = actions.approve(**common)
+                elif action == "reject":
+                    done = actions.reject(reason=options["reason"], category=options["category"], **common)
+                else:
+                    done = actions.bonus(amount=options["amount"], reference=options["reference"], **common)
+                submission.refresh_from_db()
+                document |= {"action": done.action.key, "state": submission.state, "done_before": done.before}
+        self.say(json.dumps(document, ensure_ascii=False))

@@ -12,7 +12,7 @@ from django.core.validators import RegexValidator
 
 from annotation.core.errors import Unacceptable
 from annotation.models import Channel
-from annotation.recruitment.options import PlatformLimitsForm
+from annotation.recruitment.options import PlatformLimitsForm, text_option
 from annotation.recruitment.platform_access import PlatformSettings, is_listed
 
 
@@ -182,17 +182,10 @@ class MturkOptionsForm(PlatformLimitsForm):
         required=False,
         choices=[(SANDBOX, "Sandbox: for trying out, no payments"), (LIVE, "Live")],
     )
-    title = forms.CharField(label="Title of the HIT", required=False, max_length=128)
-    description = forms.CharField(
-        label="Description", required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 3})
-    )
-    keywords = forms.CharField(label="Keywords", required=False, max_length=1000, help_text="Between commas.")
-    reward = forms.CharField(
-        label="Reward in dollars",
-        required=False,
-        validators=[_MONEY],
-        help_text="For one HIT. Default: the study’s pay, if it is in USD.",
-    )
+    title = text_option("Title of the HIT", max_length=128)
+    description = text_option("Description", max_length=2000, widget=forms.Textarea(attrs={"rows": 3}))
+    keywords = text_option("Keywords", "Between commas.", max_length=1000)
+    reward = text_option("Reward in dollars", "For one HIT. Default: the study’s pay, if it is in USD.", _MONEY)
     duration_minutes = forms.IntegerField(
         label="Minutes for one HIT", required=False, initial=60, min_value=1, max_value=60 * 24 * 30
     )
@@ -200,41 +193,22 @@ class MturkOptionsForm(PlatformLimitsForm):
     auto_approval_days = forms.IntegerField(
         label="Days until MTurk approves by itself", required=False, initial=3, min_value=1, max_value=30
     )
-    requirements = forms.CharField(
-        label="Requirements",
-        required=False,
+    requirements = text_option(
+        "Requirements",
+        "One a line: approval-rate >= 95, approved-hits >= 500, locale in US GB, or a type’s id: 3ABC missing.",
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="One a line: approval-rate >= 95, approved-hits >= 500, locale in US GB, or a type’s id: 3ABC missing.",
     )
-    bonus_cap = forms.CharField(
-        label="Largest bonus in dollars",
-        required=False,
-        initial=PlatformLimitsForm.usual_bonus_cap,
-        validators=[_MONEY],
-    )
+    bonus_cap = text_option("Largest bonus in dollars", "", _MONEY, initial=PlatformLimitsForm.usual_bonus_cap)
     screened_out = forms.ChoiceField(
         label="Who does not qualify",
         required=False,
         choices=[(RETURN, "is asked to return the HIT"), (SUBMIT, "submits the HIT, and is paid")],
     )
-    access_key_env = forms.CharField(
-        label="Variable with the access key",
-        required=False,
-        validators=[_VARIABLE],
-        help_text="Such as MTURK_ACCESS_KEY.",
-    )
-    secret_key_env = forms.CharField(
-        label="Variable with the secret key",
-        required=False,
-        validators=[_VARIABLE],
-        help_text="Such as MTURK_SECRET_KEY.",
-    )
-    endpoint = forms.CharField(
-        label="Stand-in for MTurk’s API",
-        required=False,
-        max_length=100,
-        help_text="For tests only: http://127.0.0.1:PORT. Default: Amazon’s.",
+    access_key_env = text_option("Variable with the access key", "Such as MTURK_ACCESS_KEY.", _VARIABLE)
+    secret_key_env = text_option("Variable with the secret key", "Such as MTURK_SECRET_KEY.", _VARIABLE)
+    endpoint = text_option(
+        "Stand-in for MTurk’s API", "For tests only: http://127.0.0.1:PORT. Default: Amazon’s.", max_length=100
     )
     field_order = ["site", "title", "description", "keywords", "reward", "most_hits"]
 

@@ -64,13 +64,6 @@ class ProlificClient:
             self.tries, self.seconds = 1, HASTY_READ
         self.sleep = sleep
 
-    def require_token(self) -> None:
-        """Check that there is a token, before anything is stored.
-
-        Raises: TokenMissing.
-        """
-        self._token()
-
     def submission(self, submission_id: str) -> Json:
         """Return a submission: with participant, study, status, and bonuses in cents."""
         return self._json("GET", f"/api/v1/submissions/{submission_id}/")
@@ -164,7 +157,7 @@ class ProlificClient:
 
         if problem := address_problem(self.given.api):  # may have changed since the channel was set up
             raise ProlificRefused(problem)
-        headers = {"Authorization": f"Token {self._token()}"} if with_token else {}
+        headers = {"Authorization": f"Token {self.require_token()}"} if with_token else {}
         timeout = httpx2.Timeout(self.seconds, connect=HASTY_CONNECT if self.hasty else self.seconds)
 
         def send() -> Any:
@@ -204,7 +197,11 @@ class ProlificClient:
         retry_after = error.retry_after if isinstance(error, ProlificUnreachable) else None
         return float(min(2.0 ** (state.attempt_number - 1) if retry_after is None else retry_after, self.longest_pause))
 
-    def _token(self) -> str:
+    def require_token(self) -> str:
+        """Return the token, which is checked before anything is stored.
+
+        Raises: TokenMissing.
+        """
         token, name = self.given.token, self.given.text("token_env", "–")
         if not token and (problem := self.given.secret_problems().get("token_env")):
             raise TokenMissing(problem[0])

@@ -15,7 +15,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 
 from annotation.models import Channel
-from annotation.recruitment.options import PlatformLimitsForm
+from annotation.recruitment.options import PlatformLimitsForm, text_option
 from annotation.recruitment.platform_access import PlatformSettings, is_listed
 
 API = "https://api.prolific.com"
@@ -112,10 +112,6 @@ _CODES = ("code_completed", "code_screened_out", "code_timed_out", "code_no_cons
 MOST_HITS = 1
 
 
-def _code(**texts: Any) -> forms.CharField:
-    return forms.CharField(required=False, max_length=64, validators=[_CODE], **texts)
-
-
 class ProlificOptionsForm(PlatformLimitsForm):
     """The study at Prolific, the proof of identity that is required, and the completion codes."""
 
@@ -123,15 +119,11 @@ class ProlificOptionsForm(PlatformLimitsForm):
     defaults = {**PlatformLimitsForm.defaults, "most_hits": MOST_HITS, "proof": LINK}
     seldom = (*PlatformLimitsForm.seldom, *_CODES, "bonus_cap", "api_url")
 
-    study_id = forms.CharField(
-        label="Study at Prolific",
-        required=False,
+    study_id = text_option(
+        "Study at Prolific",
+        "Filled in when you create the draft on the channel’s page. Otherwise its id, from the address of its page there.",
+        _ID,
         max_length=64,
-        validators=[_ID],
-        help_text=(
-            "Filled in when you create the draft on the channel’s page. Otherwise its id, from the address of its "
-            "page there."
-        ),
     )
     proof = forms.ChoiceField(
         label="Who comes",
@@ -143,37 +135,32 @@ class ProlificOptionsForm(PlatformLimitsForm):
         ],
         help_text="A link can be typed by hand. The second and the third option keep out those who do.",
     )
-    code_completed = _code(label="Code: completed", help_text="Codes are filled in with the draft.")
-    code_screened_out = _code(
-        label="Code: screened out",
-        help_text="For those who fail the qualification. Default: they are asked to return the submission.",
+    code_completed = text_option("Code: completed", "Codes are filled in with the draft.", _CODE, max_length=64)
+    code_screened_out = text_option(
+        "Code: screened out",
+        "For those who fail the qualification. Default: they are asked to return the submission.",
+        _CODE,
+        max_length=64,
     )
-    code_no_consent = _code(label="Code: no consent", help_text="Default: the code for those who are screened out.")
-    code_timed_out = _code(
-        label="Code: timed out", help_text="For those whose time ran out and who have no HIT that counts."
+    code_no_consent = text_option(
+        "Code: no consent", "Default: the code for those who are screened out.", _CODE, max_length=64
     )
-    bonus_cap = forms.CharField(
-        label="Largest bonus",
-        required=False,
+    code_timed_out = text_option(
+        "Code: timed out", "For those whose time ran out and who have no HIT that counts.", _CODE, max_length=64
+    )
+    bonus_cap = text_option(
+        "Largest bonus",
+        "In the currency of the study at Prolific.",
+        _MONEY,
         initial=PlatformLimitsForm.usual_bonus_cap,
-        validators=[_MONEY],
-        help_text="In the currency of the study at Prolific.",
     )
-    token_env = forms.CharField(
-        label="Variable with the API token",
-        required=False,
-        validators=[_VARIABLE],
-        help_text="Such as PROLIFIC_TOKEN.",
+    token_env = text_option("Variable with the API token", "Such as PROLIFIC_TOKEN.", _VARIABLE)
+    webhook_secret_env = text_option(
+        "Variable with the webhook secret",
+        "Such as PROLIFIC_WEBHOOK_SECRET. Without it no message of Prolific is taken.",
+        _VARIABLE,
     )
-    webhook_secret_env = forms.CharField(
-        label="Variable with the webhook secret",
-        required=False,
-        validators=[_VARIABLE],
-        help_text="Such as PROLIFIC_WEBHOOK_SECRET. Without it no message of Prolific is taken.",
-    )
-    api_url = forms.CharField(
-        label="Address of Prolific’s API", required=False, max_length=200, help_text="Default: Prolific’s own."
-    )
+    api_url = text_option("Address of Prolific’s API", "Default: Prolific’s own.", max_length=200)
     field_order = ["study_id", "proof", "most_hits", *_CODES, "bonus_cap", "per_address", "most_raters"]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

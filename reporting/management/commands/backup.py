@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from annotation.core.counting import number_of
 from annotation.management.commands._base import TandemCommand, argument
-from reporting.backups.writing import write_backup
+from reporting.backups.whole import write_backup
 from reporting.health.views import note_sign
 
 

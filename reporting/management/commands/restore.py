@@ -11,7 +11,7 @@ from django.utils import timezone
 from annotation.core.counting import counted, number_of
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.privacy.erasing import erase_noted
-from reporting.backups.restoring import restore_backup
+from reporting.backups.whole import restore_backup
 
 
 class Command(TandemCommand):

@@ -11,7 +11,7 @@ from annotation.allocation.claims import claim_hit
 from annotation.annotators.messages import send_message
 from annotation.annotators.payments import payments_of
 from annotation.models import Annotator, Assignment, Channel, Event, Flag, Rating, Study, VoteChange
-from annotation.privacy.erasing import erase_person, erase_rater
+from annotation.privacy.erasing import erase_rater, erase_raters
 from annotation.rating.flags import flag_pair
 from reporting.exports.rows import rating_rows
 from tests.annotation.privacy.database_text import all_rows, left_of, stored
@@ -129,7 +129,7 @@ def test_a_person_is_deleted_in_all_studies(ada: Annotator) -> None:
     other = make_study("other", instances=2)
     make_batch(other, raters=1)
     rate(claim(make_annotator(other, "ada.lovelace")))
-    done = erase_person(annotators=Annotator.objects.filter(user=ada.user), by=None, at=NOON)
+    done = erase_raters(Annotator.objects.filter(user=ada.user), by=None, at=NOON, everywhere=True)
     assert sorted(one.study for one in done) == ["other", ada.study.slug]
     assert left_of(*WORDS) == []
 
@@ -137,7 +137,7 @@ def test_a_person_is_deleted_in_all_studies(ada: Annotator) -> None:
 @pytest.mark.any_engine
 def test_an_account_with_another_role_stays_a_researchers(ada: Annotator) -> None:
     ada.user.role_grants.create(role="researcher", study=ada.study)  # type: ignore[union-attr]
-    [erased] = erase_person(annotators=[ada], by=None, at=NOON)
+    [erased] = erase_raters([ada], by=None, at=NOON, everywhere=True)
     assert erased.account is False
     assert User.objects.get(username="ada.lovelace").role_grants.get().role == "researcher"
 

@@ -20,9 +20,8 @@ from django.utils import timezone
 
 from annotation.models import Annotator, Rating, Study
 from annotation.privacy.erasing import erase_rater
-from reporting.backups import writing
-from reporting.backups.rows import Digest, tables
-from reporting.backups.writing import MANIFEST, write_backup
+from reporting.backups import whole
+from reporting.backups.whole import MANIFEST, Digest, tables, write_backup
 from tests import migrated
 from tests.every_table import fill_empty_tables
 from tests.factories import make_study
@@ -116,7 +115,7 @@ def in_thread(work: Any) -> Any:
 
 def test_a_backup_is_of_one_moment_and_lets_others_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     User.objects.create(username="before")
-    plain = writing.lines
+    plain = whole.lines
 
     def lines_while_others_write(model: Any) -> Iterator[str]:
         if model is not User:
@@ -125,7 +124,7 @@ def test_a_backup_is_of_one_moment_and_lets_others_write(tmp_path: Path, monkeyp
         in_thread(lambda: User.objects.create(username="meanwhile"))
         yield from plain(model)
 
-    monkeypatch.setattr(writing, "lines", lines_while_others_write)
+    monkeypatch.setattr(whole, "lines", lines_while_others_write)
     made = write_backup(tmp_path / "backup", at=timezone.now())
     assert made["tables"]["auth_user"]["rows"] == 1
     assert User.objects.count() == 2
@@ -190,7 +189,7 @@ def test_a_backup_that_fails_leaves_the_one_before(backup: Path, monkeypatch: py
     def fail(_model: Any) -> Iterator[str]:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(writing, "lines", fail)
+    monkeypatch.setattr(whole, "lines", fail)
     before = backup.read_bytes()
     with pytest.raises(OSError, match="No space"):
         write_backup(backup, at=timezone.now())

@@ -1,16 +1,14 @@
 """A stand-in for Mechanical Turk's API: a real HTTP server that speaks its JSON protocol and fails as it does."""
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
-from typing import Any
 from xml.sax.saxutils import escape
 
-from tests.annotation.recruitment.platform import PlatformServer
+from tests.annotation.recruitment.platform import CUT, HELD, HELD_AND_DONE, LOST, Json, PlatformServer, Refusal, Trouble
 
-Json = dict[str, Any]
+__all__ = ["CUT", "HELD", "HELD_AND_DONE", "LOST", "Trouble"]
 PREFIX = "MTurkRequesterServiceV20170117."
 ACCESS_KEY, SECRET_KEY = "AKSTANDIN", "stand-in-secret"
 NOW = float(int(time.time()))
@@ -20,41 +18,23 @@ ANSWERS = (
 )
 
 
-class Refusal(Exception):
+class MturkRefusal(Refusal):
     """An answer that says no, with the type and the code that MTurk gives it."""
 
     def __init__(self, message: str, code: str = "", kind: str = "RequestError", status: int = 400) -> None:
-        self.status = status
         stamp = f" ({int(time.time() * 1000)})"
-        self.body = {"__type": kind, "Message": message + stamp, "TurkErrorCode": code}
-        super().__init__(message)
+        super().__init__(status, {"__type": kind, "Message": message + stamp, "TurkErrorCode": code})
 
 
-THROTTLED = Refusal("Rate exceeded", kind="ThrottlingException")
-FAULT = Refusal("Amazon Mechanical Turk is temporarily unable", "AWS.ServerInternal", "ServiceFault", 500)
-
-
-@dataclass
-class Trouble:
-    """What is to go wrong with one request: `refusal`; or it is `lost` on the way back; or `held` until the end.
-
-    takes_effect : the request is carried out all the same
-    """
-
-    refusal: Refusal | None = None
-    held: bool = False
-    takes_effect: bool = False
-
-
-LOST = Trouble(takes_effect=True)
-CUT = Trouble()
-HELD = Trouble(held=True)
-HELD_AND_DONE = Trouble(held=True, takes_effect=True)
+THROTTLED = MturkRefusal("Rate exceeded", kind="ThrottlingException")
+FAULT = MturkRefusal("Amazon Mechanical Turk is temporarily unable", "AWS.ServerInternal", "ServiceFault", 500)
 
 
 @dataclass
 class MturkServer(PlatformServer):
-    """The requester's account and its workers. `troubles` are met by the next requests, by operation or `*`."""
+    """The requester's account and its workers."""
+
+    content_type = "application/x-amz-json-1.1"
 
     page_size: int = 100
     hits: dict[str, Json] = field(default_factory=dict)
@@ -63,18 +43,7 @@ class MturkServer(PlatformServer):
     types: dict[str, Json] = field(default_factory=dict)
     granted: list[Json] = field(default_factory=list)
     tokens: dict[str, str] = field(default_factory=dict)
-    troubles: list[tuple[str, Trouble]] = field(default_factory=list)
-    requests: list[tuple[str, Json]] = field(default_factory=list)
     funds: float = 1000.0
-
-    def fail(self, *troubles: Trouble | Refusal, on: str = "*") -> None:
-        """Have the next requests of an operation go wrong."""
-        for trouble in troubles:
-            self.troubles.append((on, trouble if isinstance(trouble, Trouble) else Trouble(refusal=trouble)))
-
-    def asked(self, operation: str) -> list[Json]:
-        """Return what requests of one operation held."""
-        return [body for name, body in self.requests if name == operation]
 
     def forget_tokens(self) -> None:
         """Let a day go by."""
@@ -111,62 +80,30 @@ class MturkServer(PlatformServer):
             "Answer": ANSWERS.format(told),
         }
 
-    # HTTP
-
-    def _serve(self, handler: BaseHTTPRequestHandler) -> None:
-        body = json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))
-        operation = handler.headers["X-Amz-Target"].removeprefix(PREFIX)
-        with self._lock:
-            self.requests.append((operation, body))
-            trouble = self._next_trouble(operation)
-            status, answer = 0, {}
-            if trouble is None or trouble.takes_effect:
-                status, answer = self._answer(operation, body, handler.headers["Authorization"])
-        if trouble is not None and trouble.refusal is not None:
-            status, answer = trouble.refusal.status, trouble.refusal.body
-        elif trouble is not None:
-            if trouble.held:
-                self._over.wait(10)
-            handler.close_connection = True
-            return
-        data = json.dumps(answer).encode()
-        handler.send_response(status)
-        handler.send_header("Content-Type", "application/x-amz-json-1.1")
-        handler.send_header("Content-Length", str(len(data)))
-        handler.end_headers()
-        handler.wfile.write(data)
-
-    def _next_trouble(self, operation: str) -> Trouble | None:
-        for place, (on, trouble) in enumerate(self.troubles):
-            if on in ("*", operation):
-                del self.troubles[place]
-                return trouble
-        return None
-
-    def _answer(self, operation: str, body: Json, authorization: str) -> tuple[int, Json]:
-        try:
-            if f"Credential={ACCESS_KEY}/" not in authorization:
-                raise Refusal("The security token is invalid.", kind="UnrecognizedClientException")
-            operations: Mapping[str, Callable[[Json], Json]] = {
-                "CreateHIT": self._create_hit,
-                "GetHIT": lambda body: {"HIT": self._hit(body)},
-                "ListHITs": lambda body: self._page(list(self.hits.values()), "HITs", body),
-                "UpdateExpirationForHIT": self._update_expiration,
-                "ListAssignmentsForHIT": self._list_assignments,
-                "GetAssignment": self._get_assignment,
-                "ApproveAssignment": self._approve,
-                "RejectAssignment": self._reject,
-                "SendBonus": self._send_bonus,
-                "ListBonusPayments": self._list_bonuses,
-                "CreateQualificationType": self._create_type,
-                "ListQualificationTypes": self._list_types,
-                "AssociateQualificationWithWorker": self._associate,
-            }
-            return 200, operations[operation](body)
-        except Refusal as refusal:
-            return refusal.status, refusal.body
-
     # What the API does
+
+    def _name(self, handler: BaseHTTPRequestHandler) -> str:
+        return handler.headers["X-Amz-Target"].removeprefix(PREFIX)
+
+    def _answer(self, handler: BaseHTTPRequestHandler, body: Json) -> tuple[int, Json]:
+        if f"Credential={ACCESS_KEY}/" not in handler.headers["Authorization"]:
+            raise MturkRefusal("The security token is invalid.", kind="UnrecognizedClientException")
+        operations: Mapping[str, Callable[[Json], Json]] = {
+            "CreateHIT": self._create_hit,
+            "GetHIT": lambda body: {"HIT": self._hit(body)},
+            "ListHITs": lambda body: self._page(list(self.hits.values()), "HITs", body),
+            "UpdateExpirationForHIT": self._update_expiration,
+            "ListAssignmentsForHIT": self._list_assignments,
+            "GetAssignment": self._get_assignment,
+            "ApproveAssignment": self._approve,
+            "RejectAssignment": self._reject,
+            "SendBonus": self._send_bonus,
+            "ListBonusPayments": self._list_bonuses,
+            "CreateQualificationType": self._create_type,
+            "ListQualificationTypes": self._list_types,
+            "AssociateQualificationWithWorker": self._associate,
+        }
+        return 200, operations[self._name(handler)](body)
 
     def _page(self, rows: list[Json], key: str, body: Json) -> Json:
         start = int(body.get("NextToken", "0"))
@@ -177,11 +114,11 @@ class MturkServer(PlatformServer):
     def _create_hit(self, body: Json) -> Json:
         token = body.get("UniqueRequestToken", "")
         if token in self.tokens:
-            raise Refusal(
+            raise MturkRefusal(
                 f'The HIT with ID "{self.tokens[token]}" already exists.', "AWS.MechanicalTurk.HITAlreadyExists"
             )
         if float(body["Reward"]) * body["MaxAssignments"] > self.funds:
-            raise Refusal("This Requester has insufficient funds.", "AWS.MechanicalTurk.InsufficientFunds")
+            raise MturkRefusal("This Requester has insufficient funds.", "AWS.MechanicalTurk.InsufficientFunds")
         hit_id = f"3HIT{len(self.hits) + 1:05d}"
         self.hits[hit_id] = {
             "HITId": hit_id,
@@ -196,13 +133,13 @@ class MturkServer(PlatformServer):
 
     def _hit(self, body: Json) -> Json:
         if body["HITId"] not in self.hits:
-            raise Refusal(f"Hit {body['HITId']} does not exist.", "AWS.MechanicalTurk.HITDoesNotExist")
+            raise MturkRefusal(f"Hit {body['HITId']} does not exist.", "AWS.MechanicalTurk.HITDoesNotExist")
         return self.hits[body["HITId"]]
 
     def _update_expiration(self, body: Json) -> Json:
         token = f"{body['HITId']}{body['ExpireAt']}"
         if token in self.tokens:
-            raise Refusal(f'The idempotency token "{token}" has already been processed.')
+            raise MturkRefusal(f'The idempotency token "{token}" has already been processed.')
         self._hit(body)["Expiration"] = body["ExpireAt"]
         self.tokens[token] = body["HITId"]
         return {}
@@ -216,7 +153,7 @@ class MturkServer(PlatformServer):
         found = self.assignments.get(body["AssignmentId"])
         if found is None:
             message = f"Assignment {body['AssignmentId']} does not exist."
-            raise Refusal(message, "AWS.MechanicalTurk.AssignmentDoesNotExist")
+            raise MturkRefusal(message, "AWS.MechanicalTurk.AssignmentDoesNotExist")
         return found
 
     def _in_state(self, body: Json, *states: str) -> Json:
@@ -224,7 +161,7 @@ class MturkServer(PlatformServer):
         if found.get("AssignmentStatus") not in states:
             told = ",".join(states).replace("Submitted,", "Reviewable,")
             message = f"This operation can be called with a status of: {told}"
-            raise Refusal(message, "AWS.MechanicalTurk.InvalidAssignmentState")
+            raise MturkRefusal(message, "AWS.MechanicalTurk.InvalidAssignmentState")
         return found
 
     def _get_assignment(self, body: Json) -> Json:
@@ -245,12 +182,12 @@ class MturkServer(PlatformServer):
     def _send_bonus(self, body: Json) -> Json:
         token = body.get("UniqueRequestToken", "")
         if token in self.tokens:
-            raise Refusal(f'The idempotency token "{token}" has already been processed.')
+            raise MturkRefusal(f'The idempotency token "{token}" has already been processed.')
         self._in_state(body, "Submitted", "Approved", "Rejected")
         if self._submitted(body)["WorkerId"] != body["WorkerId"]:
-            raise Refusal("This user is not authorized to perform the requested operation")
+            raise MturkRefusal("This user is not authorized to perform the requested operation")
         if float(body["BonusAmount"]) > self.funds:
-            raise Refusal("This Requester has insufficient funds.", "AWS.MechanicalTurk.InsufficientFunds")
+            raise MturkRefusal("This Requester has insufficient funds.", "AWS.MechanicalTurk.InsufficientFunds")
         self.bonuses.append({key: body[key] for key in ("WorkerId", "AssignmentId", "BonusAmount", "Reason")})
         if token:
             self.tokens[token] = "paid"
@@ -262,7 +199,7 @@ class MturkServer(PlatformServer):
 
     def _create_type(self, body: Json) -> Json:
         if any(one["Name"] == body["Name"] for one in self.types.values()):
-            raise Refusal("You have already created a QualificationType with this name.")
+            raise MturkRefusal("You have already created a QualificationType with this name.")
         type_id = f"3TYPE{len(self.types) + 1:05d}"
         self.types[type_id] = {"QualificationTypeId": type_id, "Name": body["Name"]}
         return {"QualificationType": self.types[type_id]}
@@ -273,6 +210,6 @@ class MturkServer(PlatformServer):
 
     def _associate(self, body: Json) -> Json:
         if body["QualificationTypeId"] not in self.types:
-            raise Refusal("QualificationType does not exist.")
+            raise MturkRefusal("QualificationType does not exist.")
         self.granted.append(body)
         return {}

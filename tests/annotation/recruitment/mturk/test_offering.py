@@ -19,8 +19,8 @@ from tests.annotation.recruitment.mturk.server import (
     HELD_AND_DONE,
     LOST,
     THROTTLED,
+    MturkRefusal,
     MturkServer,
-    Refusal,
     Trouble,
 )
 from tests.annotation.recruitment.mturk.setup import (
@@ -336,12 +336,12 @@ def test_hits_are_taken_down_and_may_be_offered_again(mturk: MturkServer, channe
     [
         (THROTTLED, MturkUnreachable),
         (FAULT, MturkUnreachable),
-        (Refusal("Slow down", kind="TooManyRequests", status=429), MturkUnreachable),
-        (Refusal("Not this", "AWS.MechanicalTurk.InvalidParameterValue"), MturkRefused),
+        (MturkRefusal("Slow down", kind="TooManyRequests", status=429), MturkUnreachable),
+        (MturkRefusal("Not this", "AWS.MechanicalTurk.InvalidParameterValue"), MturkRefused),
     ],
 )
 def test_failures_are_told_as_not_knowing_or_as_a_no(
-    mturk: MturkServer, channel: Channel, refusal: Refusal, error: type[AnnotationError]
+    mturk: MturkServer, channel: Channel, refusal: MturkRefusal, error: type[AnnotationError]
 ) -> None:
     mturk.fail(refusal)
 

@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generat
 from jwt.algorithms import RSAAlgorithm
 from jwt.utils import base64url_encode
 
-from tests.annotation.recruitment.platform import PlatformServer
+from tests.annotation.recruitment.platform import CUT, HELD, HELD_AND_DONE, LOST, Json, PlatformServer, Refusal, Trouble
 
-Json = dict[str, Any]
+__all__ = ["CUT", "HELD", "HELD_AND_DONE", "LOST", "Trouble"]
 TOKEN = "stand-in-token"
 STUDY = "60f6acb180a7b59ac0621f9e"
 DRAFT = "65f0c0ffee0000000000d00d"
@@ -37,40 +37,27 @@ CATEGORIES = [
 DECIDED = {"APPROVE": "APPROVED", "REJECT": "REJECTED"}
 
 
-@dataclass(frozen=True)
-class Trouble:
-    """What goes wrong with one request: a `status` instead of an answer; else no answer, or none until the end.
-
-    takes_effect : the request is carried out all the same
-    """
-
-    status: int = 0
-    retry_after: str = ""
-    held: bool = False
-    takes_effect: bool = False
-
-
-BUSY = Trouble(status=429)
-FAULT = Trouble(status=500)
-FAULT_AFTERWARDS = Trouble(status=500, takes_effect=True)
-CUT = Trouble()
-LOST = Trouble(takes_effect=True)
-HELD = Trouble(held=True)
-HELD_AND_DONE = Trouble(held=True, takes_effect=True)
-
-
-class Refusal(Exception):
+class ProlificRefusal(Refusal):
     """An answer that says no, in the form of Prolific's errors."""
 
     def __init__(self, status: int, detail: Any, title: str = "Error") -> None:
-        self.status = status
-        self.body = {"error": {"status": status, "error_code": 140000 + status, "title": title, "detail": detail}}
-        super().__init__(title)
+        super().__init__(
+            status, {"error": {"status": status, "error_code": 140000 + status, "title": title, "detail": detail}}
+        )
+
+
+def answering(status: int, retry_after: str = "", *, takes_effect: bool = False) -> Trouble:
+    """Return the trouble of a request that gets this status."""
+    refusal = Refusal(status, {"error": "down"}, {"Retry-After": retry_after} if retry_after else {})
+    return Trouble(refusal, takes_effect=takes_effect)
+
+
+BUSY, FAULT, FAULT_AFTERWARDS = answering(429), answering(500), answering(500, takes_effect=True)
 
 
 @dataclass
 class ProlificServer(PlatformServer):
-    """A workspace. `troubles` are met by the next requests whose path holds their text.
+    """A workspace.
 
     pays_at_once : otherwise bonuses are listed when `settle` is called, as Prolific lists them minutes later
     """
@@ -79,8 +66,6 @@ class ProlificServer(PlatformServer):
     studies: dict[str, Json] = field(default_factory=dict)
     bulk: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     queue: list[tuple[str, int]] = field(default_factory=list)
-    troubles: list[tuple[str, Trouble]] = field(default_factory=list)
-    requests: list[tuple[str, str, Json]] = field(default_factory=list)
     keys: list[Json] = field(default_factory=list)
     pays_at_once: bool = True
     funds: int = 100_000
@@ -97,14 +82,6 @@ class ProlificServer(PlatformServer):
             "bonus_payments": [],
         }
 
-    def fail(self, *troubles: Trouble, on: str = "/") -> None:
-        """Have the next requests go wrong."""
-        self.troubles.extend((on, trouble) for trouble in troubles)
-
-    def asked(self, text: str) -> list[Json]:
-        """Return what requests to paths with this text held."""
-        return [body for _method, path, body in self.requests if text in path]
-
     def settle(self) -> None:
         """Let minutes go by: bonuses that were taken are paid."""
         for submission, cents in self.queue:
@@ -116,48 +93,12 @@ class ProlificServer(PlatformServer):
         waiting = [float(cents) for one, cents in self.queue if one == submission]
         return self.submissions[submission]["bonus_payments"] + waiting
 
-    # Serving
-
-    def _serve(self, handler: BaseHTTPRequestHandler) -> None:
-        length = int(handler.headers.get("Content-Length") or 0)
-        body = json.loads(handler.rfile.read(length) or b"{}")
-        with self._lock:
-            self.requests.append((handler.command, handler.path, body))
-            trouble = self._trouble(handler.path)
-            try:
-                if trouble is not None and not trouble.takes_effect:
-                    raise Refusal(trouble.status, "Something went wrong")
-                answer = self._answer(handler, body)
-            except Refusal as refusal:
-                answer = (refusal.status, refusal.body)
-        if trouble is not None and trouble.held:
-            self._over.wait()
-        if trouble is not None and not trouble.status:
-            handler.close_connection = True
-            return
-        status, told = answer if trouble is None else (trouble.status, {"error": "down"})
-        content = json.dumps(told).encode()
-        handler.send_response(status)
-        handler.send_header("Content-Type", "application/json")
-        handler.send_header("Content-Length", str(len(content)))
-        if trouble is not None and trouble.retry_after:
-            handler.send_header("Retry-After", trouble.retry_after)
-        handler.end_headers()
-        handler.wfile.write(content)
-
-    def _trouble(self, path: str) -> Trouble | None:
-        for place, (text, trouble) in enumerate(self.troubles):
-            if text in path:
-                del self.troubles[place]
-                return trouble
-        return None
-
     def _answer(self, handler: BaseHTTPRequestHandler, body: Json) -> tuple[int, Any]:
         parts = urlsplit(handler.path)
         if parts.path == "/.well-known/study/jwks.json":
             return 200, {"keys": self.keys}
         if handler.headers.get("Authorization") != f"Token {TOKEN}":
-            raise Refusal(401, f"Invalid token {handler.headers.get('Authorization')}", "Unauthorized")
+            raise ProlificRefusal(401, f"Invalid token {handler.headers.get('Authorization')}", "Unauthorized")
         asked = (handler.command, parts.path)
         if asked == ("GET", "/api/v1/submissions/"):
             return 200, self._list({name: values[0] for name, values in parse_qs(parts.query).items()})
@@ -174,25 +115,27 @@ class ProlificServer(PlatformServer):
             return 200, self._transition(self._found(found[1]), body)
         if found := re.fullmatch(r"/api/v1/bulk-bonus-payments/(\w+)/pay/", parts.path):
             return 202, self._pay(found[1])
-        raise Refusal(404, "Not found.")
+        raise ProlificRefusal(404, "Not found.")
 
     def _found(self, submission: str) -> Json:
         if submission not in self.submissions:
-            raise Refusal(404, "Not found.")
+            raise ProlificRefusal(404, "Not found.")
         return self.submissions[submission]
 
     def _study(self, study: str, command: str, body: Json) -> Json:
         """Show a study, change it, or publish it, which is done once."""
         if study not in self.studies:
-            raise Refusal(404, "Not found.")
+            raise ProlificRefusal(404, "Not found.")
         found = self.studies[study]
         if body.get("action") == "PUBLISH":
             if found["status"] != "UNPUBLISHED":
-                raise Refusal(400, f"A study that is {found['status']} can't be published.")
+                raise ProlificRefusal(400, f"A study that is {found['status']} can't be published.")
             found["status"] = "ACTIVE"
         elif command == "PATCH":
             if found["status"] == "ACTIVE" and body["total_available_places"] < found["total_available_places"]:
-                raise Refusal(400, {"total_available_places": ["Places can't be taken away."]}, "Validation error")
+                raise ProlificRefusal(
+                    400, {"total_available_places": ["Places can't be taken away."]}, "Validation error"
+                )
             found.update(body)
         return found
 
@@ -201,7 +144,7 @@ class ProlificServer(PlatformServer):
         size, page = int(asked.get("page_size", "20")), int(asked.get("page", "1"))
         part = rows[(page - 1) * size : page * size]
         if page > 1 and not part:
-            raise Refusal(404, "Invalid page.")
+            raise ProlificRefusal(404, "Invalid page.")
         names = ("id", "status", "started_at", "completed_at")
         results = [{"participant_id": one["participant"], **{name: one[name] for name in names}} for one in part]
         return {"results": results, "meta": {"count": len(rows)}}
@@ -209,7 +152,7 @@ class ProlificServer(PlatformServer):
     def _transition(self, submission: Json, body: Json) -> Json:
         wanted = DECIDED.get(body.get("action", ""))
         if wanted is None:
-            raise Refusal(400, {"action": ["Not a valid choice."]}, "Validation error")
+            raise ProlificRefusal(400, {"action": ["Not a valid choice."]}, "Validation error")
         if wanted == "REJECTED":
             wrong = {}
             if len(body.get("message", "")) < 100:
@@ -217,9 +160,9 @@ class ProlificServer(PlatformServer):
             if body.get("rejection_category") not in CATEGORIES:
                 wrong["rejection_category"] = ["Not a valid choice."]
             if wrong:
-                raise Refusal(400, wrong, "Validation error")
+                raise ProlificRefusal(400, wrong, "Validation error")
         if submission["status"] not in ("AWAITING REVIEW", "TIMED-OUT", wanted):
-            raise Refusal(400, f"A submission that is {submission['status']} can't be {wanted}")
+            raise ProlificRefusal(400, f"A submission that is {submission['status']} can't be {wanted}")
         submission["status"] = wanted
         return {name: submission[name] for name in ("id", "participant", "study_id", "status", "started_at")}
 
@@ -227,7 +170,7 @@ class ProlificServer(PlatformServer):
         lines = [line.split(",") for line in body["csv_bonuses"].splitlines()]
         strange = [one for one, _amount in lines if one not in self.submissions]
         if strange or body.get("study_id") != STUDY:
-            raise Refusal(400, f"These ids have not taken part in the study: {strange}")
+            raise ProlificRefusal(400, f"These ids have not taken part in the study: {strange}")
         name = f"{len(self.bulk):024x}"
         self.bulk[name] = [(one, round(float(amount) * 100)) for one, amount in lines]
         amount = sum(cents for _one, cents in self.bulk[name])
@@ -236,7 +179,7 @@ class ProlificServer(PlatformServer):
     def _pay(self, name: str) -> str:
         total = sum(cents for _one, cents in self.bulk[name])
         if total > self.funds:
-            raise Refusal(400, "You do not have enough funds.")
+            raise ProlificRefusal(400, "You do not have enough funds.")
         self.funds -= total
         self.queue.extend(self.bulk[name])  # each time that it is asked for: the real one is not idempotent
         if self.pays_at_once:

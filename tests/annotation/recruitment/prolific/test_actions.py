@@ -30,6 +30,7 @@ from tests.annotation.recruitment.prolific.server import (
     LOST,
     ProlificServer,
     Trouble,
+    answering,
 )
 from tests.annotation.recruitment.prolific.setup import (
     NOON,
@@ -160,7 +161,7 @@ def test_passing_trouble_is_waited_out(
 def test_retry_after_is_kept_to_up_to_a_limit(
     channel: Channel, submission: Submission, prolific: ProlificServer, header: str, pause: float
 ) -> None:
-    prolific.fail(Trouble(status=429, retry_after=header), on="transition")
+    prolific.fail(answering(429, header), on="transition")
     client = client_of(channel)
 
     approve(submission=submission, client=client, at=NOON)
@@ -239,7 +240,7 @@ def test_refusal_of_what_is_so_already_counts_as_done(
     channel: Channel, submission: Submission, prolific: ProlificServer
 ) -> None:
     prolific.submissions[SESSION]["status"] = "APPROVED"
-    prolific.fail(Trouble(status=400), on="transition")
+    prolific.fail(answering(400), on="transition")
 
     approve(submission=submission, client=client_of(channel), at=NOON)
 
@@ -351,7 +352,7 @@ def test_host_that_is_not_allowed_any_more_is_not_asked(
 
 
 def test_redirect_is_not_followed(channel: Channel, submission: Submission, prolific: ProlificServer) -> None:
-    prolific.fail(Trouble(status=302), on="transition")
+    prolific.fail(answering(302), on="transition")
 
     with pytest.raises(ProlificRefused):
         approve(submission=submission, client=client_of(channel), at=NOON)
@@ -497,7 +498,7 @@ def test_bonus_is_unsettled_from_its_payment_until_it_is_found(
 @pytest.mark.parametrize(
     ("on", "trouble"),
     [
-        *(("/pay/", trouble) for trouble in (BUSY, Trouble(status=429, retry_after="3"))),
+        *(("/pay/", trouble) for trouble in (BUSY, answering(429, "3"))),
         *(("submissions/bonus-payments", trouble) for trouble in (LOST, FAULT, BUSY, CUT)),
     ],
 )
