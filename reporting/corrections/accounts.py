@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from annotation.core.http import attempt
 from annotation.members.permissions import FORM, account_of, is_site_admin
 from annotation.privacy.erasing import delete_account
-from reporting.corrections.declarations import Effect
+from reporting.corrections.declarations import Effect, effects_of
 
 
 class DeleteAccount(forms.Form):
@@ -41,7 +41,7 @@ class DeleteAccount(forms.Form):
             "API tokens": self.user.api_tokens.count(),
             "studies in which ratings stay under a code": self.user.annotators.count(),
         }
-        return [Effect(count, rows) for rows, count in counts.items() if count]
+        return effects_of(counts)
 
     def run(self, *, by: User | None) -> str:
         """Delete the account."""

@@ -11,7 +11,7 @@ from annotation.models import Assignment, Batch, Channel, Event, Flag, Rating
 from annotation.studies.log import log
 from judging.models import JudgeRun
 from judging.runs.services import find_batch
-from reporting.corrections.declarations import Correction, Effect
+from reporting.corrections.declarations import Correction, Effect, effects_of
 
 
 class DeleteBatch(Correction):
@@ -33,8 +33,7 @@ class DeleteBatch(Correction):
         _refuse_used(batch)
         claims = Assignment.objects.filter(hit__batch=batch)
         counts = {"claims": claims.count(), "comments of raters": claims.exclude(return_comment="").count()}
-        lost = [Effect(count, of) for of, count in counts.items() if count]
-        return [Effect(batch.hits.count(), "HITs"), *lost]
+        return [Effect(batch.hits.count(), "HITs"), *effects_of(counts)]
 
     @transaction.atomic
     def run(self, *, by: User | None) -> str:

@@ -1,5 +1,6 @@
 """The common part of corrections: a form for page, API and command, which lists what it affects before it acts."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -8,8 +9,11 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from annotation.core.counting import unit_of
+from annotation.core.errors import AnnotationError
+from annotation.jobs.work import jobs_of
 from annotation.models import Study
 from annotation.studies.settings_form import reason_field
+from judging.models import JudgeRun
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,30 @@ class Effect:
 
     def __str__(self) -> str:
         return f"{self.count:,} {self.text}"
+
+
+def effects_of(counts: Mapping[str, int], page: str = "") -> list[Effect]:
+    """Return the effects of counts by what they are of, without those of nothing."""
+    return [Effect(count, rows, page) for rows, count in counts.items() if count]
+
+
+def refuse_active_run(study: Study, advice: str) -> None:
+    """Refuse while a judge runs on a study.
+
+    Raises: AnnotationError.
+    """
+    active = (JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)
+    if run := study.judge_runs.filter(status__in=active).select_related("judge").first():
+        raise AnnotationError(f"A run of judge {run.judge.name} is active. {advice} first.")
+
+
+def refuse_active_job(study: Study) -> None:
+    """Refuse while a job of a study is active.
+
+    Raises: AnnotationError.
+    """
+    if job := next((job for job in jobs_of(study) if job.is_busy), None):
+        raise AnnotationError(f"A job of this study is active: {job}. Stop it first.")
 
 
 class Correction(forms.Form):

@@ -1,7 +1,6 @@
 """Deleting a study with all that belongs to it."""
 
 import shutil
-from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -17,13 +16,12 @@ from django.utils.html import format_html
 from annotation.core.errors import AnnotationError
 from annotation.core.tasks.processes import this_process
 from annotation.importing.staging import SILENT, Target, is_under_way, remove
-from annotation.jobs.work import jobs_of
 from annotation.members.audit import note
 from annotation.models import Annotator, Assignment, Batch, Channel, Mail, Rating, Study
 from annotation.privacy.erasing import erase_unused_accounts, note_erasure
 from annotation.studies.services import find_study
-from judging.models import JudgeRun, Judgment
-from reporting.corrections.declarations import Correction, Effect
+from judging.models import Judgment
+from reporting.corrections.declarations import Correction, Effect, effects_of, refuse_active_job, refuse_active_run
 from reporting.downloads.jobs import path_of
 from reporting.uploads.jobs import UNDER_WAY, folder_of
 
@@ -60,7 +58,7 @@ class DeleteStudy(Correction):
 
     def effects(self) -> list[Effect]:
         """Count what is deleted."""
-        return list(_contents(self.study))
+        return _contents(self.study)
 
     def run(self, *, by: User | None) -> str:
         """Delete the study, or have the worker delete a large one."""
@@ -84,8 +82,7 @@ def delete_study(*, study: Study, by: User | None = None, wait: bool = True) -> 
     with transaction.atomic():
         study = find_study(study.slug, lock=True)
         _refuse_active(study)
-        contents = list(_contents(study))
-        counts = {effect.rows: effect.count for effect in contents}
+        counts = {effect.rows: effect.count for effect in _contents(study)}
         note({"kind": "study-deleted", "study": study.pk, "slug": study.slug, "changes": counts})
         now = timezone.now()
         for annotator in study.annotators.filter(Q(erased_at=None) | Q(withdrawn_at=None)):
@@ -117,18 +114,13 @@ def _remove_files(paths: list[Any]) -> None:
 def _refuse_active(study: Study) -> None:
     if is_under_way(study) or study.uploads.filter(status__in=UNDER_WAY).exists():
         raise AnnotationError("An import into this study is under way. Delete the study when it is done.")
-    for job in jobs_of(study):
-        if job.is_busy:
-            raise AnnotationError(f"A job of this study is active: {job}. Stop it first.")
-    active = (JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)
-    if run := study.judge_runs.filter(status__in=active).select_related("judge").first():
-        raise AnnotationError(f"A run of judge {run.judge.name} is active. Pause or cancel it first.")
+    refuse_active_job(study)
+    refuse_active_run(study, "Pause or cancel it")
     if channel := study.channels.filter(is_open=True, kind__in=PLATFORMS).first():
         raise AnnotationError(f"Channel {channel.name} is open. Close it first.")
 
 
-def _contents(study: Study) -> Iterator[Effect]:
-    of_study = Q(invitation__channel__study=study)
+def _contents(study: Study) -> list[Effect]:
     due = Annotator.objects.filter(study=study, assignments__pay_due__gt=0).distinct()
     counts = {
         "instances": study.instances.count(),
@@ -139,8 +131,6 @@ def _contents(study: Study) -> Iterator[Effect]:
         "judgments": Judgment.objects.filter(run__study=study).count(),
         "comparison tables": study.tables.count(),
         "exported files": study.made_files.count(),
-        "mails": Mail.objects.filter(of_study).count(),
+        "mails": Mail.objects.filter(invitation__channel__study=study).count(),
     }
-    for rows, count in counts.items():
-        if count:
-            yield Effect(count, rows)
+    return effects_of(counts)

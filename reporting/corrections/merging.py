@@ -12,7 +12,7 @@ from annotation.core.errors import AnnotationError, Unacceptable, UnknownName
 from annotation.models import Annotator, Assignment, Display, Event, Pair, Rating, Study
 from annotation.studies.log import log
 from annotation.studies.services import find_study
-from reporting.corrections.declarations import Correction, Effect
+from reporting.corrections.declarations import Correction, Effect, effects_of
 
 LISTED = 10  # pairs that both have
 
@@ -47,7 +47,7 @@ class MergeRaters(Correction):
             "consent answers": rater.consents.count(),
         }
         page = reverse("annotation:rater", args=[self.study.slug, rater.pk])
-        return [Effect(count, rows, page) for rows, count in counts.items() if count]
+        return effects_of(counts, page)
 
     def run(self, *, by: User | None) -> str:
         """Merge the raters."""
@@ -83,27 +83,20 @@ def merge_raters(*, rater: Annotator, into: Annotator, by: User | None = None, r
     rater.qualification_results.update(annotator=into, attempt=F("attempt") + attempts)
     for rows_of_rater in (rater.consents, rater.messages, rater.events):
         rows_of_rater.update(annotator=into)
-    _move_identity(rater, into)
-    code = rater.code
-    rater.delete()
-    changes = {"rater": [code, into.code], "HITs": moved, "ratings": ratings}
-    log(study=study, kind=Event.Kind.MERGED, annotator=into, by=by, reason=reason, changes=changes)
-
-
-def _move_identity(rater: Annotator, into: Annotator) -> None:
-    """Move the account or the platform's id, the invitation and the arm, of which a rater has one each."""
-    user, kind = rater.user, rater.kind
+    # Of the account or the platform's id, the invitation and the arm a rater has one each.
+    code, user, kind = rater.code, rater.user, rater.kind
     is_known = user is not None or hasattr(rater, "participant")
     for name in ("participant", "invitation", "arm_draw"):
         row: Any = getattr(rater, name, None)
         if row is not None and not hasattr(into, name):
             row.annotator = into
             row.save(update_fields=["annotator"])
-    if not is_known:
-        return
-    Annotator.objects.filter(pk=rater.pk).update(user=None)
-    into.user, into.kind = user or into.user, kind
-    into.save(update_fields=["user", "kind"])
+    rater.delete()
+    if is_known:
+        into.user, into.kind = user or into.user, kind
+        into.save(update_fields=["user", "kind"])
+    changes = {"rater": [code, into.code], "HITs": moved, "ratings": ratings}
+    log(study=study, kind=Event.Kind.MERGED, annotator=into, by=by, reason=reason, changes=changes)
 
 
 def refuse_merge(rater: Annotator, into: Annotator) -> None:

@@ -1,5 +1,6 @@
 """Renaming a study, one of its systems, or a judge."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -156,8 +157,13 @@ def rename_judge(*, study: Study, name: str, to: str, by: User | None = None, re
         raise AnnotationError(f"{name} ran on studies of which you are no admin. Ask a site admin.")
     if judge.runs.filter(status__in=(JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)).exists():
         raise AnnotationError(f"A run of judge {name} is active. Pause it first.")
-    planned = Study.objects.filter(events__kind=Event.Kind.PLANNED).distinct()
-    planning = [other for other in planned if other not in studies and _plans(other, name)]
+    planning = []
+    for other in Study.objects.filter(events__kind=Event.Kind.PLANNED).distinct():
+        plan = frozen_plan(other)
+        content = content_today(other, plan) if plan else {}
+        names_it = name in content.get("judges", ()) or content.get("stop_rule") == f"judge:{name}"
+        if names_it and other not in studies:
+            planning.append(other)
     judge.name = to
     judge.save(update_fields=["name"])
     Batch.objects.filter(study__in=studies, stop_rule=f"judge:{name}").update(stop_rule=f"judge:{to}")
@@ -175,12 +181,6 @@ def rename_judge(*, study: Study, name: str, to: str, by: User | None = None, re
         table.save(update_fields=["made_by"])
     for other in [*studies, *planning]:
         log(study=other, kind=Event.Kind.RENAMED, by=by, reason=reason, changes={"judge": [name, to]})
-
-
-def _plans(study: Study, judge: str) -> bool:
-    plan = frozen_plan(study)
-    content = content_today(study, plan) if plan else {}
-    return judge in content.get("judges", ()) or content.get("stop_rule") == f"judge:{judge}"
 
 
 def _rename_in_gold(study: Study, name: str, to: str) -> None:
@@ -222,8 +222,7 @@ def _check_judge_name(judge: Judge, to: str) -> None:
     existing = Judge.objects.exclude(pk=judge.pk).values_list("name", flat=True)
     if to == judge.name or to in existing:
         raise Unacceptable(f"A judge is named {to} already. Choose another name.")
-    if lookalike := lookalikes([to], existing).get(to):
-        raise Unacceptable(f"{to} differs from judge {lookalike} by case or blanks only. Choose another name.")
+    _refuse_lookalike("judge", to, existing)
 
 
 def _check_system_name(study: Study, system: System, to: str) -> None:
@@ -236,15 +235,18 @@ def _check_system_name(study: Study, system: System, to: str) -> None:
         raise Unacceptable(f"Study {study.slug} has a system {to} already. Choose another name.")
     if to == system.name:
         raise Unacceptable(f"The system is named {to} already.")
+    _refuse_lookalike("system", to, existing)
+
+
+def _refuse_lookalike(kind: str, to: str, existing: Iterable[str]) -> None:
     if lookalike := lookalikes([to], existing).get(to):
-        raise Unacceptable(f"{to} differs from system {lookalike} by case or blanks only. Choose another name.")
+        raise Unacceptable(f"{to} differs from {kind} {lookalike} by case or blanks only. Choose another name.")
 
 
 def _check_short_name(study: Study, to: str) -> None:
     if to == study.slug:
         raise Unacceptable(f"The study’s short name is {to} already.")
-    existing = Study._base_manager.exclude(pk=study.pk)
-    if existing.filter(slug=to).exists():
+    if Study._base_manager.exclude(pk=study.pk).filter(slug=to).exists():
         raise Unacceptable(f"Another study has the short name {to}. Choose another one.")
     if to.casefold() != study.slug.casefold() and (problem := short_name_problem(Study, "slug", to)):
         raise Unacceptable(problem)

@@ -12,7 +12,6 @@ from django.urls import reverse
 from annotation.core.conversations import as_content, content_problem, from_cell, stored_messages
 from annotation.core.errors import AnnotationError, Unacceptable, UnknownName
 from annotation.importing.formats.study_file import LONGEST_ID, LONGEST_SYSTEM
-from annotation.jobs.work import jobs_of
 from annotation.models import (
     Alignment,
     Assignment,
@@ -27,8 +26,8 @@ from annotation.models import (
 )
 from annotation.studies.log import log
 from annotation.studies.services import find_study
-from judging.models import AuditAnswer, JudgeRun, Judgment
-from reporting.corrections.declarations import Correction, Effect
+from judging.models import AuditAnswer, Judgment
+from reporting.corrections.declarations import Correction, Effect, effects_of, refuse_active_job, refuse_active_run
 
 Text = Generation | Instance  # a system's text, or an instance with its source
 
@@ -84,13 +83,8 @@ class ReplaceText(Correction):
 
     def run(self, *, by: User | None) -> str:
         """Replace the text."""
-        replace_text(
-            study=self.study,
-            target=self._target(),
-            text=self.cleaned_data["text"],
-            by=by,
-            reason=self.cleaned_data["reason"],
-        )
+        text, reason = self.cleaned_data["text"], self.cleaned_data["reason"]
+        replace_text(study=self.study, target=self._target(), text=text, by=by, reason=reason)
         return "The text was replaced."
 
     @property
@@ -112,9 +106,7 @@ def replace_text(*, study: Study, target: Text, text: str, by: User | None = Non
     """
     study = find_study(study.slug, lock=True)
     # No rater claims one of these HITs until the new text is there.
-    list(
-        Slot.objects.select_for_update(of=("self",)).filter(hit__pairs__in=_pairs(target)).values_list("pk", flat=True)
-    )
+    list(Slot.objects.select_for_update(of=("self",)).filter(hit__pairs__in=_pairs(target)).values_list("pk"))
     _refuse_at_work(study, target)
     field = "text" if isinstance(target, Generation) else "source"
     target = type(target)._base_manager.select_for_update(of=("self",)).get(pk=target.pk)
@@ -122,7 +114,9 @@ def replace_text(*, study: Study, target: Text, text: str, by: User | None = Non
     changes: dict[str, Any] = {"instance": _instance(target).instance_id}
     if isinstance(target, Generation):
         changes |= {"system": target.system.name, "text": target.index}
-    changes |= {"sha256": [_hash(_text(target)), _hash(text)], "characters": [len(_text(target)), len(text)]}
+    both = (_text(target), text)
+    changes["sha256"] = [sha256(version.encode()).hexdigest() for version in both]
+    changes["characters"] = [len(version) for version in both]
     changes |= {effect.rows: effect.count for effect in given_on(study, target)}
     if isinstance(target, Generation):
         _alignments(target).delete()
@@ -147,7 +141,7 @@ def given_on(study: Study, target: Text) -> list[Effect]:
     }
     if isinstance(target, Generation):
         counts["separability values"] = _alignments(target).count()
-    return [Effect(count, rows, page) for rows, count in counts.items() if count]
+    return effects_of(counts, page)
 
 
 def _find(study: Study, instance: str, system: str, index: int) -> Text:
@@ -197,13 +191,5 @@ def _refuse_at_work(study: Study, target: Text) -> None:
         raise AnnotationError(
             f"Raters at HITs with this text now: {number}. Wait until they are done, or release their claims."
         )
-    active = (JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)
-    if run := study.judge_runs.filter(status__in=active).select_related("judge").first():
-        raise AnnotationError(f"A run of judge {run.judge.name} is active. Pause it first.")
-    for job in jobs_of(study):
-        if job.is_busy:
-            raise AnnotationError(f"A job of this study is active: {job}. Stop it first.")
-
-
-def _hash(text: str) -> str:
-    return sha256(text.encode()).hexdigest()
+    refuse_active_run(study, "Pause it")
+    refuse_active_job(study)

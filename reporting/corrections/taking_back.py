@@ -39,7 +39,7 @@ from annotation.studies.log import log
 from annotation.studies.presets import ORIGINS
 from annotation.studies.services import find_study
 from judging.models import AuditAnswer, JudgeRun, Judgment, RationaleMark, TableCheck
-from reporting.corrections.declarations import Correction, Effect
+from reporting.corrections.declarations import Correction, Effect, effects_of
 from reporting.uploads.jobs import UNDER_WAY
 
 WHOLE = 5_000  # rows that are deleted in one transaction
@@ -86,11 +86,7 @@ class TakeBack(Correction):
         """List the rows of the import by table."""
         record = find_import(self.study, self.cleaned_data["record"])
         refuse_built_on(record)
-        return [
-            Effect(count, noun)
-            for model, noun in NOUNS.items()
-            if (count := len_of(record.added.get(model._meta.label_lower, ())))
-        ]
+        return effects_of({noun: len_of(added_to(record, model)) for model, noun in NOUNS.items()})
 
     def run(self, *, by: User | None) -> str:
         """Delete the rows of the import, or have the worker delete many."""
@@ -134,7 +130,7 @@ def take_back(*, record: ImportRecord, by: User | None = None, reason: str = "",
             study = find_study(record.study.slug, lock=True)
             record = study.imports.select_related("study").get(pk=record.pk)
             refuse_built_on(record)
-            for name in ("annotator", "assignment", "batch"):  # entries of the log about these stay
+            for name in ("annotator", "assignment", "batch"):  # the log keeps entries that are about them
                 for first, last in record.added.get(f"annotation.{name}", ()):
                     study.events.filter(**{f"{name}__gte": first, f"{name}__lte": last}).update(**{name: None})
             record.taken_back_at = timezone.now()
@@ -172,7 +168,7 @@ def refuse_built_on(record: ImportRecord) -> None:
     later = [
         other.file_name
         for other in record.study.imports.filter(pk__gt=record.pk)
-        if any(is_in(other.added.get(model._meta.label_lower, ()), min(keys)) for model, keys in built.items())
+        if any(is_in(added_to(other, model), min(keys)) for model, keys in built.items())
     ]
     advice = f" Take back first: {', '.join(dict.fromkeys(later))}." if later else ""
     raise AnnotationError(f"{record.file_name} can’t be taken back: built on it since: {counts}.{advice}")
@@ -182,12 +178,12 @@ def _built_on(record: ImportRecord) -> dict[type[Model], set[int]]:
     """Return the rows of others that refer to rows of an import, by model."""
     built: defaultdict[type[Model], set[int]] = defaultdict(set)
     for level in levels():
-        ranges = record.added.get(level.model._meta.label_lower, ())
+        ranges = added_to(record, level.model)
         for model, column in _references(level.model) if ranges else ():
-            own = record.added.get(model._meta.label_lower, ())
+            own = added_to(record, model)
             for first, last in ranges:
-                keys = model._base_manager.filter(**{f"{column}__gte": first, f"{column}__lte": last}).order_by()
-                pks = keys.values_list("pk", flat=True).iterator(chunk_size=2_000)
+                rows = model._base_manager.filter(**{f"{column}__gte": first, f"{column}__lte": last}).order_by()
+                pks = rows.values_list("pk", flat=True).iterator(chunk_size=2_000)
                 built[model].update(pk for pk in pks if not is_in(own, pk))
     displays = sorted(built.pop(Display, ()))
     for start in range(0, len(displays), PART):
@@ -203,6 +199,11 @@ def _references(model: type[Model]) -> Iterator[tuple[type[Model], str]]:
             related: Any = relation.related_model
             if related not in (*DERIVED, Event) and not related._meta.auto_created:
                 yield related, relation.field.attname  # type: ignore[union-attr]
+
+
+def added_to(record: ImportRecord, model: type[Model]) -> Ranges:
+    """Return the ranges of keys of a table's rows that an import added."""
+    return record.added.get(model._meta.label_lower, ())
 
 
 def len_of(ranges: Ranges) -> int:
