@@ -61,11 +61,7 @@ def extend_batch(
     spec = None if selection is None else extension_spec(batch, selection, more_raters, seed)
     refuse_extension(batch, more_raters, spec)
     hits = batch.hits.count()
-    for expected, has, unit in ((known_raters, batch.raters_per_hit, "raters per HIT"), (known_hits, hits, "HITs")):
-        if expected is not None and expected != has:
-            raise InvalidSelection(
-                f"batch {batch.name} has been extended meanwhile: it has {has} {unit}, not {expected}"
-            )
+    _refuse_outdated(batch, hits, known_raters, known_hits)
     changes: dict[str, Any] = {}
     refuse_slots(hits * more_raters, by)
     if more_raters:
@@ -135,6 +131,14 @@ def _refuse_hits(batch: Batch, selection: SelectionSpec) -> None:
             f"batch {batch.name} was drawn by {kind}, and with more instances its chances would no longer hold; "
             "create another batch"
         )
+
+
+def _refuse_outdated(batch: Batch, hits: int, known_raters: int | None, known_hits: int | None) -> None:
+    for expected, has, unit in ((known_raters, batch.raters_per_hit, "raters per HIT"), (known_hits, hits, "HITs")):
+        if expected is not None and expected != has:
+            raise InvalidSelection(
+                f"batch {batch.name} has been extended meanwhile: it has {has} {unit}, not {expected}"
+            )
 
 
 def _add_raters(batch: Batch, more: int) -> None:

@@ -223,14 +223,7 @@ def set_batch_status(
         if status == Batch.Status.OPEN:
             refuse_archived(now.study)
             _refuse_without_tables(now)
-            # The stop rule that has closed it would close it again.
-            closed = now.events.filter(kind=Event.Kind.CLOSED).order_by("pk").last()
-            stopped_by = closed.changes.get("stopped_by") if closed else None
-            if now.stop_rule and stopped_by and StopRule.parse(stopped_by) == StopRule.parse(now.stop_rule):
-                raise InvalidSelection(
-                    f"Batch {now.name} was closed by its stop rule {now.stop_rule}, which would close it again. "
-                    f"Open it with another stop rule, such as a larger budget, or with {NO_RULE}."
-                )
+            _refuse_settled(now)
         _change_status(now, status)
         event = log(
             study=now.study,
@@ -272,6 +265,17 @@ def _planned_rule(batch: Batch) -> str | None:
     """Return the stop rule of the study's frozen plan, or None without a plan, or where it says nothing of the batch."""
     plan = frozen_plan(batch.study) if batch.purpose == Batch.Purpose.RATING else None
     return str(content_today(batch.study, plan)["stop_rule"]) if plan else None
+
+
+def _refuse_settled(batch: Batch) -> None:
+    """Refuse to open a batch with the stop rule that has closed it, which would close it again."""
+    closed = batch.events.filter(kind=Event.Kind.CLOSED).order_by("pk").last()
+    stopped_by = closed.changes.get("stopped_by") if closed else None
+    if batch.stop_rule and stopped_by and StopRule.parse(stopped_by) == StopRule.parse(batch.stop_rule):
+        raise InvalidSelection(
+            f"Batch {batch.name} was closed by its stop rule {batch.stop_rule}, which would close it again. "
+            f"Open it with another stop rule, such as a larger budget, or with {NO_RULE}."
+        )
 
 
 def _change_status(batch: Batch, status: str) -> None:

@@ -1,69 +1,82 @@
 """Storing comparisons made elsewhere: their instances, and the votes of people."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+from annotation.core.files.lines import FileData
+from annotation.core.names import trim
 from annotation.importing.content import StoredInstances, stage_instances
-from annotation.importing.formats.comparisons import Comparison, instances_of
+from annotation.importing.formats.comparisons import Comparison
+from annotation.importing.formats.study_file import InstanceRow
+from annotation.importing.formats.votes import parse_votes
 from annotation.importing.rating_rows import RatedPair, RatingRow, default_batch
-from annotation.importing.ratings import StoredRatings, stage_ratings
-from annotation.importing.staging import Target
-from annotation.models import Pair
+from annotation.importing.ratings import PARTS, StoredRatings, stage_ratings
+from annotation.importing.staging import Target, open_import
+from annotation.models import Pair, Study
 from annotation.questions.questions import MAIN
 
-PairKey = tuple[str, frozenset[str], int]
 
-
-def stage_comparisons(
-    *, target: Target, comparisons: Sequence[Comparison], name: str
-) -> tuple[StoredInstances, StoredRatings]:
-    """Add the instances of all comparisons and the ratings of people among them to the target of an import.
+def import_votes(
+    *, data: FileData, name: str, texts: FileData, texts_name: str, slug: str, dataset: str, **settings: Any
+) -> tuple[Study, StoredInstances, StoredRatings]:
+    """Import votes with a winner, and their texts, whole or not at all.
 
     Raises: BadFile listing the bad lines.
     """
-    instances = instances_of(comparisons, name)
-    stored = stage_instances(target=target, rows=instances, name=name)
-    pairs = pairs_by_systems(target, {row.instance_id for row in instances})
+    dataset = trim(dataset)
+    instances, votes = parse_votes(data, name, texts, texts_name, dataset=dataset)
+    with open_import(slug, rows=len(votes), parts=PARTS, settings=settings) as target:
+        stored = stage_instances(target=target, rows=instances, name=texts_name)
+        ratings = stage_people(target=target, instances=instances, comparisons=votes, name=name)
+        if stored.added or ratings.added:
+            counts = {"instances": stored.added, "ratings": ratings.added}
+            target.record(kind="votes", name=name, data=data, counts=counts, dataset=dataset)
+    return target.study, stored, ratings
+
+
+def stage_people(
+    *, target: Target, instances: Sequence[InstanceRow], comparisons: Sequence[Comparison], name: str
+) -> StoredRatings:
+    """Add the ratings of people among comparisons, whose instances were added, to the target of an import.
+
+    Raises: BadFile listing the bad lines.
+    """
+    by_people = [item for item in comparisons if not item.by_judge and item.verdict is not None]
+    if not by_people:
+        return StoredRatings(0, 0)
+    pairs = {
+        (pair.matchup.instance.instance_id, pair.matchup.system_a.name, pair.matchup.system_b.name, pair.index): pair
+        for pair in stored_pairs(target, {row.instance_id for row in instances})
+    }
     asks_tie_kind = target.study.questions[MAIN].tie_kinds
-    rows = [
-        _rating(
-            comparison,
-            pairs[comparison.instance_id, frozenset(comparison.systems), comparison.index],
-            asks_tie_kind=asks_tie_kind,
+    rows = []
+    for comparison in by_people:
+        first, second = comparison.systems
+        instance_id, index, verdict = comparison.instance_id, comparison.index, comparison.verdict or 0
+        a_is_left = (instance_id, first, second, index) in pairs
+        a, b = (first, second) if a_is_left else (second, first)
+        pair = pairs[instance_id, a, b, index]
+        row = RatingRow(
+            number=comparison.number,
+            batch=default_batch(pair.matchup.instance.dataset, a, b),
+            hit=comparison.hit or f"{instance_id[:100]}/{pair.matchup.system_a_id}/{pair.matchup.system_b_id}",
+            pair=RatedPair.of(pair),
+            rater=comparison.rater,
+            verdict=verdict if a_is_left else -verdict,
+            a_is_left=a_is_left if comparison.order_known else None,
+            reason=comparison.reason,
+            rated_at=comparison.rated_at,
+            tie_kind=comparison.tie_kind if asks_tie_kind and verdict == 0 else "",
         )
-        for comparison in comparisons
-        if not comparison.by_judge and comparison.verdict is not None
-    ]
-    ratings = stage_ratings(target=target, rows=rows, name=name) if rows else StoredRatings(0, 0)
-    return stored, ratings
+        rows.append(row)
+    return stage_ratings(target=target, rows=rows, name=name)
 
 
-def pairs_by_systems(target: Target, instance_ids: set[str]) -> dict[PairKey, Pair]:
-    """Return the pairs of some instances by instance, systems and index."""
+def stored_pairs(target: Target, instance_ids: set[str]) -> Iterable[Pair]:
+    """Yield the pairs of some instances of an import's target, with their instances and systems."""
     related = Pair.objects.filter(matchup__instance__study__in=target.studies).select_related(
         "matchup__instance", "matchup__system_a", "matchup__system_b"
     )
-    pairs = {}
     for pair in related.defer("matchup__instance__source").iterator(chunk_size=2000):
-        matchup = pair.matchup
-        if matchup.instance.instance_id in instance_ids:
-            systems = frozenset((matchup.system_a.name, matchup.system_b.name))
-            pairs[matchup.instance.instance_id, systems, pair.index] = pair
-    return pairs
-
-
-def _rating(comparison: Comparison, pair: Pair, *, asks_tie_kind: bool) -> RatingRow:
-    matchup = pair.matchup
-    a_is_left = matchup.system_a.name == comparison.systems[0]
-    verdict = comparison.verdict or 0
-    return RatingRow(
-        number=comparison.number,
-        batch=default_batch(matchup.instance.dataset, matchup.system_a.name, matchup.system_b.name),
-        hit=f"{comparison.instance_id}"[:100] + f"/{matchup.system_a_id}/{matchup.system_b_id}",
-        pair=RatedPair.of(pair),
-        rater=comparison.rater,
-        verdict=verdict if a_is_left else -verdict,
-        a_is_left=a_is_left if comparison.order_known else None,
-        reason=comparison.reason,
-        rated_at=comparison.rated_at,
-        tie_kind=comparison.tie_kind if asks_tie_kind and verdict == 0 else "",
-    )
+        if pair.matchup.instance.instance_id in instance_ids:
+            yield pair

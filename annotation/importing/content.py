@@ -1,6 +1,6 @@
 """Storing instances with their systems, generations, matchups and pairs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
@@ -50,19 +50,38 @@ class StoredInstances:
         return {"added": self.added, "extended": self.extended, "unchanged": self.unchanged}
 
 
-@dataclass(frozen=True)
-class _Existing:
-    """The stored instances among some of a file."""
-
-    instances: dict[str, Instance]
-    texts: dict[int, dict[str, list[str]]]  # instance → system name → its generations
-
-
 @transaction.atomic
 def store_instances(*, study: Study, rows: Sequence[InstanceRow], name: str) -> StoredInstances:
     """Add all instances of a file to a study in one transaction, or none. See `stage_instances`."""
     Study._base_manager.select_for_update().get(pk=study.pk)
     return stage_instances(target=Target(study, study), rows=rows, name=name)
+
+
+@transaction.atomic
+def store_generations(*, study: Study, system: str, texts: Mapping[int, Sequence[str]], name: str) -> set[int]:
+    """Add a system's texts to instances, given by primary key. Return the instances that were changed.
+
+    Deleted instances, and those with texts of this system, are skipped. A new system gets the last position; matchups
+    and pairs are made as for a study file.
+    name : of the texts' source, for errors
+    Raises: BadFile for a system's name or a text that can't be stored.
+    """
+    Study.objects.select_for_update().get(pk=study.pk)
+    order = list(study.systems.order_by("position").values_list("name", flat=True))
+    order += [] if system in order else [system]
+    stored = Generation.objects.filter(instance__in=list(texts), index=0).order_by()
+    present = grouped(stored.values_list("instance_id", "system__name"))
+    fresh = {}
+    for number, instance in enumerate(study.instances.filter(pk__in=list(texts)).order_by("position"), start=1):
+        others = sorted(present.get(instance.pk, ()), key=order.index)
+        if system not in others:  # the earlier one of two systems is A
+            matchups = [
+                (other, system) if order.index(other) < order.index(system) else (system, other) for other in others
+            ]
+            fresh[instance.pk] = row_of(instance, number, {system: list(texts[instance.pk])}, matchups)
+    if fresh:
+        store_instances(study=study, rows=[*fresh.values()], name=name)
+    return {*fresh}
 
 
 def stage_instances(
@@ -92,8 +111,7 @@ class _InstanceWriter:
         self.added = self.extended = self.unchanged = self.blank = 0
         self._systems = {system.name: system for system in study.systems.all()}
         self._names = dict.fromkeys(self._systems)
-        datasets = study.instances.order_by().values_list("dataset", flat=True).distinct()
-        self._datasets = dict.fromkeys(datasets)
+        self._datasets = dict.fromkeys(study.instances.order_by().values_list("dataset", flat=True).distinct())
         self._orders = orientations(study)
         last = study.instances.aggregate(last=Max("position"))["last"]
         self._position = 0 if last is None else last + 1
@@ -101,32 +119,56 @@ class _InstanceWriter:
     def add(self, rows: Sequence[InstanceRow]) -> None:
         """Compare some instances with the study, and store what is new."""
         self.notices.add(rows)
-        invalid = {row.instance_id: problems for row in rows if (problems := _invalid_names(row))}
-        named = [row for row in rows if row.instance_id not in invalid]
-        existing = _existing(self.target.study, named)
-        reasons = invalid | {row.instance_id: _contradictions(row, existing) for row in named}
+        named = []
+        reasons: dict[str, list[Reason]] = {}
+        for row in rows:
+            if problems := _invalid_names(row):
+                reasons[row.instance_id] = problems
+            else:
+                named.append(row)
+        instances, texts = _existing(self.target.study, named)
+        new_systems: dict[str, list[str]] = {}
+        for row in named:
+            stored = texts.get(row.instance_id, {})
+            new_systems[row.instance_id] = [system for system in row.generations if system not in stored]
+            reasons[row.instance_id] = _contradictions(row, instances.get(row.instance_id), stored)
         self.bad += [BadLine(row.number, reason) for row in rows for reason in reasons[row.instance_id]]
         self.bad += self._lookalikes(named)
-        new_systems = {row.instance_id: _new_systems(row, existing) for row in named}
-        fresh = {row.instance_id: row for row in named if row.instance_id not in existing.instances}
-        repeated = [row for row in named if row.instance_id not in fresh]
+        fresh = [row for row in named if row.instance_id not in instances]
+        repeated = [row for row in named if row.instance_id in instances]
         changed = [row for row in named if new_systems[row.instance_id]]
+        extended = {row.instance_id for row in repeated if new_systems[row.instance_id]}
         self.added += len(fresh)
-        self.extended += (number := sum(bool(new_systems[row.instance_id]) for row in repeated))
-        self.unchanged += len(repeated) - number
-        texts = (text for row in changed for system in new_systems[row.instance_id] for text in row.generations[system])
-        self.blank += sum(map(is_blank, texts))
+        self.extended += len(extended)
+        self.unchanged += len(repeated) - len(extended)
+        self.blank += sum(
+            is_blank(text)
+            for row in changed
+            for system in new_systems[row.instance_id]
+            for text in row.generations[system]
+        )
         if self.bad:
             return
         self._ensure_systems(system for row in changed for system in row.generations)
-        instances = existing.instances | self._add_instances([*fresh.values()])
-        paired = _newly_paired(repeated, existing)
-        growing = {row.instance_id for row in repeated if new_systems[row.instance_id] or row.instance_id in paired}
-        parents = instances | _copies(self.target, [instances[instance_id] for instance_id in growing])
-        self._add_generations(changed, parents, new_systems)
-        self._add_pairs(
-            [row for row in named if row.instance_id in growing or row.instance_id in fresh], instances, parents
+        growing = extended | _newly_paired(repeated, instances)
+        instances |= self._add_instances(fresh)
+        parents = instances | self._copies(
+            [instances[row.instance_id] for row in repeated if row.instance_id in growing]
         )
+        self.target.create(
+            Generation(
+                instance=parents[row.instance_id],
+                system=self._systems[system],
+                index=index,
+                text=str(text),
+                messages=stored_messages(text),
+            )
+            for row in changed
+            for system in new_systems[row.instance_id]
+            for index, text in enumerate(row.generations[system])
+        )
+        growing.update(row.instance_id for row in fresh)
+        self._add_pairs([row for row in named if row.instance_id in growing], instances, parents)
 
     def _lookalikes(self, rows: Sequence[InstanceRow]) -> list[BadLine]:
         """Find systems and data sets that differ from others by case or blanks only."""
@@ -166,21 +208,17 @@ class _InstanceWriter:
         self.target.create(created)
         return {instance.instance_id: instance for instance in created}
 
-    def _add_generations(
-        self, rows: Sequence[InstanceRow], parents: dict[str, Instance], new_systems: dict[str, list[str]]
-    ) -> None:
-        self.target.create(
-            Generation(
-                instance=parents[row.instance_id],
-                system=self._systems[system],
-                index=index,
-                text=str(text),
-                messages=stored_messages(text),
-            )
-            for row in rows
-            for system in new_systems[row.instance_id]
-            for index, text in enumerate(row.generations[system])
-        )
+    def _copies(self, stored: Sequence[Instance]) -> dict[str, Instance]:
+        """Store instances that get further generations or matchups below the hidden study too, if there is one."""
+        if not self.target.is_apart:
+            return {}
+        names = ("instance_id", "dataset", "gold", "position")
+        copies = [
+            Instance(study=self.target.staged, **{name: getattr(instance, name) for name in names})
+            for instance in stored
+        ]
+        self.target.create(copies)
+        return {instance.instance_id: instance for instance in copies}
 
     def _add_pairs(
         self, rows: Sequence[InstanceRow], instances: dict[str, Instance], parents: dict[str, Instance]
@@ -189,9 +227,7 @@ class _InstanceWriter:
 
         parents : where those of an instance are stored; the instance, or its copy
         """
-        ids = {
-            item.pk: row.instance_id for row in rows for item in (instances[row.instance_id], parents[row.instance_id])
-        }
+        ids = {of[row.instance_id].pk: row.instance_id for row in rows for of in (instances, parents)}
         stored = Generation.objects.filter(instance__in=list(ids)).order_by("index")
         generations = grouped(
             ((ids[instance], system), pk)
@@ -201,20 +237,25 @@ class _InstanceWriter:
         existing = set(matched.values_list("instance_id", "system_a_id", "system_b_id"))
         matchups: list[tuple[str, Matchup]] = []
         for row in rows:
-            instance_id, instance = row.instance_id, instances[row.instance_id]
-            present = [system for system in self._systems.values() if (instance_id, system.pk) in generations]
-            for a, b in _orders(row, present, self._systems, self._orders):
-                if (instance.pk, a, b) not in existing:
-                    matchup = Matchup(instance=parents[instance_id], system_a_id=a, system_b_id=b)
-                    matchups.append((instance_id, matchup))
+            key = row.instance_id
+            if row.matchups is not None:
+                orders = [(self._systems[a].pk, self._systems[b].pk) for a, b in row.matchups]
+            else:
+                present = [system for system in self._systems.values() if (key, system.pk) in generations]
+                ordered = sorted(present, key=lambda system: system.position)
+                orders = [(a.pk, b.pk) for a, b in combinations(ordered, 2)]
+            for order in orders:
+                a, b = self._orders.setdefault(frozenset(order), order)  # as stored, if it is
+                if (instances[key].pk, a, b) not in existing:
+                    matchups.append((key, Matchup(instance=parents[key], system_a_id=a, system_b_id=b)))
         self.target.create(matchup for _, matchup in matchups)
         self.target.create(
             Pair(matchup=matchup, index=index, generation_a_id=a, generation_b_id=b)
-            for instance_id, matchup in matchups
+            for key, matchup in matchups
             for index, (a, b) in enumerate(
                 zip(
-                    generations[instance_id, matchup.system_a_id],
-                    generations[instance_id, matchup.system_b_id],
+                    generations[key, matchup.system_a_id],
+                    generations[key, matchup.system_b_id],
                     strict=False,  # unequal counts: the smaller one is the number of pairs
                 )
             )
@@ -243,21 +284,16 @@ def orientations(study: Study) -> dict[frozenset[int], tuple[int, int]]:
     return {frozenset((a, b)): (a, b) for a, b in rows}
 
 
-def _existing(study: Study, rows: Sequence[InstanceRow]) -> _Existing:
+def _existing(study: Study, rows: Sequence[InstanceRow]) -> tuple[dict[str, Instance], dict[str, dict[str, list[str]]]]:
+    """Return the stored instances among some of a file, and the texts of their systems."""
     stored = Instance.objects.filter(study=study, instance_id__in=[row.instance_id for row in rows]).order_by()
-    instances = {instance.instance_id: instance for instance in stored}
-    texts: dict[int, dict[str, list[str]]] = {}
-    generations = Generation.objects.filter(instance__in=list(instances.values())).order_by("instance_id", "index")
-    for instance_pk, system, text, messages in generations.values_list(
-        "instance_id", "system__name", "text", "messages"
-    ):
-        texts.setdefault(instance_pk, {}).setdefault(system, []).append(stored_content(text, messages))
-    return _Existing(instances, texts)
-
-
-def _contradictions(row: InstanceRow, existing: _Existing) -> list[Reason]:
-    contradiction = _contradiction(row, existing)
-    return [*([contradiction] if contradiction else []), *_too_many(row, existing)]
+    instances = {instance.pk: instance for instance in stored}
+    texts: dict[str, dict[str, list[str]]] = {}
+    generations = Generation.objects.filter(instance__in=list(instances)).order_by("instance_id", "index")
+    for pk, system, text, messages in generations.values_list("instance_id", "system__name", "text", "messages"):
+        of_instance = texts.setdefault(instances[pk].instance_id, {})
+        of_instance.setdefault(system, []).append(stored_content(text, messages))
+    return {instance.instance_id: instance for instance in instances.values()}, texts
 
 
 def _invalid_names(row: InstanceRow) -> list[Reason]:
@@ -267,20 +303,11 @@ def _invalid_names(row: InstanceRow) -> list[Reason]:
     return [problem for subject, name, longest in names if (problem := text_problem(name, subject, longest=longest))]
 
 
-def _new_systems(row: InstanceRow, existing: _Existing) -> list[str]:
-    instance = existing.instances.get(row.instance_id)
-    if instance is None:
-        return list(row.generations)
-    return [system for system in row.generations if system not in existing.texts.get(instance.pk, {})]
-
-
-def _newly_paired(rows: Sequence[InstanceRow], existing: _Existing) -> set[str]:
+def _newly_paired(rows: Sequence[InstanceRow], instances: dict[str, Instance]) -> set[str]:
     """Return the stored instances with matchups that are not stored."""
-    matchups = Matchup.objects.filter(instance__in=[existing.instances[row.instance_id] for row in rows]).order_by()
-    stored = {
-        (instance, frozenset((a, b)))
-        for instance, a, b in matchups.values_list("instance__instance_id", "system_a__name", "system_b__name")
-    }
+    matchups = Matchup.objects.filter(instance__in=[instances[row.instance_id] for row in rows]).order_by()
+    columns = ("instance__instance_id", "system_a__name", "system_b__name")
+    stored = {(instance, frozenset(systems)) for instance, *systems in matchups.values_list(*columns)}
     return {
         row.instance_id
         for row in rows
@@ -288,37 +315,27 @@ def _newly_paired(rows: Sequence[InstanceRow], existing: _Existing) -> set[str]:
     }
 
 
-def _contradiction(row: InstanceRow, existing: _Existing) -> Reason | None:
-    instance = existing.instances.get(row.instance_id)
-    if instance is None:
-        return None
-    stored = {name: getattr(instance, name) for name in ("dataset", "gold", "metadata")}
-    differing = [name for name, value in stored.items() if not _same(value, getattr(row, name))]
-    differing += [] if is_same_content(instance.content, row.source) else ["source"]
-    differing += [
-        f"the generations of {system}"
-        for system, texts in row.generations.items()
-        if not _are_same(existing.texts.get(instance.pk, {}).get(system, texts), texts)
-    ]
-    if not differing:
-        return None
-    return refusal("other_instance", instance=repr(row.instance_id), differing=", ".join(differing))
-
-
-def _too_many(row: InstanceRow, existing: _Existing) -> list[Reason]:
-    """Tell where an instance would have more systems or texts than a study file may hold, as it is exported."""
-    instance = existing.instances.get(row.instance_id)
-    number = len(_new_systems(row, existing)) + len(existing.texts.get(instance.pk, {}) if instance else ())
-    reasons = [refusal("too_many_systems", number=number, most=MOST_SYSTEMS)] if number > MOST_SYSTEMS else []
+def _contradictions(row: InstanceRow, instance: Instance | None, texts: dict[str, list[str]]) -> list[Reason]:
+    """Return how a row contradicts its stored instance, and where this would have more than a study file may hold."""
+    reasons = []
+    differing = []
+    if instance is not None:
+        names = ("dataset", "gold", "metadata")
+        differing = [name for name in names if not _same(getattr(instance, name), getattr(row, name))]
+        differing += [] if is_same_content(instance.content, row.source) else ["source"]
+        for system, own in row.generations.items():
+            stored = texts.get(system, own)
+            if len(stored) != len(own) or not all(map(is_same_content, stored, own)):
+                differing.append(f"the generations of {system}")
+    if differing:
+        reasons.append(refusal("other_instance", instance=repr(row.instance_id), differing=", ".join(differing)))
+    if (number := len({*texts, *row.generations})) > MOST_SYSTEMS:
+        reasons.append(refusal("too_many_systems", number=number, most=MOST_SYSTEMS))
     return reasons + [
-        refusal("too_many_texts", system=repr(system), number=len(texts), most=MOST_TEXTS)
-        for system, texts in row.generations.items()
-        if len(texts) > MOST_TEXTS
+        refusal("too_many_texts", system=repr(system), number=len(own), most=MOST_TEXTS)
+        for system, own in row.generations.items()
+        if len(own) > MOST_TEXTS
     ]
-
-
-def _are_same(stored: Sequence[str], texts: Sequence[str]) -> bool:
-    return len(stored) == len(texts) and all(map(is_same_content, stored, texts))
 
 
 def _same(stored: object, value: object) -> bool:
@@ -330,28 +347,3 @@ def _same(stored: object, value: object) -> bool:
     if isinstance(stored, int) and isinstance(value, float):
         return float(stored) == value
     return stored == value
-
-
-def _copies(target: Target, stored: Sequence[Instance]) -> dict[str, Instance]:
-    """Store instances that get further generations or matchups below the hidden study too, if there is one."""
-    if not target.is_apart:
-        return {}
-    names = ("instance_id", "dataset", "gold", "position")
-    copies = [Instance(study=target.staged, **{name: getattr(item, name) for name in names}) for item in stored]
-    target.create(copies)
-    return {instance.instance_id: instance for instance in copies}
-
-
-def _orders(
-    row: InstanceRow,
-    present: list[System],
-    systems: dict[str, System],
-    known_orders: dict[frozenset[int], tuple[int, int]],
-) -> list[tuple[int, int]]:
-    """List the (A, B) ids of a row's matchups: oriented as stored, else as given, else by the systems' positions."""
-    if row.matchups is not None:
-        orders = [(systems[a].pk, systems[b].pk) for a, b in row.matchups]
-    else:
-        ordered = sorted(present, key=lambda system: system.position)
-        orders = [(a.pk, b.pk) for a, b in combinations(ordered, 2)]
-    return [known_orders.setdefault(frozenset(order), order) for order in orders]

@@ -8,13 +8,14 @@ from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.lines import FileData
 from annotation.core.names import trim
 from annotation.core.refusals import refusal
+from annotation.importing.comparisons import stored_pairs
 from annotation.importing.content import StoredInstances, orientations, stage_instances
 from annotation.importing.formats.mturk import MturkRow, parse_mturk
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.importing.rating_rows import RatedPair, RatingRow, default_batch
 from annotation.importing.ratings import StoredRatings, stage_ratings
-from annotation.importing.staging import Target, open_import
-from annotation.models import Instance, Pair, Study
+from annotation.importing.staging import open_import
+from annotation.models import Study
 from annotation.models.studies import FirstReason
 from annotation.questions.questions import MAIN
 
@@ -45,25 +46,57 @@ def import_mturk(
         study = target.study
         _refuse_systems(study, name, system_1, system_2)
         ids = _instance_ids(study, dataset, rows)
-        instances = list(
-            {row.hit: _instance(row, ids[row.hit], dataset, system_1, system_2) for row in reversed(rows)}.values()
-        )
-        instances.sort(key=lambda row: row.number)
-        stored = stage_instances(target=target, rows=instances, name=name)
-        named = batch or default_batch(dataset, system_1, system_2)
-        ratings = _ratings(rows, ids, _pairs(target, ids), named, reasons=study.first_reason != FirstReason.OFF)
-        stored_ratings = stage_ratings(target=target, rows=ratings, name=name)
-        if stored.added or stored_ratings.added:
-            target.record(
-                kind="mturk",
-                name=name,
-                data=data,
-                counts={"instances": stored.added, "ratings": stored_ratings.added},
+        instances = {
+            row.hit: InstanceRow(
+                number=row.number,
+                instance_id=ids[row.hit],
                 dataset=dataset,
-                system_1=system_1,
-                system_2=system_2,
+                source=row.source,
+                generations={
+                    system_1: [pair.text_1 for pair in row.pairs],
+                    system_2: [pair.text_2 for pair in row.pairs],
+                },
+                metadata={"mturk_hit": row.hit},
+                matchups=((system_1, system_2),),
             )
-    return target.study, stored, stored_ratings
+            for row in reversed(rows)
+        }
+        in_order = sorted(instances.values(), key=lambda row: row.number)
+        stored = stage_instances(target=target, rows=in_order, name=name)
+        pairs = {
+            (pair.matchup.instance.instance_id, pair.index): RatedPair.of(pair)
+            for pair in stored_pairs(target, set(ids.values()))
+        }
+        batch = batch or default_batch(dataset, system_1, system_2)
+        has_reasons = study.first_reason != FirstReason.OFF
+        rated = [
+            RatingRow(
+                number=row.number,
+                batch=batch,
+                hit=row.hit if row.named_hit else ids[row.hit],
+                pair=pairs[ids[row.hit], index],
+                # Worker ids identify people within one file only, so the batch is added.
+                rater=f"{row.worker}@{batch}",
+                verdict=answer.verdict if answer else None,
+                a_is_left=pair.first_is_1,
+                reason=pair.reason if has_reasons and question == MAIN and answer else "",
+                work_seconds=row.seconds,
+                excluded=row.rejected,
+                exclusion_reason="rejected on MTurk" if row.rejected else "",
+                question=question,
+                strength=answer.strength if answer else None,
+                tie_kind=answer.tie_kind if answer else "",
+            )
+            for row in rows
+            for index, pair in enumerate(row.pairs)
+            for question, answer in ((MAIN, pair.answer), *pair.further)
+        ]
+        ratings = stage_ratings(target=target, rows=rated, name=name)
+        if stored.added or ratings.added:
+            counts = {"instances": stored.added, "ratings": ratings.added}
+            systems = {"system_1": system_1, "system_2": system_2}
+            target.record(kind="mturk", name=name, data=data, counts=counts, dataset=dataset, **systems)
+    return target.study, stored, ratings
 
 
 def _refuse_systems(study: Study, name: str, system_1: str, system_2: str) -> None:
@@ -78,84 +111,19 @@ def _refuse_systems(study: Study, name: str, system_1: str, system_2: str) -> No
 
 def _instance_ids(study: Study, dataset: str, rows: Sequence[MturkRow]) -> dict[str, str]:
     """Return each HIT's instance id: its own id, else data set and number in order of appearance."""
-    existing = {
-        hit: instance_id
-        for instance_id, hit in Instance.objects.filter(study=study, dataset=dataset).values_list(
-            "instance_id", "metadata__mturk_hit"
-        )
-        if hit
-    }
+    stored = study.instances.filter(dataset=dataset).values_list("metadata__mturk_hit", "instance_id")
+    existing = {hit: instance_id for hit, instance_id in stored if hit}
     used = set(study.instances.values_list("instance_id", flat=True))
     ids: dict[str, str] = {}
     number = 0
     for row in rows:
         if row.hit in ids:
             continue
-        if row.hit in existing:
-            ids[row.hit] = existing[row.hit]
-            continue
-        instance_id = row.hit
-        while not row.named_hit and (instance_id == row.hit or instance_id in used):
+        instance_id = existing.get(row.hit) or (row.hit if row.named_hit else "")
+        while not instance_id:
             number += 1
-            instance_id = f"{dataset}-{number:04d}"
+            if (numbered := f"{dataset}-{number:04d}") not in used:
+                instance_id = numbered
         ids[row.hit] = instance_id
         used.add(instance_id)
     return ids
-
-
-def _instance(row: MturkRow, instance_id: str, dataset: str, system_1: str, system_2: str) -> InstanceRow:
-    return InstanceRow(
-        number=row.number,
-        instance_id=instance_id,
-        dataset=dataset,
-        source=row.source,
-        generations={
-            system_1: [pair.text_1 for pair in row.pairs],
-            system_2: [pair.text_2 for pair in row.pairs],
-        },
-        metadata={"mturk_hit": row.hit},
-        matchups=((system_1, system_2),),
-    )
-
-
-def _ratings(
-    rows: Sequence[MturkRow],
-    ids: Mapping[str, str],
-    pairs: Mapping[tuple[str, int], Pair],
-    batch: str,
-    *,
-    reasons: bool,
-) -> list[RatingRow]:
-    """Return a row for each pair and answer. `reasons` says whether the study takes them."""
-    return [
-        RatingRow(
-            number=row.number,
-            batch=batch,
-            hit=row.hit if row.named_hit else ids[row.hit],
-            pair=RatedPair.of(pairs[ids[row.hit], index]),
-            # Worker ids identify people within one file only, so the batch is added.
-            rater=f"{row.worker}@{batch}",
-            verdict=answer.verdict if answer else None,
-            a_is_left=pair.first_is_1,
-            reason=pair.reason if reasons and question == MAIN and answer else "",
-            work_seconds=row.seconds,
-            excluded=row.rejected,
-            exclusion_reason="rejected on MTurk" if row.rejected else "",
-            question=question,
-            strength=answer.strength if answer else None,
-            tie_kind=answer.tie_kind if answer else "",
-        )
-        for row in rows
-        for index, pair in enumerate(row.pairs)
-        for question, answer in ((MAIN, pair.answer), *pair.further)
-    ]
-
-
-def _pairs(target: Target, ids: Mapping[str, str]) -> dict[tuple[str, int], Pair]:
-    instance_ids = set(ids.values())
-    related = Pair.objects.filter(matchup__instance__study__in=target.studies).select_related("matchup__instance")
-    return {
-        (pair.matchup.instance.instance_id, pair.index): pair
-        for pair in related.defer("matchup__instance__source").iterator(chunk_size=2000)
-        if pair.matchup.instance.instance_id in instance_ids
-    }

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from annotation.core.conversations import stored_content
+from annotation.core.database.aggregates import grouped
 from annotation.core.reasons import NO_REASON, Reason
 from annotation.importing.content import row_of, store_instances
 from annotation.importing.formats.study_file import InstanceRow
@@ -20,7 +21,6 @@ from annotation.models import (
     ComparisonTable,
     Generation,
     ImportRecord,
-    Instance,
     Matchup,
     Pair,
     ResearchGroup,
@@ -85,7 +85,6 @@ def settings_of(study: Study) -> dict[str, Any]:
 
 
 _CHUNK = 500
-_PairName = tuple[str, str, str, int]
 
 
 @transaction.atomic
@@ -130,9 +129,9 @@ def _copy_texts(source: Study, copy: Study) -> None:
         System(study=copy, name=system.name, family=system.family, position=system.position)
         for system in source.systems.all()
     )
-    for instances in _chunks(source):
-        store_instances(study=copy, rows=_as_rows(instances), name=source.slug)
-        _copy_tables(source, copy, [instance.instance_id for instance in instances])
+    for rows in _rows(source):
+        store_instances(study=copy, rows=rows, name=source.slug)
+        _copy_tables(source, copy, [row.instance_id for row in rows])
 
 
 def _copy_each_text(source: Study, copy: Study) -> None:
@@ -142,67 +141,54 @@ def _copy_each_text(source: Study, copy: Study) -> None:
     System.objects.bulk_create(
         System(study=copy, name=name, family=family, position=position) for position, (name, family) in enumerate(named)
     )
-    for instances in _chunks(source):
-        rows = [
-            replace(
-                row,
-                generations={
-                    f"{system}/{n}": [text]
-                    for system, texts in row.generations.items()
-                    for n, text in enumerate(texts, start=1)
-                },
-                gold=None,
-                matchups=None,
-            )
-            for row in _as_rows(instances)
-        ]
-        store_instances(study=copy, rows=rows, name=source.slug)
+    for rows in _rows(source):
+        split = []
+        for row in rows:
+            texts = {
+                f"{system}/{n}": [text]
+                for system, texts in row.generations.items()
+                for n, text in enumerate(texts, start=1)
+            }
+            split.append(replace(row, generations=texts, gold=None, matchups=None))
+        store_instances(study=copy, rows=split, name=source.slug)
 
 
-def _chunks(study: Study) -> Iterator[list[Instance]]:
-    """Yield the study's instances in chunks, in order."""
+def _rows(study: Study) -> Iterator[list[InstanceRow]]:
+    """Yield the study's instances as rows of a study file, in order, some at a time."""
     last = -1
-    while chunk := list(study.instances.filter(position__gt=last).order_by("position")[:_CHUNK]):
-        yield chunk
-        last = chunk[-1].position
-
-
-def _as_rows(instances: Sequence[Instance]) -> list[InstanceRow]:
-    """Return instances as rows of a study file."""
-    ids = [instance.pk for instance in instances]
-    texts: dict[int, dict[str, list[str]]] = {pk: {} for pk in ids}
-    generations = Generation.objects.filter(instance__in=ids).order_by("system__position", "index")
-    columns = ("instance_id", "system__name", "text", "messages")
-    for pk, system, text, messages in generations.values_list(*columns):
-        texts[pk].setdefault(system, []).append(stored_content(text, messages))
-    met: dict[int, list[tuple[str, str]]] = {pk: [] for pk in ids}
-    matchups = Matchup.objects.filter(instance__in=ids).order_by("pk")
-    for pk, a, b in matchups.values_list("instance_id", "system_a__name", "system_b__name"):
-        met[pk].append((a, b))
-    return [
-        row_of(instance, number, texts[instance.pk], met[instance.pk])
-        for number, instance in enumerate(instances, start=1)
-    ]
+    while instances := list(study.instances.filter(position__gt=last).order_by("position")[:_CHUNK]):
+        last = instances[-1].position
+        ids = [instance.pk for instance in instances]
+        texts: dict[int, dict[str, list[str]]] = {pk: {} for pk in ids}
+        generations = Generation.objects.filter(instance__in=ids).order_by("system__position", "index")
+        for pk, system, text, messages in generations.values_list("instance_id", "system__name", "text", "messages"):
+            texts[pk].setdefault(system, []).append(stored_content(text, messages))
+        matchups = Matchup.objects.filter(instance__in=ids).order_by("pk")
+        systems = matchups.values_list("instance_id", "system_a__name", "system_b__name")
+        compared = grouped((pk, (a, b)) for pk, a, b in systems)
+        yield [
+            row_of(instance, number, texts[instance.pk], compared.get(instance.pk, ()))
+            for number, instance in enumerate(instances, start=1)
+        ]
 
 
 def _copy_tables(source: Study, copy: Study, instance_ids: list[str]) -> None:
-    named = Pair.objects.filter(matchup__instance__instance_id__in=instance_ids)
-    tables = ComparisonTable.objects.filter(study=source, pair__in=named).order_by("pk")
-    names = _names(named.filter(matchup__instance__study=source))
-    targets = {name: pk for pk, name in _names(named.filter(matchup__instance__study=copy)).items()}
-    ComparisonTable.objects.bulk_create(
-        (ComparisonTable(study=copy, pair_id=targets[names[table.pair_id]], **_contents(table)) for table in tables),
-        batch_size=_CHUNK,
+    pairs = Pair.objects.filter(matchup__instance__instance_id__in=instance_ids).order_by()
+    systems = ("matchup__system_a__name", "matchup__system_b__name")
+    keys, targets = (
+        pairs.filter(matchup__instance__study=study).values_list(
+            "pk", "matchup__instance__instance_id", *systems, "index"
+        )
+        for study in (source, copy)
     )
-
-
-def _names(pairs: Any) -> dict[int, _PairName]:
-    """Return names of pairs that are the same in both studies."""
-    rows = pairs.order_by().values_list(
-        "pk", "matchup__instance__instance_id", "matchup__system_a__name", "matchup__system_b__name", "index"
+    name_of = {pk: tuple(name) for pk, *name in keys}
+    copy_of = {tuple(name): pk for pk, *name in targets}
+    tables = ComparisonTable.objects.filter(study=source, pair__in=pairs).order_by("pk")
+    names = ("table_id", "variant", "aspects", "rows", "made_by")
+    copies = (
+        ComparisonTable(
+            study=copy, pair_id=copy_of[name_of[table.pair_id]], **{name: getattr(table, name) for name in names}
+        )
+        for table in tables
     )
-    return {pk: (instance, a, b, index) for pk, instance, a, b, index in rows}
-
-
-def _contents(table: ComparisonTable) -> dict[str, Any]:
-    return {name: getattr(table, name) for name in ("table_id", "variant", "aspects", "rows", "made_by")}
+    ComparisonTable.objects.bulk_create(copies, batch_size=_CHUNK)

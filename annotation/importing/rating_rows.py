@@ -2,8 +2,7 @@
 
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import F, QuerySet
@@ -13,7 +12,7 @@ from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.names import lookalike_lines
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
-from annotation.importing.formats.ratings_file import LONGEST
+from annotation.importing.formats.ratings_file import LONGEST, RatingValues
 from annotation.importing.staging import Target
 from annotation.models import Annotator, Assignment, Batch, ComparisonTable, Display, Hit, Pair, Rating, Study
 from annotation.questions.questions import MAIN, Answer
@@ -23,13 +22,19 @@ SCRIPTED = "scripted"  # how the codes of programs begin
 
 @dataclass(frozen=True, slots=True)
 class RatedPair:
-    """The keys of a stored pair, and the data set of its instance. Objects of Django would take ten times the memory."""
+    """The keys of a stored pair, and the data set of its instance. Objects of Django would take ten times the memory.
+
+    index, index_a, index_b : of the pair, and of its generations; for files that name pairs by them
+    """
 
     pk: int
     matchup_id: int
     dataset: str
     system_a_id: int
     system_b_id: int
+    index: int = 0
+    index_a: int = 0
+    index_b: int = 0
 
     @classmethod
     def of(cls, pair: Pair) -> "RatedPair":
@@ -42,34 +47,22 @@ class RatedPair:
         """The data set and the systems that are compared."""
         return self.dataset, self.system_a_id, self.system_b_id
 
+    def has(self, indexes: tuple[int | None, int | None, int | None]) -> bool:
+        """Tell whether these are the pair's indexes. None stands for any."""
+        own = (self.index, self.index_a, self.index_b)
+        return all(requested in (None, index) for requested, index in zip(indexes, own, strict=True))
 
-@dataclass(frozen=True, slots=True)
-class RatingRow:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatingRow(RatingValues):
     """One checked rating, in study order. `verdict` is None if the pair was shown but not answered."""
 
-    number: int
-    batch: str
-    hit: str
     pair: RatedPair
-    rater: str
     verdict: int | None
     a_is_left: bool | None
-    stage: str = Rating.Stage.FIRST
-    arm: str = ""
     table: ComparisonTable | None = None
-    reason: str = ""
-    active_seconds: float | None = None
-    wall_seconds: float | None = None
     work_seconds: float | None = None
-    rated_at: datetime | None = None
-    late: bool = False
-    excluded: bool = False
-    exclusion_reason: str = ""
-    software_version: str = ""
-    translated: bool | None = None
     question: int = MAIN
-    strength: int | None = None
-    tie_kind: str = ""
 
     @property
     def answer(self) -> Answer | None:
@@ -77,108 +70,90 @@ class RatingRow:
         return None if self.verdict is None else Answer(self.verdict, self.strength, self.tie_kind)
 
 
-def are_opposite(first: bool | None, second: bool | None) -> bool:
-    """Tell whether two orders of a pair contradict each other. An unknown one contradicts none."""
-    return None not in (first, second) and first != second
-
-
 def default_batch(dataset: str, system_a: str, system_b: str) -> str:
     """Return the default name of the batch of a configuration's imported ratings."""
     return f"{dataset}: {system_a} / {system_b}"
 
 
-@dataclass
-class ClassifiedRows:
-    """New rows, and bad ones. The others are stored already."""
-
-    fresh: list[RatingRow] = field(default_factory=list)
-    bad: list[BadLine] = field(default_factory=list)
-    other_reasons: int = 0
-
-
-class _FirstRows:
-    """The first value of each key in a file, and its line, in a temporary database: memory might not hold them."""
-
-    def __init__(self) -> None:
-        self._database = sqlite3.connect("", isolation_level=None)
-        self._database.execute("CREATE TABLE first (key PRIMARY KEY, value, line) WITHOUT ROWID")
-        self._database.execute("BEGIN")
-
-    def find(self, row: RatingRow, value: Any, *key: object) -> tuple[Any, int]:
-        """Return the first value of a key, which is this one if there is none yet, and its line."""
-        name = "\0".join(map(str, key))  # no name has this character
-        insert = "INSERT OR IGNORE INTO first VALUES (?, ?, ?)"
-        if self._database.execute(insert, (name, value, row.number)).rowcount:
-            return value, row.number
-        first: tuple[Any, int] = self._database.execute(
-            "SELECT value, line FROM first WHERE key = ?", (name,)
-        ).fetchone()
-        return first
-
-    def close(self) -> None:
-        """Remove the database."""
-        self._database.close()
-
-
 class RowChecks:
-    """Comparison of a file's rows, some at a time, with each other and with the stored ratings."""
+    """Comparison of a file's rows, some at a time, with each other and with the stored ratings.
+
+    The first value of each key in the file, and its line, are in a temporary database: memory might not hold them.
+    """
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self._first = _FirstRows()
-        self._raters = {code: (stored, user) for code, stored, user in _raters(target.study)}
+        self._first = sqlite3.connect("", isolation_level=None)
+        self._first.execute("CREATE TABLE first (key PRIMARY KEY, value, line) WITHOUT ROWID")
+        self._first.execute("BEGIN")
+        raters: Any = target.study.annotators.values_list("code", "kind", "user")
+        self._raters = {code: (kind, user) for code, kind, user in raters}
         self._existing = set(self._raters)
         self._bad_batches: set[tuple[str, str]] = set()
+        self.other_reasons = 0
 
     def close(self) -> None:
         """Remove what was noted of the rows."""
         self._first.close()
 
-    def classify(self, rows: Sequence[RatingRow]) -> ClassifiedRows:
-        """Find new rows, and rows that contradict the stored ratings or each other."""
+    def classify(self, rows: Sequence[RatingRow]) -> tuple[list[RatingRow], list[BadLine]]:
+        """Return new rows, and the lines that contradict the stored ratings or each other. Other rows are stored already.
+
+        Those among the last that give another reason are counted.
+        """
         has_stored = self.target.is_apart or not self.target.staged.importer
         stored = _StoredRatings(self.target.study, rows if has_stored else [])
-        classified = ClassifiedRows()
+        fresh: list[RatingRow] = []
+        bad: list[BadLine] = []
         for row in rows:
-            if len(classified.bad) >= MOST_BAD_LINES:
+            if len(bad) >= MOST_BAD_LINES:
                 break
             problem = self._repetition(row) or stored.problem(row)
             if problems := [*_too_long(row), *([problem] if problem else [])]:
-                classified.bad.extend(BadLine(row.number, item) for item in problems)
+                bad.extend(BadLine(row.number, item) for item in problems)
             elif not stored.holds(row):
-                classified.fresh.append(row)
+                fresh.append(row)
                 if problem := self._misplacement(row):
-                    classified.bad.append(BadLine(row.number, problem))
-            elif stored.has_other_reason(row):
-                classified.other_reasons += 1
+                    bad.append(BadLine(row.number, problem))
+            else:
+                self.other_reasons += stored.has_other_reason(row)
         if has_stored:
-            classified.bad.extend(self._stored_misplacements(classified.fresh))
-        classified.bad.extend(self._bad_raters(rows, classified.fresh))
-        return classified
+            bad.extend(self._stored_misplacements(fresh))
+        bad.extend(self._bad_raters(rows, fresh))
+        return fresh, bad
+
+    def _first_of(self, row: RatingRow, value: Any, *key: object) -> tuple[Any, int]:
+        """Return the first value of a key, which is this one if there is none yet, and its line."""
+        name = "\0".join(map(str, key))  # no name has this character
+        insert = "INSERT OR IGNORE INTO first VALUES (?, ?, ?)"
+        if self._first.execute(insert, (name, value, row.number)).rowcount:
+            return value, row.number
+        first, line = self._first.execute("SELECT value, line FROM first WHERE key = ?", (name,)).fetchone()
+        return first, line
 
     def _repetition(self, row: RatingRow) -> Reason | None:
         """Return how a row contradicts an earlier one of its rater and pair, or None."""
         of_pair = (row.rater, row.pair.pk)
-        _, line = self._first.find(row, None, "answer", *of_pair, row.stage, row.question)
+        _, line = self._first_of(row, None, "answer", *of_pair, row.stage, row.question)
         if line != row.number:
             code = "pair_rated_before" if row.question == MAIN else "question_rated_before"
             return refusal(code, rater=row.rater, line=line)
         if row.a_is_left is not None:
-            a_is_left, line = self._first.find(row, row.a_is_left, "order", *of_pair)
+            a_is_left, line = self._first_of(row, row.a_is_left, "order", *of_pair)
             if a_is_left != row.a_is_left:
                 return refusal("other_text_first", rater=row.rater, line=line)
         hit = f"{row.batch}\0{row.hit}"
-        first_hit, line = self._first.find(row, hit, "hit", *of_pair)
+        first_hit, line = self._first_of(row, hit, "hit", *of_pair)
         return refusal("on_another_hit", rater=row.rater, line=line) if first_hit != hit else None
 
     def _misplacement(self, row: RatingRow) -> Reason | None:
         """Return how a new row does not fit the earlier ones of its batch, HIT or assignment, or None."""
         systems = repr(row.pair.configuration)
-        if self._first.find(row, systems, "batch", row.batch)[0] != systems:
+        if self._first_of(row, systems, "batch", row.batch)[0] != systems:
             return self._once("batch_of_several", row.batch, "file")
-        if self._first.find(row, row.pair.matchup_id, "matchup", row.batch, row.hit)[0] != row.pair.matchup_id:
+        if self._first_of(row, row.pair.matchup_id, "matchup", row.batch, row.hit)[0] != row.pair.matchup_id:
             return refusal("hit_of_several", hit=repr(row.hit))
-        excluded, _ = self._first.find(row, row.excluded, "excluded", row.batch, row.hit, row.rater)
+        excluded, _ = self._first_of(row, row.excluded, "excluded", row.batch, row.hit, row.rater)
         return refusal("excluded_differs") if excluded != row.excluded else None
 
     def _once(self, code: str, batch: str, compared_with: str) -> Reason | None:
@@ -193,12 +168,12 @@ class RowChecks:
         of_file = grouped((row.batch, row) for row in rows)
         batches = {batch.name: batch for batch in self.target.study.batches.filter(name__in=of_file)}
         for name, batch in batches.items():
-            for row in of_file[name]:
-                collects = batch.origin != Batch.Origin.IMPORTED
-                if collects or row.pair.configuration != (batch.dataset, batch.system_a_id, batch.system_b_id):
-                    if problem := self._once("batch_collects" if collects else "batch_of_several", name, "study"):
-                        yield BadLine(row.number, problem)
-                    break
+            collects = batch.origin != Batch.Origin.IMPORTED
+            own = (batch.dataset, batch.system_a_id, batch.system_b_id)
+            other = next((row for row in of_file[name] if collects or row.pair.configuration != own), None)
+            code = "batch_collects" if collects else "batch_of_several"
+            if other is not None and (problem := self._once(code, name, "study")):
+                yield BadLine(other.number, problem)
         names, raters = {row.hit for row in rows}, {row.rater for row in rows}
         on_hits = Hit.objects.filter(batch__in=list(batches.values()), external_id__in=names).order_by()
         matchups = {tuple(key): pk for *key, pk in on_hits.values_list("batch__name", "external_id", "matchup_id")}
@@ -213,16 +188,15 @@ class RowChecks:
             elif excluded.get((row.batch, row.hit, row.rater), row.excluded) != row.excluded:
                 yield BadLine(row.number, refusal("excluded_differs"))
 
-    def _bad_raters(self, rows: Iterable[RatingRow], fresh: Iterable[RatingRow]) -> Iterator[BadLine]:
+    def _bad_raters(self, rows: Iterable[RatingRow], fresh: Sequence[RatingRow]) -> Iterator[BadLine]:
         """Find ratings by programs under a person's code, and vice versa, under an account's code, and codes that look alike."""
-        for code, row in {row.rater: row for row in reversed([*fresh]) if row.rater in self._raters}.items():
-            stored, user = self._raters[code]
+        for code, row in {row.rater: row for row in reversed(fresh) if row.rater in self._raters}.items():
+            kind, user = self._raters[code]
+            is_program = kind == Annotator.Kind.SCRIPTED
             if user is not None:
                 yield BadLine(row.number, refusal("has_account", rater=code))
-            elif (stored == Annotator.Kind.SCRIPTED) != (kind_of(code) == Annotator.Kind.SCRIPTED):
-                in_study, in_file = (
-                    ("scripted", "a person") if stored == Annotator.Kind.SCRIPTED else ("a person", "scripted")
-                )
+            elif is_program != (kind_of(code) == Annotator.Kind.SCRIPTED):
+                in_study, in_file = ("scripted", "a person") if is_program else ("a person", "scripted")
                 yield BadLine(row.number, refusal("other_kind", rater=code, there=in_study, here=in_file))
             else:
                 continue
@@ -243,43 +217,39 @@ def of_raters(rows: QuerySet[Any], keys: Collection[int], path: str = "") -> Any
     return rows.annotate(rater=F(f"{path}annotator_id") + 0).filter(rater__in=keys).order_by()
 
 
-def _raters(study: Study) -> Any:
-    return study.annotators.values_list("code", "kind", "user")
-
-
 class _StoredRatings:
     """The ratings of a study by the raters and on the pairs of some rows, without checks: a repeat is a second vote on a pair."""
 
     def __init__(self, study: Study, rows: Sequence[RatingRow]) -> None:
-        raters = Annotator.objects.filter(study=study, code__in={row.rater for row in rows}).values_list("pk", "code")
-        codes = dict(raters)
+        raters = Annotator.objects.filter(study=study, code__in={row.rater for row in rows})
+        codes = dict(raters.values_list("pk", "code"))
         displays = Display.objects.filter(
             pair__in={row.pair.pk for row in rows}, assignment__purpose=Assignment.Purpose.RATING
         )
         self._shown: dict[tuple[str, int], bool | None] = {}
+        self._answers: dict[tuple[str, int, str, int], Answer] = {}
+        self._reasons: dict[tuple[str, int, str, int], str] = {}
         keys: dict[int, tuple[str, int]] = {}
         if codes:
             shown = of_raters(displays, codes, "assignment__").values_list("pk", "rater", "pair_id", "a_is_left")
             for pk, rater, pair, a_is_left in shown:
                 keys[pk] = (codes[rater], pair)
                 self._shown[keys[pk]] = a_is_left
-        ratings = Rating.objects.filter(display__in=keys).order_by() if keys else Rating.objects.none()
-        self._answers: dict[tuple[Any, ...], Answer] = {}
-        self._reasons: dict[tuple[Any, ...], str] = {}
-        for display, stage, question, why, *statement in ratings.values_list(
-            *("display_id", "stage", "question", "reason", "verdict", "strength", "tie_kind")
-        ):
-            self._answers[*keys[display], stage, question] = Answer(*statement)
-            self._reasons[*keys[display], stage, question] = why
+        if keys:
+            columns = ("display_id", "stage", "question", "reason", "verdict", "strength", "tie_kind")
+            ratings = Rating.objects.filter(display__in=keys).order_by().values_list(*columns)
+            for display, stage, question, why, *statement in ratings:
+                self._answers[*keys[display], stage, question] = Answer(*statement)
+                self._reasons[*keys[display], stage, question] = why
 
     def problem(self, row: RatingRow) -> Reason | None:
         """Return how a row contradicts the stored ratings, or None."""
-        a_is_left = self._shown.get((row.rater, row.pair.pk))
-        is_same_order = not are_opposite(a_is_left, row.a_is_left)
-        stored = self._answers.get((row.rater, row.pair.pk, row.stage, row.question), row.answer)
-        if is_same_order and stored == row.answer:
-            return None
+        orders = (self._shown.get((row.rater, row.pair.pk)), row.a_is_left)
+        is_same_order = None in orders or orders[0] == orders[1]  # an unknown order contradicts none
         answer = row.answer
+        stored = self._answers.get((row.rater, row.pair.pk, row.stage, row.question), answer)
+        if is_same_order and stored == answer:
+            return None
         if is_same_order and stored and answer and stored.verdict == answer.verdict:
             return refusal("refined_otherwise", rater=row.rater, stored=_degree(stored), given=_degree(answer))
         return refusal("rated_otherwise", rater=row.rater)

@@ -1,6 +1,6 @@
 """Storing ratings that were collected elsewhere, in imported batches with HITs, assignments and displays."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -16,6 +16,18 @@ from annotation.importing.notices import notices_of_raters
 from annotation.importing.rating_rows import RatingRow, RowChecks, kind_of, of_raters
 from annotation.importing.staging import Target
 from annotation.models import Annotator, Assignment, Batch, Display, Hit, HitPair, Rating, Slot
+
+_CHUNK = 500
+CHUNK = 10_000  # rows that are compared and stored together: more than a file has that is not staged
+PARTS = 4  # rows that are stored for a rating: assignment, slot, display and itself
+# What a rating has as its row has it.
+_AS_IN_FILE = (
+    *("stage", "question", "verdict", "strength", "tie_kind", "reason", "table", "arm", "active_seconds"),
+    *("wall_seconds", "rated_at", "late", "software_version", "translated"),
+)
+
+HitNames = dict[tuple[str, str], Hit]  # (batch, HIT's name in the file) → HIT
+Assignments = dict[tuple[int, int], Assignment]  # (HIT, annotator) → assignment
 
 
 @dataclass(frozen=True)
@@ -37,11 +49,7 @@ class StoredRatings:
 
 
 def stage_ratings(
-    *,
-    target: Target,
-    rows: Iterable[RatingRow],
-    name: str,
-    bad: list[BadLine] | None = None,
+    *, target: Target, rows: Iterable[RatingRow], name: str, bad: list[BadLine] | None = None
 ) -> StoredRatings:
     """Add all ratings to the target of an import, some at a time. Stored ones must be equal.
 
@@ -50,31 +58,24 @@ def stage_ratings(
     """
     bad = [] if bad is None else bad
     writer = _RatingWriter(target, name)
-    added = answered = other_reasons = 0
+    added = answered = 0
     raters: dict[str, None] = {}
     remaining = iter(rows)
     with closing(RowChecks(target)) as checks:
         while len(bad) < MOST_BAD_LINES and (chunk := list(islice(remaining, CHUNK))):
-            classified = checks.classify(chunk)
-            bad += classified.bad
-            if not bad and classified.fresh:
-                writer.write(classified.fresh)
-            other_reasons += classified.other_reasons
+            fresh, bad_rows = checks.classify(chunk)
+            bad += bad_rows
+            if not bad and fresh:
+                writer.write(fresh)
             answered += sum(row.verdict is not None for row in chunk)
-            added += sum(row.verdict is not None for row in classified.fresh)
-            raters.update(dict.fromkeys(row.rater for row in classified.fresh))
+            added += sum(row.verdict is not None for row in fresh)
+            raters.update(dict.fromkeys(row.rater for row in fresh))
     refuse(name, bad)
     writer.finish()
-    notices = [*notices_of_raters(raters), *([reason("other_reasons", number=other_reasons)] if other_reasons else [])]
+    notices = [*notices_of_raters(raters)]
+    if checks.other_reasons:
+        notices.append(reason("other_reasons", number=checks.other_reasons))
     return StoredRatings(added, answered - added, notices=tuple(notices))
-
-
-_CHUNK = 500
-CHUNK = 10_000  # rows that are compared and stored together: more than a file has that is not staged
-PARTS = 4  # rows that are stored for a rating: assignment, slot, display and itself
-
-HitNames = dict[tuple[str, str], Hit]  # (batch, HIT's name in the file) → HIT
-Assignments = dict[tuple[int, int], Assignment]  # (HIT, annotator) → assignment
 
 
 class _RatingWriter:
@@ -86,19 +87,27 @@ class _RatingWriter:
         self.raters: set[str] = set()
         self.created: list[Batch] = []
         if target.is_apart:
-            target.later(self._check_raters())
+            self.stored_raters = self._stored_raters()
+            target.later(self._check_raters)
 
     def write(self, rows: Sequence[RatingRow]) -> None:
         """Store new rows, which fit their batches, HITs and assignments."""
-        self.raters.update(row.rater for row in rows)
-        hits = self._hits(rows)
-        annotators = self._annotators(rows)
+        codes = dict.fromkeys(row.rater for row in rows)
+        self.raters.update(codes)
+        hits: HitNames = {}
+        for name, of_batch in grouped((row.batch, row) for row in rows).items():
+            hits |= {(name, hit.external_id): hit for hit in self._hits(self._batch(name, of_batch[0]), of_batch)}
+        staged = self.target.staged
+        annotators = dict(staged.annotators.filter(code__in=codes).values_list("code", "pk"))
+        fresh = [code for code in codes if code not in annotators]
+        keys = self.target.create(Annotator(study=staged, code=code, kind=kind_of(code)) for code in fresh)
+        annotators |= dict(zip(fresh, keys, strict=True))
         assignments = self._assignments(rows, hits, annotators)
         placed = [assignments[hits[row.batch, row.hit].pk, annotators[row.rater]].pk for row in rows]
         self._place_pairs(rows, hits)
         displays = self._displays(rows, placed)
         self.target.create(
-            _rating(row, row.verdict, displays[assignment, row.pair.pk])
+            Rating(display_id=displays[assignment, row.pair.pk], **{name: getattr(row, name) for name in _AS_IN_FILE})
             for row, assignment in zip(rows, placed, strict=True)
             if row.verdict is not None  # shown but not answered
         )
@@ -106,41 +115,27 @@ class _RatingWriter:
     def finish(self) -> None:
         """Note how many pairs and raters the HITs of new batches have."""
         for batch in self.created:
-            batch.pairs_per_hit, batch.raters_per_hit = _most_of_hit(HitPair, batch), _most_of_hit(Assignment, batch)
+            batch.pairs_per_hit, batch.raters_per_hit = (
+                model._base_manager.filter(hit__batch=batch)
+                .order_by()
+                .values("hit")
+                .annotate(number=Count("pk"))
+                .aggregate(most=Max("number"))["most"]
+                for model in (HitPair, Assignment)
+            )
             batch.save(update_fields=["pairs_per_hit", "raters_per_hit"])
 
-    def _check_raters(self) -> Callable[[], None]:
-        """Return a check that nothing has become of the stored raters meanwhile: one may have withdrawn."""
+    def _stored_raters(self) -> set[tuple[Any, ...]]:
+        raters = self.target.study.annotators.values_list("pk", "code", "kind", "user_id", "withdrawn_at")
+        return set(raters.iterator())
 
-        def state() -> set[tuple[Any, ...]]:
-            raters = self.target.study.annotators.values_list("pk", "code", "kind", "user_id", "withdrawn_at")
-            return set(raters.iterator())
-
-        before = state()
-
-        def check() -> None:
-            if any(rater[1] in self.raters for rater in before - state()):
-                raise AnnotationError(f"{self.name}: raters of the study have changed meanwhile; import the file again")
-
-        return check
-
-    def _annotators(self, rows: Sequence[RatingRow]) -> dict[str, int]:
-        """Return the key of each annotator, created if missing."""
-        staged, codes = self.target.staged, dict.fromkeys(row.rater for row in rows)
-        existing = dict(staged.annotators.filter(code__in=codes).values_list("code", "pk"))
-        fresh = [code for code in codes if code not in existing]
-        keys = self.target.create(Annotator(study=staged, code=code, kind=kind_of(code)) for code in fresh)
-        return existing | dict(zip(fresh, keys, strict=True))
-
-    def _hits(self, rows: Sequence[RatingRow]) -> HitNames:
-        """Return the HIT of each (batch, hit name), created with its batch, and without pairs, if missing."""
-        hits: HitNames = {}
-        for name, batch_rows in grouped((row.batch, row) for row in rows).items():
-            of_batch = self._hits_of(self._batch(name, batch_rows[0]), batch_rows)
-            hits.update({(name, hit_name): hit for hit_name, hit in of_batch.items()})
-        return hits
+    def _check_raters(self) -> None:
+        """Check that nothing has become of the stored raters meanwhile: one may have withdrawn."""
+        if any(rater[1] in self.raters for rater in self.stored_raters - self._stored_raters()):
+            raise AnnotationError(f"{self.name}: raters of the study have changed meanwhile; import the file again")
 
     def _batch(self, name: str, row: RatingRow) -> Batch:
+        """Return a batch, created if missing."""
         batch = self.target.staged.batches.filter(name=name).first()
         if batch is not None:
             return batch
@@ -161,21 +156,20 @@ class _RatingWriter:
         self.created.append(batch)
         return batch
 
-    def _hits_of(self, batch: Batch, rows: Sequence[RatingRow]) -> dict[str, Hit]:
-        names = {row.hit for row in rows}
-        hits = {hit.external_id: hit for hit in batch.hits.filter(external_id__in=names).order_by()}
+    def _hits(self, batch: Batch, rows: Sequence[RatingRow]) -> list[Hit]:
+        """Return the HITs of a batch's rows, created without pairs if missing."""
+        matchups = {row.hit: row.pair.matchup_id for row in reversed(rows)}
+        hits = list(batch.hits.filter(external_id__in=matchups).order_by())
         same = Hit.objects.filter(batch__study__in=(self.target.study, self.target.staged), batch__name=batch.name)
         last = same.aggregate(last=Max("position"))["last"]
-        start = 0 if last is None else last + 1
-        fresh: dict[str, Hit] = {}
-        for row in rows:
-            if row.hit not in hits and row.hit not in fresh:
-                position = start + len(fresh)
-                fresh[row.hit] = Hit(
-                    batch=batch, matchup_id=row.pair.matchup_id, external_id=row.hit, position=position
-                )
-        self.target.create(fresh.values())
-        return hits | fresh
+        existing = {hit.external_id for hit in hits}
+        names = dict.fromkeys(row.hit for row in rows if row.hit not in existing)
+        fresh = [
+            Hit(batch=batch, matchup_id=matchups[name], external_id=name, position=position)
+            for position, name in enumerate(names, start=0 if last is None else last + 1)
+        ]
+        self.target.create(fresh)
+        return hits + fresh
 
     def _place_pairs(self, rows: Sequence[RatingRow], hits: HitNames) -> None:
         """Add pairs to their HITs, after the existing ones."""
@@ -193,15 +187,15 @@ class _RatingWriter:
         self.target.create(links)
 
     def _assignments(self, rows: Sequence[RatingRow], hits: HitNames, annotators: dict[str, int]) -> Assignments:
-        """Return the assignment of each (HIT, annotator), created with a slot if missing."""
-        existing = of_raters(Assignment.objects.filter(hit__in=list(hits.values())), annotators.values())
-        existing_by_key = {(item.hit_id, item.annotator_id): item for item in existing}
+        """Return the assignment of each (HIT, annotator), created with a slot if missing. An imported HIT has no free slots."""
+        stored = of_raters(Assignment.objects.filter(hit__in=list(hits.values())), annotators.values())
+        existing = {(item.hit_id, item.annotator_id): item for item in stored}
         fresh: Assignments = {}
         changed: Assignments = {}
         for row in rows:
             key = (hits[row.batch, row.hit].pk, annotators[row.rater])
-            assignment_found = existing_by_key.get(key) or fresh.get(key)
-            if assignment_found is None:
+            assignment = existing.get(key) or fresh.get(key)
+            if assignment is None:
                 fresh[key] = Assignment(
                     hit_id=key[0],
                     annotator_id=key[1],
@@ -212,30 +206,23 @@ class _RatingWriter:
                     excluded=row.excluded,
                     exclusion_reason=row.exclusion_reason[:300],
                 )
-            elif row.rated_at and (
-                assignment_found.submitted_at is None or row.rated_at > assignment_found.submitted_at
-            ):
-                assignment_found.submitted_at = row.rated_at
-                if key in existing_by_key:
-                    changed[key] = assignment_found
+            elif row.rated_at and (assignment.submitted_at is None or row.rated_at > assignment.submitted_at):
+                assignment.submitted_at = row.rated_at
+                if key in existing:
+                    changed[key] = assignment
         Assignment.objects.bulk_update(changed.values(), ["submitted_at"], batch_size=_CHUNK)
         self.target.create(fresh.values())
-        self._fill_slots(fresh.values(), {hit.pk: hit for hit in hits.values()})
-        return existing_by_key | fresh
-
-    def _fill_slots(self, assignments: Iterable[Assignment], hits: dict[int, Hit]) -> None:
-        """Create a slot for each new assignment. An imported HIT has no free slots."""
-        last = Slot.objects.filter(hit__in=hits).order_by().values_list("hit_id").annotate(last=Max("number"))
+        by_key = {hit.pk: hit for hit in hits.values()}
+        last = Slot.objects.filter(hit__in=by_key).order_by().values_list("hit_id").annotate(last=Max("number"))
         numbers: dict[int, int] = dict(last)
-
-        def slots() -> Iterator[Slot]:
-            for assignment in assignments:
-                hit = hits[assignment.hit_id]
-                numbers[hit.pk] = number = numbers.get(hit.pk, 0) + 1
-                place = {"hit_id": hit.pk, "batch_id": hit.batch_id, "position": hit.position, "number": number}
-                yield Slot(**place, assignment_id=assignment.pk)
-
-        self.target.create(slots())
+        slots = []
+        for assignment in fresh.values():
+            hit = by_key[assignment.hit_id]
+            numbers[hit.pk] = number = numbers.get(hit.pk, 0) + 1
+            place = {"hit_id": hit.pk, "batch_id": hit.batch_id, "position": hit.position, "number": number}
+            slots.append(Slot(**place, assignment_id=assignment.pk))
+        self.target.create(slots)
+        return existing | fresh
 
     def _displays(self, rows: Sequence[RatingRow], placed: Sequence[int]) -> dict[tuple[int, int], int]:
         """Return the primary key of the display of each (assignment, pair), created if missing."""
@@ -264,29 +251,3 @@ class _RatingWriter:
             for (assignment, pair), (position, a_is_left) in fresh.items()
         )
         return existing | dict(zip(fresh, keys, strict=True))
-
-
-def _most_of_hit(model: type[HitPair | Assignment], batch: Batch) -> int:
-    """Return how many rows of a table a HIT of a batch has at most."""
-    counts = model._base_manager.filter(hit__batch=batch).order_by().values("hit").annotate(number=Count("pk"))
-    return int(counts.aggregate(most=Max("number"))["most"])
-
-
-def _rating(row: RatingRow, verdict: int, display_id: int) -> Rating:
-    return Rating(
-        display_id=display_id,
-        stage=row.stage,
-        question=row.question,
-        verdict=verdict,
-        strength=row.strength,
-        tie_kind=row.tie_kind,
-        reason=row.reason,
-        table=row.table,
-        arm=row.arm,
-        active_seconds=row.active_seconds,
-        wall_seconds=row.wall_seconds,
-        rated_at=row.rated_at,
-        late=row.late,
-        software_version=row.software_version,
-        translated=row.translated,
-    )

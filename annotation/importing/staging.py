@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from time import monotonic, sleep
 from typing import Any, TypeVar, cast
 
@@ -236,20 +236,24 @@ def _begin(stack: ExitStack, slug: str, rows: int, settings: dict[str, Any] | No
             if under_way is None:
                 if study is not None and study.merging:
                     raise AnnotationError("an import is being taken back; try again when it is done")
-                if study is None:
-                    if settings is None:  # without the names of others, which the user may not see
-                        raise UnknownStudy(
-                            f"there is no study {slug}; this file adds to a study: import its texts first"
-                        )
+                if study is not None:
+                    target = Target(study, study if rows <= WHOLE else _hidden_copy(study))
+                elif settings is not None:
                     importer = this_process() if rows > WHOLE else ""
                     study = ensure_study(slug=slug, importer=importer, **settings)
                     target = Target(study, study)
-                else:
-                    target = Target(study, study if rows <= WHOLE else _hidden_copy(study))
+                else:  # without the names of others, which the user may not see
+                    raise UnknownStudy(f"there is no study {slug}; this file adds to a study: import its texts first")
                 if not target.staged.importer:
                     stack.push(attempt.pop_all())  # the transaction stays open
                 return target
-        _wait_for(under_way)
+        # Another import is under way. Where its process has ended, end it in its place.
+        if is_abandoned(under_way):
+            settle(under_way)
+        elif connection.in_atomic_block:
+            raise AnnotationError("another import into this study is under way; try again when it is done")
+        else:
+            sleep(PAUSE)
 
 
 def _hidden_slug(study: Study) -> str:
@@ -275,16 +279,6 @@ def _hidden_copy(study: Study) -> Study:
     hidden._state.adding = True
     hidden.save(force_insert=True)
     return hidden
-
-
-def _wait_for(hidden: Study) -> None:
-    """Wait for another import, or end it in place of its process."""
-    if is_abandoned(hidden):
-        settle(hidden)
-    elif connection.in_atomic_block:
-        raise AnnotationError("another import into this study is under way; try again when it is done")
-    else:
-        sleep(PAUSE)
 
 
 def is_abandoned(hidden: Study) -> bool:
@@ -315,20 +309,15 @@ def remove(target: Target) -> None:
     hidden = target.staged
     for path in BEFORE_REMOVAL:
         import_string(path)(hidden)
-    _remove_rows(target, Assignment, repeat_of__isnull=False)  # before what they repeat
-    for level in reversed(levels()):
-        _remove_rows(target, level.model)
+    repeats = [(level, {"repeat_of__isnull": False}) for level in WORK if level.model is Assignment]
+    for level, only in (*repeats, *((level, {}) for level in reversed(levels()))):  # repeats before what they repeat
+        keys = list(level.rows.filter(**{_path(level): hidden}, **only).values_list("pk", flat=True))
+        for start in range(0, len(keys), PART):
+            level.rows.filter(pk__in=keys[start : start + PART]).delete()
+            target.beat()
     Study._base_manager.filter(pk=hidden.pk).delete()
     for path in AFTER_REMOVAL:
         import_string(path)()
-
-
-def _remove_rows(target: Target, model: type[Model], **only: Any) -> None:
-    level = next(row for row in levels() if row.model is model)
-    keys = list(level.rows.filter(**{_path(level): target.staged}, **only).values_list("pk", flat=True))
-    for start in range(0, len(keys), PART):
-        level.rows.filter(pk__in=keys[start : start + PART]).delete()
-        target.beat()
 
 
 def delete_added(record: ImportRecord) -> None:
@@ -353,10 +342,6 @@ def _path(level: Level) -> str:
     """Return the lookup from a row to its study."""
     parent = next((row for row in levels() if row.model is level.above), None)
     return level.parent if parent is None else f"{level.parent}__{_path(parent)}"
-
-
-def _related(model: type[Model], name: str) -> type[Model]:
-    return cast(type[Model], model._meta.get_field(name).related_model)
 
 
 # Moving the rows
@@ -402,11 +387,8 @@ def plan_moves(hidden: Study, study: Study) -> list[Move]:
     that a row which has not moved is still below the hidden study.
     """
     same: Same = {Study: {hidden.pk: study.pk}}
-    return [
-        move
-        for moves in reversed([list(_level_moves(level, hidden, study, same)) for level in levels()])
-        for move in moves
-    ]
+    planned = [[*_level_moves(level, hidden, study, same)] for level in levels()]
+    return [*chain.from_iterable(reversed(planned))]
 
 
 def _level_moves(level: Level, hidden: Study, study: Study, same: Same) -> Iterator[Move]:
@@ -416,9 +398,8 @@ def _level_moves(level: Level, hidden: Study, study: Study, same: Same) -> Itera
     if not parents and not keys_of_others:
         return
     names = [level.parent, *([level.position] if level.position else []), *keys_of_others]
-    columns = ["pk", *(_column(level.model, name) for name in names)]
-    staged = level.rows.filter(**{_path(level): hidden}).order_by("pk")
-    rows = staged.values_list(*columns, *level.key)
+    columns = [_column(level.model, name) for name in names]
+    rows = level.rows.filter(**{_path(level): hidden}).order_by("pk").values_list("pk", *columns, *level.key)
     counterparts = _Counterparts(level, study, same) if parents and rows.exists() else None
     left_behind: dict[int, int] = {}
     changed: list[tuple[int, ...]] = []
@@ -438,9 +419,14 @@ def _level_moves(level: Level, hidden: Study, study: Study, same: Same) -> Itera
             changed.append((pk, *fields))
     if left_behind:
         same[level.model] = left_behind
-    yield from _updates(level, names, changed)
-    if level.latest:
-        yield from _later_times(level, left_behind)
+    quoted = connection.ops.quote_name
+    assigned = (f"{quoted(column)} = one.column{index}" for index, column in enumerate(columns, start=2))
+    yield from _updates(level, ", ".join(assigned), changed, "one.column1")
+    if level.latest:  # of the stored rows whose staged counterparts are later
+        table, time = quoted(level.model._meta.db_table), quoted(level.latest)
+        staged = f"(SELECT {time} FROM {table} AS staged WHERE staged.id = one.column1)"  # noqa: S608  # names of our own
+        is_later = f"{staged} IS NOT NULL AND ({table}.{time} IS NULL OR {table}.{time} < {staged})"
+        yield from _updates(level, f"{time} = {staged}", [*left_behind.items()], f"one.column2 AND {is_later}")
 
 
 class _Counterparts:
@@ -449,8 +435,7 @@ class _Counterparts:
     def __init__(self, level: Level, study: Study, same: Same) -> None:
         parent, targets = _column(level.model, level.parent), set(same[level.above].values())
         stored = level.rows.filter(**{_path(level): study})
-        related = [_related_by_column(level.model, name) for name in level.key]
-        self._translations = [same.get(model, {}) if model else {} for model in related]
+        self._translations = [same.get(_related(level.model, column), {}) for column in level.key]
         self._found = {
             (of, *map(_hashable, key)): pk
             for of, pk, *key in stored.values_list(parent, "pk", *level.key).iterator(chunk_size=PART)
@@ -476,47 +461,27 @@ class _Counterparts:
         return position
 
 
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _column(model: type[Model], name: str) -> str:
     column: str = model._meta.get_field(name).attname  # type: ignore[union-attr]
     return column
 
 
-def _hashable(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _related(model: type[Model], name: str) -> type[Model]:
+    """Return the model that a foreign key leads to, by its name or its column."""
+    return cast(type[Model], model._meta.get_field(name).related_model)
 
 
-def _related_by_column(model: type[Model], column: str) -> type[Model] | None:
-    names = {field.attname: field for field in model._meta.concrete_fields}
-    return names[column].related_model
-
-
-def _updates(level: Level, names: Sequence[str], rows: Sequence[tuple[int, ...]]) -> Iterator[Move]:
-    """Yield updates of columns. Rows : (primary key, values of the columns)."""
-    columns = ", ".join(
-        f"{_quoted(_column(level.model, name))} = one.column{index}" for index, name in enumerate(names, start=2)
-    )
-    yield from _updates_from(level, columns, rows, "one.column1")
-
-
-def _later_times(level: Level, stored: dict[int, int]) -> Iterator[Move]:
-    """Yield updates of the stored rows whose staged counterparts are later. Stored : by staged row."""
-    table, time = _quoted(level.model._meta.db_table), _quoted(level.latest)
-    staged = f"(SELECT {time} FROM {table} AS staged WHERE staged.id = one.column1)"  # noqa: S608  # names of our own
-    is_later = f"{staged} IS NOT NULL AND ({table}.{time} IS NULL OR {table}.{time} < {staged})"
-    yield from _updates_from(level, f"{time} = {staged}", list(stored.items()), f"one.column2 AND {is_later}")
-
-
-def _updates_from(level: Level, columns: str, rows: Sequence[tuple[int, ...]], key: str) -> Iterator[Move]:
-    table = _quoted(level.model._meta.db_table)
+def _updates(level: Level, columns: str, rows: Sequence[tuple[int, ...]], key: str) -> Iterator[Move]:
+    """Yield updates of columns, each of some rows: whole numbers."""
+    table = connection.ops.quote_name(level.model._meta.db_table)
     for start in range(0, len(rows), PART):
-        part = rows[start : start + PART]
-        values = ", ".join(f"({', '.join(map(str, map(int, row)))})" for row in part)
+        values = ", ".join(f"({', '.join(map(str, map(int, row)))})" for row in rows[start : start + PART])
         sql = f"UPDATE {table} SET {columns} FROM (VALUES {values}) AS one WHERE {table}.id = {key}"  # noqa: S608  # names of our own, and whole numbers
         yield partial(_execute, sql)
-
-
-def _quoted(name: str) -> str:
-    return connection.ops.quote_name(name)
 
 
 def _execute(sql: str) -> None:

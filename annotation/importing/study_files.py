@@ -41,10 +41,13 @@ def import_study(
     """
     reading: dict[str, Any] = {"sources_only": sources_only, "bound": bound, "mapping": mapping}
     read = partial(read_study_file, data, name, dataset=trim(dataset), **reading)
-    kind = "sources" if sources_only else "study"
-    return _store(
-        read, kind=kind, data=data, name=name, slug=slug, settings=settings, dataset=dataset, **recorded(mapping)
-    )
+    file: dict[str, Any] = {
+        "kind": "sources" if sources_only else "study",
+        "data": data,
+        "name": name,
+        "dataset": dataset,
+    }
+    return _store(read, slug, settings, **file, **recorded(mapping))
 
 
 def import_labelled(
@@ -66,7 +69,7 @@ def import_labelled(
     """
     rows = parse_labelled(data, name, form=form, dataset=trim(dataset), tags=tags, seed=side_seed, bound=bound)
     options = {"dataset": rows[0].dataset, "tags": list(tags), "side_seed": side_seed}
-    return _store(lambda: (rows, []), kind=form, data=data, name=name, slug=slug, settings=settings, **options)
+    return _store(lambda: (rows, []), slug, settings, kind=form, data=data, name=name, **options)
 
 
 @in_own_columns
@@ -89,18 +92,16 @@ def import_outputs(
     reading: dict[str, Any] = {"reference": trim(reference), "bound": bound, "mapping": mapping}
     rows = parse_outputs(data, name, dataset=trim(dataset) or ALPACAEVAL, **reading)
     options = {"reference": reference, **recorded(mapping)}
-    return _store(lambda: (rows, []), kind=OUTPUTS, data=data, name=name, slug=slug, settings=settings, **options)
+    return _store(lambda: (rows, []), slug, settings, kind=OUTPUTS, data=data, name=name, **options)
 
 
 def _store(
     read: Callable[[], tuple[Iterable[InstanceRow], list[BadLine]]],
-    *,
-    kind: str,
-    data: FileData,
-    name: str,
     slug: str,
     settings: dict[str, Any],
-    **options: Any,
+    *,
+    name: str,
+    **file: Any,
 ) -> tuple[Study, StoredInstances]:
     """Store the instances of a file, which is read twice: all of them would take more memory than a block."""
     rows, bad = read()
@@ -110,7 +111,7 @@ def _store(
         stored = stage_instances(target=target, rows=again, name=name, bad=bad)
         refuse(name, of_second_reading)  # of a file that has changed meanwhile
         if stored.added or stored.extended:
-            target.record(kind=kind, name=name, data=data, counts=stored.counts, **options)
+            target.record(name=name, counts=stored.counts, **file)
     return target.study, stored
 
 

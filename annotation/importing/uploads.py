@@ -42,34 +42,29 @@ def read_upload(
     """
     bound = bound or bound_of_upload(kind, django_settings.UPLOAD_MAX_ROWS)
     bound.refuse_rows(data, name)
-    file: dict[str, Any] = {"data": data, "name": name, "slug": slug}
-    if mapping:
-        file["mapping"] = mapping
+    file: dict[str, Any] = {"data": data, "name": name, "slug": slug, **({"mapping": mapping} if mapping else {})}
+    texts: dict[str, Any] = {**file, "dataset": dataset, "bound": bound, **settings}
     if kind in ("study", "sources"):
-        file |= {"dataset": dataset or DEFAULT_DATASET, "sources_only": kind == "sources"}
-        study, stored = import_study(**file, bound=bound, **settings)
-        return study, summary(name, study, stored)
-    if kind in FIELDS:
-        study, stored = import_labelled(**file, form=kind, dataset=dataset, bound=bound, **settings)
-        return study, summary(name, study, stored)
-    if kind == OUTPUTS:
-        study, stored = import_outputs(**file, dataset=dataset, reference=system_1, bound=bound, **settings)
-        return study, summary(name, study, stored)
-    if kind == "mturk":
-        study, stored, ratings = import_mturk(
-            **file, system_1=system_1, system_2=system_2, dataset=dataset, bound=bound, **settings
-        )
-        contents = f"{number_of(ratings.added, 'rating')} on {number_of(stored.added, 'new instance')}"
-        return study, with_notices(_summary(name, contents, ratings.added), (*stored.notices, *ratings.notices))
-    if kind == "ratings":
-        study, ratings = import_ratings(**file)
-        is_news = ratings.added or len(ratings.notices)
-        return study, with_notices(_summary(name, number_of(ratings.added, "rating"), is_news), ratings.notices)
-    if kind == "tables":
-        study, added, _ = import_tables(**file)
-        return study, _summary(name, number_of(added, "comparison table"), added)
-    raise AnnotationError(f"{kind!r} is no kind of file")
-
-
-def _summary(name: str, contents: str, is_news: int) -> Reason:
-    return reason("imported", name=name, contents=contents) if is_news else reason("nothing_new", name=name)
+        texts |= {"dataset": dataset or DEFAULT_DATASET, "sources_only": kind == "sources"}
+        study, stored = import_study(**texts)
+    elif kind in FIELDS:
+        study, stored = import_labelled(form=kind, **texts)
+    elif kind == OUTPUTS:
+        study, stored = import_outputs(reference=system_1, **texts)
+    else:
+        if kind == "mturk":
+            study, stored, ratings = import_mturk(system_1=system_1, system_2=system_2, **texts)
+            contents = f"{number_of(ratings.added, 'rating')} on {number_of(stored.added, 'new instance')}"
+            is_news, notices = bool(ratings.added), (*stored.notices, *ratings.notices)
+        elif kind == "ratings":
+            study, ratings = import_ratings(**file)
+            contents, notices = number_of(ratings.added, "rating"), ratings.notices
+            is_news = bool(ratings.added or notices)
+        elif kind == "tables":
+            study, added, _ = import_tables(**file)
+            contents, is_news, notices = number_of(added, "comparison table"), bool(added), ()
+        else:
+            raise AnnotationError(f"{kind!r} is no kind of file")
+        outcome = reason("imported", name=name, contents=contents) if is_news else reason("nothing_new", name=name)
+        return study, with_notices(outcome, notices)
+    return study, summary(name, study, stored)

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from annotation.core.reasons import reason
-from annotation.importing.generations import store_generations
+from annotation.importing.content import store_generations
 from judging.calls.cases import CallState, Case, Usage
 from judging.core.errors import RunStopped
 from judging.generation.sampled_text import SHOWN, SampledText

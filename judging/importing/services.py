@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.core.counting import number_of
+from annotation.core.database.aggregates import grouped
 from annotation.core.errors import BadLine
 from annotation.core.files.lines import FileData, refuse
 from annotation.core.files.mapping import NOTHING, FieldMapping, in_own_columns, recorded
@@ -18,14 +19,17 @@ from annotation.core.refusals import refusal
 from annotation.core.version import VERSION
 from annotation.importing.staging import PART, Level, Target, open_import
 from annotation.models import Study
-from judging.importing.fields import LONGEST_NAME, JudgmentRow, judge_name
-from judging.importing.judgments import JudgmentFile, parse_judgments
+from judging.importing.judgments import LONGEST_NAME, JudgmentFile, JudgmentRow, judge_name, parse_judgments
 from judging.importing.pairs import ResolvedRow, Resolver
 from judging.methods.imported import Imported
 from judging.models import Completion, Judge, JudgeRun, Judgment
 
 IMPORTED = "-imported"  # ends the name of a judge from a file whose own name a judge has that is run here
 _WHOLE = {"batch": None, "filter_key": ""}  # of runs on all pairs
+_AS_IN_FILE = (
+    *("repeat", "negated", "token_mass", "rationale", "calls", "prompt_tokens", "completion_tokens", "cost"),
+    "prompt_version",
+)
 LEVELS = (
     Level(JudgeRun, "study", ("judge_id", "batch_id", "filter_key", "questions")),
     Level(Judgment, "run", ("pair_id", "order", "repeat", "negated", "question")),
@@ -105,131 +109,103 @@ def import_upload(
     return study, summary
 
 
-def _names(study: Study, labels: Sequence[str]) -> dict[str, str]:
-    """Return the name of each judge by its label in a file: another one where a judge of this name judges only other studies here."""
-    names = {label: judge_name(label) for label in labels}
-    made_here = Judge.objects.filter(name__in=names.values()).exclude(method=Imported.name)
-    elsewhere = set(made_here.exclude(runs__study=study).values_list("name", flat=True))
-    return {
-        label: f"{name[: LONGEST_NAME - len(IMPORTED)]}{IMPORTED}" if name in elsewhere else name
-        for label, name in names.items()
-    }
-
-
 def _judges(study: Study, rows: Sequence[JudgmentRow]) -> tuple[dict[str, Judge], list[BadLine]]:
     """Return each judge in the file by its label, unsaved if new, and the first line of each refused judge."""
-    labels = list(dict.fromkeys(row.judge for row in rows))
-    name_of = _names(study, labels)
-    judges = Judge.objects.filter(name__in=name_of.values())
-    existing = {judge.name: judge for judge in judges}
+    name_of = {row.judge: judge_name(row.judge) for row in rows}
+    # A judge of this name that judges only other studies here is another one.
+    made_here = Judge.objects.filter(name__in=name_of.values()).exclude(method=Imported.name)
+    elsewhere = set(made_here.exclude(runs__study=study).values_list("name", flat=True))
+    for label, name in name_of.items():
+        if name in elsewhere:
+            name_of[label] = f"{name[: LONGEST_NAME - len(IMPORTED)]}{IMPORTED}"
+    existing = {judge.name: judge for judge in Judge.objects.filter(name__in=name_of.values())}
+    families = {label: sorted(set(names)) for label, names in grouped((row.judge, row.family) for row in rows).items()}
     refused: dict[str, Reason] = {}
     by_name: dict[str, str] = {}
-    families = _families(rows)
-    for label in labels:
-        other_label = by_name.setdefault(name_of[label], label)
-        if other_label != label:
-            refused[label] = refusal(
-                "judges_of_one_name", other=repr(other_label), judge=repr(label), name=name_of[label]
-            )
+    for label, name in name_of.items():
+        if (other := by_name.setdefault(name, label)) != label:
+            refused[label] = refusal("judges_of_one_name", other=repr(other), judge=repr(label), name=name)
         elif len(families[label]) > 1:
-            refused[label] = refusal(
-                "several_families",
-                judge=repr(label),
-                families=", ".join(family or "none" for family in families[label]),
-            )
-        elif problem := _taken(existing.get(name_of[label]), label, *families[label]):
+            listed = ", ".join(family or "none" for family in families[label])
+            refused[label] = refusal("several_families", judge=repr(label), families=listed)
+        elif name in existing and (problem := _taken(existing[name], label, *families[label])):
             refused[label] = problem
-    names = {name_of[label]: label for label in labels}
-    for name, other_label in lookalikes(names, existing).items():
-        refused[names[name]] = refusal("judge_lookalike", judge=name, other=other_label)
-    for label in labels:
-        name = name_of[label]
+    labels = {name: label for label, name in name_of.items()}
+    for name, other in lookalikes(labels, existing).items():
+        refused[labels[name]] = refusal("judge_lookalike", judge=name, other=other)
+    for label, name in name_of.items():
         if name not in existing and (similar := short_name_problem(Judge, "name", name)):
             refused[label] = refusal("judge_near_other", problem=similar)
     first = {row.judge: row.number for row in reversed(rows)}
-    bad = [BadLine(first[label], problem) for label, problem in refused.items()]
-    judges_by_label = {
-        label: existing.get(name_of[label]) or _judge(label, name_of[label], *families[label])
-        for label in labels
-        if label not in refused
-    }
-    return judges_by_label, bad
+    judges = {}
+    for label, name in name_of.items():
+        if label in refused:
+            continue
+        params = {} if name == label else {"label": label}
+        new = Judge(name=name, method=Imported.name, family=families[label][0], params=params)
+        judges[label] = existing.get(name) or new
+    return judges, [BadLine(first[label], problem) for label, problem in refused.items()]
 
 
-def _families(rows: Sequence[JudgmentRow]) -> dict[str, list[str]]:
-    result: dict[str, set[str]] = {}
-    for row in rows:
-        result.setdefault(row.judge, set()).add(row.family)
-    return {label: sorted(families) for label, families in result.items()}
-
-
-def _taken(judge: Judge | None, label: str, family: str) -> Reason | None:
+def _taken(judge: Judge, label: str, family: str) -> Reason | None:
     """Return why the verdicts can't be added to a stored judge, or None if they can."""
-    if judge is None:
-        return None
+    stored = judge.params.get("label", judge.name)
     if judge.method != Imported.name:
         return refusal("judge_made_here", judge=judge.name, method=judge.method)
-    if judge.params.get("label", judge.name) != label:
-        return refusal(
-            "judge_of_other_label",
-            judge=judge.name,
-            stored=repr(judge.params.get("label", judge.name)),
-            label=repr(label),
-        )
+    if stored != label:
+        return refusal("judge_of_other_label", judge=judge.name, stored=repr(stored), label=repr(label))
     if family and family != judge.family:
         return refusal("judge_of_other_family", judge=judge.name, stored=judge.family or "none", family=family)
     return None
 
 
-def _judge(label: str, name: str, family: str) -> Judge:
-    return Judge(name=name, method=Imported.name, family=family, params={} if name == label else {"label": label})
-
-
 def _stored_runs(study: Study, judges: Mapping[str, Judge]) -> Runs:
     """Return the study's runs of imported judgments by judge's label and question."""
-    stored = JudgeRun.objects.filter(study=study, judge__in=[judge for judge in judges.values() if judge.pk], **_WHOLE)
-    by_judge = {(run.judge_id, tuple(run.questions)): run for run in stored}
-    return {
-        (label, question): run
-        for (judge_id, questions), run in by_judge.items()
-        for label, judge in judges.items()
-        if judge.pk == judge_id
-        for question in questions
-        if len(questions) == 1
-    }
+    labels = {judge.pk: label for label, judge in judges.items() if judge.pk}
+    stored = JudgeRun.objects.filter(study=study, judge__in=labels, **_WHOLE)
+    return {(labels[run.judge_id], run.questions[0]): run for run in stored if len(run.questions) == 1}
 
 
 def _fresh(
     runs: Runs, judges: Mapping[str, Judge], resolved: Sequence[ResolvedRow]
 ) -> tuple[list[ResolvedRow], list[BadLine]]:
     """Return the rows of new judgments, and the lines that contradict stored ones."""
-    stored = {
-        (run_id, pair_id, order, repeat, negated): statement
-        for run_id, pair_id, order, repeat, negated, *statement in Judgment.objects.filter(
-            run__in=list(runs.values())
-        ).values_list("run_id", "pair_id", "order", "repeat", "negated", "status", "verdict", "rationale")
-    }
+    key, statement = ("run_id", "pair_id", "order", "repeat", "negated"), ("status", "verdict", "rationale")
+    judgments = Judgment.objects.filter(run__in=list(runs.values())).values_list(*key, *statement)
+    stored = {tuple(values[: len(key)]): values[len(key) :] for values in judgments}
     fresh, bad = [], []
-    for row in (item for item in resolved if item.row.judge in judges):
-        run = runs.get((row.row.judge, row.question))
-        key = (row.pair_id, row.order, row.row.repeat, row.row.negated)
-        stored_row = stored.get((run.pk, *key)) if run else None
-        if stored_row is None:
-            fresh.append(row)
-        elif stored_row != [_status(row), row.verdict, row.row.rationale]:
-            bad.append(BadLine(row.row.number, _contradiction(row, stored_row)))
+    for item in (item for item in resolved if item.row.judge in judges):
+        row, run = item.row, runs.get((item.row.judge, item.question))
+        before = stored.get((run.pk, item.pair_id, item.order, row.repeat, row.negated)) if run else None
+        if before is None:
+            fresh.append(item)
+        elif before != (_status(item), item.verdict, row.rationale):
+            stored_word, word = _word(*before[:2]), _word(Judgment.Status.UNPARSED, item.verdict)
+            what = f"verdict {stored_word}, not {word}" if stored_word != word else "another rationale"
+            values = {"judge": row.judge, "what": what, "place": str(row.place), "order": row.order}
+            bad.append(BadLine(row.number, refusal("judged_otherwise", **values)))
     return fresh, bad
+
+
+def _word(status: str, verdict: int | None) -> str:
+    """Return the word for a verdict, or the status of a judgment without one."""
+    return str(status) if verdict is None else {-1: "a", 0: "tie", 1: "b"}[verdict]
 
 
 def _store(target: Target, judges: Mapping[str, Judge], stored_runs: Runs, fresh: Sequence[ResolvedRow]) -> None:
     """Store judgments, with the judges and runs that are missing."""
     questions = sorted({(item.row.judge, item.question) for item in fresh})
     now = timezone.now()
+    more = {"status": JudgeRun.Status.DONE, "finished_at": now, "started_at": now, "software_version": VERSION}
+    runs: Runs = {}
     with transaction.atomic():
-        for judge in {label: judges[label] for label, _ in questions}.values():
-            if judge._state.adding:
+        for label, question in questions:
+            if (judge := judges[label])._state.adding:
                 judge.save()
-        runs = {(label, question): _run(target, judges[label], question, now) for label, question in questions}
+            of_judge = {"study": target.staged, "judge": judge, "questions": [question], **_WHOLE}
+            runs[label, question], is_new = JudgeRun.objects.get_or_create(**of_judge, defaults=more)
+            if is_new:
+                target.note([runs[label, question]])
     target.create(_judgment(item, runs[item.row.judge, item.question], now) for item in fresh)
 
     def complete() -> None:
@@ -239,15 +215,6 @@ def _store(target: Target, judges: Mapping[str, Judge], stored_runs: Runs, fresh
             run.save(update_fields=["status", "software_version", "finished_at", "started_at"])
 
     target.later(complete)
-
-
-def _run(target: Target, judge: Judge, question: int, at: datetime) -> JudgeRun:
-    more = {"status": JudgeRun.Status.DONE, "finished_at": at, "started_at": at, "software_version": VERSION}
-    of_judge = {"study": target.staged, "judge": judge, "questions": [question], **_WHOLE}
-    run, is_new = JudgeRun.objects.get_or_create(**of_judge, defaults=more)
-    if is_new:
-        target.note([run])
-    return run
 
 
 def drop_completions(study: Study) -> None:
@@ -271,39 +238,21 @@ def _status(row: ResolvedRow) -> str:
 
 def _judgment(resolved: ResolvedRow, run: JudgeRun, at: datetime) -> Judgment:
     row = resolved.row
-    p_b = 1 - row.p_b if resolved.swapped and row.p_b is not None else row.p_b
-    scores = (row.score_b, row.score_a) if resolved.swapped else (row.score_a, row.score_b)
+    p_b, scores = row.p_b, (row.score_a, row.score_b)
+    if resolved.swapped:
+        p_b, scores = None if p_b is None else 1 - p_b, scores[::-1]
     return Judgment(  # type: ignore[misc]  # stubs take a reason for a text
         run=run,
         pair_id=resolved.pair_id,
         order=resolved.order,
-        repeat=row.repeat,
-        negated=row.negated,
         question=resolved.question,
         status=_status(resolved),
         verdict=resolved.verdict,
         p_b=p_b,
         score_a=scores[0],
         score_b=scores[1],
-        token_mass=row.token_mass,
         failure=row.reason if row.status else reason("no_verdict_in_file") if resolved.verdict is None else "",
-        rationale=row.rationale,
-        calls=row.calls,
-        prompt_tokens=row.prompt_tokens,
-        completion_tokens=row.completion_tokens,
-        cost=row.cost,
-        prompt_version=row.prompt_version,
         parser_version=Imported.parser_version,
         judged_at=row.judged_at or at,
-    )
-
-
-def _contradiction(row: ResolvedRow, stored_row: Sequence[object]) -> Reason:
-    status, verdict, _ = stored_row
-    words = {-1: "a", 0: "tie", 1: "b", None: str(status)}
-    new_word = words[row.verdict] if row.verdict is not None else str(Judgment.Status.UNPARSED.value)
-    stored_word = words.get(verdict, str(status))  # type: ignore[call-overload]
-    difference = f"verdict {stored_word}, not {new_word}" if stored_word != new_word else "another rationale"
-    return refusal(
-        "judged_otherwise", judge=row.row.judge, what=difference, place=str(row.row.place), order=row.row.order
+        **{name: getattr(row, name) for name in _AS_IN_FILE},
     )

@@ -12,7 +12,7 @@ from annotation.core.files.spreadsheet import csv_lines
 from annotation.importing.formats.long_form import FLAG_COLUMNS, RATER_COLUMNS
 from annotation.models import Study
 from annotation.studies.data_sets import COLUMNS as DATA_SET_COLUMNS
-from judging.importing.columns import judgment_columns
+from judging.importing.judgments import judgment_columns
 from judging.outcomes.judgment_rows import judgment_rows
 from reporting.exports.content_rows import (
     SEPARABILITY_FIELDS,

@@ -92,8 +92,7 @@ def search(query: str) -> list[tuple[Section, str]]:
     Pages for users come before those for developers, sections with the words in their title before others.
     """
     words = query.lower().split()[:MOST_WORDS]
-    searched = [(section, f"{section.page_title} {section.title} {section.text}".lower()) for section in sections()]
-    matches = [section for section, text in searched if words and all(word in text for word in words)]
+    matches = [section for section in sections() if words and all(word in _searched(section).lower() for word in words)]
     matches.sort(key=lambda section: _rank(section, words))
     return [(section, _excerpt(section, words)) for section in matches[:MOST_RESULTS]]
 
@@ -101,6 +100,10 @@ def search(query: str) -> list[tuple[Section, str]]:
 def _rank(section: Section, words: list[str]) -> tuple[bool, int, int]:
     in_title = sum(word in section.title.lower() for word in words)
     return section.is_for_developers, -in_title, len(section.title) if in_title else 0
+
+
+def _searched(section: Section) -> str:
+    return f"{section.page_title} {section.title} {section.text}"
 
 
 def _excerpt(section: Section, words: list[str]) -> str:

@@ -51,17 +51,12 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     positions = reasons_in(votes, None if arm == ALL_ARMS else arm)
     page = Paginator(positions.tolist(), REASONS_PER_PAGE).get_page(request.GET.get("page"))
     existing = configurations(study, checks=False)
-    arms = numbers["arms"]
-    notes = [counted(arm["decisions"], "decisions") for arm in arms]
     context = {
         "study": study,
         "found": numbers,
         "query": query_of(filters),
         "changes": _changes(numbers["arms"]),
-        "moves": [
-            *((name, _by_arm(arms, notes, [arm["moves"][kind] for arm in arms])) for kind, name in MOVES.items()),
-            ("changed at all", _by_arm(arms, notes, [arm["revised"] for arm in arms])),
-        ],
+        "moves": _moves(numbers["arms"]),
         "has_gold": any(arm["with_gold"] for arm in numbers["arms"]),
         "picture": _picture(study, filters),
         "left_out": {name.replace("_", " "): count for name, count in numbers["excluded"].items() if count},
@@ -123,6 +118,13 @@ def _changes(arms: list[dict[str, Any]]) -> list[tuple[str, list[tuple[str, Any]
         return []
     notes = [f"{counted(arm['with_gold'], 'decisions with gold')}; {arm['without_gold']} left out" for arm in arms]
     return [(name, _by_arm(arms, notes, [arm["changes"][kind] for arm in arms])) for kind, name in CHANGES.items()]
+
+
+def _moves(arms: list[dict[str, Any]]) -> list[tuple[str, list[tuple[str, Any]]]]:
+    """Return each kind of change whatever is right, and all together, with its count and share in every arm."""
+    notes = [counted(arm["decisions"], "decisions") for arm in arms]
+    moves = [(name, _by_arm(arms, notes, [arm["moves"][kind] for arm in arms])) for kind, name in MOVES.items()]
+    return [*moves, ("changed at all", _by_arm(arms, notes, [arm["revised"] for arm in arms]))]
 
 
 def _by_arm(arms: list[dict[str, Any]], notes: list[str], shares: list[Any]) -> list[tuple[str, Any]]:

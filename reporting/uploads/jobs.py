@@ -57,13 +57,13 @@ KNOWN_ENDINGS = (*DATA_FILES, ".csv", ".tsv", ".xlsx", ".zip")
 UNPACKED = 2  # times as large as what may be sent the rows of Parquet files and archives may be
 
 
+def _uploads() -> Path:
+    return Path(settings.DATA_DIR) / "uploads"
+
+
 def folder_of(upload: Upload) -> Path:
     """Return where an upload's files are kept, on the disk that web server and worker share."""
     return _uploads() / upload.key
-
-
-def _uploads() -> Path:
-    return Path(settings.DATA_DIR) / "uploads"
 
 
 def take_in(
@@ -90,14 +90,15 @@ def keep(study: Study | None, files: Sequence[File[bytes]], **values: Any) -> st
     try:
         folder.mkdir(mode=0o700, parents=True)
         for number, file in enumerate(files):
-            size += _keep(file, folder / _name(number, file), settings.UPLOAD_MAX_BYTES - size)
+            ending = PurePath(str(file.name)).suffix.lower()
+            path = folder / f"{number:05d}{ending if ending in KNOWN_ENDINGS else '.data'}"
+            size += _keep(file, path, settings.UPLOAD_MAX_BYTES - size)
         sent = {"study": study and study.pk, "names": [str(file.name) for file in files], "size": size, **values}
         (folder / SENT).write_text(json.dumps(sent), encoding="utf-8")
-    except OSError as error:
+    except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise AnnotationError(f"the file can't be kept: {error.strerror}") from None
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise AnnotationError(f"the file can't be kept: {error.strerror}") from None
         raise
     return key
 
@@ -206,12 +207,6 @@ def discard(key: str) -> None:
     shutil.rmtree(_uploads() / key, ignore_errors=True)
 
 
-def _name(number: int, file: File[bytes]) -> str:
-    """Name a file by its number and, if known, the ending of its name."""
-    ending = PurePath(str(file.name)).suffix.lower()
-    return f"{number:05d}{ending if ending in KNOWN_ENDINGS else '.data'}"
-
-
 def _keep(file: File[bytes], path: Path, limit: int) -> int:
     size = 0
     with path.open("xb") as out:
@@ -237,14 +232,12 @@ def read_files(upload_id: int) -> bool:
         _finish(upload, Status.FAILED, error.reason, [stored(line) for line in error.lines])
     except AnnotationError as error:
         _finish(upload, Status.FAILED, error.reason)
-    except (OperationalError, InterfaceError):  # the database is busy, or can't be reached
-        _update(upload, status=Status.QUEUED, executor="")
-        raise
-    except Exception as error:
-        _finish(upload, Status.FAILED, reason("unexpected", error=repr(error)))
-        raise
-    except BaseException:  # the worker is stopping, and the task is queued again
-        _update(upload, status=Status.QUEUED, executor="")
+    except BaseException as error:
+        # The database is busy, or can't be reached; or the worker is stopping, and the task is queued again.
+        if isinstance(error, OperationalError | InterfaceError) or not isinstance(error, Exception):
+            _update(upload, status=Status.QUEUED, executor="")
+        else:
+            _finish(upload, Status.FAILED, reason("unexpected", error=repr(error)))
         raise
     else:
         _finish(upload, Status.DONE, summary)

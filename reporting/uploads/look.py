@@ -10,11 +10,11 @@ from itertools import islice
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Max
 
 from annotation.core.database.aggregates import grouped
-from annotation.core.errors import AnnotationError, BadFile, BadLine
+from annotation.core.errors import AnnotationError, BadFile
 from annotation.core.files import lines
-from annotation.core.files.lines import FileData
 from annotation.core.files.mapping import ROW_NUMBER
 from annotation.core.files.record_fields import LETTERS_TO_SIGNS
 from annotation.core.files.sent_files import Joined
@@ -31,17 +31,7 @@ LONGEST = 200  # characters of an example
 # By field, what data call it; the first that a file has is the guess.
 NAMES = {
     "instance_id": (
-        "id",
-        "idx",
-        "index",
-        "question_id",
-        "prompt_id",
-        "uid",
-        "doc_id",
-        "item_id",
-        "nr",
-        "number",
-        "key",
+        *("id", "idx", "index", "question_id", "prompt_id", "uid", "doc_id", "item_id", "nr", "number", "key"),
     ),
     "source": ("prompt", "instruction", "question", "input", "article", "document", "query", "context", "text", "post"),
     "dataset": ("category", "domain", "subset", "task"),
@@ -99,10 +89,6 @@ class Look:
         return [name for name in names if name not in {*used, *OWN}] if self.kind == "study" and self.mapping else []
 
 
-class _TakenBack(Exception):
-    """Ends the transaction of a look."""
-
-
 def look_at(joined: Joined, *, kind: str, slug: str, options: Mapping[str, str], **settings: Any) -> Look:
     """Import the first records of a file in a transaction that is taken back, and return what they become.
 
@@ -110,7 +96,7 @@ def look_at(joined: Joined, *, kind: str, slug: str, options: Mapping[str, str],
     settings : of a study that is not there yet
     """
     first = _first_records(joined)
-    records = [record for _, record in _records(first.data)[0]]
+    records = [record for _, record in lines.read_content(first.data)[0]]
     example = records[0] if records else {}
     file: dict[str, Any] = {"data": first.data, "name": first.name, "slug": slug, "mapping": options.get("mapping", "")}
     try:
@@ -129,13 +115,14 @@ def look_at(joined: Joined, *, kind: str, slug: str, options: Mapping[str, str],
         file["mapping"] = "\n".join(f"{name}={column}" for name, column in mapping.items())
     try:
         with transaction.atomic(), first.own_lines():
-            latest = {model: _latest(model) for model in (Instance, Pair, Rating, Judgment)}
+            latest: dict[Any, int] = {
+                model: model.objects.aggregate(last=Max("pk"))["last"] or 0
+                for model in (Instance, Pair, Rating, Judgment)
+            }
             importing = {"dataset": "", **options, **file, "kind": AUTO if form else look_kind}
             study, look.summary = import_file(**importing, **settings)
             _preview(look, study, latest)
-            raise _TakenBack
-    except _TakenBack:
-        pass
+            transaction.set_rollback(True)
     except BadFile as error:
         look.problems = _listed(error)
     except AnnotationError as error:
@@ -206,22 +193,17 @@ def _listed(error: BadFile) -> list[Problem]:
     return [(line.number, line.reason.code, line.text) for line in error.lines]
 
 
-def _records(data: FileData) -> tuple[Iterator[lines.Record], list[BadLine]]:
-    return lines.read_json(data) if lines.is_json(data) else lines.read_csv(data)[1:]
-
-
 def _count(joined: Joined) -> tuple[int, bool, list[Problem]]:
     """Return how many records there are, whether there are more, and the lines that can't be read."""
     limit = None if lines.size_of(joined.data) <= MOST_COUNTED else MOST_RECORDS + 1
-    records, bad = _records(joined.data)
+    records, bad = lines.read_content(joined.data)
     count = sum(1 for _ in islice(records, limit))
-    problems: list[Problem] = []
     try:
         with joined.own_lines():
             lines.refuse(joined.name, bad)
     except BadFile as error:
-        problems = _listed(error)
-    return count, limit is not None and count == limit, problems
+        return count, count == limit, _listed(error)
+    return count, count == limit, []
 
 
 def _first_records(joined: Joined) -> Joined:
@@ -236,7 +218,7 @@ def _first_records(joined: Joined) -> Joined:
     starts = [before for before, _ in joined.starts] or [0]
     parts: list[bytes] = []
     index = count = 0
-    for number, record in _records(joined.data)[0]:
+    for number, record in lines.read_content(joined.data)[0]:
         while index + 1 < len(starts) and number > starts[index + 1]:
             index, count = index + 1, 0
         count += 1
@@ -246,10 +228,6 @@ def _first_records(joined: Joined) -> Joined:
         elif index + 1 == len(starts):
             break
     return Joined(b"\n".join(parts), joined.name, joined.starts) if parts else joined
-
-
-def _latest(model: Any) -> int:
-    return model.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
 def _preview(look: Look, study: Study, latest: Mapping[Any, int]) -> None:
@@ -266,37 +244,31 @@ def _preview(look: Look, study: Study, latest: Mapping[Any, int]) -> None:
     look.pairs = list(pairs.order_by("pk")[:MOST_PREVIEWED])
     for rating in ratings.select_related("display__assignment__annotator")[:MOST_PREVIEWED]:
         side = {True: "a", False: "b", None: ""}[rating.display.a_is_left]
-        look.rows.append(
-            _row(rating.display.pair, rating.display.assignment.annotator.code, rating.verdict, shown_first=side)
-        )
+        code = rating.display.assignment.annotator.code
+        look.rows.append(_row(rating.display.pair, rater=code, rating=rating.verdict, shown_first=side))
     for judgment in judgments.select_related("run__judge")[: MOST_PREVIEWED - len(look.rows)]:
-        look.rows.append(
-            _row(judgment.pair, f"judge:{judgment.run.judge.name}", judgment.verdict, order=judgment.order)
-        )
-    if not look.rows:
-        look.rows = [
-            {
-                "instance_id": instance.instance_id,
-                "dataset": instance.dataset,
-                "source": instance.source[:LONGEST],
-                "generations": {
-                    generation.system.name: generation.text[:LONGEST]
-                    for generation in instance.generations.select_related("system").order_by("pk")[:10]
-                },
-                "gold": instance.gold,
-            }
-            for instance in Instance.objects.filter(study=study, pk__gt=latest[Instance]).order_by("pk")[:MOST_PREVIEWED]
-        ]  # fmt: skip
+        judge = f"judge:{judgment.run.judge.name}"
+        look.rows.append(_row(judgment.pair, rater=judge, rating=judgment.verdict, order=judgment.order))
+    if look.rows:
+        return
+    for instance in Instance.objects.filter(study=study, pk__gt=latest[Instance]).order_by("pk")[:MOST_PREVIEWED]:
+        texts = instance.generations.select_related("system").order_by("pk")[:10]
+        row = {
+            "instance_id": instance.instance_id,
+            "dataset": instance.dataset,
+            "source": instance.source[:LONGEST],
+            "generations": {text.system.name: text.text[:LONGEST] for text in texts},
+            "gold": instance.gold,
+        }
+        look.rows.append(row)
 
 
-def _row(pair: Pair, rater: str, verdict: int | None, **more: str) -> dict[str, Any]:
+def _row(pair: Pair, **answer: Any) -> dict[str, Any]:
     matchup = pair.matchup
-    systems = {"system_a": matchup.system_a.name, "system_b": matchup.system_b.name}
     return {
         "instance_id": matchup.instance.instance_id,
         "pair_index": pair.index,
-        **systems,
-        "rater": rater,
-        "rating": verdict,
-        **more,
+        "system_a": matchup.system_a.name,
+        "system_b": matchup.system_b.name,
+        **answer,
     }

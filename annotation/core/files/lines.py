@@ -92,13 +92,14 @@ def decode_lines(data: FileData, bad: list[BadLine]) -> Iterator[tuple[int, str]
                 bad.append(BadLine(number, refusal("not_utf8", byte=error.start + 1)))
 
 
-def read_json_lines(data: FileData) -> tuple[Iterator[Record], list[BadLine]]:
-    """Return an iterator over the JSON objects, one a line, and the list of bad lines, which it fills.
+def read_json(data: FileData) -> tuple[Iterator[Record], list[BadLine]]:
+    """Return an iterator over the objects of JSON Lines or of one JSON array, and the list of bad lines, which it fills.
 
-    Blank lines are skipped. Reading stops after MOST_BAD_LINES.
+    Blank lines are skipped. Reading stops after MOST_BAD_LINES, and at the first syntax error of an array. Its objects are
+    numbered by the line on which they start; where all stand on one line, by their place in the array.
     """
     bad: list[BadLine] = []
-    return _json_lines(data, bad), bad
+    return (_json_array if is_json_array(data) else _json_lines)(data, bad), bad
 
 
 def _json_lines(data: FileData, bad: list[BadLine]) -> Iterator[Record]:
@@ -108,20 +109,18 @@ def _json_lines(data: FileData, bad: list[BadLine]) -> Iterator[Record]:
         try:
             value = read_value(line)
         except json.JSONDecodeError as error:  # its text would always name line 1
-            bad.append(BadLine(number, refusal("not_json_at", error=error.msg.removesuffix(" at"), column=error.colno)))
-            continue
+            bad.append(_syntax_error(number, error))
         except ValueError as error:
             bad.append(BadLine(number, refusal("not_json", error=str(error))))
-            continue
-        if isinstance(value, dict):
-            yield number, value
         else:
-            bad.append(BadLine(number, refusal("not_object")))
+            if isinstance(value, dict):
+                yield number, value
+            else:
+                bad.append(BadLine(number, refusal("not_object")))
 
 
-def read_json(data: FileData) -> tuple[Iterator[Record], list[BadLine]]:
-    """Read JSON Lines, or one JSON array of objects. Records are numbered as by `read_json_array`."""
-    return read_json_array(data) if is_json_array(data) else read_json_lines(data)
+def _syntax_error(number: int, error: json.JSONDecodeError) -> BadLine:
+    return BadLine(number, refusal("not_json_at", error=error.msg.removesuffix(" at"), column=error.colno))
 
 
 def first_json_record(data: FileData) -> dict[str, Any]:
@@ -144,15 +143,6 @@ def is_json(data: FileData) -> bool:
 def is_json_array(data: FileData) -> bool:
     """Tell whether a file is one JSON array."""
     return _beginning(data).lstrip()[:1] == b"["
-
-
-def read_json_array(data: FileData) -> tuple[Iterator[Record], list[BadLine]]:
-    """Read one JSON array of objects. Reading stops at the first syntax error.
-
-    Records are numbered by the line on which they start; where all stand on one line, by their place in the array.
-    """
-    bad: list[BadLine] = []
-    return _json_array(data, bad), bad
 
 
 def _json_array(data: FileData, bad: list[BadLine]) -> Iterator[Record]:
@@ -184,9 +174,7 @@ def _json_array(data: FileData, bad: list[BadLine]) -> Iterator[Record]:
             else:
                 bad.append(BadLine(number, problem))
     except json.JSONDecodeError as error:
-        bad.append(
-            BadLine(error.lineno, refusal("not_json_at", error=error.msg.removesuffix(" at"), column=error.colno))
-        )
+        bad.append(_syntax_error(error.lineno, error))
 
 
 def read_csv(data: FileData) -> tuple[list[str], Iterator[Record], list[BadLine]]:
@@ -202,7 +190,8 @@ def read_csv(data: FileData) -> tuple[list[str], Iterator[Record], list[BadLine]
         return [], iter(()), bad
     rows = _csv_rows(data, bad)
     header = next(([cell.strip() for cell in cells] for _, cells in rows), [])
-    bad.extend(_header_problems(header))
+    repeated = sorted(name for name, count in Counter(header).items() if count > 1)
+    bad.extend(BadLine(1, refusal("repeated_column", column=repr(name))) for name in repeated)
     return header, _csv_records(header, rows, bad), bad
 
 
@@ -220,6 +209,16 @@ def _csv_rows(data: FileData, bad: list[BadLine], errors: str = "strict") -> Ite
         except csv.Error as error:
             end = {"line": reader.line_num} if reader.line_num > start else {}
             bad.append(BadLine(start, refusal("not_csv_until" if end else "not_csv", error=str(error), **end)))
+
+
+def read_file(data: FileData, name: str) -> tuple[Iterator[Record], list[BadLine]]:
+    """Read CSV or JSON, by the file's name."""
+    return read_csv(data)[1:] if is_csv(name) else read_json(data)
+
+
+def read_content(data: FileData) -> tuple[Iterator[Record], list[BadLine]]:
+    """Read CSV or JSON, by what the file begins with."""
+    return read_json(data) if is_json(data) else read_csv(data)[1:]
 
 
 def delimiter_of(data: FileData) -> str:
@@ -258,36 +257,30 @@ def listed(fields: Sequence[str]) -> str:
     return ", ".join(repr(field)[1:-1] for field in fields[:MOST_NAMED]) + (", …" if len(fields) > MOST_NAMED else "")
 
 
-class AbsentFields:
-    """The needed fields that no record of a file has, so that one sentence can say so instead of a line for each record."""
+def watched(records: Iterable[Record], bad: list[BadLine], what: str) -> Iterator[Record]:
+    """Yield the records until there are too many bad lines. Then let one of these say which fields no record has.
 
-    def __init__(self, subject: str) -> None:
-        """Take what the file should hold."""
-        self._what = subject
-        self._fields: dict[str, None] = {}
-        self._first: list[str] = []
-        self._count = 0
-
-    def watch(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Yield the records, and note their fields."""
-        for number, record in records:
-            self._count += 1
-            self._first = self._first or list(record)
-            if len(self._fields) < MOST_FIELDS:
-                self._fields.update(dict.fromkeys(record))
-            yield number, record
-
-    def summarised(self, bad: list[BadLine]) -> list[BadLine]:
-        """Replace the bad lines about fields that none of several records has by one."""
-        missing = [line for line in bad if line.reason.code == "missing"]
-        fields = dict.fromkeys(line.reason.values["field"] for line in missing)
-        absent = [field for field in fields if field not in self._fields and ":" not in field]  # “row 1: …” is a part
-        if self._count < 2 or not absent or len(self._fields) >= MOST_FIELDS:
-            return bad
-        values = {"records": self._count, "fields": listed(self._first) or "no field", "what": self._what}
-        summary = refusal("in_no_record", field=", ".join(absent), **values)
-        said = {line for line in missing if line.reason.values["field"] in absent}
-        return [BadLine(1, summary), *(line for line in bad if line not in said)]
+    what : the file should hold
+    """
+    fields: dict[str, None] = {}
+    first: list[str] = []
+    count = 0
+    for number, record in records:
+        count += 1
+        first = first or list(record)
+        if len(fields) < MOST_FIELDS:
+            fields.update(dict.fromkeys(record))
+        if len(bad) >= MOST_BAD_LINES:
+            break
+        yield number, record
+    missing = [line for line in bad if line.reason.code == "missing"]
+    needed = dict.fromkeys(line.reason.values["field"] for line in missing)
+    absent = [field for field in needed if field not in fields and ":" not in field]  # “row 1: …” is a part
+    if count > 1 and absent and len(fields) < MOST_FIELDS:
+        values = {"records": count, "fields": listed(first) or "no field", "what": what}
+        summarised = {line for line in missing if line.reason.values["field"] in absent}
+        summary = BadLine(1, refusal("in_no_record", field=", ".join(absent), **values))
+        bad[:] = [summary, *(line for line in bad if line not in summarised)]
 
 
 def is_csv(name: str) -> bool:
@@ -343,11 +336,6 @@ def unstorable_key(values: dict[str, Any]) -> str | None:
         elif isinstance(value, str) and text_problem(value, may_be_blank=True):
             return key
     return None
-
-
-def _header_problems(header: list[str]) -> list[BadLine]:
-    repeated = sorted(name for name, count in Counter(header).items() if count > 1)
-    return [BadLine(1, refusal("repeated_column", column=repr(name))) for name in repeated]
 
 
 def parse_number(cell: str, *, minimum: float = -math.inf, maximum: float = math.inf) -> float | None:

@@ -20,6 +20,7 @@ ROW_NUMBER = "#"  # in place of a column: the record's place in the file, from 1
 MOST = 1_000  # fields of a mapping
 
 Json = dict[str, Any]
+Convert = Callable[[Iterable[Record], list[BadLine]], Iterator[Record]]
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
@@ -44,7 +45,7 @@ class PublicForm:
     title: str
     kind: str
     fields: tuple[str, ...]
-    convert: Callable[[Iterable[Record], list[BadLine]], Iterator[Record]] | None = None
+    convert: Convert | None = None
 
 
 # Field → column, quoted text or ROW_NUMBER; or a public form.
@@ -76,8 +77,7 @@ def parse_mapping(arguments: Iterable[str]) -> dict[str, str]:
 
 def fits(mapping: Mapping[str, str], fields: Iterable[str]) -> bool:
     """Tell whether a file with these fields has all columns of a mapping, or the objects in which they lie."""
-    names = set(fields)
-    columns = [column for column in mapping.values() if not _is_text(column) and column != ROW_NUMBER]
+    names, columns = set(fields), _columns(mapping)
     return bool(columns) and all(column in names or column.partition(".")[0] in names for column in columns)
 
 
@@ -88,9 +88,7 @@ def recorded(mapping: FieldMapping) -> dict[str, Any]:
     return {"mapping": dict(mapping)} if mapping else {}
 
 
-def in_own_columns(
-    import_file: Callable[Parameters, Result],
-) -> Callable[Parameters, Result]:
+def in_own_columns(import_file: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Let a function's refusals name, beside a field, the column from which its argument `mapping` takes it."""
 
     @wraps(import_file)
@@ -119,18 +117,13 @@ def read_mapped(data: FileData, mapping: FieldMapping) -> tuple[Iterator[Record]
 
     Columns that the mapping does not name keep their names.
     """
-    if lines.is_json(data):
-        records, bad = lines.read_json(data)
-    else:
-        _, records, bad = lines.read_csv(data)
+    records, bad = lines.read_content(data)
     if isinstance(mapping, PublicForm):
         return mapping.convert(records, bad) if mapping.convert else records, bad
     return (_mapped(records, mapping, bad) if mapping else records), bad
 
 
-def each(
-    convert: Callable[[Json], Iterable[Json]],
-) -> Callable[[Iterable[Record], list[BadLine]], Iterator[Record]]:
+def each(convert: Callable[[Json], Iterable[Json]]) -> Convert:
     """Convert a record at a time, by a function that raises Unfit, or KeyError for a missing field."""
 
     def converted(records: Iterable[Record], bad: list[BadLine]) -> Iterator[Record]:
@@ -150,7 +143,7 @@ def each(
 
 
 def _mapped(records: Iterable[Record], mapping: Mapping[str, str], bad: list[BadLine]) -> Iterator[Record]:
-    columns = {column for column in mapping.values() if not _is_text(column) and column != ROW_NUMBER}
+    columns = _columns(mapping)
     unseen = set(columns)
     first: dict[str, Any] = {}
     for place, (number, record) in enumerate(records, start=1):
@@ -168,6 +161,11 @@ def _mapped(records: Iterable[Record], mapping: Mapping[str, str], bad: list[Bad
 
 def _is_text(column: str) -> bool:
     return len(column) > 1 and column[0] == column[-1] == '"'
+
+
+def _columns(mapping: Mapping[str, str]) -> set[str]:
+    """Return the columns of a file among those of a mapping."""
+    return {column for column in mapping.values() if not _is_text(column) and column != ROW_NUMBER}
 
 
 def _value(record: Mapping[str, Any], column: str, place: int) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
-from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.errors import BadLine
 from annotation.core.files import lines
 from annotation.core.files.lines import FileData, parse_number, parse_time, text_problem
 from annotation.core.files.mapping import NOTHING, FieldMapping, read_mapped
@@ -19,14 +19,9 @@ _NO_SYNONYMS: Mapping[str, str] = {}
 SIGNS = {"-1.0": "-1", "0.0": "0", "1.0": "1", "+1": "1"}
 LETTERS_TO_SIGNS = {"a": "-1", "model_a": "-1", "tie": "0", "b": "1", "model_b": "1", **SIGNS}
 SIGNS_TO_LETTERS = {
-    "-1": "a",
-    "-1.0": "a",
-    "model_a": "a",
-    "0": "tie",
-    "0.0": "tie",
-    "1": "b",
-    "1.0": "b",
-    "model_b": "b",
+    **dict.fromkeys(("-1", "-1.0", "model_a"), "a"),
+    **dict.fromkeys(("0", "0.0"), "tie"),
+    **dict.fromkeys(("1", "1.0", "model_b"), "b"),
 }
 
 
@@ -143,34 +138,21 @@ def iterate_rows(
     spread  : makes a record a row of those that have several
     Raises: BadFile for CSV whose header or encoding is broken.
     """
-    if mapping:
-        records, bad = read_mapped(data, mapping)
-    elif lines.is_csv(name):
-        _, cells, bad = lines.read_csv(data)
+    records, bad = read_mapped(data, mapping) if mapping else lines.read_file(data, name)
+    if not mapping and lines.is_csv(name):
         lines.refuse(name, bad)
-        records = lines.with_json_cells(cells, (), bad)
-    else:
-        records, bad = lines.read_json(data)
-    return _good_rows(spread(records), bad, read, subject), bad
+        records = lines.with_json_cells(records, (), bad)
 
+    def good_rows() -> Iterator[Row]:
+        is_empty = True
+        for number, record in lines.watched(spread(records), bad, subject):
+            fields = RecordFields(record)
+            row = read(number, fields)
+            bad.extend(BadLine(number, problem) for problem in fields.problems)
+            if not fields.problems:
+                is_empty = False
+                yield row
+        if is_empty and not bad:
+            bad.append(BadLine(1, refusal("no_rows", what=subject)))
 
-def _good_rows(
-    records: Iterable[lines.Record],
-    bad: list[BadLine],
-    read: Callable[[int, RecordFields], Row],
-    subject: str,
-) -> Iterator[Row]:
-    absent = lines.AbsentFields(subject)
-    is_empty = True
-    for number, record in absent.watch(records):
-        if len(bad) >= MOST_BAD_LINES:
-            break
-        fields = RecordFields(record)
-        row = read(number, fields)
-        bad.extend(BadLine(number, problem) for problem in fields.problems)
-        if not fields.problems:
-            is_empty = False
-            yield row
-    if is_empty and not bad:
-        bad.append(BadLine(1, refusal("no_rows", what=subject)))
-    bad[:] = absent.summarised(bad)
+    return good_rows(), bad

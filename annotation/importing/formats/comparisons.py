@@ -1,13 +1,13 @@
-"""Comparisons made elsewhere, each with its two texts: what AlpacaEval's, Arena's and Label Studio's files have in common."""
+"""Comparisons made elsewhere, each with its two texts: what files of AlpacaEval, Arena, Label Studio and votes have in common."""
 
 import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from annotation.core.conversations import as_content, content_problem
-from annotation.core.errors import MOST_BAD_LINES, BadFile, BadLine
+from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.lines import FileData, text_problem
@@ -29,6 +29,7 @@ class Comparison:
     verdict  : -1 the first, 0 neither, +1 the second; None: there is no answer that could be read
     p_second : probability that the judge prefers the second text
     order_known : whether `systems` are in the order in which a person saw them
+    hit      : the name of its HIT; by default one for each instance and pair of systems
     """
 
     number: int
@@ -48,6 +49,7 @@ class Comparison:
     p_second: float | None = None
     repeat: int = 0
     order_known: bool = True
+    hit: str = ""
 
 
 class Fields:
@@ -77,7 +79,7 @@ class Fields:
             return ""
         return str(value)
 
-    def name(self, field: str, *, longest: int, default: str = "") -> str:
+    def name(self, field: str, *, longest: int = LONGEST_SYSTEM, default: str = "") -> str:
         """Return a name or code without blanks around it."""
         return trim(self.text(field, longest=longest, default=default))
 
@@ -85,15 +87,13 @@ class Fields:
         """Return a whole number from 0 on, or 0 where there is none."""
         value = self.record.get(name) or 0
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1000:
-            self.problems.append(
-                refusal("not_one_of", field=name, words="a whole number from 0 to 999", value=repr(value))
-            )
+            self.refuse(name, "a whole number from 0 to 999", value)
             return 0
         return value
 
-    def moment(self, value: Any) -> datetime | None:
-        """Return a time in ISO form, if it is one."""
-        return lines.parse_time(value) if isinstance(value, str) else None
+    def refuse(self, field: str, allowed: str, value: object) -> None:
+        """Add the problem that a field's value is not allowed."""
+        self.problems.append(refusal("not_one_of", field=field, words=allowed, value=repr(value)))
 
     def place(self, source: str, dataset: str, prefix: str) -> dict[str, Any]:
         """Return what says which pair it is: as Tandem has written it, or made of the source."""
@@ -103,15 +103,21 @@ class Fields:
             "dataset": self.name("dataset", longest=LONGEST_DATASET, default=dataset),
             "source": source,
             "index": self.whole("pair_index"),
-            "system_a": self.name("system_a", longest=LONGEST_SYSTEM) if self.record.get("system_a") else "",
+            "system_a": self.name("system_a") if self.record.get("system_a") else "",
         }
 
 
-Read = Callable[[Fields], list[Comparison]]
+def moment(value: Any) -> datetime | None:
+    """Return a time in ISO form, if it is one."""
+    return lines.parse_time(value) if isinstance(value, str) else None
 
 
 def read_comparisons(
-    data: FileData, name: str, read: Read, bound: Bound = FOR_COMMANDS, mapping: FieldMapping = NOTHING
+    data: FileData,
+    name: str,
+    read: Callable[[Fields], list[Comparison]],
+    bound: Bound = FOR_COMMANDS,
+    mapping: FieldMapping = NOTHING,
 ) -> list[Comparison]:
     """Read JSON Lines, a JSON array or CSV, a record at a time. `mapping`: see `annotation.core.files.mapping`.
 
@@ -119,99 +125,67 @@ def read_comparisons(
     """
     records, bad = read_mapped(data, mapping)
     comparisons: list[Comparison] = []
-    absent = lines.AbsentFields("comparisons")
-    for number, record in absent.watch(records):
-        if len(bad) >= MOST_BAD_LINES:
-            break
+    for number, record in lines.watched(records, bad, "comparisons"):
         fields = Fields(number, record)
-        read_here = read(fields)
-        found = (problem for item in read_here for problem in _problems(item))
+        of_record = read(fields)
+        found = [problem for comparison in of_record for problem in _problems(comparison)]
         # An empty name is one that was said to be missing.
-        problems = [*fields.problems, *(one for one in found if one.code != "empty" or not fields.problems)]
+        problems = [*fields.problems, *(item for item in found if item.code != "empty" or not fields.problems)]
         bad.extend(BadLine(number, problem) for problem in dict.fromkeys(problems))
-        if not problems:
-            comparisons += read_here
+        comparisons += of_record if not problems else []
         bound.refuse_more(name, len(comparisons), "comparisons")
     if not comparisons and not bad:
         bad.append(BadLine(1, refusal("no_rows", what="comparisons")))
-    if bad:
-        try:
-            instances_of(comparisons, name)
-        except BadFile as error:  # where a bad record is left out, there may be gaps
-            bad += [line for line in error.lines if line.reason.code != "gaps"]
-    lines.refuse(name, absent.summarised(bad))
+    if bad:  # where a bad record is left out, there may be gaps
+        bad += [line for line in instances_of(comparisons)[1] if line.reason.code != "gaps"]
+    lines.refuse(name, bad)
     return comparisons
 
 
 def _problems(comparison: Comparison) -> list[Reason]:
-    problems = [
-        problem
-        for subject, value, longest in (
-            *(("the name of a system", system, LONGEST_SYSTEM) for system in comparison.systems),
-            ("the rater", comparison.rater, LONGEST_RATER),
-        )
-        if (problem := text_problem(value, subject, longest=longest))
-    ]
-    if comparison.systems[0] == comparison.systems[1] != "":
-        problems.append(refusal("one_system", system=repr(comparison.systems[0])))
+    first, second = comparison.systems
+    names = [("the name of a system", first), ("the name of a system", second), ("the rater", comparison.rater)]
+    checked = (text_problem(value, subject, longest=LONGEST_RATER) for subject, value in names)
+    problems = [problem for problem in checked if problem]
+    if first == second != "":
+        problems.append(refusal("one_system", system=repr(first)))
     if comparison.system_a and comparison.system_a not in comparison.systems:
         problems.append(refusal("a_not_compared", system=repr(comparison.system_a)))
     return problems
 
 
-@dataclass
-class _Instance:
-    """An instance as read so far."""
-
-    row: InstanceRow
-    texts: dict[str, dict[int, str]] = field(default_factory=dict)
-    matchups: dict[frozenset[str], tuple[str, str]] = field(default_factory=dict)
-
-
-def instances_of(comparisons: Iterable[Comparison], name: str) -> list[InstanceRow]:
+def instances_of(
+    comparisons: Iterable[Comparison], *, other_source: str = "other_source_or_set"
+) -> tuple[list[InstanceRow], list[BadLine]]:
     """Collect the texts of each instance's systems, and which systems are compared, A first.
 
-    Raises: BadFile for another source or text under the same name, and for pairs that are left out between others.
+    Bad are another source or text under the same name, and pairs that are left out between others.
+    other_source : the code of the first problem
     """
-    result: dict[str, _Instance] = {}
+    rows: dict[str, InstanceRow] = {}
+    texts: dict[str, dict[str, dict[int, str]]] = {}  # instance → system → index → text
+    matchups: dict[str, dict[frozenset[str], tuple[str, str]]] = {}
     orders: dict[frozenset[str], tuple[str, str]] = {}
     bad: list[BadLine] = []
     for comparison in comparisons:
         if len(bad) >= MOST_BAD_LINES:
             break
-        row = InstanceRow(comparison.number, comparison.instance_id, comparison.dataset, comparison.source, {})
-        instance = result.setdefault(comparison.instance_id, _Instance(row))
-        if (instance.row.source, instance.row.dataset) != (comparison.source, comparison.dataset):
-            bad.append(
-                BadLine(
-                    comparison.number,
-                    refusal("other_source_or_set", instance=comparison.instance_id, line=instance.row.number),
-                )
-            )
+        key, number = comparison.instance_id, comparison.number
+        row = rows.setdefault(key, InstanceRow(number, key, comparison.dataset, comparison.source, {}))
+        if (row.source, row.dataset) != (comparison.source, comparison.dataset):
+            bad.append(BadLine(number, refusal(other_source, instance=key, line=row.number)))
         for system, text in zip(comparison.systems, comparison.texts, strict=True):
-            if instance.texts.setdefault(system, {}).setdefault(comparison.index, text) != text:
-                bad.append(
-                    BadLine(
-                        comparison.number,
-                        refusal("other_text_before", system=repr(system), instance=comparison.instance_id),
-                    )
-                )
+            if texts.setdefault(key, {}).setdefault(system, {}).setdefault(comparison.index, text) != text:
+                bad.append(BadLine(number, refusal("other_text_before", system=repr(system), instance=key)))
         both = frozenset(comparison.systems)
         a = comparison.system_a or comparison.systems[0]
         order = orders.setdefault(both, (a, *(both - {a})))  # type: ignore[arg-type]  # of two
         if comparison.system_a and order[0] != a:
-            bad.append(BadLine(comparison.number, refusal("other_a_before", system=repr(a), earlier=repr(order[0]))))
-        instance.matchups[both] = order
-    for one_instance in result.values():
-        for system, texts in one_instance.texts.items():
-            if set(texts) != set(range(len(texts))):
-                bad.append(BadLine(one_instance.row.number, refusal("gaps", system=repr(system))))
-            one_instance.row.generations[system] = [texts[index] for index in sorted(texts)]
-    lines.refuse(name, bad)
-    return [
-        InstanceRow(
-            present.row.number, present.row.instance_id, present.row.dataset, present.row.source, present.row.generations,
-            matchups=tuple(present.matchups.values()),
-        )
-        for present in result.values()
-    ]  # fmt: skip
+            bad.append(BadLine(number, refusal("other_a_before", system=repr(a), earlier=repr(order[0]))))
+        matchups.setdefault(key, {})[both] = order
+    for key, row in rows.items():
+        for system, by_index in texts[key].items():
+            if set(by_index) != set(range(len(by_index))):
+                bad.append(BadLine(row.number, refusal("gaps", system=repr(system))))
+            row.generations[system] = [by_index[index] for index in sorted(by_index)]
+    return [replace(row, matchups=tuple(matchups[key].values())) for key, row in rows.items()], bad

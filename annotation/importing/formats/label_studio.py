@@ -5,8 +5,7 @@ from typing import Any
 
 from annotation.core.names import trim
 from annotation.core.refusals import refusal
-from annotation.importing.formats.comparisons import Comparison, Fields, Read
-from annotation.importing.formats.study_file import LONGEST_SYSTEM
+from annotation.importing.formats.comparisons import Comparison, Fields, moment
 
 SIDES = {"left": -1, "right": 1}
 TIE = "tie"
@@ -15,35 +14,32 @@ DATA = {"source": "prompt", "left": "left", "right": "right"}
 NAMES = ("left_system", "right_system")
 
 
-def reader(*, dataset: str, source: str = "", left: str = "", right: str = "") -> Read:
-    """Return what reads one task. The names are those in its data."""
-    names = {"source": source or DATA["source"], "left": left or DATA["left"], "right": right or DATA["right"]}
-
-    def read(fields: Fields) -> list[Comparison]:
-        data = fields.record.get("data")
-        if not isinstance(data, dict):
-            fields.problems.append(refusal("missing", field="data"))
-            return []
-        task = Fields(fields.number, data)
-        prompt = task.content(names["source"])
-        texts = (task.content(names["left"], may_be_blank=True), task.content(names["right"], may_be_blank=True))
-        # Where a task does not say whose texts they are, the sides are compared.
-        left_system, right_system = (
-            task.name(name, longest=LONGEST_SYSTEM, default=name.removesuffix("_system")) for name in NAMES
+def read_task(fields: Fields, *, dataset: str, source: str = "", left: str = "", right: str = "") -> list[Comparison]:
+    """Read one task. The names are those in its data."""
+    data = fields.record.get("data")
+    if not isinstance(data, dict):
+        fields.problems.append(refusal("missing", field="data"))
+        return []
+    task = Fields(fields.number, data)
+    prompt = task.content(source or DATA["source"])
+    texts = tuple(task.content(name, may_be_blank=True) for name in (left or DATA["left"], right or DATA["right"]))
+    # Where a task does not say whose texts they are, the sides are compared.
+    systems = tuple(task.name(name, default=name.removesuffix("_system")) for name in NAMES)
+    instance: dict[str, Any] = {**task.place(prompt, dataset, "task"), "systems": systems, "texts": texts}
+    fields.problems += task.problems
+    return [
+        Comparison(
+            fields.number,
+            **instance,
+            rater=trim(rater),
+            by_judge=by_judge,
+            verdict=verdict,
+            rated_at=moment(answer.get("created_at")),
+            repeat=answer["repeat"] if isinstance(answer.get("repeat"), int) else 0,
         )
-        instance = task.place(prompt, dataset, "task")
-        fields.problems += task.problems
-        return [
-            Comparison(
-                fields.number, **instance, systems=(left_system, right_system), texts=texts, rater=trim(rater),
-                by_judge=by_judge, verdict=verdict, rated_at=fields.moment(item.get("created_at")),
-                repeat=item["repeat"] if isinstance(item.get("repeat"), int) else 0,
-            )
-            for item, rater, by_judge in _answers(fields)
-            for verdict in _verdicts(fields, item)
-        ]  # fmt: skip
-
-    return read
+        for answer, rater, by_judge in _answers(fields)
+        for verdict in _verdicts(fields, answer)
+    ]
 
 
 def _answers(fields: Fields) -> Iterator[tuple[dict[str, Any], str, bool]]:
@@ -53,13 +49,13 @@ def _answers(fields: Fields) -> Iterator[tuple[dict[str, Any], str, bool]]:
         if not isinstance(answers, list) or not all(isinstance(answer, dict) for answer in answers):
             fields.problems.append(refusal("not_objects", field=kind))
             continue
-        for entry in answers:
+        for answer in answers:
             if kind == "predictions":
-                yield entry, str(entry.get("model_version") or "model"), True
-            elif not entry.get("was_cancelled"):
-                by = entry.get("completed_by")
+                yield answer, str(answer.get("model_version") or "model"), True
+            elif not answer.get("was_cancelled"):
+                by = answer.get("completed_by")
                 named = by.get("id") if isinstance(by, dict) else by
-                yield entry, str(entry.get("rater") or f"label-studio-{named}"), False
+                yield answer, str(answer.get("rater") or f"label-studio-{named}"), False
 
 
 def _verdicts(fields: Fields, answer: dict[str, Any]) -> Iterator[int]:

@@ -1,10 +1,10 @@
 """Batch results of Mechanical Turk, converted from screen order to study order."""
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 from annotation.core.errors import MOST_BAD_LINES, BadLine
 from annotation.core.files import lines
@@ -78,25 +78,47 @@ def parse_mturk(
     questions : what the study asks of a pair; the answers to a further one are in the main one's columns with its key
     Raises: BadFile listing the bad lines.
     """
-    columns_used = {**DEFAULT_COLUMNS, **(columns or {})}
+    columns = {**DEFAULT_COLUMNS, **(columns or {})}
     header, records, bad = lines.read_csv(data)
     if not bad:
-        numbers, bad = _pair_numbers(header, columns_used)
-        bad = bad or _strange_questions(header, columns_used["answer"], questions)
+        numbers, problems = _pair_numbers(header, columns)
+        bad = [BadLine(1, problem) for problem in problems or _strange_questions(header, columns["answer"], questions)]
     lines.refuse(name, bad)
-    questions_asked = [(question, answers_of(question) | {"0": Answer(0)}) for question in questions]
+    asked = [(question, answers_of(question) | {"0": Answer(0)}) for question in questions]
+    used = {columns[field].replace("{j}", str(j)) for field in ("first", "second", "order") for j in numbers}
+    inputs = [column for column in header if column.startswith("Input.") or column in used]
     rows: list[MturkRow] = []
-    texts_kept: dict[str, str] = {}  # shares equal cells: every worker's row repeats the HIT's texts
-    for number, record in records:
+    cached: dict[str, str] = {}  # shares equal cells: every worker's row repeats the HIT's texts
+    for number, cells in records:
         if len(bad) >= MOST_BAD_LINES:
             break
-        problems: list[Reason] = []
-        record = {column: texts_kept.setdefault(cell, cell) for column, cell in record.items()}
-        row = _row(number, record, columns_used, numbers, header, questions_asked, problems)
+        problems = []
+        record = {column: cached.setdefault(cell, cell) for column, cell in cells.items()}
+        worker, hit = trim(record[columns["worker"]]), trim(record.get(columns["hit"], ""))
+        if not worker:
+            problems.append(refusal("empty", field=columns["worker"]))
+        pairs = [_pair(record, columns, j, asked, problems) for j in numbers]
+        cell = record.get(columns["seconds"], "")
+        seconds = parse_number(cell, minimum=0)
+        if cell.strip() and seconds is None:
+            kind = "a number of seconds"
+            problems.append(refusal("not_kind", field=columns["seconds"], kind=kind, value=repr(cell)))
         bad.extend(BadLine(number, problem) for problem in problems)
-        if not problems:
-            rows.append(row)
-            bound.refuse_more(name, len(rows) * len(numbers) * len(questions), "ratings")
+        if problems:
+            continue
+        row = MturkRow(
+            number=number,
+            worker=worker,
+            # Rows with the same input cells are one HIT. Sorted, since the order of columns may differ between exports.
+            hit=hit or sha256(json.dumps({name: record[name] for name in sorted(inputs)}).encode()).hexdigest(),
+            named_hit=bool(hit),
+            source=record.get(columns["source"], "").strip(),
+            seconds=seconds,
+            rejected=record.get(columns["status"], "").strip().lower() == "rejected",
+            pairs=tuple(pair for pair in pairs if pair is not None),
+        )
+        rows.append(row)
+        bound.refuse_more(name, len(rows) * len(numbers) * len(questions), "ratings")
     if not rows and not bad:
         bad.append(BadLine(1, refusal("no_rows", what="answers")))
     bad.extend(_contradictions(rows))
@@ -104,109 +126,65 @@ def parse_mturk(
     return rows
 
 
-def _pair_numbers(header: list[str], columns: Mapping[str, str]) -> tuple[list[int], list[BadLine]]:
-    """Return the numbers j in the header, each of which needs all four columns."""
+def _pair_numbers(header: list[str], columns: Mapping[str, str]) -> tuple[list[int], list[Reason]]:
+    """Return the numbers j in the header, each of which needs all four columns, and what is wrong."""
     if unnumbered := [field for field in _PER_PAIR if "{j}" not in columns[field]]:
-        return [], [
-            BadLine(1, refusal("no_pair_number", field=field, column=repr(columns[field]))) for field in unnumbered
-        ]
-    result: dict[str, set[int]] = {}
-    for field in _PER_PAIR:
-        pattern = re.escape(columns[field]).replace(re.escape("{j}"), r"(0|[1-9][0-9]{0,3})")
-        result[field] = {int(match[1]) for column in header if (match := re.fullmatch(pattern, column))}
-    numbers = sorted(set().union(*result.values()))
-    missing = [columns[field].replace("{j}", str(j)) for j in numbers for field in _PER_PAIR if j not in result[field]]
+        return [], [refusal("no_pair_number", field=field, column=repr(columns[field])) for field in unnumbered]
+    present = {
+        field: {int(match[1]) for name in header if (match := _pattern(columns[field]).fullmatch(name))}
+        for field in _PER_PAIR
+    }
+    numbers = sorted(set().union(*present.values()))
+    missing = [columns[field].replace("{j}", str(j)) for j in numbers for field in _PER_PAIR if j not in present[field]]
     if columns["worker"] not in header:
         missing.insert(0, columns["worker"])
     if not numbers:
         missing += [columns[field] for field in _PER_PAIR]
-    return numbers, [BadLine(1, refusal("missing_column", column=column)) for column in missing]
+    return numbers, [refusal("missing_column", column=column) for column in missing]
 
 
-def _row(
-    number: int,
-    record: dict[str, str],
-    columns: Mapping[str, str],
-    numbers: list[int],
-    header: list[str],
-    question: Asked,
-    problems: list[Reason],
-) -> MturkRow:
-    worker = trim(record[columns["worker"]])
-    if not worker:
-        problems.append(refusal("empty", field=columns["worker"]))
-    pairs = [_pair(record, columns, j, question, problems) for j in numbers]
-    named = trim(record.get(columns["hit"], ""))
-    source = record.get(columns["source"], "").strip()
-    return MturkRow(
-        number=number,
-        worker=worker,
-        hit=named or _fingerprint(record, columns, numbers, header),
-        named_hit=bool(named),
-        source=source,
-        seconds=_seconds(record.get(columns["seconds"], ""), columns["seconds"], problems),
-        rejected=record.get(columns["status"], "").strip().lower() == "rejected",
-        pairs=tuple(pair for pair in pairs if pair is not None),
-    )
+def _pattern(column: str, ending: str = "") -> re.Pattern[str]:
+    """Return the pattern of a column's name with the number of a pair."""
+    return re.compile(re.escape(column).replace(re.escape("{j}"), "(0|[1-9][0-9]{0,3})") + ending)
 
 
-def _strange_questions(header: list[str], column: str, questions: Sequence[Question]) -> list[BadLine]:
+def _strange_questions(header: list[str], column: str, questions: Sequence[Question]) -> list[Reason]:
     """Find columns of answers to questions that are not asked. With one question other columns are ignored."""
     if len(questions) == 1:
         return []
-    pattern = re.escape(column).replace(re.escape("{j}"), r"(?:0|[1-9][0-9]{0,3})") + "_(.+)"
     keys = [question.key for question in questions if question.number != MAIN]
-    strange = [name for name in header if (match := re.fullmatch(pattern, name)) and match[1] not in keys]
-    return [BadLine(1, refusal("column_of_unknown_question", column=name, questions=keys)) for name in strange]
+    pattern = _pattern(column, "_(.+)")
+    strange = [name for name in header if (match := pattern.fullmatch(name)) and match[2] not in keys]
+    return [refusal("column_of_unknown_question", column=name, questions=keys) for name in strange]
 
 
 def _pair(
     record: dict[str, str], columns: Mapping[str, str], j: int, questions: Asked, problems: list[Reason]
 ) -> MturkPair | None:
-    names = {field: columns[field].replace("{j}", str(j)) for field in _PER_PAIR}
-    cells = {field: record[name] for field, name in names.items()}
+    names = {field: columns[field].replace("{j}", str(j)) for field in (*_PER_PAIR, "reason")}
     results = []
-    order = cells["order"].strip()
+    order = record[names["order"]].strip()
     if order not in ("1", "2", "1.0", "2.0"):
         results.append(refusal("no_order", field=names["order"], value=repr(order)))
+    first_is_1 = order.startswith("1")
     answers: dict[int, Answer] = {}
     for question, meaning in questions:
         column = column_of(names["answer"], question)
         cell = record.get(column, "").strip()
         if answer := meaning.get(cell.removesuffix(".0")):
-            answers[question.number] = answer
+            # Answers are in screen order: -1 is the text shown first.
+            answers[question.number] = answer if first_is_1 else answer.swapped()
         elif cell:
-            offered = ", ".join(sorted(meaning))
-            results.append(refusal("not_an_answer", field=column, value=repr(cell), words=offered))
+            words = ", ".join(sorted(meaning))
+            results.append(refusal("not_an_answer", field=column, value=repr(cell), words=words))
     problems.extend(results)
     if results:
         return None
-    first_is_1 = order.startswith("1")
-    # Answers are in screen order: -1 is the text shown first.
-    answers_of_sides = {number: answer if first_is_1 else answer.swapped() for number, answer in answers.items()}
-    return MturkPair(
-        text_1=cells["first"] if first_is_1 else cells["second"],
-        text_2=cells["second"] if first_is_1 else cells["first"],
-        first_is_1=first_is_1,
-        answer=answers_of_sides.pop(MAIN, None),
-        further=tuple(answers_of_sides.items()),
-        reason=record.get(columns["reason"].replace("{j}", str(j)), "").strip(),
-    )
-
-
-def _seconds(cell: str, column: str, problems: list[Reason]) -> float | None:
-    seconds = parse_number(cell, minimum=0)
-    if cell.strip() and seconds is None:
-        problems.append(refusal("not_kind", field=column, kind="a number of seconds", value=repr(cell)))
-    return seconds
-
-
-def _fingerprint(record: dict[str, str], columns: Mapping[str, str], numbers: list[int], header: list[str]) -> str:
-    """Return an id of a HIT without one: rows with the same input cells are one HIT."""
-    used = {columns[field].replace("{j}", str(j)) for field in ("first", "second", "order") for j in numbers}
-    inputs = {column: record[column] for column in header if column.startswith("Input.") or column in used}
-    # Sorted, since the order of columns may differ between exports.
-    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
+    texts = record[names["first"]], record[names["second"]]
+    text_1, text_2 = texts if first_is_1 else texts[::-1]
+    answer = answers.pop(MAIN, None)
+    reason = record.get(names["reason"], "").strip()
+    return MturkPair(text_1, text_2, first_is_1, answer, further=tuple(answers.items()), reason=reason)
 
 
 def _contradictions(rows: list[MturkRow]) -> list[BadLine]:

@@ -10,7 +10,7 @@ from typing import Any
 from annotation.core.errors import BadFile, BadLine
 from annotation.core.files import lines
 from annotation.core.files.lines import FileData, Record, listed
-from annotation.core.files.mapping import Json, PublicForm, Unfit, each
+from annotation.core.files.mapping import Convert, Json, PublicForm, Unfit, each
 from annotation.core.files.record_fields import number_as_text
 from annotation.core.refusals import refusal
 from annotation.importing.formats.alpacaeval import OUTPUT
@@ -55,21 +55,17 @@ class TwoTexts:
             "generations": dict(
                 sorted(zip(names, (as_text(first), as_text(second)), strict=True), key=lambda named: named[0])
             ),
-            **({"gold": gold(names, self._better(record))} if self.label else {}),
+            **({"gold": {"better": self._better(record, names)}} if self.label else {}),
             "metadata": {name: value for name, value in record.items() if name not in used},
         }
 
-    def _better(self, record: Json) -> int:
+    def _better(self, record: Json, names: list[str]) -> str:
+        """Return which of two systems is better, or that neither is."""
         label = record[self.label]
         text = number_as_text(label)
         if not isinstance(text, str) or (better := self.better.get(text)) is None:
             raise Unfit(refusal("not_one_of", field=self.label, value=repr(label)[:60], words=", ".join(self.better)))
-        return better
-
-
-def gold(names: list[str], better: int) -> Json:
-    """Return the gold that one of two texts, or neither, is better."""
-    return {"better": "tie" if better == TIE else names[better - 1]}
+        return "tie" if better == TIE else names[better - 1]
 
 
 def made_id(*parts: Any) -> str:
@@ -77,9 +73,7 @@ def made_id(*parts: Any) -> str:
     return hashlib.sha256("\x00".join(map(str, parts)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def instances(
-    convert: Callable[[Json], Iterable[Json]],
-) -> Callable[[Iterable[Record], list[BadLine]], Iterator[Record]]:
+def instances(convert: Callable[[Json], Iterable[Json]]) -> Convert:
     """Convert a record at a time to instances. One without an id is named by its texts, and numbered where these are repeated."""
 
     def converted(records: Iterable[Record], bad: list[BadLine]) -> Iterator[Record]:
@@ -92,10 +86,6 @@ def instances(
             yield number, record
 
     return converted
-
-
-def _known_id(record: Json) -> Json:
-    return {"instance_id": record["id"]} if record.get("id") else {}
 
 
 def as_text(value: Any) -> Any:
@@ -213,7 +203,7 @@ def completions(name: str, *, model: str, text: str, score: str, sign: int = 1) 
             if number is not None:
                 scores.setdefault(str(item[model]), sign * number)
         yield {
-            **_known_id(record),
+            **({"instance_id": record["id"]} if record.get("id") else {}),
             **({"dataset": str(record["source"])} if record.get("source") else {}),
             "source": as_text(source),
             "generations": generations,
@@ -237,7 +227,7 @@ def summeval(record: Json) -> Iterator[Json]:
         if all(isinstance(value, int | float) for value in values):
             means[name] = sum(values) / len(values)
     yield {
-        **_known_id(record),
+        **({"instance_id": record["id"]} if record.get("id") else {}),
         "source": record["text"],
         "generations": dict(zip(names, texts, strict=True)),
         **({"gold": {"scores": means}} if len(means) == len(names) else {}),
@@ -276,20 +266,20 @@ def battle_flags(record: Json) -> Iterator[Json]:
     """Yield an Arena battle whose winner is in three columns, and whose turns are lists in JSON."""
     flags = {"model_a": "winner_model_a", "model_b": "winner_model_b", "tie": "winner_tie"}
     prompts, *answers = (_turns(record, name) for name in ("prompt", "response_a", "response_b"))
-    conversations = (
+    conversation_a, conversation_b = (
         [
-            message
+            {"role": role, "content": text}
             for turn in zip(prompts, texts, strict=False)
-            for message in zip(("user", "assistant"), turn, strict=True)
+            for role, text in zip(("user", "assistant"), turn, strict=True)
         ]
         for texts in answers
     )
-    sides = ([{"role": role, "content": text} for role, text in messages] for messages in conversations)
     yield {
         "question_id": record["id"],
         "model_a": record["model_a"],
         "model_b": record["model_b"],
-        **dict(zip(("conversation_a", "conversation_b"), sides, strict=True)),
+        "conversation_a": conversation_a,
+        "conversation_b": conversation_b,
         "winner": next((winner for winner, flag in flags.items() if str(record[flag]) in ("1", "1.0", "True")), None),
     }
 
@@ -403,177 +393,133 @@ def _better_of(value: Any, first: str, second: str) -> int | None:
     return names.get(value.lower()) if isinstance(value, str) else None
 
 
-def _text_pair(name: str, title: str, fields: Iterable[str], two: TwoTexts) -> PublicForm:
-    needed = (two.source, two.first, two.second, two.label, *fields)
-    return PublicForm(name, title, "study", tuple(filter(None, needed)), instances(two))
+def _form(name: str, title: str, kind: str, fields: str, convert: Convert | None = None) -> PublicForm:
+    return PublicForm(name, title, kind, tuple(fields.split(", ")), convert)
+
+
+def _pair(name: str, title: str, fields: str, better: Mapping[str, int] | None = None, **more: str) -> PublicForm:
+    """Return the form of two texts. Its first fields are the source, the texts and, where one is `better`, the label."""
+    source, first, second, *label = fields.split(", ")
+    two = TwoTexts(source, first, second, label[0] if better else "", better or {}, **more)  # type: ignore[arg-type]
+    return _form(name, title, "study", fields, instances(two))
 
 
 _SIGNS = {"-3": FIRST, "-2": FIRST, "-1": FIRST, "0": TIE, "1": SECOND, "2": SECOND, "3": SECOND}
+_ULTRAFEEDBACK = completions("completions", model="model", text="response", score="overall_score")
+_NECTAR = completions("answers", model="model", text="answer", score="rank", sign=-1)
+_SUMMEVAL = output(source="text", text="decoded", dataset="summeval")
+_DIALSUMMEVAL = output(source="dialogue", text="summary", dataset="dialsummeval")
+_MT_BENCH, _VICUNA = "MT-bench’s questions and answers", "Vicuna’s questions and answers"
+_OUTPUTS = "AlpacaEval’s outputs (of the system that the file is named after, if they name none)"
 # The first whose fields the first record has; those with most fields of others' come first.
 FORMS = (
-    PublicForm("study", "Tandem’s study file", "study", ("instance_id", "source", "generations")),
-    PublicForm("judgments", "Judgments, a presentation a row", "judgments", ("instance", "judge", "order", "verdict")),
-    PublicForm(
-        "judgments",
-        "Tandem’s judgments",
-        "judgments",
-        ("instance_id", "system_a", "system_b", "judge", "order", "verdict"),
-    ),
+    _form("study", "Tandem’s study file", "study", "instance_id, source, generations"),
+    _form("judgments", "Judgments, a presentation a row", "judgments", "instance, judge, order, verdict"),
+    _form("judgments", "Tandem’s judgments", "judgments", "instance_id, system_a, system_b, judge, order, verdict"),
     PublicForm("ratings", "Tandem’s ratings", "ratings", REQUIRED),
-    PublicForm(
-        "llmbar-verdicts",
-        "Verdicts on LLMBar",
-        "judgments",
-        ("subset", "llm", "strategy", "idx", "label", "winner_noswap"),
-    ),
-    PublicForm("tables", "Tandem’s comparison tables", "tables", ("table_id", "instance_id", "variant", "rows")),
-    PublicForm(
-        "pandalm", "PandaLM’s test set", "alpacaeval", ("idx", "cmp_key", "response1", "response2"), each(pandalm)
-    ),
-    PublicForm(
+    _form("llmbar-verdicts", "Verdicts on LLMBar", "judgments", "subset, llm, strategy, idx, label, winner_noswap"),
+    _form("tables", "Tandem’s comparison tables", "tables", "table_id, instance_id, variant, rows"),
+    _form("pandalm", "PandaLM’s test set", "alpacaeval", "idx, cmp_key, response1, response2", each(pandalm)),
+    _form(
         "pandalm-7b",
         "Verdicts of PandaLM-7B on its test set",
         "judgments",
-        ("idx", "pandalm_result"),
+        "idx, pandalm_result",
         each(pandalm_judge("pandalm")),
     ),
-    PublicForm(
+    _form(
         "pandalm-gpt",
         "Verdicts of GPT-3.5 on PandaLM’s test set",
         "judgments",
-        ("idx", "gpt_result"),
+        "idx, gpt_result",
         each(pandalm_judge("gpt")),
     ),
-    PublicForm(
+    _form(
         "judgebench-verdicts",
         "Verdicts on JudgeBench",
         "alpacaeval",
-        ("pair_id", "response_A", "judgments"),
+        "pair_id, response_A, judgments",
         each(judgebench_verdicts),
     ),
-    _text_pair(
+    _pair(
         "judgebench",
         "JudgeBench",
-        ("pair_id",),
-        TwoTexts("question", "response_A", "response_B", "label", LETTERS, "pair_id", "source"),
+        "question, response_A, response_B, label, pair_id",
+        LETTERS,
+        id="pair_id",
+        dataset="source",
     ),
-    PublicForm(
-        "alpacaeval", "AlpacaEval’s annotations", "alpacaeval", ("instruction", "output_1", "output_2", "preference")
-    ),
-    PublicForm(
-        "outputs",
-        "AlpacaEval’s outputs (of the system that the file is named after, if they name none)",
-        "outputs",
-        OUTPUT,
-    ),
-    _text_pair("two-outputs", "AlpacaFarm’s pairs of outputs", (), TwoTexts("instruction", "output_1", "output_2")),
-    PublicForm(
+    _form("alpacaeval", "AlpacaEval’s annotations", "alpacaeval", "instruction, output_1, output_2, preference"),
+    PublicForm("outputs", _OUTPUTS, "outputs", OUTPUT),
+    _pair("two-outputs", "AlpacaFarm’s pairs of outputs", "instruction, output_1, output_2"),
+    _form(
         "mt-bench-judgments",
         "MT-bench’s judgments of pairs",
         "judgments",
-        ("question_id", "model_1", "model_2", "g1_winner", "g2_winner"),
+        "question_id, model_1, model_2, g1_winner, g2_winner",
         each(mt_bench_judgments),
     ),
-    PublicForm("mt-bench", "MT-bench’s questions and answers", "study", ("question_id", "category", "turns"), mt_bench),
-    PublicForm(
-        "mt-bench", "MT-bench’s questions and answers", "study", ("question_id", "model_id", "choices"), mt_bench
-    ),
-    PublicForm(
-        "vicuna-bench", "Vicuna’s questions and answers", "study", ("question_id", "category", "text"), mt_bench
-    ),
-    PublicForm(
-        "vicuna-bench", "Vicuna’s questions and answers", "study", ("question_id", "model_id", "text"), mt_bench
-    ),
-    PublicForm(
-        "battles", "Arena’s battles", "battles", ("model_a", "model_b", "winner", "conversation_a", "conversation_b")
-    ),
-    PublicForm(
+    _form("mt-bench", _MT_BENCH, "study", "question_id, category, turns", mt_bench),
+    _form("mt-bench", _MT_BENCH, "study", "question_id, model_id, choices", mt_bench),
+    _form("vicuna-bench", _VICUNA, "study", "question_id, category, text", mt_bench),
+    _form("vicuna-bench", _VICUNA, "study", "question_id, model_id, text", mt_bench),
+    _form("battles", "Arena’s battles", "battles", "model_a, model_b, winner, conversation_a, conversation_b"),
+    _form(
         "arena-flags",
         "Arena’s battles, the winner in three columns",
         "battles",
-        ("model_a", "response_a", "response_b", "winner_model_a", "winner_tie"),
+        "model_a, response_a, response_b, winner_model_a, winner_tie",
         each(battle_flags),
     ),
-    PublicForm(
+    _form(
         "rewardbench",
         "RewardBench",
         "study",
-        ("prompt", "chosen", "rejected", "chosen_model", "rejected_model"),
+        "prompt, chosen, rejected, chosen_model, rejected_model",
         instances(chosen_by_models),
     ),
     PublicForm(PREFERENCES, "Preference pairs (chosen, rejected)", PREFERENCES, KNOWN_BY[PREFERENCES]),
     PublicForm(LABELLED, "LLMBar", LABELLED, KNOWN_BY[LABELLED]),
-    _text_pair(
+    _pair(
         "helpsteer3",
         "HelpSteer3’s preferences",
-        (),
-        TwoTexts("context", "response1", "response2", "overall_preference", _SIGNS, dataset="domain"),
+        "context, response1, response2, overall_preference",
+        _SIGNS,
+        dataset="domain",
     ),
-    _text_pair(
-        "helpsteer2",
-        "HelpSteer2’s preferences",
-        (),
-        TwoTexts("prompt", "response_1", "response_2", "preference_strength", _SIGNS),
-    ),
-    _text_pair(
-        "safe-rlhf",
-        "PKU-SafeRLHF",
-        (),
-        TwoTexts("prompt", "response_0", "response_1", "better_response_id", {"0": FIRST, "1": SECOND}),
-    ),
-    _text_pair(
+    _pair("helpsteer2", "HelpSteer2’s preferences", "prompt, response_1, response_2, preference_strength", _SIGNS),
+    _pair("safe-rlhf", "PKU-SafeRLHF", "prompt, response_0, response_1, better_response_id", {"0": FIRST, "1": SECOND}),
+    _pair(
         "shp",
         "Stanford Human Preferences",
-        (),
-        TwoTexts("history", "human_ref_A", "human_ref_B", "labels", {"1": FIRST, "0": SECOND}, dataset="domain"),
+        "history, human_ref_A, human_ref_B, labels",
+        {"1": FIRST, "0": SECOND},
+        dataset="domain",
     ),
-    _text_pair(
+    _pair(
         "auto-j",
         "Auto-J’s pairs",
-        (),
-        TwoTexts(
-            "prompt", "response 1", "response 2", "label", {"0": FIRST, "1": SECOND, "2": TIE}, dataset="scenario"
-        ),
+        "prompt, response 1, response 2, label",
+        {"0": FIRST, "1": SECOND, "2": TIE},
+        dataset="scenario",
     ),
-    _text_pair(
+    _pair(
         "preference-collection",
         "Prometheus’ preference collection",
-        (),
-        TwoTexts("orig_instruction", "orig_response_A", "orig_response_B", "orig_preference", LETTERS),
+        "orig_instruction, orig_response_A, orig_response_B, orig_preference",
+        LETTERS,
     ),
-    PublicForm(
-        "ultrafeedback",
-        "UltraFeedback",
-        "study",
-        ("instruction", "completions"),
-        instances(completions("completions", model="model", text="response", score="overall_score")),
+    _form("ultrafeedback", "UltraFeedback", "study", "instruction, completions", instances(_ULTRAFEEDBACK)),
+    _form("nectar", "Nectar", "study", "prompt, answers", instances(_NECTAR)),
+    _form("summeval", "SummEval, a text a record", "study", "text, machine_summaries", instances(summeval)),
+    _form(
+        "summeval-outputs", "SummEval, a summary a record", "outputs", "id, decoded, model_id, text", each(_SUMMEVAL)
     ),
-    PublicForm(
-        "nectar",
-        "Nectar",
-        "study",
-        ("prompt", "answers"),
-        instances(completions("answers", model="model", text="answer", score="rank", sign=-1)),
-    ),
-    PublicForm("summeval", "SummEval, a text a record", "study", ("text", "machine_summaries"), instances(summeval)),
-    PublicForm(
-        "summeval-outputs",
-        "SummEval, a summary a record",
-        "outputs",
-        ("id", "decoded", "model_id", "text"),
-        each(output(source="text", text="decoded", dataset="summeval")),
-    ),
-    PublicForm(
-        "dialsummeval",
-        "DialSummEval",
-        "outputs",
-        ("id", "dialogue", "summary", "model_id"),
-        each(output(source="dialogue", text="summary", dataset="dialsummeval")),
-    ),
-    PublicForm("arena-hard", "Arena-Hard’s answers", "outputs", ("uid", "model", "messages"), each(arena_hard)),
-    PublicForm("label-studio", "Label Studio’s pairwise tasks", "label-studio", ("data", "annotations")),
-    PublicForm("argilla", "Argilla’s records", "alpacaeval", ("id", "fields", "responses"), each(argilla)),
-    PublicForm("sources", "Source texts alone", "sources", ("instance_id", "source")),
+    _form("dialsummeval", "DialSummEval", "outputs", "id, dialogue, summary, model_id", each(_DIALSUMMEVAL)),
+    _form("arena-hard", "Arena-Hard’s answers", "outputs", "uid, model, messages", each(arena_hard)),
+    _form("label-studio", "Label Studio’s pairwise tasks", "label-studio", "data, annotations"),
+    _form("argilla", "Argilla’s records", "alpacaeval", "id, fields, responses", each(argilla)),
+    _form("sources", "Source texts alone", "sources", "instance_id, source"),
 )
 
 
@@ -594,7 +540,7 @@ def recognised(data: FileData, name: str) -> PublicForm:
     """Return the form of a file. Raises: BadFile naming its fields and the known forms, or why it shows no fields."""
     if (form := recognise(data)) is None:
         if not first_fields(data):
-            records, bad = lines.read_json(data) if lines.is_json(data) else lines.read_csv(data)[1:]
+            records, bad = lines.read_content(data)
             next(records, None)
             raise BadFile(name, bad or [BadLine(1, refusal("empty_file"))])
         if any(name.startswith("Input.") for name in first_fields(data)):

@@ -1,7 +1,7 @@
 """Long-form ratings, one a row, as CSV or JSON Lines, as Tandem exports them."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 
 from annotation.core.errors import BadLine
@@ -21,37 +21,46 @@ _STAGES = ("first", "revised")
 _BETWEEN = (" vs. ", " vs ", "|", "_")  # two names of systems
 
 
-@dataclass(frozen=True, slots=True)
-class LongRow:
-    """One rating, with the file's A and B, which may be the study's B and A."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatingValues:
+    """What a file and a study have alike of a rating."""
 
     number: int
     batch: str
     hit: str
+    rater: str
+    stage: str = "first"
+    arm: str = ""
+    reason: str = ""
+    active_seconds: float | None = None
+    wall_seconds: float | None = None
+    rated_at: datetime | None = None
+    late: bool = False
+    excluded: bool = False
+    exclusion_reason: str = ""
+    software_version: str = ""
+    translated: bool | None = None
+    strength: int | None = None
+    tie_kind: str = ""
+
+
+SHARED = tuple(field.name for field in fields(RatingValues))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongRow(RatingValues):
+    """One rating, with the file's A and B, which may be the study's B and A."""
+
     instance_id: str
     pair_index: int | None
     system_a: str
     system_b: str
     generation_a_index: int | None
     generation_b_index: int | None
-    rater: str
-    stage: str
     rating: int
     shown_first: str
-    arm: str
     table_variant: str
-    reason: str
-    active_seconds: float | None
-    wall_seconds: float | None
-    rated_at: datetime | None
-    late: bool
-    excluded: bool
-    exclusion_reason: str
-    software_version: str
-    translated: bool | None
     question: str
-    strength: int | None
-    tie_kind: str
 
     @property
     def is_check(self) -> bool:
@@ -152,10 +161,7 @@ def _verdict(cells: RecordFields, shown_first: str) -> int:
 
 def _strength(cells: RecordFields) -> int | None:
     value = cells.text("strength")
-    if value in ("1", "2"):
-        return int(value)
-    if value:
-        cells.problems.append(
-            refusal("not_one_of", field="strength", words="1 or 2, or empty where it is not known", value=repr(value))
-        )
-    return None
+    if value and value not in ("1", "2"):
+        words = "1 or 2, or empty where it is not known"
+        cells.problems.append(refusal("not_one_of", field="strength", words=words, value=repr(value)))
+    return int(value) if value in ("1", "2") else None

@@ -10,7 +10,7 @@ from math import comb
 from typing import Any
 
 from annotation.core.conversations import as_content, content_problem, from_cell, is_conversation
-from annotation.core.errors import MOST_BAD_LINES, BadLine
+from annotation.core.errors import BadLine
 from annotation.core.files import lines
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.json_values import count_values
@@ -69,60 +69,48 @@ def read_study_file(
     """
     if mapping:
         records, bad = read_mapped(data, mapping)
+    elif not lines.is_csv(name):
+        records, bad = lines.read_json(data)
     else:
-        records, bad = _records(data, name, sources_only=sources_only)
-    return _good_rows(records, bad, name, dataset=dataset, sources_only=sources_only, bound=bound), bad
+        header, records, bad = lines.read_csv(data)
+        if not bad and "generations" in header:  # as it is exported
+            records = lines.with_json_cells(records, ("generations", "gold", "metadata", "matchups"), bad)
+        else:
+            records, header_problems = _from_wide(header, records, sources_only=sources_only)
+            lines.refuse(name, bad or header_problems)
 
+    def good_rows() -> Iterator[InstanceRow]:
+        first_seen: dict[str, int] = {}
+        systems: dict[str, int] = {}  # first line of each
+        texts = values = matchups = 0
+        for number, record in lines.watched(records, bad, "study files"):
+            record = _normalised(record, from_cell if name.lower().endswith(_TABLES) else _as_it_is)
+            problems = _problems(record, sources_only=sources_only)
+            instance_id = record.get("instance_id")
+            if isinstance(instance_id, str):
+                if line := first_seen.get(instance_id):
+                    problems.append(refusal("repeated_on", field="instance_id", value=repr(instance_id), line=line))
+                first_seen.setdefault(instance_id, number)
+            if isinstance(generations := record.get("generations"), dict):
+                for system in generations:
+                    systems.setdefault(system, number)
+            bad.extend(BadLine(number, problem) for problem in problems[:MOST_PROBLEMS])
+            if len(problems) > MOST_PROBLEMS:
+                bad.append(BadLine(number, refusal("more_problems", number=len(problems) - MOST_PROBLEMS)))
+            if not problems:
+                row = _row(number, record, dataset)
+                texts += 1 + sum(map(len, row.generations.values()))
+                bound.refuse_more(name, texts, "texts")
+                values += count_values(row.metadata)
+                bound.refuse_metadata(name, values)
+                matchups += comb(len(row.generations), 2) if row.matchups is None else len(row.matchups)
+                bound.refuse_matchups(name, matchups)
+                yield row
+        if not texts and not bad:
+            bad.append(BadLine(1, refusal("no_rows", what="instance")))
+        bad.extend(lookalike_lines("system", ((number, system) for system, number in systems.items()), ()))
 
-def _good_rows(
-    records: Iterator[Record], bad: list[BadLine], name: str, *, dataset: str, sources_only: bool, bound: Bound
-) -> Iterator[InstanceRow]:
-    first_seen: dict[str, int] = {}
-    systems: dict[str, int] = {}  # first line of each
-    texts = values = matchups = 0
-    absent = lines.AbsentFields("study files")
-    for number, record in absent.watch(records):
-        if len(bad) >= MOST_BAD_LINES:
-            break
-        record = _normalised(record, from_cell if name.lower().endswith(_TABLES) else _as_it_is)
-        problems = _problems(record, sources_only=sources_only)
-        instance_id = record.get("instance_id")
-        if isinstance(instance_id, str) and instance_id in first_seen:
-            problems.append(
-                refusal("repeated_on", field="instance_id", value=repr(instance_id), line=first_seen[instance_id])
-            )
-        elif isinstance(instance_id, str):
-            first_seen[instance_id] = number
-        if isinstance(generations := record.get("generations"), dict):
-            for system in generations:
-                systems.setdefault(system, number)
-        bad.extend(BadLine(number, problem) for problem in problems[:MOST_PROBLEMS])
-        if len(problems) > MOST_PROBLEMS:
-            bad.append(BadLine(number, refusal("more_problems", number=len(problems) - MOST_PROBLEMS)))
-        if not problems:
-            row = _row(number, record, dataset)
-            texts += 1 + sum(map(len, row.generations.values()))
-            bound.refuse_more(name, texts, "texts")
-            values += count_values(row.metadata)
-            bound.refuse_metadata(name, values)
-            matchups += comb(len(row.generations), 2) if row.matchups is None else len(row.matchups)
-            bound.refuse_matchups(name, matchups)
-            yield row
-    if not texts and not bad:
-        bad.append(BadLine(1, refusal("no_rows", what="instance")))
-    bad.extend(lookalike_lines("system", ((number, system) for system, number in systems.items()), ()))
-    bad[:] = absent.summarised(bad)
-
-
-def _records(data: FileData, name: str, *, sources_only: bool) -> tuple[Iterator[Record], list[BadLine]]:
-    if not lines.is_csv(name):
-        return lines.read_json(data)
-    header, wide, bad = lines.read_csv(data)
-    if not bad and "generations" in header:  # as it is exported
-        return lines.with_json_cells(wide, ("generations", "gold", "metadata", "matchups"), bad), bad
-    records, header_problems = _from_wide(header, wide, sources_only=sources_only)
-    lines.refuse(name, bad or header_problems)
-    return records, bad
+    return good_rows(), bad
 
 
 def _normalised(record: dict[str, Any], read_cell: Callable[[Any], Any]) -> dict[str, Any]:
@@ -130,36 +118,32 @@ def _normalised(record: dict[str, Any], read_cell: Callable[[Any], Any]) -> dict
 
     read_cell : reads a text of a table's cell
     """
-    trimmed: dict[str, Any] = {
-        key: trim(record[key]) for key in ("instance_id", "dataset") if isinstance(record.get(key), str)
-    }
-    instance_id = record.get("instance_id")
-    if isinstance(instance_id, int) and not isinstance(instance_id, bool):
-        trimmed["instance_id"] = str(instance_id)
+    changed: dict[str, Any] = {key: _trimmed(record[key]) for key in ("instance_id", "dataset") if key in record}
+    if isinstance(record.get("instance_id"), int) and not isinstance(record["instance_id"], bool):
+        changed["instance_id"] = str(record["instance_id"])
     if "source" in record:
-        trimmed["source"] = read_cell(record["source"])
-    generations, gold = record.get("generations"), record.get("gold")
+        changed["source"] = read_cell(record["source"])
+    generations, gold, matchups = record.get("generations"), record.get("gold"), record.get("matchups")
     if not isinstance(generations, dict):
-        return record | trimmed
-    generations = {
+        return record | changed
+    changed["generations"] = {
         system: [read_cell(texts)] if isinstance(texts, str) or is_conversation(texts) else texts
         for system, texts in generations.items()
     }
-    trimmed["generations"] = generations
-    systems = {system: trim(system) for system in generations}
-    if len(set(systems.values())) < len(systems):
-        return record | trimmed
-    more: dict[str, Any] = {"generations": {systems[system]: texts for system, texts in generations.items()}}
+    if len({trim(system) for system in generations}) < len(generations):
+        return record | changed
+    changed["generations"] = {trim(system): texts for system, texts in changed["generations"].items()}
     if isinstance(gold, dict) and isinstance(gold.get("better"), str):
-        more["gold"] = {**gold, "better": trim(gold["better"])}
+        changed["gold"] = {**gold, "better": trim(gold["better"])}
     elif isinstance(gold, dict) and isinstance(gold.get("scores"), dict):
-        more["gold"] = {**gold, "scores": {trim(system): score for system, score in gold["scores"].items()}}
-    if isinstance(matchups := record.get("matchups"), list):
-        more["matchups"] = [
-            [trim(system) if isinstance(system, str) else system for system in pair] if isinstance(pair, list) else pair
-            for pair in matchups
-        ]
-    return record | trimmed | more
+        changed["gold"] = {**gold, "scores": {trim(system): score for system, score in gold["scores"].items()}}
+    if isinstance(matchups, list):
+        changed["matchups"] = [[*map(_trimmed, pair)] if isinstance(pair, list) else pair for pair in matchups]
+    return record | changed
+
+
+def _trimmed(value: Any) -> Any:
+    return trim(value) if isinstance(value, str) else value
 
 
 def _as_it_is(value: Any) -> Any:
@@ -191,10 +175,10 @@ def _problems(record: dict[str, Any], *, sources_only: bool = False) -> list[Rea
             results.append(refusal("missing", field=key))
         elif problem := check(record[key], key):
             results.append(problem)
-    named = record.get("dataset")
+    named, metadata = record.get("dataset"), record.get("metadata")
     if named is not None and (problem := text_problem(named, "dataset", longest=LONGEST_DATASET)):
         results.append(problem)
-    if record.get("metadata") is not None and not isinstance(record["metadata"], dict):
+    if metadata is not None and not isinstance(metadata, dict):
         results.append(refusal("not_a", field="metadata", kind="a JSON object"))
     if broken := unstorable_key({key: value for key, value in record.items() if key not in _CHECKED}):
         results.append(refusal("unstorable", key=repr(broken)))
@@ -206,23 +190,23 @@ def _problems(record: dict[str, Any], *, sources_only: bool = False) -> list[Rea
     if problems := _generation_problems(record["generations"], minimum=0 if is_exported else 2):
         return results + problems
     systems = set(record["generations"])
-    return results + _gold_problems(record.get("gold"), systems) + _matchup_problems(record.get("matchups"), systems)
+    further = (_gold_problem(record.get("gold"), systems), _matchup_problem(record.get("matchups"), systems))
+    return results + [problem for problem in further if problem]
 
 
-def _matchup_problems(matchups: object, systems: set[str]) -> list[Reason]:
+def _matchup_problem(matchups: object, systems: set[str]) -> Reason | None:
     if matchups is None:
-        return []
+        return None
     if not isinstance(matchups, list):
-        return [refusal("not_a", field="matchups", kind="a list of pairs of systems")]
+        return refusal("not_a", field="matchups", kind="a list of pairs of systems")
     compared: set[frozenset[str]] = set()
     for pair in matchups:
         names = set(pair) if isinstance(pair, list) and all(isinstance(name, str) for name in pair) else set()
-        if len(names) != 2 or not names <= systems:
-            return [refusal("matchup_of_others", matchup=json.dumps(pair)[:LONGEST_SYSTEM])]
-        if names in compared:
-            return [refusal("matchup_twice", matchup=json.dumps(pair)[:LONGEST_SYSTEM])]
+        if len(names) != 2 or not names <= systems or names in compared:
+            code = "matchup_twice" if names in compared else "matchup_of_others"
+            return refusal(code, matchup=json.dumps(pair)[:LONGEST_SYSTEM])
         compared.add(frozenset(names))
-    return []
+    return None
 
 
 def _generation_problems(generations: object, *, minimum: int) -> list[Reason]:
@@ -249,22 +233,21 @@ def _generation_problems(generations: object, *, minimum: int) -> list[Reason]:
     return results
 
 
-def _gold_problems(gold: object, systems: set[str]) -> list[Reason]:
+def _gold_problem(gold: object, systems: set[str]) -> Reason | None:
     if gold is None:
-        return []
+        return None
     if not isinstance(gold, dict) or set(gold) - {"why"} not in ({"better"}, {"scores"}):
-        return [refusal("not_gold")]
+        return refusal("not_gold")
     if "why" in gold and (problem := text_problem(gold["why"], "why of the gold", longest=LONGEST_WHY)):
-        return [problem]
+        return problem
     if "better" in gold:
-        if not isinstance(gold["better"], str) or gold["better"] not in (systems | {"tie"}):
-            return [refusal("gold_of_other", system=repr(gold["better"]))]
-        return []
+        is_known = isinstance(gold["better"], str) and gold["better"] in (systems | {"tie"})
+        return None if is_known else refusal("gold_of_other", system=repr(gold["better"]))
     scores = gold["scores"]
     if not isinstance(scores, dict) or not set(scores) <= systems or not scores:
-        return [refusal("scores_of_others")]
-    wrong = [name for name, score in scores.items() if not _is_number(score)]
-    return [refusal("score_not_number", system=repr(wrong[0]))] if wrong else []
+        return refusal("scores_of_others")
+    wrong = next((name for name, score in scores.items() if not _is_number(score)), None)
+    return None if wrong is None else refusal("score_not_number", system=repr(wrong))
 
 
 def _is_number(value: object) -> bool:
@@ -275,50 +258,42 @@ def _is_number(value: object) -> bool:
 
 
 def _from_wide(
-    header: list[str], records: Iterator[Record], *, sources_only: bool = False
+    header: list[str], records: Iterator[Record], *, sources_only: bool
 ) -> tuple[Iterator[Record], list[BadLine]]:
     """Convert records of a wide CSV to those of the JSON format."""
     if any(column.startswith(("Input.", "Answer.")) for column in header):
-        reason = refusal("file_of_mturk")
-        return iter(()), [BadLine(1, reason)]
+        return iter(()), [BadLine(1, refusal("file_of_mturk"))]
     columns: dict[str, list[tuple[int, str]]] = {}
-    unknown = []
+    reasons = []
     for column in header:
         if match := _SYSTEM_COLUMN.fullmatch(column):
             columns.setdefault(trim(match["system"]), []).append((int(match["index"]), column))
-        elif column not in ("instance_id", "dataset", "source"):
-            unknown.append(column)
-    bad = [BadLine(1, refusal("unknown_column", column=repr(column))) for column in unknown]
-    bad += [
-        BadLine(1, refusal("missing_column", column=column))
-        for column in ("instance_id", "source")
-        if column not in header
-    ]
+        elif column not in (*NEEDED, "dataset"):
+            reasons.append(refusal("unknown_column", column=repr(column)))
+    reasons += [refusal("missing_column", column=column) for column in NEEDED if column not in header]
     for system, named in columns.items():
-        numbers = sorted(index for index, _ in named)
-        for expected, index in enumerate(numbers, start=1):
-            if index != expected:
-                bad.append(BadLine(1, refusal("missing_column_of_system", system=system, number=expected)))
-                break
+        named.sort()
+        missing = next((n for n, (index, _) in enumerate(named, start=1) if index != n), None)
+        if missing is not None:
+            reasons.append(refusal("missing_column_of_system", system=system, number=missing))
     if sources_only and columns:
-        bad.append(BadLine(1, refusal("columns_of_texts", systems=", ".join(columns))))
+        reasons.append(refusal("columns_of_texts", systems=", ".join(columns)))
     if len(columns) < 2 and not sources_only:
-        bad.append(BadLine(1, refusal("columns_of_few_systems", number=len(columns))))
-    return (iter(()), bad) if bad else (_wide_records(records, columns), [])
+        reasons.append(refusal("columns_of_few_systems", number=len(columns)))
+    bad = [BadLine(1, reason) for reason in reasons]
+    return (iter(()) if bad else _wide_records(records, columns)), bad
 
 
 def _wide_records(records: Iterator[Record], columns: dict[str, list[tuple[int, str]]]) -> Iterator[Record]:
     for number, record in records:
-        generations = {system: _filled_cells(record, sorted(names)) for system, names in columns.items()}
+        generations: dict[str, list[Any]] = {}
+        for system, named in columns.items():
+            cells = [record[column] for _, column in named]
+            # Cells after the last filled one are none. Earlier empty cells are empty texts, and so is a single cell.
+            while len(named) > 1 and cells and not cells[-1].strip():
+                cells.pop()
+            generations[system] = [from_cell(cell) for cell in cells]
         row = {"instance_id": record["instance_id"], "source": record["source"], "generations": generations}
         if record.get("dataset"):
             row["dataset"] = record["dataset"]
         yield number, row
-
-
-def _filled_cells(record: dict[str, Any], names: list[tuple[int, str]]) -> list[Any]:
-    """Return a system's cells up to the last filled one. Earlier empty cells are empty texts, and so is a single cell."""
-    cells = [record[column] for _, column in names]
-    while len(names) > 1 and cells and not cells[-1].strip():
-        cells.pop()
-    return [from_cell(cell) for cell in cells]

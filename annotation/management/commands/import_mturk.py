@@ -36,17 +36,9 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         data, name = find_file(options["file"])
-        study, stored, ratings = import_mturk(
-            data=data,
-            name=name,
-            slug=options["study"],
-            system_1=options["system_1"],
-            system_2=options["system_2"],
-            dataset=options["dataset"],
-            batch=options["batch"],
-            columns=_columns(options["column"]),
-            **study_settings(options),
-        )
+        named = {option: options[option] for option in ("system_1", "system_2", "dataset", "batch")}
+        settings = {"columns": _columns(options["column"]), **study_settings(options)}
+        study, stored, ratings = import_mturk(data=data, name=name, slug=options["study"], **named, **settings)
         if not stored.added and not ratings.added:
             self.say(
                 f"{name}: nothing new; {number_of(ratings.unchanged, 'rating')} already imported (study {study.slug})"

@@ -8,9 +8,10 @@ from django.core.management.base import CommandError
 from annotation.core.counting import number_of
 from annotation.core.files.mapping import parse_mapping
 from annotation.core.reasons import Reason, reason
+from annotation.importing.comparisons import import_votes
 from annotation.importing.formats.study_file import DEFAULT_DATASET
 from annotation.importing.notices import with_notices
-from annotation.importing.rating_files import import_ratings, import_votes
+from annotation.importing.rating_files import import_ratings
 from annotation.importing.ratings import StoredRatings
 from annotation.management.commands._base import TandemCommand, argument, find_file
 from annotation.management.commands._settings import MAP, NEW_STUDY, study_settings
@@ -44,15 +45,9 @@ class Command(TandemCommand):
         if options["scripted"] or options["map"]:
             raise CommandError("--scripted and --map are for long-form ratings, not for --texts")
         texts, texts_name = find_file(options["texts"])
-        study, stored, ratings = import_votes(
-            data=data,
-            name=name,
-            texts=texts,
-            texts_name=texts_name,
-            slug=options["study"],
-            dataset=options["dataset"],
-            **study_settings(options),
-        )
+        files: dict[str, Any] = {"data": data, "name": name, "texts": texts, "texts_name": texts_name}
+        settings = {"dataset": options["dataset"], **study_settings(options)}
+        study, stored, ratings = import_votes(slug=options["study"], **files, **settings)
         self._report(name, study, ratings, instances=stored.added, notices=(*stored.notices, *ratings.notices))
 
     def _report(

@@ -6,8 +6,6 @@ from annotation.management.commands._base import TandemCommand, argument, read_f
 from annotation.management.commands._settings import NEW_STUDY, study_settings
 from judging.importing.elsewhere import import_elsewhere
 
-OPTIONS = ("dataset",)
-
 
 class Command(TandemCommand):
     help = "Import Arena battles (model_a, model_b, winner, judge, two conversations) into a new or existing study."
@@ -21,6 +19,5 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         with read_files(options["files"]) as (data, name):
-            settings = {option: options[option] for option in OPTIONS}
             arguments = {"data": data, "name": name, "slug": options["study"], **study_settings(options)}
-            self.say(import_elsewhere(kind="battles", options=settings, **arguments)[1])
+            self.say(import_elsewhere(kind="battles", options={"dataset": options["dataset"]}, **arguments)[1])

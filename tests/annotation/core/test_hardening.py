@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from annotation.core.errors import MOST_BAD_LINES, AnnotationError, BadFile, BadLine
 from annotation.core.files.file_bounds import Bound
-from annotation.core.files.lines import read_csv, read_json_lines
+from annotation.core.files.lines import read_csv, read_json
 from annotation.core.http import client_ip
 from annotation.core.reasons import Reason
 from annotation.importing.formats.study_file import MOST_SYSTEMS
@@ -95,7 +95,7 @@ def test_two_studies_made_at_the_same_moment_end_in_words(monkeypatch: pytest.Mo
 
 
 def test_a_file_of_another_kind_is_not_read_to_its_end() -> None:
-    records, bad = read_json_lines(b"x\n" * (2 * MOST_BAD_LINES))
+    records, bad = read_json(b"x\n" * (2 * MOST_BAD_LINES))
     assert list(records) == []
     assert len(bad) == MOST_BAD_LINES
     error = BadFile("big.jsonl", bad)
@@ -122,7 +122,7 @@ def test_many_columns_and_keys_are_checked_in_one_pass() -> None:
     _, _, bad = read_csv(header.encode())
     assert [line.text for line in bad] == ["column 'c7' is there more than once"]
     keys = ",".join(f'"k{number}":1' for number in range(50_000))
-    records, bad = read_json_lines(f'{{{keys},"k7":2}}'.encode())
+    records, bad = read_json(f'{{{keys},"k7":2}}'.encode())
     assert list(records) == []
     assert bad[0].text == "not valid JSON: the key 'k7' is there more than once"
 

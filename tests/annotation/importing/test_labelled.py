@@ -263,7 +263,7 @@ def test_a_bad_record_of_an_array_is_named_by_the_line_on_which_it_starts() -> N
     ],
 )
 def test_arrays_are_read_with_every_mistake_named(data: bytes, expected: list[tuple[int, str]]) -> None:
-    records, bad = lines.read_json_array(data)
+    records, bad = lines.read_json(data)
     deque(records, maxlen=0)
     assert [(line.number, line.reason) for line in bad] == expected
 

@@ -10,7 +10,8 @@ from django.test import Client
 
 from annotation.core.errors import AnnotationError, BadFile
 from annotation.core.names import addresses, fold, lookalikes, trim
-from annotation.importing.rating_files import import_ratings, import_votes
+from annotation.importing.comparisons import import_votes
+from annotation.importing.rating_files import import_ratings
 from annotation.importing.study_files import import_study
 from annotation.importing.tables import import_tables
 from annotation.members.groups import create_group

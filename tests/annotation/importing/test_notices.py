@@ -8,9 +8,9 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.core.reasons import reason
+from annotation.importing.comparisons import import_votes
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.importing.notices import InstanceNotices
-from annotation.importing.rating_files import import_votes
 from annotation.studies.sources import SourceCounts, instance_clusters
 from tests.factories import csv_file, json_lines, make_study, make_user, study_line, token_of
 

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from hypothesis import strategies as st
 from annotation.core.errors import BadFile, BadLine
 from annotation.core.files.mapping import read_mapped
 from annotation.core.refusals import refusal, restored
-from annotation.importing.formats.alpacaeval import parse_outputs, reader
-from annotation.importing.formats.arena import reader as battle_reader
+from annotation.importing.formats.alpacaeval import parse_outputs, read_annotation
+from annotation.importing.formats.arena import read_battle
 from annotation.importing.formats.comparisons import read_comparisons
 from annotation.importing.formats.public_forms import AUTO, recognised
 from annotation.models import Instance, Rating, Study
@@ -153,7 +154,7 @@ def test_outputs_of_several_systems_are_joined_by_their_id(name: str, records: l
 def comparisons(record: dict[str, Any]) -> list[tuple[Any, ...]]:
     form = recognised(json_lines([record]), "f")
     assert form.kind == "alpacaeval"
-    rows = read_comparisons(json_lines([record]), "f", reader(dataset="d", people=False), mapping=form)
+    rows = read_comparisons(json_lines([record]), "f", partial(read_annotation, dataset="d"), mapping=form)
     return [
         (row.instance_id, row.source, row.systems, row.texts, row.rater, row.by_judge, row.verdict, row.order_known)
         for row in rows
@@ -188,7 +189,7 @@ def test_arenas_columns_of_the_winner_are_battles() -> None:
     header = ",".join(ARENA)
     cells = ",".join('"{}"'.format(str(value).replace('"', '""')) for value in ARENA.values())
     data = f"{header}\n{cells}\n".encode()
-    (row,) = read_comparisons(data, "f.csv", battle_reader(dataset="d"), mapping=recognised(data, "f.csv"))
+    (row,) = read_comparisons(data, "f.csv", partial(read_battle, dataset="d"), mapping=recognised(data, "f.csv"))
 
     assert (row.instance_id, row.source, row.systems, row.verdict) == ("5", "Ask.", ("m/1", "n"), 0)
     assert row.texts == ("Assistant: x\n\nUser: More?\n\nAssistant: z", "Assistant: y\n\nUser: More?\n\nAssistant: ")
@@ -232,7 +233,7 @@ def test_a_record_that_does_not_fit_its_form_is_refused(record: dict[str, Any], 
 def test_bad_records_and_contradictions_of_others_are_listed_together() -> None:
     file = json_lines([PANDALM, {**PANDALM, "annotator1": 7}, {**PANDALM, "response1": "z"}, {**PANDALM, "idx": 8}])
     with pytest.raises(BadFile) as caught:
-        read_comparisons(file, "f", reader(dataset="d", people=False), mapping=recognised(file, "f"))
+        read_comparisons(file, "f", partial(read_annotation, dataset="d"), mapping=recognised(file, "f"))
 
     codes = [(line.number, line.reason.code) for line in caught.value.lines]
     assert codes == [(2, "not_one_of"), (3, "other_text_before")]
@@ -271,8 +272,8 @@ def test_any_value_in_a_field_of_a_form_is_read_or_refused(record: dict[str, Any
     assert all(isinstance(record, dict) for _, record in records)
     assert all(line.reason.text for line in bad)
     read = {
-        "alpacaeval": lambda: read_comparisons(file, "f", reader(dataset="d", people=False), mapping=form),
-        "battles": lambda: read_comparisons(file, "f", battle_reader(dataset="d"), mapping=form),
+        "alpacaeval": lambda: read_comparisons(file, "f", partial(read_annotation, dataset="d"), mapping=form),
+        "battles": lambda: read_comparisons(file, "f", partial(read_battle, dataset="d"), mapping=form),
         "study": lambda: parse_study_file(file, "f", mapping=form),
         "outputs": lambda: parse_outputs(file, "f", dataset="d", mapping=form),
         "judgments": lambda: parse_judgments(file, "f", mapping=form),

@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 from annotation.core.errors import AnnotationError, BadFile
 from annotation.importing import content, rating_files, staging
 from annotation.importing import ratings as rating_storing
+from annotation.importing.comparisons import import_votes
 from annotation.importing.formats.ratings_file import parse_ratings
 from annotation.importing.mturk_results import import_mturk
-from annotation.importing.rating_files import RatingPlaces, import_ratings, import_votes
+from annotation.importing.rating_files import RatingPlaces, import_ratings
 from annotation.importing.ratings import stage_ratings
 from annotation.importing.staging import SILENT, Target, is_under_way, open_import, settle_abandoned
 from annotation.importing.study_files import import_study

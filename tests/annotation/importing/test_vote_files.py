@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from annotation.core.errors import BadFile
+from annotation.importing.comparisons import import_votes
 from annotation.importing.content import StoredInstances
-from annotation.importing.rating_files import import_votes
 from annotation.importing.ratings import StoredRatings
 from annotation.models import Batch, Generation, Matchup, Rating, Study
 from tests.factories import csv_file, json_lines, make_study

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from annotation.core.errors import Interrupted, JobBusy, UnknownName
 from annotation.core.tasks.stopping import StopFlag
-from annotation.importing.generations import store_generations
+from annotation.importing.content import store_generations
 from annotation.importing.study_files import import_study
 from annotation.models import Generation, Instance, Matchup, Pair, Study
 from judging.calls.requests import sample_seed

@@ -13,7 +13,7 @@ from annotation.models import ImportRecord, Study
 from annotation.studies.configurations import configurations
 from annotation.studies.outcomes import select
 from judging.core.errors import BadSettings
-from judging.importing.fields import judge_name
+from judging.importing.judgments import judge_name
 from judging.importing.services import ImportedJudgments, import_judgments
 from judging.methods import Setting, find_method
 from judging.methods.imported import Imported

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from annotation.core.files.spreadsheet import defuse, restore
 from annotation.models import Annotator, Assignment
-from judging.importing.columns import JUDGMENT_COLUMNS
+from judging.importing.judgments import JUDGMENT_COLUMNS
 from reporting.exports import files
 from reporting.exports import rows as rows_of
 from reporting.exports.rows import RATING_COLUMNS, rating_rows

@@ -11,12 +11,12 @@ import pytest
 from django.core.management import call_command
 
 from annotation.core.errors import BadFile
-from annotation.importing.generations import store_generations
-from annotation.importing.rating_files import import_votes
+from annotation.importing.comparisons import import_votes
+from annotation.importing.content import store_generations
 from annotation.importing.study_files import import_study
 from annotation.management.commands._base import read_files
 from annotation.models import Annotator, Assignment, Matchup, Study
-from judging.importing.columns import JUDGMENT_COLUMNS
+from judging.importing.judgments import JUDGMENT_COLUMNS
 from judging.importing.services import import_judgments
 from judging.models import Judge, JudgeRun, Judgment
 from judging.outcomes.judgment_rows import judgment_rows
