@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.conf import settings
@@ -67,21 +68,6 @@ class Erased:
     due: Decimal | None
     currency: str
     account: bool | None
-
-
-@dataclass(frozen=True)
-class ErasurePreview:
-    """The preview that a rater sees before their data in one study are deleted.
-
-    due         : pay for submitted HITs; None where the study names no pay
-    by_platform : a platform pays it, and not the study itself
-    undecided   : work of theirs awaits a decision at the platform
-    """
-
-    annotator: Annotator
-    due: Decimal | None
-    by_platform: bool
-    undecided: bool
 
 
 @transaction.atomic
@@ -323,16 +309,20 @@ def _delete_account(user: User) -> None:
         remove_second_factor(user=user)
 
 
-def erasure_preview(annotator: Annotator) -> ErasurePreview:
-    """Return what a rater is shown before their data in a study are deleted."""
-    participant = Participant.objects.filter(annotator=annotator).first()
-    waits = Submission.objects.filter(participant=participant, state=Submission.State.COMPLETED)
-    return ErasurePreview(
-        annotator=annotator,
-        due=due_to(annotator),
-        by_platform=annotator.kind in PAID_BY_PLATFORM,
-        undecided=participant is not None and waits.exists(),
-    )
+def erasure_preview(annotator: Annotator) -> dict[str, Any]:
+    """Return what a rater is shown before their data in a study are deleted.
+
+    due         : pay for submitted HITs; None where the study names no pay
+    by_platform : a platform pays it, and not the study itself
+    undecided   : work of theirs awaits a decision at the platform
+    """
+    waits = Submission.objects.filter(participant__annotator=annotator, state=Submission.State.COMPLETED)
+    return {
+        "annotator": annotator,
+        "due": due_to(annotator),
+        "by_platform": annotator.kind in PAID_BY_PLATFORM,
+        "undecided": waits.exists(),
+    }
 
 
 def due_to(annotator: Annotator) -> Decimal | None:

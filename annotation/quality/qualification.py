@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, QuerySet
@@ -33,19 +34,6 @@ class QualificationStatus:
     attempts_left: int
     last: QualificationResult | None
     awaits_retry: bool
-
-
-@dataclass(frozen=True)
-class Feedback:
-    """One pair of a qualification HIT, on the sides that its annotator saw. Choices are left, none or right."""
-
-    place: int
-    left: str
-    right: str
-    chosen: str | None
-    expected: str | None
-    is_right: bool
-    why: str
 
 
 def qualification_status(annotator: Annotator) -> QualificationStatus:
@@ -199,8 +187,11 @@ def too_few_hits(study: Study) -> str:
     )
 
 
-def feedback(assignment: Assignment) -> list[Feedback]:
-    """Return each pair of a submitted qualification HIT with the given and the expected answer."""
+def feedback(assignment: Assignment) -> list[dict[str, Any]]:
+    """Return each pair of a submitted qualification HIT with the given and the expected answer.
+
+    The pairs are as their annotator saw them: choices are left, none or right.
+    """
     verdicts = first_verdicts(assignment)
     rows = []
     for display in assignment.displays.select_related(*_TEXTS, "pair__matchup__instance", *_SYSTEMS).order_by(
@@ -210,15 +201,15 @@ def feedback(assignment: Assignment) -> list[Feedback]:
         left_text, right_text = texts if display.a_is_left else texts[::-1]
         choice, expected = verdicts.get(display.pk), expected_verdict(display.pair)
         rows.append(
-            Feedback(
-                place=display.position + 1,
-                left=left_text,
-                right=right_text,
-                chosen=screen_side(choice, display),
-                expected=screen_side(expected, display),
-                is_right=choice is not None and choice == expected,
-                why=str((display.pair.matchup.instance.gold or {}).get("why", "")),
-            )
+            {
+                "place": display.position + 1,
+                "left": left_text,
+                "right": right_text,
+                "chosen": screen_side(choice, display),
+                "expected": screen_side(expected, display),
+                "is_right": choice is not None and choice == expected,
+                "why": str((display.pair.matchup.instance.gold or {}).get("why", "")),
+            }
         )
     return rows
 

@@ -1,7 +1,5 @@
 """Views for joining and leaving a study: consent, withdrawal, qualification, an annotator's own progress."""
 
-from dataclasses import replace
-
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
@@ -117,15 +115,15 @@ def feedback(request: HttpRequest, assignment_key: str) -> HttpResponse:
     names = {side: side_name(choice_label(side, *study.side_labels)) for side in ("left", "none", "right")}
     ended = assignment.annotator.qualification_results.filter(attempt=assignment.attempt).exists()
     options = study.text_options
-    pairs = (shown_texts((row.left, row.right), **options) for row in rows)
-    rows = [replace(row, left=left, right=right) for row, (left, right) in zip(rows, pairs, strict=True)]
+    pairs = (shown_texts((row["left"], row["right"]), **options) for row in rows)
+    rows = [{**row, "left": left, "right": right} for row, (left, right) in zip(rows, pairs, strict=True)]
     context = {
         "study": study,
         "source_label": translate_default(study.source_label),
         "source": source_of(assignment.hit),
         "side_names": names,
-        "rows": [(row, names.get(row.chosen or ""), names.get(row.expected or "")) for row in rows],
-        "right": sum(row.is_right for row in rows),
+        "rows": [(row, names.get(row["chosen"] or ""), names.get(row["expected"] or "")) for row in rows],
+        "right": sum(row["is_right"] for row in rows),
         "go_on": reverse("annotation:qualification", args=[study.key]) if ended else reverse("annotation:rate"),
     }
     return render(request, "annotation/rating/feedback.html", context)

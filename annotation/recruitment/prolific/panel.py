@@ -1,7 +1,7 @@
 """The panel of a Prolific channel: addresses for Prolific, submissions, and pending requests, and its actions."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -121,7 +121,13 @@ def panel_of(channel: Channel) -> Panel:
     prolific, published = ProlificSettings(channel), is_published(channel)
     rows, hits = shown(channel), hits_of_place(channel)
     on_page = list(rows[:MOST_SHOWN])
-    work = _work_of(on_page)
+    by_annotator: dict[int, list[Submission]] = defaultdict(list)
+    people = {submission.participant_id for submission in on_page if submission.participant_id}
+    for submission in Submission.objects.filter(participant__in=people).select_related("participant"):
+        if submission.participant is not None:
+            by_annotator[submission.participant.annotator_id].append(submission)
+    openings = {annotator: Openings(own) for annotator, own in by_annotator.items()}
+    work = count_by(submitted_by(openings), key=lambda hit: openings[hit.annotator].current_at(hit.at))
     context = {
         "given": prolific,
         "checks": checks(channel),
@@ -174,17 +180,6 @@ def shown(channel: Channel) -> QuerySet[Submission]:
     ours = channel.submissions.filter(Q(participant__isnull=False) | Q(details__in_study=True))
     ours = ours.filter(participant__annotator__erased_at=None)  # erased ids can't be used at Prolific
     return ours.select_related("participant__annotator").annotate(waits=waits).order_by("waits", "-pk")
-
-
-def _work_of(submissions: Sequence[Submission]) -> dict[int, WorkCount]:
-    """Count the HITs submitted for each submission, in two queries."""
-    people = {submission.participant_id for submission in submissions if submission.participant_id}
-    by_annotator: dict[int, list[Submission]] = defaultdict(list)
-    for submission in Submission.objects.filter(participant__in=people).select_related("participant"):
-        if submission.participant is not None:
-            by_annotator[submission.participant.annotator_id].append(submission)
-    openings = {annotator: Openings(own) for annotator, own in by_annotator.items()}
-    return count_by(submitted_by(openings), key=lambda hit: openings[hit.annotator].current_at(hit.at))
 
 
 PAGES_AT_ONCE = 10

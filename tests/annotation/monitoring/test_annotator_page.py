@@ -45,7 +45,7 @@ def test_choices_on_translated_pages_are_counted_for_the_researcher(
 ) -> None:
     latest = Rating.objects.latest("pk")
     Rating.objects.filter(pk=latest.pk).update(translated=True)
-    assert summary_of(rater).translated == 1
+    assert summary_of(rater)["translated"] == 1
     [row] = raters_of(study.batches.get(), timezone.now())
     assert (row.votes.translated, row.as_json()["translated"]) == (1, 1)
     for page in (at(rater), f"/studies/study/batches/{study.batches.get().pk}/"):

@@ -410,10 +410,10 @@ def test_feedback_is_told_on_the_sides_that_were_seen() -> None:
     assignment = rate(claim(annotator), "left")
 
     for row, display in zip(feedback(assignment), assignment.displays.order_by("position"), strict=True):
-        assert (row.chosen, row.expected) == ("left", "left" if display.a_is_left else "right")
-        assert row.is_right is display.a_is_left
-        assert row.why == "Because of qualification-1."
-        assert row.left == (display.pair.generation_a if display.a_is_left else display.pair.generation_b).text
+        assert (row["chosen"], row["expected"]) == ("left", "left" if display.a_is_left else "right")
+        assert row["is_right"] is display.a_is_left
+        assert row["why"] == "Because of qualification-1."
+        assert row["left"] == (display.pair.generation_a if display.a_is_left else display.pair.generation_b).text
 
 
 def test_a_qualification_that_is_closed_meanwhile_is_settled_on_what_was_answered() -> None:
