@@ -3,8 +3,7 @@
 import json
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -34,14 +33,6 @@ from reporting.report.building import write_report
 COMPRESSED = (".gz", ".parquet")
 
 
-def _bundle(file: MadeFile, folder: Path, hold: Hold) -> None:
-    export_bundle(file.study, folder, Contents(**file.options), hold.step)
-
-
-def _report(file: MadeFile, folder: Path, hold: Hold) -> None:
-    write_report(file.study, folder)
-
-
 def _preferences(file: MadeFile, folder: Path, hold: Hold) -> None:
     options = dict(file.options)
     rows = write_preferences(file.study, folder, options.pop("form"), WantedVerdicts(**options))
@@ -65,27 +56,27 @@ def _ranking(file: MadeFile, folder: Path, hold: Hold) -> None:
     options = dict(file.options)
     running = {name: options.pop(name) for name in RANKING_LIMITS}
     is_asking, settings = options.pop("run"), TextRanking(**options)
-    ranking = _asked_ranking(file, settings, running, hold) if is_asking else rank_stored(file.study, settings)
+    if is_asking:
+
+        def tell(asking: RankingProgress) -> None:
+            hold.note(asking.sorts - asking.unfinished, asking.sorts)
+
+        running["max_cost"] = None if running["max_cost"] is None else Decimal(running["max_cost"])
+        asked = rank_by_asking(file.study, settings, **running, stop=hold.stop, on_step=tell)
+        asking, ended = asked.asking, asked.asking.ended
+        if ended and ended.signal and asking.unfinished:
+            remaining = None if running["limit"] is None else max(1, running["limit"] - asking.asked)
+            file.options |= {"limit": remaining}
+            file.save(update_fields=["options"])
+            raise Interrupted
+        if ended and ended.status == JudgeRun.Status.FAILED:
+            raise AnnotationError(ended.message)
+        ranking = asked.found
+    else:
+        ranking = rank_stored(file.study, settings)
     folder.mkdir()
     _write(folder / "ranking.json", ranking)
     (folder / "ranking.svg").write_text(to_svg(ranking_chart(ranking)), encoding="utf-8")
-
-
-def _asked_ranking(file: MadeFile, settings: TextRanking, running: dict[str, Any], hold: Hold) -> dict[str, Any]:
-    def tell(asking: RankingProgress) -> None:
-        hold.note(asking.sorts - asking.unfinished, asking.sorts)
-
-    running["max_cost"] = None if running["max_cost"] is None else Decimal(running["max_cost"])
-    ranking = rank_by_asking(file.study, settings, **running, stop=hold.stop, on_step=tell)
-    asking, ended = ranking.asking, ranking.asking.ended
-    if ended and ended.signal and asking.unfinished:
-        remaining = None if running["limit"] is None else max(1, running["limit"] - asking.asked)
-        file.options |= {"limit": remaining}
-        file.save(update_fields=["options"])
-        raise Interrupted
-    if ended and ended.status == JudgeRun.Status.FAILED:
-        raise AnnotationError(ended.message)
-    return ranking.found
 
 
 def _table_checks(file: MadeFile, folder: Path, hold: Hold) -> None:
@@ -109,9 +100,11 @@ def _write(path: Path, numbers: dict[str, Any]) -> None:
     path.write_text(json.dumps(numbers, ensure_ascii=False, allow_nan=False, indent=1) + "\n", encoding="utf-8")
 
 
-MAKERS: dict[str, Callable[[MadeFile, Path, Hold], None]] = {
-    MadeFile.Kind.BUNDLE: _bundle,
-    MadeFile.Kind.REPORT: _report,
+MAKERS: dict[str, Callable[[MadeFile, Path, Hold], object]] = {
+    MadeFile.Kind.BUNDLE: lambda file, folder, hold: export_bundle(
+        file.study, folder, Contents(**file.options), hold.step
+    ),
+    MadeFile.Kind.REPORT: lambda file, folder, _hold: write_report(file.study, folder),
     MadeFile.Kind.PREFERENCES: _preferences,
     MadeFile.Kind.REFINED: _refined,
     MadeFile.Kind.RANKING: _ranking,
@@ -134,29 +127,20 @@ def make(file: MadeFile, *, stop: StopFlag | None = None) -> None:
 def _make(job_file: MadeFile, hold: Hold) -> int:
     """Write the folder and pack it under another name, which the file's replaces when it is complete."""
     target = path_of(job_file)
+    work = target.with_name(f".{target.stem}")
+    shutil.rmtree(work, ignore_errors=True)  # one that a killed worker left
     try:
-        with _work_folder(target) as work:
-            folder = work / f"{job_file.study.slug}-{job_file.kind}"
-            MAKERS[job_file.kind](job_file, folder, hold)
-            packed = work / "packed.zip"
-            with zipfile.ZipFile(packed, "w") as file:
-                for path in sorted(folder.rglob("*")):
-                    how = zipfile.ZIP_STORED if path.suffix in COMPRESSED else zipfile.ZIP_DEFLATED
-                    file.write(path, path.relative_to(folder.parent), how)
-            size = packed.stat().st_size
-            packed.replace(target)
+        work.mkdir(mode=0o700, parents=True)
+        folder, packed = work / f"{job_file.study.slug}-{job_file.kind}", work / "packed.zip"
+        MAKERS[job_file.kind](job_file, folder, hold)
+        with zipfile.ZipFile(packed, "w") as file:
+            for path in sorted(folder.rglob("*")):
+                how = zipfile.ZIP_STORED if path.suffix in COMPRESSED else zipfile.ZIP_DEFLATED
+                file.write(path, path.relative_to(folder.parent), how)
+        size = packed.stat().st_size
+        packed.replace(target)
     except OSError as error:
         raise AnnotationError(f"the file can't be written: {error.strerror}") from None
-    return size
-
-
-@contextmanager
-def _work_folder(target: Path) -> Iterator[Path]:
-    """Create an empty folder beside a file, after removing one that a killed worker left."""
-    folder = target.with_name(f".{target.stem}")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o700, parents=True)
-    try:
-        yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(work, ignore_errors=True)
+    return size
