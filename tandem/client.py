@@ -191,14 +191,7 @@ class Tandem:
 
         Raises: TimeoutError after `longest` seconds.
         """
-        until = time.monotonic() + longest
-        while True:
-            resource: Json = self.get(path)
-            if resource["status"] in ENDED:
-                return resource
-            if time.monotonic() > until:
-                raise TimeoutError(f"{path} is {resource['status']} after {longest:g} seconds")
-            self._sleep(every)
+        return self._ended(path, lambda resource: resource, every=every, longest=longest)
 
     def findings(self, slug: str, **filters: Any) -> Json:
         """Return the findings of a study. Waits while they are computed for the first time."""
@@ -240,18 +233,22 @@ class Tandem:
             raise ApiError(409, {"detail": file["message"]})
         return self._save(f"studies/{slug}/files/{file['key']}/content/", Path(out))
 
-    def _done(self, path: str, work: Callable[[Json], Json], *, every: float = 2.0, longest: float = 86_400) -> Json:
+    def _done(self, path: str, work: Callable[[Json], Json]) -> Json:
         """Return what is at a path once the work that it tells of has ended.
 
-        Raises: ApiError if that failed; TimeoutError after `longest` seconds.
+        Raises: ApiError if that failed; TimeoutError after a day.
         """
+        state = self._ended(path, work)
+        if (ended := work(state))["status"] == FAILED:
+            raise ApiError(409, {"detail": ended["error"]})
+        return state
+
+    def _ended(self, path: str, work: Callable[[Json], Json], *, every: float = 2.0, longest: float = 86_400) -> Json:
         until = time.monotonic() + longest
-        while (status := work(state := self.get(path)))["status"] not in ENDED:
+        while (status := work(state := self.get(path))["status"]) not in ENDED:
             if time.monotonic() > until:
-                raise TimeoutError(f"the work at {path} is {status['status']} after {longest:g} seconds")
+                raise TimeoutError(f"{path} is {status} after {longest:g} seconds")
             self._sleep(every)
-        if status["status"] == FAILED:
-            raise ApiError(409, {"detail": status["error"]})
         return dict(state)
 
     def _save(self, path: str, out: Path, **query: str) -> Path:

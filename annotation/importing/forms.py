@@ -293,12 +293,6 @@ class CopyStudyForm(NamesStudyForm):
         return with_instances
 
 
-def sent_in(form: forms.Form) -> dict[str, Any]:
-    """Return the keyword arguments for `take_in` from a valid form with files."""
-    cleaned = form.cleaned_data
-    return {**how_to_import(form), "files": cleaned["file"]}
-
-
 def how_to_import(form: forms.Form) -> dict[str, Any]:
     """Return the kind and the options of an import from a valid form."""
     cleaned = form.cleaned_data

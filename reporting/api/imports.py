@@ -19,7 +19,7 @@ from annotation.core.actions import checked
 from annotation.core.files.mapping import HELP as MAPPING_HELP
 from annotation.core.refusals import restored
 from annotation.importing.formats.public_forms import AUTO
-from annotation.importing.forms import MAPPED, UploadForm, how_to_import, sent_in
+from annotation.importing.forms import MAPPED, UploadForm, how_to_import
 from annotation.members.permissions import is_site_admin
 from annotation.models import Study, Upload
 from reporting.uploads.jobs import discard, keep, look, progress_of, refusal_of, take_in
@@ -162,7 +162,7 @@ class StudyImports(GenericViewSet[Any]):
         """Read files into a study, whole or not at all. The same again changes nothing. Large ones a worker reads (202)."""
         study: Study = self.get_object()
         form = _form_of(request)
-        upload = take_in(study=study, **sent_in(form), by=user_of(request))
+        upload = take_in(study=study, files=form.cleaned_data["file"], **how_to_import(form), by=user_of(request))
         if refusal := refusal_of(upload):
             raise refusal
         code = status.HTTP_200_OK if upload.status == Upload.Status.DONE else status.HTTP_202_ACCEPTED

@@ -17,7 +17,7 @@ from annotation.core.markdown import shown_text, shown_texts
 from annotation.core.refusals import restored
 from annotation.core.tables import DataTable, Row
 from annotation.importing.formats.public_forms import AUTO
-from annotation.importing.forms import LookForm, StudyOfKeptFilesForm, UploadForm, how_to_import, sent_in
+from annotation.importing.forms import LookForm, StudyOfKeptFilesForm, UploadForm, how_to_import
 from annotation.members.permissions import FORM, READERS, account_of, is_site_admin, study_view
 from annotation.models import Pair, Study, Upload
 from annotation.questions.labels import side_name, translate_default
@@ -39,7 +39,11 @@ def upload(request: HttpRequest, study: Study) -> HttpResponse:
                 how = {name: form.cleaned_data[name] for name in LookForm.base_fields if form.cleaned_data[name]}
                 return redirect(f"{reverse('annotation:upload-look', args=[study.slug, key])}?{urlencode(how)}")
             return TemplateResponse(request, UPLOAD, {"form": form, "study": study}, status=422)
-        if created := attempt(form, lambda: take_in(study=study, **sent_in(form), by=by), field="file"):
+        if created := attempt(
+            form,
+            lambda: take_in(study=study, files=form.cleaned_data["file"], **how_to_import(form), by=by),
+            field="file",
+        ):
             return after_upload(request, created)
     context = {"form": form, "study": study, "uploads": study.uploads.select_related("asked_by")[:MOST_LISTED]}
     return TemplateResponse(request, UPLOAD, context, status=422 if form.is_bound else 200)

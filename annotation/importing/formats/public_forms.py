@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from annotation.core.errors import BadFile, BadLine
@@ -21,51 +21,45 @@ AUTO = "auto"
 FIRST, SECOND, TIE = 1, 2, 0
 # AlpacaEval's preference: 1 the first output, 2 the second.
 PREFERENCE = {FIRST: 1, SECOND: 2, TIE: 1.5}
+NO_LABELS: Mapping[str, int] = {}
 LETTERS = {"A>B": FIRST, "B>A": SECOND, "A=B": TIE, "A": FIRST, "B": SECOND}
 
 
-@dataclass(frozen=True)
-class TwoTexts:
-    """The fields of a record with a source, two texts and the better one, which becomes an instance with gold.
+def two_texts(
+    record: Json,
+    source: str,
+    first: str,
+    second: str,
+    label: str = "",
+    *,
+    better: Mapping[str, int] = NO_LABELS,
+    id: str = "",  # noqa: A002  # named as the field is
+    dataset: str = "",
+    systems: tuple[str, str] | None = None,
+) -> Iterator[Json]:
+    """Yield the instance of a record with a source, two texts and, where there is a label, the better one as gold.
 
+    The arguments name fields of the record.
     better  : values of `label` → FIRST, SECOND or TIE; a label that is not among them is refused
     systems : fields that name the systems; names of the texts' fields where there are none
     """
-
-    source: str
-    first: str
-    second: str
-    label: str = ""
-    better: Mapping[str, int] = field(default_factory=dict)
-    id: str = ""
-    dataset: str = ""
-    systems: tuple[str, str] | None = None
-
-    def __call__(self, record: Json) -> Iterator[Json]:
-        """Yield a record of a study file."""
-        fields = (self.source, self.first, self.second)
-        source, first, second = (record[name] for name in fields)
-        names = [str(record[name]) for name in self.systems] if self.systems else [self.first, self.second]
-        used = {*fields, self.label, self.id, self.dataset, *(self.systems or ())}
-        yield {
-            **({"instance_id": record[self.id]} if self.id else {}),
-            **({"dataset": str(record[self.dataset])} if record.get(self.dataset) else {}),
-            "source": as_text(source),
-            # In the order of their names: which is better is not to be seen.
-            "generations": dict(
-                sorted(zip(names, (as_text(first), as_text(second)), strict=True), key=lambda named: named[0])
-            ),
-            **({"gold": {"better": self._better(record, names)}} if self.label else {}),
-            "metadata": {name: value for name, value in record.items() if name not in used},
-        }
-
-    def _better(self, record: Json, names: list[str]) -> str:
-        """Return which of two systems is better, or that neither is."""
-        label = record[self.label]
-        text = number_as_text(label)
-        if not isinstance(text, str) or (better := self.better.get(text)) is None:
-            raise Unfit(refusal("not_one_of", field=self.label, value=repr(label)[:60], words=", ".join(self.better)))
-        return "tie" if better == TIE else names[better - 1]
+    texts = [as_text(record[name]) for name in (source, first, second)]
+    names = [str(record[name]) for name in systems] if systems else [first, second]
+    used = {source, first, second, label, id, dataset, *(systems or ())}
+    instance: Json = {"instance_id": record[id]} if id else {}
+    if record.get(dataset):
+        instance["dataset"] = str(record[dataset])
+    instance["source"] = texts[0]
+    # In the order of their names: which is better is not to be seen.
+    instance["generations"] = dict(sorted(zip(names, texts[1:], strict=True), key=lambda named: named[0]))
+    if label:
+        value = number_as_text(record[label])
+        if not isinstance(value, str) or (side := better.get(value)) is None:
+            words = ", ".join(better)
+            raise Unfit(refusal("not_one_of", field=label, value=repr(record[label])[:60], words=words))
+        instance["gold"] = {"better": "tie" if side == TIE else names[side - 1]}
+    instance["metadata"] = {name: value for name, value in record.items() if name not in used}
+    yield instance
 
 
 def made_id(*parts: Any) -> str:
@@ -117,10 +111,8 @@ def chosen_by_models(record: Json) -> Iterator[Json]:
         draw = int(made_id(record["prompt"], single["chosen"]), 16) & 1
         names = ["output_2", "output_1"] if draw else ["output_1", "output_2"]
     named = {"chosen_model": names[0], "rejected_model": names[1], "label": FIRST}
-    two = TwoTexts(
-        "prompt", "chosen", "rejected", "label", {"1": FIRST}, "", "subset", ("chosen_model", "rejected_model")
-    )
-    yield from two({**record, **single, **named})
+    fields: Json = {"better": {"1": FIRST}, "dataset": "subset", "systems": ("chosen_model", "rejected_model")}
+    yield from two_texts({**record, **single, **named}, "prompt", "chosen", "rejected", "label", **fields)
 
 
 def pandalm(record: Json) -> Iterator[Json]:
@@ -153,20 +145,16 @@ def annotation(source: Any, systems: Iterable[str], texts: Iterable[Any]) -> Jso
     return {"instruction": as_text(source), "output_1": as_text(text_1), "output_2": as_text(text_2), **named}
 
 
-def pandalm_judge(name: str) -> Callable[[Json], Iterator[Json]]:
-    """Return the conversion of verdicts on PandaLM's test set that a judge gave, shown the first text first."""
+def pandalm_judge(record: Json, *, name: str) -> Iterator[Json]:
+    """Yield the verdict on PandaLM's test set that a judge gave, shown the first text first."""
     verdicts = {"1": "a", "2": "b", "0": "tie", "tie": "tie"}
-
-    def convert(record: Json) -> Iterator[Json]:
-        yield {
-            "instance": record["idx"],
-            "judge": name,
-            "order": "ab",
-            "rationale": record.get(f"{name}_reason"),
-            "verdict": verdicts.get(str(record[f"{name}_result"]).lower(), ""),
-        }
-
-    return convert
+    yield {
+        "instance": record["idx"],
+        "judge": name,
+        "order": "ab",
+        "rationale": record.get(f"{name}_reason"),
+        "verdict": verdicts.get(str(record[f"{name}_result"]).lower(), ""),
+    }
 
 
 def judgebench_verdicts(record: Json) -> Iterator[Json]:
@@ -190,27 +178,23 @@ def judgebench_verdicts(record: Json) -> Iterator[Json]:
         }
 
 
-def completions(name: str, *, model: str, text: str, score: str, sign: int = 1) -> Callable[[Json], Iterator[Json]]:
-    """Return the conversion of a list of models' texts with scores, of which less is better where `sign` is −1."""
-
-    def convert(record: Json) -> Iterator[Json]:
-        source = record["instruction"] if "instruction" in record else record["prompt"]
-        generations: dict[str, list[Any]] = {}
-        scores: dict[str, float] = {}
-        for item in objects(record, name):
-            generations.setdefault(str(item[model]), []).append(as_text(item[text]))
-            number = lines.parse_number(str(item.get(score, "")))
-            if number is not None:
-                scores.setdefault(str(item[model]), sign * number)
-        yield {
-            **({"instance_id": record["id"]} if record.get("id") else {}),
-            **({"dataset": str(record["source"])} if record.get("source") else {}),
-            "source": as_text(source),
-            "generations": generations,
-            **({"gold": {"scores": scores}} if scores.keys() == generations.keys() else {}),
-        }
-
-    return convert
+def completions(record: Json, *, name: str, text: str, score: str, sign: int = 1) -> Iterator[Json]:
+    """Yield the instance of a list of models' texts with scores, of which less is better where `sign` is −1."""
+    source = record["instruction"] if "instruction" in record else record["prompt"]
+    generations: dict[str, list[Any]] = {}
+    scores: dict[str, float] = {}
+    for item in objects(record, name):
+        generations.setdefault(str(item["model"]), []).append(as_text(item[text]))
+        number = lines.parse_number(str(item.get(score, "")))
+        if number is not None:
+            scores.setdefault(str(item["model"]), sign * number)
+    yield {
+        **({"instance_id": record["id"]} if record.get("id") else {}),
+        **({"dataset": str(record["source"])} if record.get("source") else {}),
+        "source": as_text(source),
+        "generations": generations,
+        **({"gold": {"scores": scores}} if scores.keys() == generations.keys() else {}),
+    }
 
 
 def summeval(record: Json) -> Iterator[Json]:
@@ -234,19 +218,15 @@ def summeval(record: Json) -> Iterator[Json]:
     }
 
 
-def output(*, source: str, text: str, dataset: str) -> Callable[[Json], Iterator[Json]]:
-    """Return the conversion of one system's output, whose fields have these names."""
-
-    def convert(record: Json) -> Iterator[Json]:
-        yield {
-            "instance_id": str(record["id"]),
-            "instruction": record[source],
-            "output": record[text],
-            "generator": record["model_id"],
-            "dataset": dataset,
-        }
-
-    return convert
+def output(record: Json, *, source: str, text: str, dataset: str) -> Iterator[Json]:
+    """Yield one system's output, whose fields have these names."""
+    yield {
+        "instance_id": str(record["id"]),
+        "instruction": record[source],
+        "output": record[text],
+        "generator": record["model_id"],
+        "dataset": dataset,
+    }
 
 
 def arena_hard(record: Json) -> Iterator[Json]:
@@ -397,18 +377,18 @@ def _form(name: str, title: str, kind: str, fields: str, convert: Convert | None
     return PublicForm(name, title, kind, tuple(fields.split(", ")), convert)
 
 
-def _pair(name: str, title: str, fields: str, better: Mapping[str, int] | None = None, **more: str) -> PublicForm:
+def _pair(name: str, title: str, fields: str, better: Mapping[str, int] = NO_LABELS, **more: str) -> PublicForm:
     """Return the form of two texts. Its first fields are the source, the texts and, where one is `better`, the label."""
     source, first, second, *label = fields.split(", ")
-    two = TwoTexts(source, first, second, label[0] if better else "", better or {}, **more)  # type: ignore[arg-type]
-    return _form(name, title, "study", fields, instances(two))
+    named: Json = {"source": source, "first": first, "second": second, "label": label[0] if better else "", **more}
+    return _form(name, title, "study", fields, instances(partial(two_texts, better=better, **named)))
 
 
 _SIGNS = {"-3": FIRST, "-2": FIRST, "-1": FIRST, "0": TIE, "1": SECOND, "2": SECOND, "3": SECOND}
-_ULTRAFEEDBACK = completions("completions", model="model", text="response", score="overall_score")
-_NECTAR = completions("answers", model="model", text="answer", score="rank", sign=-1)
-_SUMMEVAL = output(source="text", text="decoded", dataset="summeval")
-_DIALSUMMEVAL = output(source="dialogue", text="summary", dataset="dialsummeval")
+_ULTRAFEEDBACK = partial(completions, name="completions", text="response", score="overall_score")
+_NECTAR = partial(completions, name="answers", text="answer", score="rank", sign=-1)
+_SUMMEVAL = partial(output, source="text", text="decoded", dataset="summeval")
+_DIALSUMMEVAL = partial(output, source="dialogue", text="summary", dataset="dialsummeval")
 _MT_BENCH, _VICUNA = "MT-bench’s questions and answers", "Vicuna’s questions and answers"
 _OUTPUTS = "AlpacaEval’s outputs (of the system that the file is named after, if they name none)"
 # The first whose fields the first record has; those with most fields of others' come first.
@@ -425,14 +405,14 @@ FORMS = (
         "Verdicts of PandaLM-7B on its test set",
         "judgments",
         "idx, pandalm_result",
-        each(pandalm_judge("pandalm")),
+        each(partial(pandalm_judge, name="pandalm")),
     ),
     _form(
         "pandalm-gpt",
         "Verdicts of GPT-3.5 on PandaLM’s test set",
         "judgments",
         "idx, gpt_result",
-        each(pandalm_judge("gpt")),
+        each(partial(pandalm_judge, name="gpt")),
     ),
     _form(
         "judgebench-verdicts",

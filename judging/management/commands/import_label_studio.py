@@ -6,8 +6,6 @@ from annotation.management.commands._base import TandemCommand, argument, read_f
 from annotation.management.commands._settings import NEW_STUDY, study_settings
 from judging.importing.elsewhere import import_elsewhere
 
-OPTIONS = ("dataset", "source", "left", "right")
-
 
 class Command(TandemCommand):
     help = (
@@ -27,6 +25,6 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         with read_files(options["files"]) as (data, name):
-            settings = {option: options[option] for option in OPTIONS}
+            settings = {option: options[option] for option in ("dataset", "source", "left", "right")}
             arguments = {"data": data, "name": name, "slug": options["study"], **study_settings(options)}
             self.say(import_elsewhere(kind="label-studio", options=settings, **arguments)[1])

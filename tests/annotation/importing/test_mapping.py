@@ -15,7 +15,7 @@ from annotation.core.files.mapping import parse_mapping
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
 from annotation.importing.formats.ratings_file import parse_ratings
-from annotation.importing.forms import UploadForm, sent_in
+from annotation.importing.forms import UploadForm, how_to_import
 from annotation.importing.rating_files import import_ratings
 from annotation.models import Rating, Study
 from judging.importing.judgments import parse_judgments
@@ -146,7 +146,7 @@ def test_an_upload_is_read_by_the_mapping_of_its_form() -> None:
     form = UploadForm({"kind": "study", "mapping": "\n".join(MAPPING)}, {"file": file})
     assert form.is_valid()
 
-    upload = take_in(study=study, **sent_in(form))
+    upload = take_in(study=study, files=form.cleaned_data["file"], **how_to_import(form))
 
     assert upload.status == "done", upload.message
     assert study.instances.filter(instance_id="3", source="Ask.").exists()
