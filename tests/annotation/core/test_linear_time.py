@@ -7,7 +7,7 @@ from annotation.core.files.lines import read_csv, read_json
 from annotation.core.files.spreadsheet import defuse, restore
 from annotation.core.formulas import with_formulas
 from annotation.core.markdown import is_blank, render_generation, shown_text
-from annotation.importing.formats.preferences import _TURN
+from annotation.importing.formats.labelled import _TURN
 from tests.linear_time import slow_texts
 
 pytestmark = pytest.mark.slow
