@@ -184,11 +184,11 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "annotation.api.negotiation.FirstRenderer",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "annotation.api.pages.FirstRenderer",
     "DEFAULT_SCHEMA_CLASS": "reporting.api.sent_once.Schema",
     "DEFAULT_PAGINATION_CLASS": "annotation.api.pages.KeyPagination",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
-    "EXCEPTION_HANDLER": "annotation.api.errors.exception_handler",
+    "EXCEPTION_HANDLER": "annotation.api.answers.exception_handler",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Tandem",

@@ -1,6 +1,7 @@
 """Read and check the bodies of API requests."""
 
 from collections.abc import Collection, Mapping
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from django import forms
@@ -11,6 +12,7 @@ from django.http import QueryDict
 from rest_framework import serializers, status
 from rest_framework.exceptions import APIException, NotAuthenticated, ParseError
 from rest_framework.request import Request
+from rest_framework.viewsets import GenericViewSet
 
 from annotation.core.actions import described, filled, json_shape, static_choices, type_problem
 from annotation.core.errors import BadFields
@@ -36,6 +38,27 @@ def require_manager(user: Any, study: Study) -> None:
     """
     if not may_manage(user, study):
         raise PermissionDenied("only study admins of the study may do this")
+
+
+class Managed(GenericViewSet[Any]):
+    """Rows that belong to a study, and are changed by its study admins."""
+
+    study_of = staticmethod(attrgetter("study"))
+
+    def managed(self) -> Any:
+        """Return the row to a study admin, else raise 403 for readers and 404 for others."""
+        row = self.get_object()
+        require_manager(self.request.user, self.study_of(row))
+        return row
+
+
+class ManagedStudies(Managed):
+    """Studies, which are changed by their study admins."""
+
+    @staticmethod
+    def study_of(row: Study) -> Study:
+        """Return the study itself."""
+        return row
 
 
 class TooLarge(APIException):

@@ -7,18 +7,25 @@ from django import forms
 from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import body_of, needed_text, read, read_form, require_manager, schema_of, user_of
-from annotation.api.study_serializers import refusals
+from annotation.api.answers import answers, work
+from annotation.api.bodies import (
+    Managed,
+    ManagedStudies,
+    body_of,
+    needed_text,
+    read,
+    read_form,
+    require_manager,
+    schema_of,
+    user_of,
+)
 from annotation.core.errors import BadFields
 from annotation.members.permissions import READERS, find_study
-from annotation.models import Channel, Study
+from annotation.models import Channel
 from annotation.models.tokens import Scope
 from annotation.recruitment.accounts import Invite, ReissueForm, StudyInvite
 from annotation.recruitment.base import adapter_of
@@ -96,18 +103,13 @@ class DoneSerializer(serializers.Serializer[Any]):
     message = serializers.CharField()
 
 
-class ChannelSetup(GenericViewSet[Any]):
+class ChannelSetup(Managed):
     """Channels: readers see them, study admins set them up."""
-
-    def _managed(self) -> Channel:
-        channel: Channel = self.get_object()
-        require_manager(self.request.user, channel.study)
-        return channel
 
     def _description(self, channel: Channel) -> dict[str, Any]:
         return ChannelSerializer(Channel.objects.select_related("study", "batch").get(pk=channel.pk)).data
 
-    @extend_schema(request=NewChannelSerializer, responses={201: ChannelSerializer, **refusals(409, 413, 422)})
+    @answers(ChannelSerializer, 201, body=NewChannelSerializer)
     def create(self, request: Request) -> Response:
         """Create a channel into a study, or into one of its batches."""
         body = body_of(request)
@@ -121,11 +123,11 @@ class ChannelSetup(GenericViewSet[Any]):
         where = {"Location": reverse("api:channel-detail", args=[channel.key])}
         return Response(self._description(channel), status=status.HTTP_201_CREATED, headers=where)
 
-    @extend_schema(request=ChannelChangeSerializer, responses={200: ChannelSerializer, **refusals(409, 413, 422)})
+    @answers(ChannelSerializer, body=ChannelChangeSerializer)
     @transaction.atomic
     def partial_update(self, request: Request, key: str) -> Response:
         """Change a channel's settings, open it or close it."""
-        channel = self._managed()
+        channel = self.managed()
         body = body_of(request)
         present = {"name": channel.name, "batch": channel.batch and channel.batch.name, "is_open": channel.is_open}
         cleaned = read_form(ChannelChange, body, study=channel.study, initial=present).cleaned_data
@@ -136,70 +138,55 @@ class ChannelSetup(GenericViewSet[Any]):
             set_open(channel=channel, is_open=is_open)
         return Response(self._description(channel))
 
-    @extend_schema(responses={200: LinkSerializer(many=True), **refusals()}, filters=False)
-    @action(detail=True, pagination_class=None, filter_backends=[], read_scope=Scope.MANAGE, keeps_answer=False)
+    @work(LinkSerializer(many=True), read_scope=Scope.MANAGE, keeps_answer=False)
     def links(self, request: Request, key: str) -> Response:
         """List the links that can still be used."""
-        return _links(open_links(channel=self._managed(), base_url=_base(request), at=timezone.now()))
+        return _links(open_links(channel=self.managed(), base_url=_base(request), at=timezone.now()))
 
-    @extend_schema(request=schema_of(Invite), responses={201: LinkSerializer(many=True), **refusals(409, 413, 422)})
+    @answers(LinkSerializer(many=True), 201, body=schema_of(Invite))
     @links.mapping.post
     def invite(self, request: Request, key: str) -> Response:
         """Create nameless raters of an accounts channel, and a one-time link for each."""
-        return _invited(self._managed(), read_form(Invite, body_of(request)), request)
+        return _invited(self.managed(), read_form(Invite, body_of(request)), request)
 
-    @extend_schema(request=PlatformActionSerializer, responses={200: DoneSerializer, **refusals(409, 413, 422)})
-    @action(detail=True, methods=["post"], pagination_class=None)
+    @work(DoneSerializer, body=PlatformActionSerializer, methods=["post"])
     def act(self, request: Request, key: str) -> Response:
         """Run an action of the channel's page at its platform. An action that its kind doesn't have is 422."""
-        channel, body = self._managed(), read(PlatformActionSerializer, request)
-        done = adapter_of(channel).act(
-            channel=channel,
-            action=body["action"],
-            data=body["values"],
-            by=user_of(request),
-            at=timezone.now(),
-        )
-        return Response({"message": done})
+        channel, body = self.managed(), read(PlatformActionSerializer, request)
+        how = {"action": body["action"], "data": body["values"], "by": user_of(request), "at": timezone.now()}
+        return Response({"message": adapter_of(channel).act(channel=channel, **how)})
 
-    @extend_schema(
-        request=schema_of(ReissueForm, "Reissue"), responses={201: LinkSerializer, **refusals(409, 413, 422)}
-    )
-    @action(detail=True, methods=["post"], keeps_answer=False)
+    @work(LinkSerializer, 201, body=schema_of(ReissueForm, "Reissue"), methods=["post"], keeps_answer=False)
     def reissue(self, request: Request, key: str) -> Response:
         """Create a link, valid for one day, for a rater who has lost access."""
-        channel, code = self._managed(), read_form(ReissueForm, body_of(request)).cleaned_data["rater"]
+        channel, code = self.managed(), read_form(ReissueForm, body_of(request)).cleaned_data["rater"]
         link = reissue(channel=channel, code=code, base_url=_base(request), at=timezone.now(), by=user_of(request))
         return Response(asdict(link), status=status.HTTP_201_CREATED)
 
 
-class StudyInvitations(GenericViewSet[Any]):
+class StudyInvitations(ManagedStudies):
     """Invite raters without a channel."""
 
-    @extend_schema(
-        request=schema_of(StudyInvite), responses={201: LinkSerializer(many=True), **refusals(409, 413, 422)}
+    @work(
+        LinkSerializer(many=True),
+        201,
+        body=schema_of(StudyInvite),
+        methods=["post"],
+        write_scope=Scope.MANAGE,
+        keeps_answer=False,
     )
-    @action(detail=True, methods=["post"], write_scope=Scope.MANAGE, pagination_class=None, keeps_answer=False)
     @transaction.atomic  # a refused request leaves no channel behind
     def invitations(self, request: Request, slug: str) -> Response:
         """Create nameless raters, and a one-time link for each, as `manage.py invite` does."""
-        study: Study = self.get_object()
-        require_manager(request.user, study)
+        study = self.managed()
         form = read_form(StudyInvite, body_of(request), study=study)
         return _invited(invitation_channel(study=study, batch=form.cleaned_data["batch"]), form, request)
 
 
 def _invited(channel: Channel, form: Invite, request: Request) -> Response:
     """Create as many nameless raters of a channel as a request asks for, and a one-time link for each."""
-    cleaned = form.cleaned_data
-    links = invite(
-        channel=channel,
-        count=cleaned["count"],
-        valid_days=cleaned["days"],
-        base_url=_base(request),
-        at=timezone.now(),
-    )
-    return _links(links, status.HTTP_201_CREATED)
+    how = {"count": form.cleaned_data["count"], "valid_days": form.cleaned_data["days"]}
+    return _links(invite(channel=channel, base_url=_base(request), at=timezone.now(), **how), status.HTTP_201_CREATED)
 
 
 def _links(links: list[Link], code: int = status.HTTP_200_OK) -> Response:

@@ -5,15 +5,13 @@ from typing import Any, Literal
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.urls import reverse
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from annotation.api.answers import answers, work
 from annotation.api.bodies import body_of, read, read_form, require_manager, schema_of, user_of
-from annotation.api.study_serializers import refusals
 from annotation.members.forms import GroupForm, GroupNameForm, NewMember
 from annotation.members.groups import add_member, create_group, move_study, rename_group, revoke_role
 from annotation.members.memberships import GRANTABLE, grants_in, may_give_roles, members_of
@@ -22,7 +20,6 @@ from annotation.models import ResearchGroup, RoleGrant, Study
 from annotation.models.tokens import Scope
 
 MEMBER = r"members/(?P<member>[0-9]{1,18})"
-SHARED: dict[str, Any] = {"detail": True, "pagination_class": None, "filter_backends": []}
 
 
 class MemberSerializer(serializers.ModelSerializer[RoleGrant]):
@@ -65,14 +62,13 @@ class _Members(GenericViewSet[Any]):
             raise PermissionDenied("only study admins may do this")
         return scope
 
-    @extend_schema(responses={200: MemberSerializer(many=True), **refusals()}, filters=False)
-    @action(detail=True, filter_backends=[], read_scope=Scope.PERSONAL, paged=True)
+    @work(MemberSerializer(many=True), read_scope=Scope.PERSONAL, paged=True)
     def members(self, request: Request, slug: str) -> Response:
         """List the roles in it. A study's include those of its group's researchers and study admins."""
         page = self.paginate_queryset(members_of(**self._managed_place()).order_by("pk"))
         return self.get_paginated_response(MemberSerializer(page, many=True).data)
 
-    @extend_schema(request=NewMemberSerializer, responses={201: MemberSerializer, **refusals(409, 413, 422)})
+    @answers(MemberSerializer, 201, body=NewMemberSerializer)
     @members.mapping.post
     def add_member(self, request: Request, slug: str) -> Response:
         """Grant a role to an account. An existing grant stays."""
@@ -81,8 +77,7 @@ class _Members(GenericViewSet[Any]):
         grant = grants_in(**scope).get(user=member.user, role=values["role"])
         return Response(MemberSerializer(grant).data, status=status.HTTP_201_CREATED)
 
-    @extend_schema(request=None, responses={204: None, **refusals(409)})
-    @action(**SHARED, url_path=MEMBER, methods=["delete"])
+    @work(None, 204, refused=(409,), methods=["delete"], path=MEMBER)
     def remove_member(self, request: Request, slug: str, member: str) -> Response:
         """Revoke a role at once."""
         scope = self._managed_place()
@@ -98,8 +93,7 @@ class StudyMembers(_Members):
 
     place = "study"
 
-    @extend_schema(request=MoveSerializer, responses={204: None, **refusals(413, 422)})
-    @action(**SHARED, methods=["post"])
+    @work(None, 204, body=MoveSerializer, refused=(413, 422), methods=["post"])
     def move(self, request: Request, slug: str) -> Response:
         """Move a study to another group, for site admins."""
         study: Study = self.get_object()
@@ -118,9 +112,7 @@ class GroupSetup(_Members):
 
     place = "group"
 
-    @extend_schema(
-        request=schema_of(GroupForm, "NewGroup"), responses={201: GroupSerializer, **refusals(409, 413, 422)}
-    )
+    @answers(GroupSerializer, 201, body=schema_of(GroupForm, "NewGroup"))
     def create(self, request: Request) -> Response:
         """Create a group without members, for site admins."""
         _require_site_admin(request)
@@ -128,9 +120,7 @@ class GroupSetup(_Members):
         where = {"Location": reverse("api:group-detail", args=[group.slug])}
         return Response(GroupSerializer(group).data, status=status.HTTP_201_CREATED, headers=where)
 
-    @extend_schema(
-        request=schema_of(GroupNameForm, "GroupName"), responses={200: GroupSerializer, **refusals(409, 413, 422)}
-    )
+    @answers(GroupSerializer, body=schema_of(GroupNameForm, "GroupName"))
     def partial_update(self, request: Request, slug: str) -> Response:
         """Rename a group, for site admins."""
         group = self.get_object()

@@ -6,6 +6,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from rest_framework.exceptions import NotFound, ParseError
+from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -83,3 +84,16 @@ def refuse_unknown(request: Request | HttpRequest, names: Collection[str]) -> No
     if unknown := sorted(set(request.GET) - set(names)):
         there_are = ", ".join(sorted(names)) or "none"
         raise ParseError(f"unknown parameter {', '.join(unknown)}; allowed: {there_are}")
+
+
+class FirstRenderer(BaseContentNegotiation):
+    """Answers JSON to every client: a schema that holds has no further content types, and no 406."""
+
+    def select_parser(self, request: Request, parsers: Any) -> Any:
+        """Return the parser of the body's media type, or None for one that is not taken."""
+        media = (request.content_type or "").partition(";")[0].strip().lower()
+        return next((parser for parser in parsers if parser.media_type == media), None)
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
+        """Return the first renderer, with its media type."""
+        return renderers[0], renderers[0].media_type

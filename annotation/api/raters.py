@@ -1,30 +1,24 @@
 """Decisions about raters and their HITs in the API, messages to raters, payments, and a rater's own data."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from operator import attrgetter
+from typing import Any
 
 from django import forms
 from django.utils import timezone
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import GenericViewSet
 
 from annotation.annotators.messages import send_message
 from annotation.annotators.payments import payments_of
-from annotation.api.bodies import body_of, read_form, require_manager, schema_of, user_of
-from annotation.api.study_serializers import refusals
-from annotation.models import Annotator, Assignment, Study
+from annotation.api.answers import work
+from annotation.api.bodies import Managed, ManagedStudies, body_of, read_form, schema_of, user_of
 from annotation.models.tokens import Scope
 from annotation.monitoring.forms import Erase, LeaveOutForm, MessageForm, NothingForm, OptionalReasonForm
 from annotation.privacy.erasing import erase_rater
 from annotation.privacy.own_data import data_of
 from annotation.quality import exclusion
-
-F = TypeVar("F", bound=Callable[..., Response])
 
 
 class EffectSerializer(serializers.Serializer[Any]):
@@ -43,30 +37,10 @@ LeaveOutSerializer = schema_of(LeaveOutForm, "LeaveOut")
 OptionalReasonSerializer = schema_of(OptionalReasonForm, "OptionalReason")
 
 
-def _decision(request: Any, description: str) -> Callable[[F], F]:
-    """Describe a decision for the schema."""
-    described: Callable[[F], F] = extend_schema(
-        request=request,
-        responses={200: EffectSerializer, **refusals(409, 413, 422)},
-        description=description,
-    )
-    return described
-
-
-class _Decisions(GenericViewSet[Any]):
+class _Decisions(Managed):
     """Decisions of study admins. `kind` is what a service calls the row that it decides about."""
 
     kind = ""
-
-    def study_of(self, row: Any) -> Study:
-        """Return the study of a row."""
-        raise NotImplementedError
-
-    def managed(self) -> Any:
-        """Return the row to a study admin, else raise 403 for readers and 404 for others."""
-        row = self.get_object()
-        require_manager(self.request.user, self.study_of(row))
-        return row
 
     def decide(self, request: Request, form: type[forms.Form], decision: Callable[..., exclusion.Effect]) -> Response:
         """Take a decision about the row of the address."""
@@ -82,30 +56,22 @@ class RaterDecisions(_Decisions):
 
     kind = "annotator"
 
-    def study_of(self, row: Annotator) -> Study:
-        """Return the rater's study."""
-        return row.study
-
-    @_decision(LeaveOutSerializer, "Exclude a rater and all their ratings from results; nothing is deleted.")
-    @action(detail=True, methods=["post"])
+    @work(EffectSerializer, body=LeaveOutSerializer, methods=["post"])
     def exclude(self, request: Request, pk: str) -> Response:
-        """Exclude a rater."""
+        """Exclude a rater and all their ratings from results; nothing is deleted."""
         return self.decide(request, LeaveOutForm, exclusion.exclude_annotator)
 
-    @_decision(OptionalReasonSerializer, "Take an exclusion back.")
-    @action(detail=True, methods=["post"])
+    @work(EffectSerializer, body=OptionalReasonSerializer, methods=["post"])
     def include(self, request: Request, pk: str) -> Response:
-        """Include a rater again."""
+        """Take an exclusion back."""
         return self.decide(request, OptionalReasonForm, exclusion.include_annotator)
 
-    @_decision(schema_of(NothingForm, "Nothing"), "Let a rater continue whom the checks have blocked.")
-    @action(detail=True, methods=["post"])
+    @work(EffectSerializer, body=schema_of(NothingForm, "Nothing"), methods=["post"])
     def unblock(self, request: Request, pk: str) -> Response:
-        """Unblock a rater."""
+        """Let a rater continue whom the checks have blocked."""
         return self.decide(request, NothingForm, exclusion.unblock_annotator)
 
-    @extend_schema(request=MessageSerializer, responses={204: None, **refusals(409, 413, 422)})
-    @action(detail=True, methods=["post"])
+    @work(None, 204, body=MessageSerializer, methods=["post"])
     def message(self, request: Request, pk: str) -> Response:
         """Send a message, which the rater sees on their next page."""
         annotator = self.managed()
@@ -113,8 +79,7 @@ class RaterDecisions(_Decisions):
         send_message(annotator=annotator, text=text, by=user_of(request), at=timezone.now())
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(request=schema_of(Erase), responses={204: None, **refusals(409, 413, 422)})
-    @action(detail=True, methods=["post"])
+    @work(None, 204, body=schema_of(Erase), methods=["post"])
     def erase(self, request: Request, pk: str) -> Response:
         """Delete what is held about a rater in this study, as their page does."""
         annotator = self.managed()
@@ -122,8 +87,7 @@ class RaterDecisions(_Decisions):
         erase_rater(annotator=annotator, by=user_of(request), at=timezone.now(), **cleaned)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(responses={200: OpenApiTypes.OBJECT, **refusals()}, filters=False)
-    @action(detail=True, pagination_class=None, read_scope=Scope.PERSONAL)
+    @work(read_scope=Scope.PERSONAL)
     def data(self, request: Request, pk: str) -> Response:
         """Return all that is held about a rater in this study, to be handed to them, as `manage.py export_rater` does."""
         return Response(data_of([self.managed()], None))
@@ -133,27 +97,21 @@ class AssignmentDecisions(_Decisions):
     """Decisions of study admins about one HIT of a rater."""
 
     kind = "assignment"
+    study_of = staticmethod(attrgetter("hit.batch.study"))
 
-    def study_of(self, row: Assignment) -> Study:
-        """Return the HIT's study."""
-        return row.hit.batch.study
-
-    @_decision(LeaveOutSerializer, "Exclude one submitted HIT from results.")
-    @action(detail=True, methods=["post"])
+    @work(EffectSerializer, body=LeaveOutSerializer, methods=["post"])
     def reject(self, request: Request, key: str) -> Response:
-        """Reject a submitted HIT."""
+        """Exclude one submitted HIT from results."""
         return self.decide(request, LeaveOutForm, exclusion.reject_assignment)
 
-    @_decision(OptionalReasonSerializer, "Take a rejection back.")
-    @action(detail=True, methods=["post"])
+    @work(EffectSerializer, body=OptionalReasonSerializer, methods=["post"])
     def accept(self, request: Request, key: str) -> Response:
-        """Accept a rejected HIT."""
+        """Take a rejection back."""
         return self.decide(request, OptionalReasonForm, exclusion.accept_assignment)
 
-    @_decision(OptionalReasonSerializer, "End a claim: others may claim the HIT.")
-    @action(detail=True, methods=["post"])
+    @work(EffectSerializer, body=OptionalReasonSerializer, methods=["post"])
     def release(self, request: Request, key: str) -> Response:
-        """Release a claim."""
+        """End a claim: others may claim the HIT."""
         return self.decide(request, OptionalReasonForm, exclusion.release_claim)
 
 
@@ -174,13 +132,10 @@ class PaymentSerializer(serializers.Serializer[Any]):
     minutes = serializers.FloatField(allow_null=True)
 
 
-class StudyPayments(GenericViewSet[Any]):
+class StudyPayments(ManagedStudies):
     """The pay due to the raters of a study. Names of accounts are personal data."""
 
-    @extend_schema(responses={200: PaymentSerializer(many=True), **refusals()}, filters=False)
-    @action(detail=True, pagination_class=None, filter_backends=[], read_scope=Scope.PERSONAL)
+    @work(PaymentSerializer(many=True), read_scope=Scope.PERSONAL)
     def payments(self, request: Request, slug: str) -> Response:
         """Return the pay due to each rater, those whom a platform pays included."""
-        study: Study = self.get_object()
-        require_manager(request.user, study)
-        return Response(PaymentSerializer(payments_of(study, platforms=True), many=True).data)
+        return Response(PaymentSerializer(payments_of(self.managed(), platforms=True), many=True).data)

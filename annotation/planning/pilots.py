@@ -146,7 +146,18 @@ def variance_of(study: Study, named: Configuration | None, spec: PlanSpec) -> Va
     if clusters is not None and named is not None:
         codes = [clusters.by_key[key] for key in named.matchups().values_list("instance_id", flat=True)]
         sizes = np.unique(codes, return_counts=True)[1]
-    return _from_assumptions(study, spec, sizes)
+    assumed = spec.assumptions or Assumptions()
+    components = assumed.components(spec.measure)
+    if sizes is not None:
+        components = replace(components, cluster=components.instance, cluster_size=mean_cluster_size(sizes))
+    stated: dict[str, Any] = {"stated": spec.assumptions is not None, "shares": assumed.shares(spec.measure)}
+    if spec.measure == PlannedMeasure.WIN_RATE:
+        stated |= {"win_rate": assumed.win_rate, "tie_share": assumed.tie_share}
+        return Variance(dict.fromkeys(spec.pairs or PAIRS, components), assumptions=stated)
+    return Variance(
+        dict.fromkeys(spec.pairs or (study.pairs_per_hit,), components),
+        assumptions={**stated, "consistency_sd": assumed.consistency_sd},
+    )
 
 
 def _about_pilot(named: Configuration, batches: tuple[Batch, ...] | None, codes: Sequence[str]) -> dict[str, Any]:
@@ -201,19 +212,3 @@ def _from_pilot(
     steady = consistency_components(sets, n_pairs, rng=rng)
     pilot |= {"mean": steady.mean, "rating_sets": steady.n, "pairs": n_pairs, "instances": steady.instances}
     return Variance({n_pairs: clustered(steady.components, consistency(sets.ratings), sets.instance)}, pilot)
-
-
-def _from_assumptions(study: Study, spec: PlanSpec, sizes: IntArray | None) -> Variance:
-    """Take instances of one cluster for alike in what they share. `sizes` are those of clusters, None without any."""
-    assumed = spec.assumptions or Assumptions()
-    components = assumed.components(spec.measure)
-    if sizes is not None:
-        components = replace(components, cluster=components.instance, cluster_size=mean_cluster_size(sizes))
-    stated: dict[str, Any] = {"stated": spec.assumptions is not None, "shares": assumed.shares(spec.measure)}
-    if spec.measure == PlannedMeasure.WIN_RATE:
-        stated |= {"win_rate": assumed.win_rate, "tie_share": assumed.tie_share}
-        return Variance(dict.fromkeys(spec.pairs or PAIRS, components), assumptions=stated)
-    return Variance(
-        dict.fromkeys(spec.pairs or (study.pairs_per_hit,), components),
-        assumptions={**stated, "consistency_sd": assumed.consistency_sd},
-    )

@@ -16,8 +16,8 @@ from analysis.planning.stopping import stopped_design
 from annotation.core.errors import InvalidSelection, Unacceptable
 from annotation.core.version import VERSION
 from annotation.models import Generation, Instance, Study
-from annotation.planning.notes import notes, sentence
 from annotation.planning.pilots import PlannedMeasure, PlanSpec, Variance, variance_of
+from annotation.planning.text import notes, sentence
 from annotation.studies.configurations import Configuration, configuration, configurations
 
 SAMPLED_INSTANCES = 200
@@ -151,18 +151,13 @@ def _rates(study: Study, named: Configuration | None, spec: PlanSpec) -> Prices:
         name: value if isinstance(value, int) else float(value) for name, value in own.items() if value is not None
     }
     if "source_share" not in spec.prices and named is not None:
-        rates["source_share"] = _source_share(named, study.pairs_per_hit)
+        ids = list(named.matchups().values_list("instance_id", flat=True)[:SAMPLED_INSTANCES])
+        source = Instance.objects.filter(pk__in=ids).aggregate(mean=Avg(Length("source")))["mean"] or 0.0
+        texts = Generation.objects.filter(instance__in=ids, system__in=[named.system_a, named.system_b])
+        text = texts.aggregate(mean=Avg(Length("text")))["mean"] or 0.0
+        total = float(source) + 2 * study.pairs_per_hit * float(text)
+        rates["source_share"] = float(source) / total if total else 0.0
     return Prices(**{**rates, **spec.prices})
-
-
-def _source_share(named: Configuration, pairs: int) -> float:
-    """Estimate the source text's share of a HIT's characters, from the first instances."""
-    ids = list(named.matchups().values_list("instance_id", flat=True)[:SAMPLED_INSTANCES])
-    source = Instance.objects.filter(pk__in=ids).aggregate(mean=Avg(Length("source")))["mean"] or 0.0
-    texts = Generation.objects.filter(instance__in=ids, system__in=[named.system_a, named.system_b])
-    text = texts.aggregate(mean=Avg(Length("text")))["mean"] or 0.0
-    total = float(source) + 2 * pairs * float(text)
-    return float(source) / total if total else 0.0
 
 
 def _described(named: Configuration | None) -> dict[str, str] | None:

@@ -11,8 +11,8 @@ from annotation.core.http import attempt
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from annotation.planning.forms import PlanForm
-from annotation.planning.notes import component_name, parts_of, points
 from annotation.planning.plans import plan
+from annotation.planning.text import component_name, parts_of, points
 from annotation.studies.presets import batch_defaults
 
 HIGHEST = 2.5  # of the curve's picture, in widths of the interval

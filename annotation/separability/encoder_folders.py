@@ -341,7 +341,11 @@ def vectors_of(texts: Sequence[str], *, model: str, encode: Callable[[Sequence[s
     for start in range(0, len(missing), STEP_SIZE):
         step = missing[start : start + STEP_SIZE]
         fresh = {keys[text]: vector for text, vector in zip(step, encode(step), strict=True)}
-        _store(model, fresh)
+        rows = [
+            TextVector(model=model, text_sha256=key, vector=vector.astype(STORED).tobytes())
+            for key, vector in fresh.items()
+        ]
+        TextVector.objects.bulk_create(rows, ignore_conflicts=True, batch_size=QUERY_SIZE)
         vectors |= fresh
     return np.stack([vectors[keys[text]] for text in texts]) if texts else np.zeros((0, 0), np.float32)
 
@@ -353,11 +357,3 @@ def _stored(model: str, keys: Sequence[str]) -> dict[str, Vectors]:
         rows = step.values_list("text_sha256", "vector")
         vectors |= {key: np.frombuffer(bytes(vector), STORED).astype(np.float32) for key, vector in rows}
     return vectors
-
-
-def _store(model: str, vectors: Mapping[str, Vectors]) -> None:
-    rows = [
-        TextVector(model=model, text_sha256=key, vector=vector.astype(STORED).tobytes())
-        for key, vector in vectors.items()
-    ]
-    TextVector.objects.bulk_create(rows, ignore_conflicts=True, batch_size=QUERY_SIZE)

@@ -1,4 +1,4 @@
-"""The measure of alignments: a similarity, its model, and the sampling of generations."""
+"""The measure of alignments: a similarity, its model with batched encoding, and the sampling of generations."""
 
 import hashlib
 import json
@@ -11,11 +11,53 @@ import numpy as np
 from analysis import similarity as similarities
 from analysis.errors import AnalysisError, NotFinite
 from analysis.types import FloatArray
-from annotation.core.errors import AnnotationError
+from annotation.core.errors import AnnotationError, ModelUnavailable
 from annotation.core.measured import Measure
 from annotation.core.version import VERSION
-from annotation.separability.encoders import default_model
-from annotation.separability.language_models import BoundModel, SimilarityModel, find_similarity_model
+from annotation.separability.encoders import SMALL, Model, default_model, find_model
+from annotation.separability.entities import SPEC as ENTITIES
+from annotation.separability.entities import EntityModel, find_extractor
+
+
+class _CachedVectors:
+    """Cached vectors of texts."""
+
+    def __init__(self, vectors: dict[str, np.ndarray], specials: Any) -> None:
+        self.vectors = vectors
+        if specials is not None:
+            self.specials = specials
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        return np.stack([self.vectors[text] for text in texts])
+
+    def encode_tokens(self, texts: Sequence[str]) -> list[np.ndarray]:
+        return [self.vectors[text] for text in texts]
+
+
+def _cached(needed: str, model: Any, texts: Sequence[str]) -> Any:
+    """Return a model that has encoded these texts in one batch, which is much faster."""
+    if not texts:
+        return model
+    if needed == "extractor":
+        names = dict(zip(texts, model(texts), strict=True))
+        return lambda listed: [names[text] for text in listed]
+    read = model.encode if needed == "encoder" else model.encode_tokens
+    vectors = dict(zip(texts, read(texts), strict=True))
+    return _CachedVectors(vectors, getattr(model, "specials", None))
+
+
+def find_similarity_model(needed: str, spec: str, *, listed_only: bool = False) -> Model | EntityModel:
+    """Return the model of that name, by default the installed one, of the type that a similarity needs.
+
+    listed_only : refuse paths; for names from pages
+    Raises: ModelUnavailable saying which models exist and what to install.
+    """
+    if needed == "extractor":
+        if listed_only and spec not in ("", ENTITIES):
+            raise ModelUnavailable(f"there is no model {spec!r} for entities; leave it out, or name {ENTITIES}")
+        return find_extractor(spec)
+    return find_model(spec or default_model() or SMALL, listed_only=listed_only)
+
 
 SEMANTIC_DEFAULT = "bertscore-length"  # with a model
 LEXICAL_DEFAULT = "rouge1-length"  # without a model
@@ -30,11 +72,11 @@ class AlignmentMeasure:
 
     samples, cross_pairs : how many generations of each system, pairs of each matchup, are drawn; None for all
     seed                 : of these draws; None without draws
-    bound_model               : the model, if the similarity needs one
+    models               : the model, if the similarity needs one, by the argument of `analysis.similarity.with_model`
     """
 
     similarity: str
-    bound_model: BoundModel | None = field(default=None, compare=False)
+    models: Mapping[str, Any] = field(default_factory=dict, compare=False)
     model: str = ""
     model_fingerprint: str = ""
     samples: int | None = None
@@ -68,24 +110,19 @@ class AlignmentMeasure:
         groups : the texts of each instance, by its name for errors
         Raises: AnnotationError naming the instance.
         """
-        bound_model = self.bound_model
-        if bound_model is not None and len(groups) > 1:
+        models = self.models
+        if models and len(groups) > 1:
+            texts = sorted({text for listed in groups.values() for text in listed if text.strip()})
             try:
-                bound_model = bound_model.with_cached(
-                    {text for texts in groups.values() for text in texts if text.strip()}
-                )
+                models = {needed: _cached(needed, model, texts) for needed, model in models.items()}
             except (AnnotationError, AnalysisError):
-                bound_model = self.bound_model  # encode instance by instance, to find the one that fails
-        return {name: self._matrix(name, texts, bound_model) for name, texts in groups.items()}
+                models = self.models  # encode instance by instance, to find the one that fails
+        return {name: self._matrix(name, listed, models) for name, listed in groups.items()}
 
-    def _matrix(self, name: str, texts: Sequence[str], bound_model: BoundModel | None) -> FloatArray:
+    def _matrix(self, name: str, texts: Sequence[str], models: Mapping[str, Any]) -> FloatArray:
         try:
-            score = (
-                similarities.with_model(self.similarity, **bound_model.arguments)
-                if bound_model is not None
-                else similarities.get(self.similarity)
-            )
-            values = np.asarray(score(texts, texts), dtype=np.float64)
+            found = similarities.with_model(self.similarity, **models) if models else similarities.get(self.similarity)
+            values = np.asarray(found(texts, texts), dtype=np.float64)
         except NotFinite as error:
             raise AnnotationError(f"{self.label}, {name}: {error}. Nothing was stored.") from None
         except (AnalysisError, AnnotationError) as error:
@@ -138,7 +175,7 @@ def measure_of(
     model_found = model_of(similarity, model)
     return AlignmentMeasure(
         similarity=similarity,
-        bound_model=BoundModel(similarities.needs(similarity), model_found) if model_found is not None else None,
+        models={} if model_found is None else {similarities.needs(similarity): model_found},
         model=model_found.name if model_found is not None else "",
         model_fingerprint=model_found.fingerprint if model_found is not None else "",
         samples=samples,
@@ -147,7 +184,7 @@ def measure_of(
     )
 
 
-def model_of(similarity: str, model: str, *, listed_only: bool = False) -> SimilarityModel | None:
+def model_of(similarity: str, model: str, *, listed_only: bool = False) -> Model | EntityModel | None:
     """Return the model of a similarity, not loaded yet, or None if it needs none.
 
     Raises: AnnotationError if either is unknown, or the similarity takes no model.

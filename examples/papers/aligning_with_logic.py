@@ -60,7 +60,7 @@ def turned_around(given: Any, share: float, draw: int) -> Any:
 
 def stages(study: Any, given: Any, share: float, out: str) -> Iterator[tuple[str, ...]]:
     """Yield the rows of table 2, and write the preferences of each into a folder, where one is named."""
-    from reporting.refinement.repaired import repair_study, report
+    from reporting.refinement.refining import repair_study, report
     from reporting.refinement.training_files import AsGiven, Options, write_training_data
 
     noisy = turned_around(given, share, 0)
@@ -84,7 +84,7 @@ def stages(study: Any, given: Any, share: float, out: str) -> Iterator[tuple[str
 
 def noise(given: Any, share: float, draws: int) -> Iterator[str]:
     """Yield three shares, as means and 95 % of the draws: right before a repair, right after it, and repaired at all."""
-    from reporting.refinement.repaired import repair_study
+    from reporting.refinement.refining import repair_study
 
     found = []
     for draw in range(draws):

@@ -1,22 +1,20 @@
 """Corrections of a study in the API, by the forms of the pages."""
 
 from collections.abc import Callable, Collection
-from typing import Any, TypeVar
+from typing import Any
 
 from django.contrib.auth.models import User
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import body_of, read_form, require_manager, schema_of, user_of
-from annotation.api.study_serializers import refusals
+from annotation.api.answers import answers, work
+from annotation.api.bodies import ManagedStudies, body_of, read_form, schema_of, user_of
 from annotation.models import Study
 from annotation.models.tokens import Scope
 from reporting.api.access import InScope, IsReader, IsUnlimited
-from reporting.api.rows import WORK
 from reporting.corrections.accounts import DeleteAccount, find_account
 from reporting.corrections.batches import DeleteBatch
 from reporting.corrections.declarations import Correction
@@ -25,8 +23,6 @@ from reporting.corrections.merging import MergeRaters
 from reporting.corrections.renaming import Rename
 from reporting.corrections.replacing import ReplaceText
 from reporting.corrections.taking_back import TakeBack
-
-F = TypeVar("F", bound=Callable[..., Response])
 
 
 class EffectsSerializer(serializers.Serializer[Any]):
@@ -37,15 +33,9 @@ class EffectsSerializer(serializers.Serializer[Any]):
     effects = serializers.ListField(child=serializers.DictField(), help_text="`count` and `text` of each.")
 
 
-def correction(kind: type[Correction]) -> Callable[[F], Any]:
+def correction(kind: type[Correction]) -> Callable[[Any], Any]:
     """Describe the request of a correction, and give it its address."""
-
-    def described(view: F) -> Any:
-        answers: dict[Any, Any] = {200: EffectsSerializer, **refusals(409, 413, 422)}
-        route = action(**WORK, methods=["post"], url_path=kind.action)
-        return extend_schema(request=schema_of(kind), responses=answers)(route(view))
-
-    return described
+    return work(EffectsSerializer, body=schema_of(kind), methods=["post"], path=kind.action)
 
 
 DELETING = [
@@ -65,20 +55,19 @@ class AccountViewSet(GenericViewSet[User]):
     lookup_field = "username"
     lookup_value_regex = "[^/]+"
 
-    @extend_schema(
+    @answers(
+        EffectsSerializer,
+        refused=(409, 422),
         parameters=[OpenApiParameter("confirm", str, required=True, description="The account's name."), DELETING[1]],
-        responses={200: EffectsSerializer, **refusals(409, 422)},
     )
     def destroy(self, request: Request, username: str) -> Response:
         """Delete an account with its roles and tokens. Its ratings stay under their codes. This can't be undone."""
         user = find_account(request.user, username)
         form = read_form(DeleteAccount, request.query_params.dict(), user=user)
-        effects = [{"count": effect.count, "text": effect.text} for effect in form.effects()]
-        message = "" if form.cleaned_data["preview"] else form.run(by=user_of(request))
-        return Response({"study": None, "message": message, "effects": effects})
+        return _corrected(form, None, user_of(request))
 
 
-class StudyCorrections(GenericViewSet[Any]):
+class StudyCorrections(ManagedStudies):
     """Corrections by a study's admins. Each lists what it affects with `preview`."""
 
     parameters: Collection[OpenApiParameter]
@@ -89,7 +78,7 @@ class StudyCorrections(GenericViewSet[Any]):
             self.parameters = DELETING
         super().initial(request, *args, **kwargs)
 
-    @extend_schema(parameters=DELETING, responses={200: EffectsSerializer, **refusals(409, 422)})
+    @answers(EffectsSerializer, refused=(409, 422), parameters=DELETING)
     def destroy(self, request: Request, slug: str) -> Response:
         """Delete the study with all that belongs to it. This can't be undone. Export a bundle first."""
         return self._correct(request, DeleteStudy, request.query_params.dict())
@@ -120,9 +109,13 @@ class StudyCorrections(GenericViewSet[Any]):
         return self._correct(request, TakeBack)
 
     def _correct(self, request: Request, kind: type[Correction], values: dict[str, Any] | None = None) -> Response:
-        study: Study = self.get_object()
-        require_manager(request.user, study)
+        study: Study = self.managed()
         form = read_form(kind, body_of(request) if values is None else values, study=study)
-        effects = [{"count": effect.count, "text": effect.text} for effect in form.effects()]
-        message = "" if form.cleaned_data["preview"] else form.run(by=user_of(request))
-        return Response({"study": study.slug, "message": message, "effects": effects})
+        return _corrected(form, study, user_of(request))
+
+
+def _corrected(form: Correction | DeleteAccount, study: Study | None, by: User) -> Response:
+    """Correct, unless it is a preview, and return what that affects."""
+    effects = [{"count": effect.count, "text": effect.text} for effect in form.effects()]
+    message = "" if form.cleaned_data["preview"] else form.run(by=by)
+    return Response({"study": study.slug if study else None, "message": message, "effects": effects})

@@ -7,17 +7,14 @@ from django import forms
 from django.http import Http404, HttpResponseBase
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers, status
-from rest_framework.decorators import action
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.bodies import body_of, needed_text, read_form, require_manager, schema_of, user_of
-from annotation.api.reasons import MESSAGE, WithMessage
-from annotation.api.study_serializers import refusals
+from annotation.api.answers import MESSAGE, WithMessage, answers, work
+from annotation.api.bodies import ManagedStudies, body_of, needed_text, read_form, schema_of, user_of
 from annotation.core.errors import BadFields
 from annotation.models import Study
 from annotation.studies.questions import find_question
@@ -30,7 +27,6 @@ from judging.endpoints.services import find_endpoint
 from judging.tables.entailment_calls import estimate_entailment
 from judging.tables.forms import CheckTablesForm
 from judging.tables.stored_checks import require_tables
-from reporting.api.material import ESTIMATED
 from reporting.api.rows import KEY
 from reporting.downloads.jobs import RANKING_LIMITS, files_of, queue_file, remove_file
 from reporting.downloads.views import BundleForm, find_file, packed
@@ -38,8 +34,7 @@ from reporting.exports.elsewhere import WantedVerdicts
 from reporting.exports.files import FORMATS, KINDS
 from reporting.exports.views import CONTENT_TYPES, rows_response
 from reporting.logic.forms import RankForm
-from reporting.logic.ranking_estimates import estimate_asking
-from reporting.logic.stored_ranking import TextRanking, judge_to_ask, judge_with_answers
+from reporting.logic.stored_ranking import TextRanking, estimate_asking, judge_to_ask, judge_with_answers
 from reporting.models import MadeFile
 from reporting.refinement.given_preferences import count_preferences, refuse_unknown
 from reporting.refinement.preferences_form import PreferencesForm, RefineForm
@@ -67,10 +62,11 @@ class NewFileSerializer(*(schema_of(form, partial=True) for form in FORMS.values
     kind = serializers.ChoiceField(choices=MadeFile.Kind.choices)
 
 
-def options_of(request: Request, study: Study) -> tuple[str, dict[str, Any]]:
-    """Return the kind of file that a request asks for, and all of its choices.
+def asked_file(request: Request, study: Study) -> tuple[Study, str, dict[str, Any]]:
+    """Return the kind of file that a request asks for of a study, and all of its choices.
 
-    Raises: BadFields, also for choices of other kinds.
+    Amounts of money become text, as they are stored.
+    Raises: BadFields, also for choices of other kinds; Http404, UnknownName and BadSettings for what the study doesn't have.
     """
     body = body_of(request)
     kind = needed_text(body, "kind")
@@ -78,32 +74,24 @@ def options_of(request: Request, study: Study) -> tuple[str, dict[str, Any]]:
         raise BadFields({"kind": [f"Unknown kind of file. Allowed: {', '.join(FORMS)}."]})
     of_study: dict[str, Any] = {"study": study} if issubclass(FORMS[kind], AskingForm) else {}
     form = read_form(FORMS[kind], body, **of_study)
+    options = form.cleaned_data
     if isinstance(form, RankingFile):
         is_asking, limits = form.cleaned_data["run"], set(RANKING_LIMITS) & set(body)
         if limits and not is_asking:
             raise BadFields({name: ["Only of a ranking with run, which asks the judge."] for name in limits})
-        return kind, {**asdict(form.ranking(is_asking=is_asking)), **form.named("run", *RANKING_LIMITS)}
+        options = {**asdict(form.ranking(is_asking=is_asking)), **form.named("run", *RANKING_LIMITS)}
+        _check_ranking(study, options, request.user)
     if isinstance(form, CheckTablesForm):
-        return kind, {**form.cleaned_data, "endpoint": form.cleaned_data["endpoint"].name}
-    return kind, form.cleaned_data
-
-
-def refuse_unknown_names(study: Study, kind: str, options: dict[str, Any], user: Any) -> None:
-    """Refuse what the study doesn't have before it is queued. Amounts of money become text, as they are stored.
-
-    Raises: Http404; UnknownName; BadFields; BadSettings.
-    """
+        endpoint = options["endpoint"]
+        check_cap(options["max_cost"], endpoint)
+        AdhocRequests(endpoint, params=options["params"])
+        options = {**options, "endpoint": endpoint.name}
     if "raters" in options:
         names = (item.name for item in fields(WantedVerdicts) if item.name in options)
         refuse_unknown(study, WantedVerdicts(**{name: options[name] for name in names}))
-    if kind == MadeFile.Kind.RANKING:
-        _check_ranking(study, options, user)
-    if kind == MadeFile.Kind.TABLE_CHECKS:
-        endpoint = find_endpoint(options["endpoint"])
-        check_cap(options["max_cost"], endpoint)
-        AdhocRequests(endpoint, params=options["params"])
     if options.get("max_cost") is not None:
         options["max_cost"] = str(options["max_cost"])
+    return study, kind, options
 
 
 def _check_ranking(study: Study, options: dict[str, Any], user: Any) -> None:
@@ -164,17 +152,10 @@ class MadeFileSerializer(WithMessage, serializers.ModelSerializer[MadeFile]):
         return reverse("api:study-file-content", args=[file.study.slug, file.key]) if is_there else None
 
 
-class StudyFiles(GenericViewSet[Any]):
+class StudyFiles(ManagedStudies):
     """Exports of rows, and files that a worker creates; for readers of the study."""
 
-    @extend_schema(parameters=[FORMAT], responses={**ROWS, **refusals(409)}, filters=False)
-    @action(
-        detail=True,
-        url_path=rf"exports/(?P<kind>{'|'.join(KINDS)})",
-        pagination_class=None,
-        filter_backends=[],
-        parameters=[FORMAT],
-    )
+    @work(ROWS, refused=(409,), path=rf"exports/(?P<kind>{'|'.join(KINDS)})", parameters=[FORMAT])
     def exports(self, request: Request, slug: str, kind: str) -> HttpResponseBase:
         """Stream the rows of one kind, as `manage.py export_study` writes them."""
         form = request.query_params.get("format", "csv")
@@ -183,48 +164,36 @@ class StudyFiles(GenericViewSet[Any]):
         response: HttpResponseBase = rows_response(self.get_object(), kind, form)
         return response
 
-    @extend_schema(responses={200: MadeFileSerializer(many=True), **refusals()}, filters=False)
-    @action(detail=True, pagination_class=None, filter_backends=[])
+    @work(MadeFileSerializer(many=True))
     def files(self, request: Request, slug: str) -> Response:
         """List the files that were asked for, the latest first, with the progress of those that are being made."""
         return Response(MadeFileSerializer(files_of(self.get_object()), many=True).data)
 
-    @extend_schema(request=NewFileSerializer, responses={202: MadeFileSerializer, **refusals(413, 422)})
+    @answers(MadeFileSerializer, 202, body=NewFileSerializer, refused=(413, 422))
     @files.mapping.post
     def make_file(self, request: Request, slug: str) -> Response:
         """Queue a file of one kind. Asking for the same while it is under way changes nothing."""
-        study: Study = self.get_object()
-        kind, options = options_of(request, study)
-        refuse_unknown_names(study, kind, options, request.user)
-        file, _ = queue_file(study, kind, options, user_of(request))
+        file, _ = queue_file(*asked_file(request, self.get_object()), user_of(request))
         return Response(MadeFileSerializer(file).data, status=status.HTTP_202_ACCEPTED)
 
-    @extend_schema(request=NewFileSerializer, responses=ESTIMATED, filters=False)
-    @action(detail=True, methods=["post"], url_path="files/estimate", pagination_class=None, filter_backends=[])
+    @work(body=NewFileSerializer, methods=["post"], path="files/estimate")
     def estimate_file(self, request: Request, slug: str) -> Response:
         """Estimate what a file takes for which a model is asked: `ranking` with `run`, `table-checks`; the rows of `preferences`. No call is made."""
-        study: Study = self.get_object()
-        kind, options = options_of(request, study)
-        refuse_unknown_names(study, kind, options, request.user)
-        return Response(estimated(study, kind, options))
+        return Response(estimated(*asked_file(request, self.get_object())))
 
-    @extend_schema(responses={200: MadeFileSerializer, **refusals()}, filters=False)
-    @action(detail=True, url_path=rf"files/(?P<key>{KEY})", pagination_class=None, filter_backends=[])
+    @work(MadeFileSerializer, path=rf"files/(?P<key>{KEY})")
     def file(self, request: Request, slug: str, key: str) -> Response:
         """Return one file and its progress."""
         return Response(MadeFileSerializer(find_file(self.get_object(), key)).data)
 
-    @extend_schema(request=None, responses={204: None, **refusals()})
+    @answers(None, 204)
     @file.mapping.delete
     def remove_file(self, request: Request, slug: str, key: str) -> Response:
         """Remove a file that was made."""
-        study: Study = self.get_object()
-        require_manager(request.user, study)
-        remove_file(find_file(study, key))
+        remove_file(find_file(self.managed(), key))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(responses={(200, PACKED): OpenApiTypes.BINARY, **refusals()}, filters=False)
-    @action(detail=True, url_path=rf"files/(?P<key>{KEY})/content", pagination_class=None, filter_backends=[])
+    @work({(200, PACKED): OpenApiTypes.BINARY}, path=rf"files/(?P<key>{KEY})/content")
     def file_content(self, request: Request, slug: str, key: str) -> HttpResponseBase:
         """Send a file that was made."""
         study: Study = self.get_object()

@@ -4,17 +4,15 @@ from typing import Any
 
 from django.http import Http404
 from django.urls import reverse
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers, status
-from rest_framework.decorators import action
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from annotation.api.answers import MOST_LINES, work
 from annotation.api.bodies import user_of
-from annotation.api.errors import MOST_LINES
-from annotation.api.study_serializers import refusals
 from annotation.core.actions import checked
 from annotation.core.files.mapping import HELP as MAPPING_HELP
 from annotation.core.refusals import restored
@@ -26,7 +24,6 @@ from reporting.uploads.jobs import discard, keep, look, progress_of, refusal_of,
 from reporting.uploads.look import Look
 
 KEY = r"[A-Za-z0-9_-]+"
-SHARED: dict[str, Any] = {"detail": True, "pagination_class": None, "filter_backends": []}
 
 
 class UploadSerializer(serializers.Serializer[Any]):
@@ -47,6 +44,12 @@ class UploadSerializer(serializers.Serializer[Any]):
     mapping = serializers.CharField(required=False, help_text=f"For {', '.join(MAPPED)}, one per line: {MAPPING_HELP}.")
 
 
+OF_FILES: dict[str, Any] = {
+    "body": {"multipart/form-data": UploadSerializer},
+    "refused": (409, 422),
+    "methods": ["post"],
+    "parser_classes": [MultiPartParser],
+}
 PROGRESS = ("stage", "done", "total", "rate", "seconds_left")
 
 
@@ -153,11 +156,7 @@ def _form_of(request: Request) -> UploadForm:
 class StudyImports(GenericViewSet[Any]):
     """Import files into a study; for researchers too."""
 
-    @extend_schema(
-        request={"multipart/form-data": UploadSerializer},
-        responses={200: ImportSerializer, 202: ImportSerializer, **refusals(409, 422)},
-    )
-    @action(detail=True, methods=["post"], url_path="import", parser_classes=[MultiPartParser])
+    @work(ImportSerializer, 200, 202, path="import", **OF_FILES)
     def import_file(self, request: Request, slug: str) -> Response:
         """Read files into a study, whole or not at all. The same again changes nothing. Large ones a worker reads (202)."""
         study: Study = self.get_object()
@@ -169,10 +168,7 @@ class StudyImports(GenericViewSet[Any]):
         where = {"Location": reverse("api:study-import", args=[study.slug, upload.key])}
         return Response(ImportSerializer(upload).data, status=code, headers=where)
 
-    @extend_schema(
-        request={"multipart/form-data": UploadSerializer}, responses={200: LookSerializer, **refusals(409, 422)}
-    )
-    @action(detail=True, methods=["post"], url_path="import/look", parser_classes=[MultiPartParser])
+    @work(LookSerializer, path="import/look", **OF_FILES)
     def look_at_file(self, request: Request, slug: str) -> Response:
         """Return the fields of files, a mapping, and what their first records would become. Nothing is stored."""
         study: Study = self.get_object()
@@ -183,15 +179,13 @@ class StudyImports(GenericViewSet[Any]):
         finally:
             discard(key)
 
-    @extend_schema(responses={200: ImportSerializer(many=True), **refusals()}, filters=False)
-    @action(**SHARED)
+    @work(ImportSerializer(many=True))
     def imports(self, request: Request, slug: str) -> Response:
         """List the latest files that were sent, with the progress of those that are being read."""
         study: Study = self.get_object()
         return Response(ImportSerializer(study.uploads.select_related("study"), many=True).data)
 
-    @extend_schema(responses={200: ReadImportSerializer, **refusals()}, filters=False)
-    @action(**SHARED, url_path=rf"imports/(?P<key>{KEY})", url_name="import")
+    @work(ReadImportSerializer, path=rf"imports/(?P<key>{KEY})", url_name="import")
     def one_import(self, request: Request, slug: str, key: str) -> Response:
         """Return how far the reading of files is, and the lines that were bad."""
         study: Study = self.get_object()

@@ -6,17 +6,13 @@ from django.db.models import QuerySet
 from django.http import Http404
 from django.urls import reverse
 from django.utils import timezone
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from annotation.api.answers import MESSAGE, WithMessage, answers, work
 from annotation.api.bodies import body_of, read, read_form, schema_of, user_of
-from annotation.api.reasons import MESSAGE, WithMessage
-from annotation.api.study_serializers import refusals
 from annotation.models import Study
 from judging.core.fields import ResumeForm
 from judging.core.visibility import judges_seen_by, prompt_files_seen_by
@@ -31,8 +27,8 @@ from judging.tuning.usage import cost_of_tuning
 from judging.wordings.forms import PairForm, PromptForm
 from judging.wordings.prompt_files import add_prompt
 from judging.wordings.views import sent_messages
-from reporting.api.jobs import ResumeSerializer
-from reporting.api.rows import COMPUTED, MODEL, WORK, Rows
+from reporting.api.material import ResumeSerializer
+from reporting.api.rows import MODEL, Rows
 from reporting.api.run_setup import read_asking
 from reporting.api.serializers import JudgeRunSerializer
 
@@ -105,8 +101,7 @@ class PromptRows(Rows):
 class StudyJudges(GenericViewSet[Any]):
     """Juries, tunings and prompts of a study; for researchers too."""
 
-    @extend_schema(request=JurySerializer, responses={201: JudgeRunSerializer, **refusals(409, 413, 422)})
-    @action(**WORK, methods=["post"])
+    @work(JudgeRunSerializer, 201, body=JurySerializer, methods=["post"])
     def juries(self, request: Request, slug: str) -> Response:
         """Add a jury, and the run that stands for its verdicts on the study. The same again changes nothing."""
         study: Study = self.get_object()
@@ -115,31 +110,24 @@ class StudyJudges(GenericViewSet[Any]):
         where = {"Location": reverse("api:judgerun-detail", args=[run.pk])}
         return Response(JudgeRunSerializer(run).data, status=status.HTTP_201_CREATED, headers=where)
 
-    @extend_schema(responses={200: TuningSerializer(many=True), **refusals()}, filters=False)
-    @action(**WORK)
+    @work(TuningSerializer(many=True))
     def tunings(self, request: Request, slug: str) -> Response:
         """List the tunings of a study, the latest first."""
         return Response(TuningSerializer(_tunings(self.get_object()), many=True).data)
 
-    @extend_schema(request=NewTuningSerializer, responses={202: TuningSerializer, **refusals(409, 413, 422)})
+    @answers(TuningSerializer, 202, body=NewTuningSerializer)
     @tunings.mapping.post
     def start_tuning(self, request: Request, slug: str) -> Response:
         """Queue a tuning. The same settings again continue it."""
         study: Study = self.get_object()
         return _told(study, read_asking(TuningForm, request, study).queue().name)
 
-    @extend_schema(
-        request=NewTuningSerializer,
-        responses={200: OpenApiTypes.OBJECT, **refusals(409, 413, 422)},
-        filters=False,
-    )
-    @action(**WORK, methods=["post"], url_path="tunings/estimate")
+    @work(body=NewTuningSerializer, methods=["post"], path="tunings/estimate")
     def estimate_tuning(self, request: Request, slug: str) -> Response:
         """Plan a tuning and estimate what it takes. No call is made and nothing is stored."""
         return Response(read_asking(TuningForm, request, self.get_object()).estimate().as_dict())
 
-    @extend_schema(request=ResumeSerializer, responses={202: TuningSerializer, **refusals(409, 413, 422)})
-    @action(**WORK, methods=["post"], url_path=rf"tunings/(?P<name>{MODEL})/resume")
+    @work(TuningSerializer, 202, body=ResumeSerializer, methods=["post"], path=rf"tunings/(?P<name>{MODEL})/resume")
     def resume_tuning(self, request: Request, slug: str, name: str) -> Response:
         """Queue a tuning that stopped, within another cap."""
         study: Study = self.get_object()
@@ -149,10 +137,7 @@ class StudyJudges(GenericViewSet[Any]):
         resume_job(tuning, **read_form(ResumeForm, body_of(request)).cleaned_data)
         return _told(study, name)
 
-    @extend_schema(
-        request=NewPromptSerializer, responses={200: PromptSerializer, 201: PromptSerializer, **refusals(409, 413, 422)}
-    )
-    @action(**WORK, methods=["post"])
+    @work(PromptSerializer, 200, 201, body=NewPromptSerializer, methods=["post"])
     def prompts(self, request: Request, slug: str) -> Response:
         """Add a wording for the study's group. The same text again changes nothing (200)."""
         study: Study = self.get_object()
@@ -162,12 +147,7 @@ class StudyJudges(GenericViewSet[Any]):
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
         return Response(PromptSerializer(prompt).data, status=code)
 
-    @extend_schema(
-        request=CheckPromptSerializer,
-        responses={200: OpenApiTypes.OBJECT, **refusals(409, 413, 422)},
-        filters=False,
-    )
-    @action(**WORK, methods=["post"], url_path="prompts/check")
+    @work(body=CheckPromptSerializer, methods=["post"], path="prompts/check")
     def check_prompt(self, request: Request, slug: str) -> Response:
         """Check a wording, and return the messages that a judge would send of a pair. Nothing is stored."""
         study: Study = self.get_object()
@@ -196,8 +176,7 @@ class MarkSerializer(serializers.Serializer[Any]):
 class JudgmentReview(GenericViewSet[Any]):
     """A judgment's steps, and researchers' marks of it."""
 
-    @extend_schema(responses=COMPUTED, filters=False)
-    @action(**WORK)
+    @work(refused=(409,))
     def replay(self, request: Request, pk: str) -> Response:
         """Return each answer behind a judgment, with the messages of its call and its present reading."""
         judgment: Judgment = self.get_object()
@@ -216,8 +195,7 @@ class JudgmentReview(GenericViewSet[Any]):
         ]
         return Response({"steps": steps})
 
-    @extend_schema(request=MarkSerializer, responses={204: None, **refusals(409, 413, 422)})
-    @action(**WORK, methods=["post"])
+    @work(None, 204, body=MarkSerializer, methods=["post"])
     def mark(self, request: Request, pk: str) -> Response:
         """Store the user's mark on a rationale, in place of an earlier one."""
         judgment: Judgment = self.get_object()
@@ -225,7 +203,7 @@ class JudgmentReview(GenericViewSet[Any]):
         mark_rationale(judgment=judgment, marker=user_of(request), at=timezone.now(), **body)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(request=None, responses={204: None, **refusals()})
+    @answers(None, 204)
     @mark.mapping.delete
     def remove_mark(self, request: Request, pk: str) -> Response:
         """Take the user's mark back."""

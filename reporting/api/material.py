@@ -1,52 +1,68 @@
-"""Aspects, comparison tables and sampling of texts in the API."""
+"""A study's aspects, comparison tables, sampling of texts, frozen plan and long tasks in the API."""
 
 from typing import Any
 
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
-from rest_framework import status
-from rest_framework.decorators import action
+from django.http import JsonResponse
+from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from annotation.api.answers import OBJECT, WithMessage, answers, work
 from annotation.api.bodies import body_of, read_form, schema_of, user_of
-from annotation.api.study_serializers import refusals
+from annotation.jobs.work import find_job, jobs_of, stop_job
 from annotation.models import Study
 from annotation.models.jobs import Job
+from annotation.planning.frozen_plans import frozen_plan
 from judging.aspects.aspect_sets import current_aspects, edit_aspects, versions_of
 from judging.aspects.forms import AspectsForm, DistilForm
 from judging.aspects.text import as_dict as aspects_as_dict
+from judging.core.fields import ResumeForm
+from judging.core.visibility import judges_seen_by
 from judging.generation.forms import GenerateForm
 from judging.generation.sampled_systems import as_dict, instances_with_texts, runs_of
+from judging.jobs.bounds import resume_job
 from judging.models import AspectSet, Distillation
 from judging.tables.forms import MakeTablesForm
-from reporting.api.rows import COMPUTED, WORK
 from reporting.api.run_setup import EstimateSerializer, read_asking, run_queued
 from reporting.api.serializers import JudgeRunSerializer
-
-ESTIMATED: dict[Any, Any] = {200: OpenApiTypes.OBJECT, **refusals(409, 413, 422)}
-QUEUED: dict[Any, Any] = {202: OpenApiTypes.OBJECT, **refusals(409, 413, 422)}
-RUN_QUEUED: dict[Any, Any] = {202: JudgeRunSerializer, **refusals(409, 413, 422)}
+from reporting.planning.forms import FreezePlan, WithdrawPlan
 
 DistilSerializer = schema_of(DistilForm, "Distil", "Aspects to be distilled from a study's texts.")
 SamplingSerializer = schema_of(GenerateForm, "Sampling", "Texts of a system to be sampled.")
-
-
 NewAspectsSerializer = schema_of(AspectsForm, "NewAspects")
 MakeTablesSerializer = schema_of(MakeTablesForm, "MakeTables", "Comparison tables to create.")
+NULLABLE = {"type": "object", "additionalProperties": {}, "nullable": True}
+JOB = r"jobs/(?P<kind>[a-z-]+)/(?P<pk>\d+)"
+
+
+class JobSerializer(WithMessage):
+    """A long task, with its progress."""
+
+    kind = serializers.CharField(source="job_kind", read_only=True)
+    id = serializers.IntegerField(read_only=True)
+    name = serializers.CharField(source="__str__", read_only=True)
+    status = serializers.ChoiceField(choices=Job.Status.choices, read_only=True)
+    done = serializers.IntegerField(read_only=True)
+    total = serializers.IntegerField(read_only=True)
+    rate = serializers.FloatField(read_only=True, allow_null=True, help_text="Done per second, while it runs.")
+    seconds_left = serializers.FloatField(read_only=True, allow_null=True)
+    created_at = serializers.DateTimeField(read_only=True)
+    ended_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="When it was done.")
+
+
+ResumeSerializer = schema_of(ResumeForm, "Resume")
 
 
 class StudyMaterial(GenericViewSet[Any]):
-    """Aspects, tables and texts of a study; for researchers too."""
+    """Aspects, tables, texts, the frozen plan and long tasks of a study; for researchers too."""
 
-    @extend_schema(responses=COMPUTED, filters=False)
-    @action(**WORK)
+    @work(refused=(409,))
     def aspects(self, request: Request, slug: str) -> Response:
         """Return the aspects that hold, their earlier versions, and the last distillation."""
         return Response(_aspects(self.get_object()))
 
-    @extend_schema(request=NewAspectsSerializer, responses={201: OpenApiTypes.OBJECT, **ESTIMATED})
+    @answers(OBJECT, 201, 200, body=NewAspectsSerializer)
     @aspects.mapping.post
     def edit_aspects(self, request: Request, slug: str) -> Response:
         """Store a list as the next version. The list that holds already changes nothing (200)."""
@@ -56,41 +72,34 @@ class StudyMaterial(GenericViewSet[Any]):
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
         return Response(aspects_as_dict(version), status=code)
 
-    @extend_schema(request=DistilSerializer, responses=ESTIMATED, filters=False)
-    @action(**WORK, methods=["post"], url_path="aspects/estimate")
+    @work(body=DistilSerializer, methods=["post"], path="aspects/estimate")
     def estimate_aspects(self, request: Request, slug: str) -> Response:
         """Estimate the distillation. No call is made."""
         return Response(read_asking(DistilForm, request, self.get_object()).estimate().as_dict())
 
-    @extend_schema(request=DistilSerializer, responses=QUEUED, filters=False)
-    @action(**WORK, methods=["post"], url_path="aspects/distil")
+    @work(OBJECT, 202, body=DistilSerializer, methods=["post"], path="aspects/distil")
     def distil_aspects(self, request: Request, slug: str) -> Response:
         """Have a worker distil the aspects. Nothing is queued while one works on it."""
         study: Study = self.get_object()
         read_asking(DistilForm, request, study).queue(by=user_of(request).username)
         return Response(_aspects(study), status=status.HTTP_202_ACCEPTED)
 
-    @extend_schema(request=MakeTablesSerializer, responses=RUN_QUEUED)
-    @action(**WORK, methods=["post"], url_path="tables")
+    @work(JudgeRunSerializer, 202, body=MakeTablesSerializer, methods=["post"], path="tables")
     def make_tables(self, request: Request, slug: str) -> Response:
         """Queue a run that makes comparison tables and publishes them under a variant."""
         return run_queued(read_asking(MakeTablesForm, request, self.get_object()).queue())
 
-    @extend_schema(
-        request=MakeTablesSerializer, responses={200: EstimateSerializer, **refusals(409, 413, 422)}, filters=False
-    )
-    @action(**WORK, methods=["post"], url_path="tables/estimate")
+    @work(EstimateSerializer, body=MakeTablesSerializer, methods=["post"], path="tables/estimate")
     def estimate_tables(self, request: Request, slug: str) -> Response:
         """Estimate what making comparison tables takes. No call is made."""
         return Response(read_asking(MakeTablesForm, request, self.get_object()).estimate().as_dict())
 
-    @extend_schema(responses=COMPUTED, filters=False)
-    @action(**WORK)
+    @work(refused=(409,))
     def sampling(self, request: Request, slug: str) -> Response:
         """List the systems whose texts are sampled, with their settings and progress."""
         return Response(_sampled(self.get_object()))
 
-    @extend_schema(request=SamplingSerializer, responses=QUEUED)
+    @answers(OBJECT, 202, body=SamplingSerializer)
     @sampling.mapping.post
     def sample_texts(self, request: Request, slug: str) -> Response:
         """Have a worker sample a system's texts. Nothing is queued while one works on it."""
@@ -98,11 +107,59 @@ class StudyMaterial(GenericViewSet[Any]):
         read_asking(GenerateForm, request, study).queue(by=user_of(request).username)
         return Response(_sampled(study), status=status.HTTP_202_ACCEPTED)
 
-    @extend_schema(request=SamplingSerializer, responses=ESTIMATED, filters=False)
-    @action(**WORK, methods=["post"], url_path="sampling/estimate")
+    @work(body=SamplingSerializer, methods=["post"], path="sampling/estimate")
     def estimate_sampling(self, request: Request, slug: str) -> Response:
         """Estimate what sampling takes. No call is made and nothing is stored."""
         return Response(read_asking(GenerateForm, request, self.get_object()).estimate().as_dict())
+
+    @work(JobSerializer(many=True))
+    def jobs(self, request: Request, slug: str) -> Response:
+        """List the jobs of a study, the latest first."""
+        return Response(JobSerializer(jobs_of(self.get_object()), many=True).data)
+
+    @work(JobSerializer, path=JOB)
+    def job(self, request: Request, slug: str, kind: str, pk: str) -> Response:
+        """Return a job."""
+        return Response(JobSerializer(find_job(self.get_object(), kind, int(pk))).data)
+
+    @work(JobSerializer, 202, refused=(409,), methods=["post"], path=f"{JOB}/stop")
+    def stop_job(self, request: Request, slug: str, kind: str, pk: str) -> Response:
+        """Stop a job between two calls. One that has ended stays as it is."""
+        stop_job(find_job(self.get_object(), kind, int(pk)))
+        return self._job(kind, pk)
+
+    @work(JobSerializer, 202, body=ResumeSerializer, methods=["post"], path=f"{JOB}/resume")
+    def resume_job(self, request: Request, slug: str, kind: str, pk: str) -> Response:
+        """Queue a job that stopped, within another cap. Nothing changes while it is under way, or once it is done."""
+        job = find_job(self.get_object(), kind, int(pk))
+        resume_job(job, **read_form(ResumeForm, body_of(request)).cleaned_data)
+        return self._job(kind, pk)
+
+    def _job(self, kind: str, pk: str) -> Response:
+        job = find_job(self.get_object(), kind, int(pk))
+        return Response(JobSerializer(job).data, status=status.HTTP_202_ACCEPTED)
+
+    @work({200: NULLABLE}, path="frozen-plan")
+    def frozen_plan(self, request: Request, slug: str) -> JsonResponse:
+        """Return the frozen plan with its hash and time, or null."""
+        plan = frozen_plan(self.get_object())
+        return JsonResponse(plan.as_json() if plan else None, safe=False)
+
+    @answers(OBJECT, 201, body=schema_of(FreezePlan, partial=True))
+    @frozen_plan.mapping.post
+    def freeze_plan(self, request: Request, slug: str) -> Response:
+        """Freeze a plan before the first vote. What is left out is the study's own."""
+        study: Study = self.get_object()
+        form = read_form(FreezePlan, body_of(request), study=study, judges=judges_seen_by(request.user))
+        plan = form.run(by=user_of(request))
+        return Response(plan.as_json(), status=status.HTTP_201_CREATED)
+
+    @work(None, 204, body=schema_of(WithdrawPlan), methods=["post"], path="frozen-plan/withdraw")
+    def withdraw_plan(self, request: Request, slug: str) -> Response:
+        """Withdraw the frozen plan before the first vote."""
+        study: Study = self.get_object()
+        read_form(WithdrawPlan, body_of(request)).run(study, by=user_of(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 def _aspects(study: Study) -> dict[str, Any]:

@@ -1,17 +1,16 @@
 """The common part of lists in the API: permissions, filters, parameters and schema."""
 
 from collections.abc import Collection
-from typing import Any, TypeVar
+from typing import Any
 
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
+from annotation.api.answers import answers, refusals
 from annotation.api.pages import PAGED, refuse_unknown
-from annotation.api.study_serializers import refusals
 from annotation.members.permissions import READERS
 from annotation.models import Study
 from annotation.models.tokens import Scope
@@ -95,21 +94,8 @@ class JudgeFilter(filters.FilterSet):  # type: ignore[misc]  # without types
         fields = ["method", "family"]
 
 
-View = TypeVar("View", bound=type[ReadOnlyModelViewSet[Any]])
 KEY = r"[A-Za-z0-9_-]+"
 MODEL = r"[\w.:/@-]+"  # a name of JUDGE_NAME
-REFUSALS = refusals()
-WORK: dict[str, Any] = {"detail": True, "pagination_class": None, "filter_backends": []}  # an action on a row
-COMPUTED: dict[Any, Any] = {200: OpenApiTypes.OBJECT, **refusals(409)}
-
-
-def documented(view: View) -> View:
-    """Add a viewset's responses, errors included, to the schema."""
-    serializer: Any = view.serializer_class  # type: ignore[misc]
-    return extend_schema_view(
-        list=extend_schema(responses={200: serializer(many=True), **REFUSALS}),
-        retrieve=extend_schema(responses={200: serializer, **REFUSALS}),
-    )(view)
 
 
 class Rows(ReadOnlyModelViewSet[Any]):
@@ -127,8 +113,9 @@ class Rows(ReadOnlyModelViewSet[Any]):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if cls.serializer_class is not None:
-            documented(cls)
+        if serializer := cls.serializer_class:
+            of_list = extend_schema(responses={200: serializer(many=True), **refusals()})
+            extend_schema_view(list=of_list, retrieve=answers(serializer))(cls)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuse unknown parameters of those who may ask, and do what they send again once."""
@@ -148,3 +135,17 @@ class StudyRows(Rows):
     def get_queryset(self) -> QuerySet[Any]:
         """Return the rows that this user may see, in a fixed order for pagination."""
         return visible_to(self.request.user, super().get_queryset()).order_by("pk")
+
+
+def study_rows(
+    about: str,
+    serializer: Any,
+    queryset: QuerySet[Any],
+    *,
+    filters: type[StudyFilter] = StudyFilter,
+    by_key: bool = False,
+) -> type[StudyRows]:
+    """Return the viewset of rows that can only be read. `by_key`: an address names a row by its key, not its id."""
+    found = {"lookup_field": "key", "lookup_value_regex": KEY} if by_key else {}
+    more = {"queryset": queryset, "serializer_class": serializer, "filterset_class": filters}
+    return type("StudyRowsViewSet", (StudyRows,), {"__doc__": about, **more, **found})

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from analysis.judges.table_checks import SUPPORTED
-from annotation.api.reasons import MESSAGE, WithMessage
+from annotation.api.answers import MESSAGE, WithMessage
 from annotation.importing.formats.long_form import ANSWER_COLUMNS, answer_columns
 from annotation.models import (
     Annotator,

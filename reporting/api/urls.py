@@ -4,16 +4,15 @@ from django.urls import path
 from rest_framework.routers import DefaultRouter
 
 from reporting.api import views
-from reporting.api.audits import AuditViewSet
 from reporting.api.corrections import AccountViewSet
 from reporting.api.docs_views import docs
 from reporting.api.judge_making import PromptRows
-from reporting.api.study_views import StudyViewSet
+from reporting.api.run_setup import AuditViewSet
 
 app_name = "api"
 router = DefaultRouter()
 router.include_format_suffixes = False
-router.register("studies", StudyViewSet)
+router.register("studies", views.StudyViewSet)
 router.register("accounts", AccountViewSet, basename="account")
 router.register("groups", views.GroupViewSet, basename="group")
 router.register("systems", views.SystemViewSet)

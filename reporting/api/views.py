@@ -1,19 +1,19 @@
-"""Viewsets of the API: the rows of the studies that a user may read. The annotation app adds the writing actions."""
+"""Viewsets of the API: studies and their rows, as far as a user may read them. Other modules add the actions."""
 
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from django.http import Http404
+from drf_spectacular.utils import extend_schema_view
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.negotiation import DefaultContentNegotiation
 
-from annotation.api.batch_serializers import BatchSerializer
-from annotation.api.batches import BatchSetup
-from annotation.api.channels import ChannelSerializer, ChannelSetup
-from annotation.api.members import GroupSerializer, GroupSetup
-from annotation.api.progress import BatchProgress
-from annotation.api.raters import AssignmentDecisions, RaterDecisions
-from annotation.api.separability import AlignmentSerializer, SeparabilityRunSerializer
+from annotation.api.answers import answers
+from annotation.api.batches import BatchProgress, BatchSerializer, BatchSetup
+from annotation.api.channels import ChannelSerializer, ChannelSetup, StudyInvitations
+from annotation.api.members import GroupSerializer, GroupSetup, StudyMembers
+from annotation.api.raters import AssignmentDecisions, RaterDecisions, StudyPayments
+from annotation.api.studies import AlignmentSerializer, SeparabilityRunSerializer, StudySerializer, StudySetup
 from annotation.members.memberships import groups_of
 from annotation.members.permissions import READERS
 from annotation.models import (
@@ -32,22 +32,28 @@ from annotation.models import (
     Rating,
     ResearchGroup,
     SeparabilityRun,
+    Study,
     System,
     VoteChange,
 )
+from annotation.models.studies import StudyQuerySet
 from annotation.models.tokens import Scope
 from judging.core.visibility import judges_seen_by
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
 from reporting.api import serializers
 from reporting.api.access import InScope, IsReader, IsSiteAdmin, IsUnlimited
+from reporting.api.corrections import StudyCorrections
 from reporting.api.docs_views import OnceGenerated
-from reporting.api.judge_making import JudgmentReview
+from reporting.api.files import StudyFiles
+from reporting.api.imports import StudyImports
+from reporting.api.judge_making import JudgmentReview, StudyJudges
+from reporting.api.material import StudyMaterial
+from reporting.api.numbers import StudyNumbers
 from reporting.api.rows import (
     HIT,
     KEY,
     MODEL,
     RATER,
-    REFUSALS,
     AlignmentFilter,
     JudgeFilter,
     JudgmentFilter,
@@ -55,11 +61,50 @@ from reporting.api.rows import (
     Rows,
     StudyRows,
     by,
+    study_rows,
 )
 from reporting.api.run_setup import EndpointSetup, JudgeSetup, RunSetup
 from reporting.exports.rows import TABLE_OF
 
 OF_DISPLAY = ("display__assignment__hit__batch__study", "display__assignment__annotator", "display__pair")
+
+
+class StudyViewSet(
+    StudySetup,
+    StudyCorrections,
+    StudyImports,
+    StudyMembers,
+    StudyInvitations,
+    StudyPayments,
+    StudyMaterial,
+    StudyJudges,
+    StudyNumbers,
+    StudyFiles,
+    Rows,
+):
+    """Studies, by slug."""
+
+    queryset = Study.objects.all()
+    serializer_class = StudySerializer
+    lookup_field = "slug"
+    lookup_value_regex = r"[-\w]+"
+
+    def get_queryset(self) -> StudyQuerySet:
+        """Return the studies that this user may read."""
+        return Study.objects.visible_to(self.request.user, *READERS).select_related("group").order_by("slug")
+
+    def get_object(self) -> Study:
+        """Return the study that the address names, unless rows of an import are moving to it.
+
+        Raises: Http404; UnknownStudy, which is a 404 that says the new short name of one that the user may read.
+        """
+        try:
+            study: Study = super().get_object()
+        except Http404:
+            self.get_queryset().refuse_former_name(self.kwargs["slug"])
+            raise
+        study.refuse_reading()
+        return study
 
 
 class GroupViewSet(GroupSetup, Rows):
@@ -76,61 +121,52 @@ class GroupViewSet(GroupSetup, Rows):
         return groups_of(self.request.user, *READERS).order_by("slug")
 
 
-class SystemViewSet(StudyRows):
-    """Systems under comparison."""
+SystemViewSet = study_rows(
+    "Systems under comparison.", serializers.SystemSerializer, System.objects.select_related("study")
+)
 
-    queryset = System.objects.select_related("study")
-    serializer_class = serializers.SystemSerializer
+InstanceViewSet = study_rows(
+    "Test inputs.",
+    serializers.InstanceSerializer,
+    Instance.objects.select_related("study"),
+    filters=by("dataset", "instance_id"),
+)
 
+GenerationViewSet = study_rows(
+    "Outputs of systems.",
+    serializers.GenerationSerializer,
+    Generation.objects.select_related("instance__study", "system"),
+)
 
-class InstanceViewSet(StudyRows):
-    """Test inputs."""
+MatchupViewSet = study_rows(
+    "Instances with two systems.",
+    serializers.MatchupSerializer,
+    Matchup.objects.select_related("instance__study", "system_a", "system_b"),
+)
 
-    queryset = Instance.objects.select_related("study")
-    serializer_class = serializers.InstanceSerializer
-    filterset_class = by("dataset", "instance_id")
+SeparabilityRunViewSet = study_rows(
+    "Separability of each configuration by each measure.",
+    SeparabilityRunSerializer,
+    SeparabilityRun.objects.select_related("study", "system_a", "system_b"),
+    filters=by("dataset", "similarity", "model"),
+)
 
+AlignmentViewSet = study_rows(
+    "Alignments and separability of each matchup.",
+    AlignmentSerializer,
+    Alignment.objects.select_related("run__study", "matchup__instance"),
+    filters=AlignmentFilter,
+)
 
-class GenerationViewSet(StudyRows):
-    """Outputs of systems."""
-
-    queryset = Generation.objects.select_related("instance__study", "system")
-    serializer_class = serializers.GenerationSerializer
-
-
-class MatchupViewSet(StudyRows):
-    """Instances with two systems."""
-
-    queryset = Matchup.objects.select_related("instance__study", "system_a", "system_b")
-    serializer_class = serializers.MatchupSerializer
-
-
-class SeparabilityRunViewSet(StudyRows):
-    """Separability of each configuration by each measure."""
-
-    queryset = SeparabilityRun.objects.select_related("study", "system_a", "system_b")
-    serializer_class = SeparabilityRunSerializer
-    filterset_class = by("dataset", "similarity", "model")
-
-
-class AlignmentViewSet(StudyRows):
-    """Alignments and separability of each matchup."""
-
-    queryset = Alignment.objects.select_related("run__study", "matchup__instance")
-    serializer_class = AlignmentSerializer
-    filterset_class = AlignmentFilter
-
-
-class PairViewSet(StudyRows):
-    """Pairs of generations, by key."""
-
-    queryset = Pair.objects.select_related("matchup__instance__study", "generation_a", "generation_b").defer(
+PairViewSet = study_rows(
+    "Pairs of generations, by key.",
+    serializers.PairSerializer,
+    Pair.objects.select_related("matchup__instance__study", "generation_a", "generation_b").defer(
         *("generation_a__text", "generation_a__messages", "generation_b__text", "generation_b__messages"),
         *("matchup__instance__source", "matchup__instance__messages"),
-    )
-    serializer_class = serializers.PairSerializer
-    lookup_field = "key"
-    lookup_value_regex = KEY
+    ),
+    by_key=True,
+)
 
 
 class BatchViewSet(BatchSetup, BatchProgress, StudyRows):
@@ -142,14 +178,13 @@ class BatchViewSet(BatchSetup, BatchProgress, StudyRows):
     filterset_class = by("name", "purpose")
 
 
-class HitViewSet(StudyRows):
-    """HITs, by key."""
-
-    queryset = Hit.objects.select_related("batch__study").prefetch_related("pairs")
-    serializer_class = serializers.HitSerializer
-    filterset_class = by(batch="batch__name")
-    lookup_field = "key"
-    lookup_value_regex = KEY
+HitViewSet = study_rows(
+    "HITs, by key.",
+    serializers.HitSerializer,
+    Hit.objects.select_related("batch__study").prefetch_related("pairs"),
+    filters=by(batch="batch__name"),
+    by_key=True,
+)
 
 
 class AssignmentViewSet(AssignmentDecisions, StudyRows):
@@ -163,28 +198,26 @@ class AssignmentViewSet(AssignmentDecisions, StudyRows):
     lookup_value_regex = KEY
 
 
-class RatingViewSet(StudyRows):
-    """People's votes."""
+RatingViewSet = study_rows(
+    "People's votes.",
+    serializers.RatingSerializer,
+    Rating.objects.select_related(*OF_DISPLAY, "table", "display__table"),
+    filters=RatingFilter,
+)
 
-    queryset = Rating.objects.select_related(*OF_DISPLAY, "table", "display__table")
-    serializer_class = serializers.RatingSerializer
-    filterset_class = RatingFilter
+HistoryViewSet = study_rows(
+    "Every change of a vote, as it came in.",
+    serializers.HistorySerializer,
+    VoteChange.objects.select_related(*OF_DISPLAY, "display__table").annotate(table_of=TABLE_OF),
+    filters=RatingFilter,
+)
 
-
-class HistoryViewSet(StudyRows):
-    """Every change of a vote, as it came in."""
-
-    queryset = VoteChange.objects.select_related(*OF_DISPLAY, "display__table").annotate(table_of=TABLE_OF)
-    serializer_class = serializers.HistorySerializer
-    filterset_class = RatingFilter
-
-
-class FlagViewSet(StudyRows):
-    """Raters' reports about pairs and rows of tables. Returned HITs are among the assignments."""
-
-    queryset = Flag.objects.select_related(*OF_DISPLAY, "table")
-    serializer_class = serializers.FlagSerializer
-    filterset_class = by("kind", batch=HIT, rater=RATER)
+FlagViewSet = study_rows(
+    "Raters' reports about pairs and rows of tables. Returned HITs are among the assignments.",
+    serializers.FlagSerializer,
+    Flag.objects.select_related(*OF_DISPLAY, "table"),
+    filters=by("kind", batch=HIT, rater=RATER),
+)
 
 
 class AnnotatorViewSet(RaterDecisions, StudyRows):
@@ -205,7 +238,7 @@ class ChannelViewSet(ChannelSetup, StudyRows):
     lookup_value_regex = KEY
 
 
-@extend_schema_view(retrieve=extend_schema(responses={200: serializers.TableDetailSerializer, **REFUSALS}))
+@extend_schema_view(retrieve=answers(serializers.TableDetailSerializer))
 class ComparisonTableViewSet(StudyRows):
     """Comparison tables of pairs. A single one has its checks and how it was created."""
 

@@ -38,23 +38,19 @@ def stress_context(findings: dict[str, Any]) -> dict[str, Any]:
                 "name": PART_NAMES[part],
                 "caption": "" if part != "all" else "Verdicts that turn with each change, on all pairs",
                 "heading": f"part-{part}",
-                "rows": _rows(findings, part),
+                "rows": [
+                    {
+                        "name": CHANGE_NAMES[change["change"]],
+                        "sound": SOUND_NAMES[change["sound"]],
+                        "not_made": change["not_made"],
+                        "cells": [(TURN_NAMES[turn], change[part][turn]) for turn in TURNS],
+                    }
+                    for change in findings["changes"]
+                ],
             }
             for part in PARTS
         ],
     }
-
-
-def _rows(findings: dict[str, Any], part: str) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": CHANGE_NAMES[change["change"]],
-            "sound": SOUND_NAMES[change["sound"]],
-            "not_made": change["not_made"],
-            "cells": [(TURN_NAMES[turn], change[part][turn]) for turn in TURNS],
-        }
-        for change in findings["changes"]
-    ]
 
 
 DRAWN = ("towards", "away", "to_tie")

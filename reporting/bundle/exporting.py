@@ -32,7 +32,6 @@ from reporting.bundle.numbers import all_numbers, filters_of_numbers
 from reporting.bundle.opening import Bundle
 from reporting.bundle.records import TABLES
 from reporting.bundle.rows import NUMBERED, READABLE, description_of
-from reporting.bundle.stored import StoredStudy
 from reporting.bundle.verifying import compare_elsewhere
 from reporting.exports.files import types_of
 from reporting.exports.folders import Folder, new_folder
@@ -75,7 +74,7 @@ def _files(study: Study, part_folder: Folder, contents: Contents) -> Iterator[No
     if plan := frozen_plan(study):
         part_folder.write_text(PLAN, plan.text)
     part_folder.write_json(STUDY, description_of(study))
-    part_folder.write_json(NUMBERS, all_numbers(StoredStudy(study, contents)))
+    part_folder.write_json(NUMBERS, all_numbers(study, contents))
     yield
 
 

@@ -11,12 +11,10 @@ from annotation.core.tasks.progress import READING, STORING, report
 from annotation.models import Event, ImportRecord, ResearchGroup, Study
 from annotation.models.members import main_group
 from annotation.studies.services import ensure_study, record_import, validate
-from reporting.bundle.archives import unpacked
 from reporting.bundle.layout import MANIFEST, BadBundle, Progress, silent
 from reporting.bundle.numbers import all_numbers
-from reporting.bundle.opening import Bundle, open_bundle
+from reporting.bundle.opening import Bundle, open_bundle, unpacked
 from reporting.bundle.records import TABLES
-from reporting.bundle.stored import StoredStudy
 from reporting.bundle.storing import settings_of, store
 from reporting.bundle.verifying import refuse_differences, verify_bundle
 from reporting.exports.folders import sha256_of
@@ -84,7 +82,7 @@ def _verified(folder: Path, progress: Progress = silent) -> Bundle:
 def _store(bundle: Bundle, study: Study, progress: Progress) -> None:
     """Store all rows, and compare the findings, within a transaction."""
     store(bundle, study, progress)
-    numbers = all_numbers(StoredStudy(study, bundle.contents))
+    numbers = all_numbers(study, bundle.contents)
     refuse_differences(bundle.numbers, numbers, "from the imported study", other_name=True)
     manifest = bundle.folder / MANIFEST
     record_import(

@@ -1,18 +1,25 @@
-"""Reading a bundle's files: its manifest, its hashes, its rows."""
+"""Reading a bundle's files: its manifest, its hashes, its rows; also packed as one file, as the page of files gives them."""
 
 import gzip
 import json
 import os
 import re
+import zipfile
 import zlib
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from django.conf import settings
+
+from annotation.core.files.file_bounds import MOST_BYTES
 from annotation.core.files.json_values import read_value
+from annotation.core.files.sent_files import is_zip, unpack
 from annotation.core.version import VERSION
 from reporting.bundle.layout import (
     CHOICES,
@@ -181,3 +188,37 @@ def open_bundle(folder: Path) -> Bundle:
     for name in manifest["files"]:
         _file_of(folder, name)
     return Bundle(folder, manifest)
+
+
+MOST_UNPACKED = 16 * MOST_BYTES
+
+
+def is_bundle(path: Path) -> bool:
+    """Tell whether a ZIP archive has the files of a bundle in its folder."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            names = set(packed.namelist())
+    except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError):
+        return False
+    folder = next(iter(names), "").partition("/")[0]
+    return {f"{folder}/{MANIFEST}", f"{folder}/{NUMBERS}"} <= names
+
+
+@contextmanager
+def unpacked(path: Path, name: str = "") -> Iterator[Path]:
+    """Give the folder of a bundle. A ZIP archive is unpacked into a temporary one.
+
+    name : of the archive, where it is not that of its path
+
+    Raises: BadBundle for an archive of anything but one folder; AnnotationError if it can't be unpacked.
+    """
+    if not (os.path.isfile(path) and is_zip(path.name)):  # noqa: PTH113  # Path.is_file raises for a name that is too long
+        yield path
+        return
+    name = name or path.name
+    with TemporaryDirectory(prefix="tandem-bundle-", dir=settings.DATA_DIR) as folder:
+        unpack(path, Path(folder) / "packed", name, limit=MOST_UNPACKED)
+        folders = list((Path(folder) / "packed").iterdir())
+        if len(folders) != 1:
+            raise BadBundle(f"{name} holds more than the folder of one bundle")
+        yield folders[0]

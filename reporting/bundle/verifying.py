@@ -22,7 +22,6 @@ from reporting.bundle.layout import MANIFEST, NUMBERS, PLAN, STUDY, BadBundle, P
 from reporting.bundle.numbers import Numbers, all_numbers, parts_of
 from reporting.bundle.opening import Bundle, open_bundle
 from reporting.bundle.rows import READABLE, description_of
-from reporting.bundle.stored import StoredStudy
 from reporting.bundle.storing import settings_of, store
 from reporting.exports.folders import as_json
 
@@ -80,29 +79,12 @@ def compare_here(folder: Path) -> int:
         validate(study)
         study.save()
         store(bundle, study, keep_keys=True)
-    refuse_other_plan(bundle, study)
-    reworded = refuse_differences(bundle.numbers, all_numbers(StoredStudy(study, bundle.contents)), "from the rows")
-    refuse_other_rows(bundle, study)
-    return reworded
-
-
-def refuse_other_plan(bundle: Bundle, study: Study) -> None:
-    """Compare the frozen plan, its hash and its time with those of a stored study.
-
-    Raises: BadBundle.
-    """
     plan = frozen_plan(study)
     stored = (plan.as_json(), hash_of(plan.text), plan.sha256) if plan else (None, None, None)
     in_file = bundle.manifest["files"].get(PLAN, {}).get("sha256")
     if (bundle.manifest.get("plan"), in_file, in_file) != stored:
         raise BadBundle(f"{PLAN}, or the plan in {MANIFEST}, is not that of the records")
-
-
-def refuse_other_rows(bundle: Bundle, study: Study) -> None:
-    """Compare the readable rows, and the description of the study, with those that are written of a stored study.
-
-    Raises: BadBundle naming the first that differs.
-    """
+    reworded = refuse_differences(bundle.numbers, all_numbers(study, bundle.contents), "from the rows")
     if bundle.study != json.loads(as_json(description_of(study))):
         raise BadBundle(f"{STUDY} is not what follows from the records")
     for name, rows in READABLE.items():
@@ -110,6 +92,7 @@ def refuse_other_rows(bundle: Bundle, study: Study) -> None:
         for number, (line, row) in enumerate(zip_longest(bundle.lines(name), written), start=1):
             if line != row:
                 raise BadBundle(f"{row_file(name)}: row {number} is not what follows from the records")
+    return reworded
 
 
 def refuse_differences(stated: Numbers, computed: Numbers, where: str, *, other_name: bool = False) -> int:

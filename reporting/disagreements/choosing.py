@@ -1,4 +1,4 @@
-"""Selection and order of disagreements by a request."""
+"""Selection and order of disagreements by a request, among the pairs of a study, which are kept in memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,10 +10,12 @@ from django.http import QueryDict
 from analysis.types import FloatArray, IntArray
 from annotation.core.errors import UnknownName
 from annotation.models import Rating, Study
-from reporting.disagreements.all_pairs import KINDS, PEOPLE, sizes_between
-from reporting.disagreements.pair_table import PairTable, of_person
+from reporting.core.data_version import version_of
+from reporting.core.kept import Kept
+from reporting.disagreements.pair_table import KINDS, PEOPLE, PairTable, of_person, pair_table, sizes_between
 from reporting.findings.data.asked import filters_of, query_of
 from reporting.findings.data.inputs import Filters
+from reporting.findings.data.reading import read_study
 
 
 @dataclass(frozen=True)
@@ -104,3 +106,22 @@ def _of_raters(table: PairTable, raters: Sequence[str]) -> FloatArray:
     """(n,) largest distance of one of these people from the others on the pair, NaN without votes."""
     distances: FloatArray = np.fmax.reduce([of_person(table, code) for code in raters])
     return distances
+
+
+_kept: Kept[PairTable] = Kept(2)  # each takes 32 bytes a vote
+
+
+def read_table(study: Study, filters: Filters) -> PairTable:
+    """Read the pairs of a study with all votes and verdicts. `filters` are those of findings, without `judges`.
+
+    Raises: UnknownName for an unknown batch.
+    """
+    filters = replace(filters, judges=None)
+    return _kept.get((study.key, filters), version_of(study), lambda: _read(study, filters))
+
+
+def _read(study: Study, filters: Filters) -> PairTable:
+    first = read_study(study, filters).configurations
+    if not study.is_two_stage:
+        return pair_table(first)
+    return pair_table(first, read_study(study, replace(filters, stage=Rating.Stage.REVISED, judges=())).configurations)

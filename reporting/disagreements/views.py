@@ -13,11 +13,9 @@ from analysis.types import FloatArray
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from reporting.core.questions import question_choice
-from reporting.disagreements.all_pairs import JUDGE, PEOPLE, REVISED
-from reporting.disagreements.choosing import PageFilters, asked_of, chosen, sizes
+from reporting.disagreements.choosing import PageFilters, asked_of, chosen, read_table, sizes
 from reporting.disagreements.opened import opened
-from reporting.disagreements.pair_table import PairTable
-from reporting.disagreements.reading import read_table
+from reporting.disagreements.pair_table import JUDGE, PEOPLE, REVISED, PairTable
 from reporting.findings.data.asked import judge_names, query_of, selection_of
 
 A_PAGE = 20

@@ -201,9 +201,18 @@ def _counted(presentations: Presentations, sets: Sets, is_selected: BoolArray) -
     plain, negated = (
         majorities(presentations, is_counted & selected) for selected in (~presentations.negated, presentations.negated)
     )
+    by_size = {}
+    for index, k in enumerate(sets.sizes):
+        is_known = is_selected[sets.instance] & (sets.sums[:, index, 1] > 0)
+        rows, instance = sets.sums[is_known, index], sets.instance[is_known]
+        without = int(is_selected.sum()) - len(np.unique(instance))
+        why = FEW_COMPLETE_SETS.with_values(least=LEAST_SETS, k=k)
+        basis = Basis(int(rows[:, 1].sum()), "complete sets", TIE_IS_NO_EDGE, without, why)
+        coin = coin_transitivity(k)
+        by_size[f"transitivity_{k}"] = Counted(rows, instance, basis, share=False, coin=coin, least=LEAST_SETS)
     return {
         "human_agreement": _human_agreement(presentations, is_counted),
-        **_transitivity(sets, is_selected),
+        **by_size,
         "density": _density(presentations, sets, is_selected),
         "commutativity": _commutativity(
             presentations, majorities(presentations, is_counted & ~presentations.negated & presentations.sided)
@@ -224,19 +233,6 @@ def _complete_sets(presentations: Presentations, graphs: Graphs, sizes: Sequence
         sums[listed] = complete_set_sums(np.stack([graphs[item][1] for item in listed]), sizes)
     pairs = np.array([graph.sum() for _, graph in graphs], dtype=np.int64)
     return Sets(tuple(sizes), sums, pairs, presentations.instance[[int(items[0]) for items, _ in graphs]])
-
-
-def _transitivity(sets: Sets, is_selected: BoolArray) -> dict[str, Counted]:
-    by_size = {}
-    for index, k in enumerate(sets.sizes):
-        is_known = is_selected[sets.instance] & (sets.sums[:, index, 1] > 0)
-        rows, instance = sets.sums[is_known, index], sets.instance[is_known]
-        without = int(is_selected.sum()) - len(np.unique(instance))
-        why = FEW_COMPLETE_SETS.with_values(least=LEAST_SETS, k=k)
-        basis = Basis(int(rows[:, 1].sum()), "complete sets", TIE_IS_NO_EDGE, without, why)
-        coin = coin_transitivity(k)
-        by_size[f"transitivity_{k}"] = Counted(rows, instance, basis, share=False, coin=coin, least=LEAST_SETS)
-    return by_size
 
 
 def _density(presentations: Presentations, sets: Sets, is_selected: BoolArray) -> Counted:

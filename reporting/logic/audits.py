@@ -67,7 +67,10 @@ def audit_of(rater: Asked, listing: Listing | None = None, *, limit: int = 0) ->
 
 def audits(study: str, raters: Sequence[Found]) -> Found:
     """Put the audits of a study's raters side by side. Study : its name in addresses."""
-    return {"study": study, "level": IntervalSettings().level, "raters": raters, "wordings": over_wordings(raters)}
+    sets = sets_of_wordings(  # of judges that differ in their wording only; none that a ranking asked on chosen pairs
+        raters, alike=lambda rater: rater.get("alike", ""), wording=itemgetter("wording"), answers=itemgetter("answers")
+    )
+    return {"study": study, "level": IntervalSettings().level, "raters": raters, "wordings": list(map(_over, sets))}
 
 
 def whole_audit(study: str, raters: Iterable[Asked]) -> Found:
@@ -79,18 +82,6 @@ def whole_audit(study: str, raters: Iterable[Asked]) -> Found:
 def side_by_side(raters: Sequence[Found]) -> list[Found]:
     """Return the raters that can be compared: all but judges that a ranking asked on chosen pairs."""
     return [rater for rater in raters if rater["kind"] == "person" or rater["alike"]]
-
-
-def over_wordings(raters: Sequence[Found]) -> list[Found]:
-    """Return the spread of each measure over judges that differ in their wording only.
-
-    `rank_correlation`: Spearman's, between commutativity and agreement with people, over three wordings or more. Judges that
-    a ranking asked on chosen pairs are none of them.
-    """
-    sets = sets_of_wordings(
-        raters, alike=lambda rater: rater.get("alike", ""), wording=itemgetter("wording"), answers=itemgetter("answers")
-    )
-    return list(map(_over, sets))
 
 
 def _over(rows: Sequence[Found]) -> Found:

@@ -30,7 +30,13 @@ def opened(
     judge : whose rationales are shown; None for people, who give none here
     rows  : items of each, as of `audit.found_in`
     """
-    texts = _texts(presentations, {item for row in rows for item in row})
+    items = {item for row in rows for item in row}
+    by_key = {int(presentations.generation[item]): item for item in items}
+    columns = ("pk", "instance__instance_id", "system__name", "index", "text", "messages")
+    texts = {
+        by_key[pk]: {"instance_id": instance, "system": system, "index": index, "text": stored_content(*content)}
+        for pk, instance, system, index, *content in Generation.objects.filter(pk__in=by_key).values_list(*columns)
+    }
     steps = [_steps(kind, row) for row in rows]
     answers = _answers(study, judge, presentations, {step for row in steps for step in row}, question)
     return [
@@ -54,15 +60,6 @@ def _given(kind: str, steps: list[tuple[int, int]], answers: dict[tuple[int, int
     """Return the presentations that have an answer. A cycle's may have it in the other order only."""
     steps_given = [step if step in answers or kind == "order_effects" else step[::-1] for step in steps]
     return [step for step in steps_given if step in answers]
-
-
-def _texts(presentations: Presentations, items: Iterable[int]) -> dict[int, dict[str, Any]]:
-    by_key = {int(presentations.generation[item]): item for item in items}
-    columns = ("pk", "instance__instance_id", "system__name", "index", "text", "messages")
-    return {
-        by_key[pk]: {"instance_id": instance, "system": system, "index": index, "text": stored_content(*content)}
-        for pk, instance, system, index, *content in Generation.objects.filter(pk__in=by_key).values_list(*columns)
-    }
 
 
 def _answers(

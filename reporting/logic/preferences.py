@@ -12,8 +12,6 @@ from annotation.core.errors import UnknownName
 from annotation.models import Generation, Pair, Study
 from annotation.studies.configurations import Configuration, configurations
 from annotation.studies.outcomes import Selection, human_answers_on_each, select_each
-from annotation.studies.rated_pairs import RatedPairs
-from judging.models import JudgeRun
 from judging.outcomes.judgments import judges_of, judgments_on_each
 from reporting.core.votes import drop_repeats
 from reporting.logic.presentations import Texts, as_shown
@@ -116,13 +114,21 @@ def read_preferences(study: Study, choice: Chosen) -> Preferences:
 
     Raises: UnknownName for a rater or a data set that the study does not have.
     """
-    runs = _runs(study, choice)
+    existing = {f"{JUDGE}{run.judge.name}": run for run in judges_of(study, question=choice.question)}
+    if strangers := [name for name in choice.raters if name != PEOPLE and name not in existing]:
+        names = ", ".join([PEOPLE, *existing])
+        raise UnknownName(f"study {study.slug} has no ratings by {', '.join(strangers)}; it has those of {names}")
+    runs = [existing[name] for name in dict.fromkeys(choice.raters) if name != PEOPLE]
     selections = select_each(study, _configurations(study, choice))
-    on_each = zip(*_rated(study, selections, runs, choice), strict=True)
+    judged = judgments_on_each(study, selections, [run.judge for run in runs], question=choice.question)
+    by_rater = [[item.shown for item in on_each] for on_each in judged]
+    if PEOPLE in choice.raters:
+        people = human_answers_on_each(study, selections, stage=choice.stage, question=choice.question)
+        by_rater.append([drop_repeats(person.rated)[0] for person in people])
     raters = (*(f"{JUDGE}{run.judge.name}" for run in runs), *([PEOPLE] if PEOPLE in choice.raters else []))
-    columns = [
-        _columns(rated, texts, rater)
-        for texts, of_raters in zip(_texts(study, selections), on_each, strict=True)
+    columns = [  # (n, 6) of `as_shown`, the strength and the rater
+        np.column_stack([as_shown(rated, texts), rated.strength, np.full(len(rated.strength), float(rater))])
+        for texts, of_raters in zip(_texts(study, selections), zip(*by_rater, strict=True), strict=True)
         for rater, rated in enumerate(of_raters)
     ]
     rows = np.concatenate([np.zeros((0, 6)), *columns])
@@ -143,15 +149,6 @@ def read_preferences(study: Study, choice: Chosen) -> Preferences:
     )
 
 
-def _runs(study: Study, choice: Chosen) -> list[JudgeRun]:
-    """Find a run of each chosen judge."""
-    runs = {f"{JUDGE}{run.judge.name}": run for run in judges_of(study, question=choice.question)}
-    if strangers := [name for name in choice.raters if name != PEOPLE and name not in runs]:
-        names = ", ".join([PEOPLE, *runs])
-        raise UnknownName(f"study {study.slug} has no ratings by {', '.join(strangers)}; it has those of {names}")
-    return [runs[name] for name in dict.fromkeys(choice.raters) if name != PEOPLE]
-
-
 def _configurations(study: Study, choice: Chosen) -> list[Configuration]:
     existing = configurations(study, checks=False)
     results = [item for item in existing if choice.dataset in ("", item.dataset)]
@@ -159,18 +156,6 @@ def _configurations(study: Study, choice: Chosen) -> list[Configuration]:
         listed = ", ".join(dict.fromkeys(item.dataset for item in existing)) or "none"
         raise UnknownName(f"study {study.slug} has no data set {choice.dataset}; it has {listed}")
     return [item for item in results if {*choice.systems} <= {item.system_a.name, item.system_b.name}]
-
-
-def _rated(
-    study: Study, selections: Sequence[Selection], runs: Sequence[JudgeRun], choice: Chosen
-) -> list[list[RatedPairs]]:
-    """Return each rater's verdicts on each selection."""
-    judged = judgments_on_each(study, selections, [run.judge for run in runs], question=choice.question)
-    results = [[item.shown for item in on_each] for on_each in judged]
-    if PEOPLE in choice.raters:
-        people = human_answers_on_each(study, selections, stage=choice.stage, question=choice.question)
-        results.append([drop_repeats(person.rated)[0] for person in people])
-    return results
 
 
 def _texts(study: Study, selections: Sequence[Selection]) -> list[dict[tuple[int, int], tuple[int, int]]]:
@@ -183,11 +168,6 @@ def _texts(study: Study, selections: Sequence[Selection]) -> list[dict[tuple[int
             of, code = at[matchup]
             results[of][code, index] = (a, b)
     return results
-
-
-def _columns(rated: RatedPairs, texts: dict[tuple[int, int], tuple[int, int]], rater: int) -> FloatArray:
-    """(n, 6) of `as_shown`, the strength and the rater."""
-    return np.column_stack([as_shown(rated, texts), rated.strength, np.full(len(rated.strength), float(rater))])
 
 
 def read_texts(study: Study) -> Texts:

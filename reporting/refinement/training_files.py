@@ -129,7 +129,16 @@ def write_training_data(
     out : a file, or for the form "hf" a folder; a file's held-out part is beside it, as NAME.held-out.SUFFIX
     Raises: AnnotationError for a folder without rows, which could not be loaded, or where Parquet can't be written.
     """
-    pairs, held_out_pairs = _parts(repaired, options)
+    rng = np.random.default_rng(options.seed)
+    preferences, pairs = repaired.given, repaired.pairs
+    n = len(preferences.instances)
+    is_held_out = np.isin(np.arange(n), rng.permutation(n)[: round(options.held_out * n)])
+    is_apart = is_held_out[preferences.instance[pairs[:, 0]]]
+    kept_rows = _rows_of(pairs[~is_apart], options)
+    if options.down_sample:
+        size = int((~is_held_out[preferences.instance[preferences.winners]]).sum())
+        kept_rows = kept_rows[np.sort(rng.permutation(len(kept_rows))[:size])]
+    pairs, held_out_pairs = kept_rows, _rows_of(pairs[is_apart], options)
     form = PARQUET if options.form == "hf" else "jsonl"
     if form == PARQUET and not len(repaired.pairs):
         raise AnnotationError("there is no preference to write, and a folder without rows can't be loaded")
@@ -169,20 +178,6 @@ def write_ties(preferences: AsGiven, out: Path, without: Sequence[str] = ()) -> 
         for preference in _wanted(_preferences(preferences, _rows_of(preferences.ties, Options())), without, ties=True)
     )
     return write_rows(out, rows, ("prompt", "text_1", "text_2", "instance_id"), "jsonl")
-
-
-def _parts(repaired: Training, options: Options) -> tuple[IntArray, IntArray]:
-    """Return the rows of training and held-out instances: (n, 3) better item, other item, row."""
-    rng = np.random.default_rng(options.seed)
-    preferences, pairs = repaired.given, repaired.pairs
-    n = len(preferences.instances)
-    is_held_out = np.isin(np.arange(n), rng.permutation(n)[: round(options.held_out * n)])
-    is_apart = is_held_out[preferences.instance[pairs[:, 0]]]
-    kept_rows = _rows_of(pairs[~is_apart], options)
-    if options.down_sample:
-        size = int((~is_held_out[preferences.instance[preferences.winners]]).sum())
-        kept_rows = kept_rows[np.sort(rng.permutation(len(kept_rows))[:size])]
-    return kept_rows, _rows_of(pairs[is_apart], options)
 
 
 def _rows_of(pairs: IntArray, options: Options) -> IntArray:

@@ -180,14 +180,24 @@ def _rater_advice(sets: _Sets, filters: SeparabilityFilters) -> dict[str, Any]:
     relation = fit_relation(clustered, rng=settings.rng(), rounds=settings.rounds, level=settings.level)
     threshold = _threshold(relation, pilot, settings)
     cuts = _cuts(sets, pilot, relation, settings)
+    why = NO_CROSSING[relation.why] if relation.why else NO_SLOPE
+    if relation.separated:
+        why = SEPARATED
+    basis = Basis(int(pilot.sets.sum()), "rating sets", TIE_IN_CONSISTENCY, pilot.excluded, why)
+    value = relation.slope if math.isfinite(relation.slope) else math.nan
+    estimate = _resampled(value, _finite(relation.slope_interval), basis, settings, pilot)
+    columns = zip(relation.grid, relation.curve, *relation.band, strict=True)
     return {
         **row,
         "reading": _reading(relation, clustered),
         "separated": relation.separated,
         "support": list(relation.support),
-        "slope": _slope(relation, pilot, settings),
+        "slope": {**estimate, "unit": "log-odds of consistency per unit of separability"},
         "threshold": threshold,
-        "curve": _curve(relation),
+        "curve": [
+            {"separability": float(x), "mean_consistency": number(y), "low": number(low), "high": number(high)}
+            for x, y, low, high in columns
+        ],
         "points": _points(sets, settings),
         "cuts": cuts,
         "lowest_quarter": next(cut for cut in cuts if cut["cut"] == QUARTER_CUT),
@@ -206,16 +216,6 @@ def _reading(relation: Relation, pilot: Pilot) -> str:
     if not relation.slope_interval.low > 0 or relation.why is NoCrossing.NOT_RISING:
         return "unsure"
     return relation.why or "threshold"
-
-
-def _slope(relation: Relation, pilot: Pilot, settings: IntervalSettings) -> Estimate:
-    why = NO_CROSSING[relation.why] if relation.why else NO_SLOPE
-    if relation.separated:
-        why = SEPARATED
-    basis = Basis(int(pilot.sets.sum()), "rating sets", TIE_IN_CONSISTENCY, pilot.excluded, why)
-    value = relation.slope if math.isfinite(relation.slope) else math.nan
-    estimate = _resampled(value, _finite(relation.slope_interval), basis, settings, pilot)
-    return {**estimate, "unit": "log-odds of consistency per unit of separability"}
 
 
 def _resampled(value: float, interval: Interval, basis: Basis, settings: IntervalSettings, pilot: Pilot) -> Estimate:
@@ -244,14 +244,6 @@ def _threshold(relation: Relation, pilot: Pilot, settings: IntervalSettings) -> 
         "rounds_inside_support": settings.rounds - relation.outside_support - relation.crossing_interval.undefined,
         "undefined_rounds": relation.crossing_interval.undefined,
     }
-
-
-def _curve(relation: Relation) -> list[dict[str, float | None]]:
-    columns = zip(relation.grid, relation.curve, *relation.band, strict=True)
-    return [
-        {"separability": float(x), "mean_consistency": number(y), "low": number(low), "high": number(high)}
-        for x, y, low, high in columns
-    ]
 
 
 def _points(sets: _Sets, settings: IntervalSettings) -> list[dict[str, Any]]:

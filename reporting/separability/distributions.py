@@ -10,7 +10,7 @@ from analysis.intervals.bootstrap import mean_rows
 from analysis.planning.bins import assign, stepped_edges
 from analysis.similarity.scenarios import Scenario
 from annotation.core.version import VERSION
-from reporting.core.estimates import Basis, Estimate, mean_estimate
+from reporting.core.estimates import Basis, mean_estimate
 from reporting.core.text import SCRIPTED
 from reporting.findings.reasons import not_computed_with
 from reporting.separability.advice import configuration_advice, pooled_advice
@@ -79,6 +79,9 @@ def _similarity(part: RunAlignments, filters: SeparabilityFilters) -> dict[str, 
     values = part.delta[~np.isnan(part.delta)]
     thresholds = part.thresholds(filters.threshold)
     sorted_into = part.codes(filters.threshold)
+    count = int((~np.isnan(part.delta)).sum())
+    basis = Basis(count, "instances", NO_TIE, len(part.delta) - count, NONE_OF_TWO)
+    rows, instance = mean_rows(part.delta), np.arange(len(part.delta))
     description: dict[str, Any] = {
         "label": part.label,
         "similarity": part.run.measure.similarity,
@@ -87,7 +90,7 @@ def _similarity(part: RunAlignments, filters: SeparabilityFilters) -> dict[str, 
         "known": len(values),
         "single_generation": part.single,
         "not_computed": part.not_computed,
-        "mean": _mean(part, filters),
+        "mean": mean_estimate(rows, instance, basis, filters.intervals, floor=-1.0),
         **_spread(values),
         "scenarios": {
             "thresholds": {"kind": filters.threshold, "self": thresholds.own, "cross": thresholds.cross},
@@ -95,13 +98,6 @@ def _similarity(part: RunAlignments, filters: SeparabilityFilters) -> dict[str, 
         },
     }
     return description
-
-
-def _mean(part: RunAlignments, filters: SeparabilityFilters) -> Estimate:
-    count = int((~np.isnan(part.delta)).sum())
-    basis = Basis(count, "instances", NO_TIE, len(part.delta) - count, NONE_OF_TWO)
-    rows, instance = mean_rows(part.delta), np.arange(len(part.delta))
-    return mean_estimate(rows, instance, basis, filters.intervals, floor=-1.0)
 
 
 def _spread(values: Any) -> dict[str, Any]:

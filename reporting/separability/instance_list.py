@@ -1,6 +1,5 @@
 """The paginated list of one configuration's instances, sorted by separability, with their texts."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,13 +77,6 @@ def _in_scenario(name: str, thresholds: Thresholds) -> Q:
     }[name]
 
 
-def _texts(systems: Sequence[str], alignments: list[Alignment]) -> dict[tuple[int, str], list[str]]:
-    instances = [alignment.matchup.instance_id for alignment in alignments]
-    rows: QuerySet[Generation] = Generation.objects.filter(instance__in=instances, system__name__in=systems)
-    texts = rows.order_by("index").values_list("instance_id", "system__name", "text")
-    return grouped(((instance, system), text) for instance, system, text in texts)
-
-
 def _instance_rows(
     alignments: list[Alignment], compared: ConfigurationAlignments, main: RunAlignments, thresholds: Thresholds
 ) -> list[ListedInstance]:
@@ -94,7 +86,10 @@ def _instance_rows(
     codes = scenarios(own_a, own_b, cross, thresholds).tolist()
     names = {int(code): name for name, code in SCENARIOS.items()}
     systems = (compared.configuration.system_a.name, compared.configuration.system_b.name)
-    texts = _texts(systems, alignments)
+    instances = [alignment.matchup.instance_id for alignment in alignments]
+    rows: QuerySet[Generation] = Generation.objects.filter(instance__in=instances, system__name__in=systems)
+    in_order = rows.order_by("index").values_list("instance_id", "system__name", "text")
+    texts = grouped(((instance, system), text) for instance, system, text in in_order)
     listed = []
     for alignment, code, values in zip(alignments, codes, ((raw - main.run.low) / main.scale).T.tolist(), strict=True):
         instance = alignment.matchup.instance

@@ -1,6 +1,7 @@
-"""Querysets to arrays: alignments and ratings of configurations."""
+"""Querysets to arrays: alignments and ratings of configurations, and the numbers that are computed from them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from reporting.separability.arrays import (
     SeparabilityFilters,
     shown_runs,
 )
+from reporting.separability.distributions import separability_numbers
 
 
 def read_separability(
@@ -141,3 +143,26 @@ def check_similarity(runs: SeparabilityRuns, filters: SeparabilityFilters) -> Se
 
 def _listed(names: Sequence[str] | set[str]) -> str:
     return ", ".join(sorted(names)) or "none"
+
+
+def distinguishable(study: Study, filters: SeparabilityFilters | None = None) -> dict[str, Any]:
+    """Compute the numbers of all selected configurations, with the advice for each and for all together.
+
+    Raises: UnknownName for an unknown data set, system or similarity.
+    """
+    filters = filters or SeparabilityFilters()
+    return distinguishable_on(study, filters, selected_configurations(study, filters))
+
+
+def distinguishable_on(
+    study: Study,
+    filters: SeparabilityFilters,
+    configurations_read: Sequence[Configuration],
+    *,
+    each: bool = True,
+    pooled: bool = True,
+) -> dict[str, Any]:
+    """Compute the same for some configurations. `each` and `pooled` add advice."""
+    rated = read_ratings(study, configurations_read, filters.question_number) if each or pooled else ()
+    data = read_separability(study, filters, configurations_read, rated)
+    return separability_numbers(data, filters, each=each, pooled=pooled)

@@ -34,9 +34,14 @@ from reporting.separability.arrays import (
 )
 from reporting.separability.distributions import SCENARIOS, describe
 from reporting.separability.instance_list import ORDERS, examples, instance_page
-from reporting.separability.reading import check_similarity, read_alignments, selected_configurations
+from reporting.separability.reading import (
+    check_similarity,
+    distinguishable,
+    distinguishable_on,
+    read_alignments,
+    selected_configurations,
+)
 from reporting.separability.stability import stability_of
-from reporting.separability.study_separability import distinguishable, distinguishable_on
 
 PAGE_SIZE = 10
 BATCH_SIZE = 20  # instances that the links to a new batch begin with

@@ -113,7 +113,10 @@ def study_of_files(request: HttpRequest, key: str) -> HttpResponse:
     """Show what files would become in a new study and create it, or how far that is, or why it was refused."""
     groups, user = _groups(request), account_of(request)
     if upload := Upload.objects.filter(key=key, asked_by=user).select_related("study").first():
-        return _progress(request, upload)
+        if upload.status in UNDER_WAY:
+            return show_upload(request, upload)
+        response = after_upload(request, upload)
+        return HttpResponseClientRedirect(response.headers["Location"]) if is_htmx(request) else response
     if is_htmx(request):  # the import was refused meanwhile
         return HttpResponseClientRefresh()
     sent = sent_with(key, study=None, by=user.pk)
@@ -130,10 +133,3 @@ def study_of_files(request: HttpRequest, key: str) -> HttpResponse:
         context["bad_lines"] = bad_lines[:MOST_SHOWN]
     template = "reporting/study_pages/upload_look.html"
     return TemplateResponse(request, template, context, status=200 if form.is_valid() else 422)
-
-
-def _progress(request: HttpRequest, upload: Upload) -> HttpResponse:
-    if upload.status in UNDER_WAY:
-        return show_upload(request, upload)
-    response = after_upload(request, upload)
-    return HttpResponseClientRedirect(response.headers["Location"]) if is_htmx(request) else response

@@ -3,7 +3,7 @@
 from django.urls import path
 
 from reporting.planning import views as plan_pages
-from reporting.study_pages import help_views, job_views, new_study_views, previews, upload_views, views
+from reporting.study_pages import help_views, new_study_views, previews, upload_views, views
 
 urlpatterns = [
     path("help/", help_views.contents_page, name="help"),
@@ -27,8 +27,8 @@ urlpatterns = [
     path("studies/<slug:slug>/upload/<str:key>/look/", upload_views.upload_look, name="upload-look"),
     path("studies/<slug:slug>/upload/<str:key>/errors.csv", upload_views.errors, name="upload-errors"),
     path("studies/<slug:slug>/separability/", views.separability, name="separability"),
-    path("studies/<slug:slug>/jobs/<slug:kind>/<int:pk>/stop/", job_views.stop, name="stop-job"),
-    path("studies/<slug:slug>/jobs/<slug:kind>/<int:pk>/resume/", job_views.resume, name="resume-job"),
+    path("studies/<slug:slug>/jobs/<slug:kind>/<int:pk>/stop/", views.stop, name="stop-job"),
+    path("studies/<slug:slug>/jobs/<slug:kind>/<int:pk>/resume/", views.resume, name="resume-job"),
     path("studies/<slug:slug>/instances/", views.instances, name="instances"),
     path("studies/<slug:slug>/instances/<int:pk>/", views.instance_page, name="instance"),
 ]

@@ -1,4 +1,4 @@
-"""Views of studies."""
+"""Views of studies and their jobs."""
 
 from typing import Any
 
@@ -14,11 +14,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
+from annotation.core.actions import filled
 from annotation.core.errors import AmendmentNeeded, InvalidSelection, SettingFixed
 from annotation.core.http import attempt
 from annotation.importing.example import load_example
 from annotation.importing.forms import CopyStudyForm
 from annotation.importing.new_studies import copy_study
+from annotation.jobs.work import find_job, stop_job
 from annotation.members.permissions import (
     FORM,
     MANAGERS,
@@ -45,6 +47,8 @@ from annotation.studies.log import about, changes_of, events_of, stops_of
 from annotation.studies.presets import ORIGINS, batch_defaults
 from annotation.studies.services import save_settings
 from annotation.studies.settings_form import StudySettingsForm, reason_field
+from judging.core.fields import ResumeForm
+from judging.jobs.bounds import resume_job
 from reporting.study_pages.checklist import checklist
 
 COUNTED_TEXTS = 500  # of a data set, for one page
@@ -278,3 +282,22 @@ def study_log(request: HttpRequest, study: Study) -> HttpResponse:
     page = Paginator(events_of(study), EVENTS_A_PAGE).get_page(request.GET.get("page"))
     rows = [{"event": event, "about": about(event), "changes": changes_of(event)} for event in page]
     return render(request, "reporting/study_pages/study_log.html", {"study": study, "page": page, "rows": rows})
+
+
+@study_view(*READERS, methods=POST)
+def stop(request: HttpRequest, study: Study, *, kind: str, pk: int) -> HttpResponse:
+    """Stop a job."""
+    job = find_job(study, kind, pk)
+    stop_job(job)
+    return redirect(job.page, study.slug)
+
+
+@study_view(*READERS, methods=POST)
+def resume(request: HttpRequest, study: Study, *, kind: str, pk: int) -> HttpResponse:
+    """Queue a job that stopped, within another cap."""
+    job = find_job(study, kind, pk)
+    is_queued = resume_job(job, filled(ResumeForm, request.POST).cleaned_data["max_cost"])
+    messages.success(
+        request, "It starts as soon as a worker is free." if is_queued else "It has ended, or is under way already."
+    )
+    return redirect(job.page, study.slug)

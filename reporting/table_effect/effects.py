@@ -77,6 +77,7 @@ def effect_of(study: str, votes: SecondVotes, filters: TableEffectFilters, *, is
     """
     scripted = len(votes.scripted & set(votes.annotator.tolist()))
     settings = replace(filters.intervals, clusters=votes.clusters)
+    measured = {name: _compared(votes, name, settings) for name in votes.arms}
     result: dict[str, Any] = {
         "study": study,
         "version": VERSION,
@@ -86,7 +87,15 @@ def effect_of(study: str, votes: SecondVotes, filters: TableEffectFilters, *, is
         "scripted_raters": scripted,
         "chosen": votes.chosen,
         "arms": [_arm(votes, name, settings) for name in votes.arms],
-        "differences": _differences(votes, settings),
+        "differences": [
+            {
+                "arm": arm,
+                "control": control,
+                **_difference(measured[arm], measured[control], settings),
+                TIMED: _median_difference(votes, arm, control, settings),
+            }
+            for control, arm in combinations(votes.arms, 2)
+        ],
     }
     if votes.chosen:
         result["chosen_note"] = selection_note(votes.chosen)
@@ -215,20 +224,6 @@ def _median(seconds: FloatArray, instance: IntArray, settings: IntervalSettings)
 def _time_basis(seconds: FloatArray) -> Basis:
     count = int((~np.isnan(seconds)).sum())
     return Basis(count, "votes with a time", TIE_IN_TIME, len(seconds) - count, NO_TIME)
-
-
-def _differences(votes: SecondVotes, settings: IntervalSettings) -> list[dict[str, Any]]:
-    """Compare every arm with those before it. Control arms come first."""
-    measured = {name: _compared(votes, name, settings) for name in votes.arms}
-    return [
-        {
-            "arm": arm,
-            "control": control,
-            **_difference(measured[arm], measured[control], settings),
-            TIMED: _median_difference(votes, arm, control, settings),
-        }
-        for control, arm in combinations(votes.arms, 2)
-    ]
 
 
 def _compared(votes: SecondVotes, arm: str, settings: IntervalSettings) -> dict[str, tuple[Rows, IntArray]]:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from django.db.models import Count, Q, QuerySet
 
-from analysis.types import IntArray
 from annotation.core.errors import UnknownName
 from annotation.models import Annotator, Assignment, Batch, Display, HitPair, Pair, Rating, Study
 from annotation.questions.questions import MAIN
@@ -47,14 +46,24 @@ def second_votes(study: Study, filters: TableEffectFilters = EVERYTHING) -> Seco
         collected.drop_incomplete(dict(pairs_of_hits.annotate(Count("hit__slots"))))  # raters that each pair is for
     revised = _second(study).filter(_on_pairs(filters, "display__pair__"))
     collected.excluded |= count_exclusions(revised, batches)
+    makings = TableMaking.objects.filter(
+        table__study=study,
+        judgment__status=Judgment.Status.PARSED,
+        judgment__question=MAIN,
+        judgment__repeat=0,
+        judgment__negated=False,
+    )
+    clusters = instance_clusters(study)
+    names = study.instances.values_list("dataset", "instance_id")
     return arrays_of(
         collected,
         pairs,
-        implied=_table_verdicts(study),
+        implied=agreed_verdicts(makings.order_by().values_list("table__pk", "judgment__verdict")),
         reasoned=set(_second(study).exclude(reason="").order_by().values_list("pk", flat=True)),
         scripted=frozenset(study.annotators.filter(kind=Annotator.Kind.SCRIPTED).values_list("pk", flat=True)),
         chosen=selection_rows(_batches_on(study, filters), batches),
-        clusters=_clusters(study),
+        clusters=clusters
+        and np.array([clusters.by_id[instance_id] for _, instance_id in sorted(names)], dtype=np.int64),
     )
 
 
@@ -96,18 +105,6 @@ def _batches_on(study: Study, filters: TableEffectFilters) -> QuerySet[Batch]:
     return batches
 
 
-def _table_verdicts(study: Study) -> dict[int, float]:
-    """Return the verdicts that judges reached with the tables they made, by the table's primary key."""
-    makings = TableMaking.objects.filter(
-        table__study=study,
-        judgment__status=Judgment.Status.PARSED,
-        judgment__question=MAIN,
-        judgment__repeat=0,
-        judgment__negated=False,
-    )
-    return agreed_verdicts(makings.order_by().values_list("table__pk", "judgment__verdict"))
-
-
 def _pairs(study: Study, filters: TableEffectFilters) -> dict[int, tuple[int, int | None]]:
     """Return instance (its place by data set and ID) and gold of each selected pair, by the pair's primary key."""
     index_of = {
@@ -120,13 +117,6 @@ def _pairs(study: Study, filters: TableEffectFilters) -> dict[int, tuple[int, in
         pk: (index_of[instance], gold_verdict(gold.get(instance), a, b))
         for pk, instance, a, b in rows.values_list(*names)
     }
-
-
-def _clusters(study: Study) -> IntArray | None:
-    """Return the cluster of each instance, by its place as of `_pairs`."""
-    clusters = instance_clusters(study)
-    names = study.instances.values_list("dataset", "instance_id")
-    return clusters and np.array([clusters.by_id[instance_id] for _, instance_id in sorted(names)], dtype=np.int64)
 
 
 def _read(batches: list[Batch], pairs: Collection[int]) -> Collected:

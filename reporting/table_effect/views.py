@@ -13,10 +13,11 @@ from annotation.core.counting import counted
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from annotation.studies.configurations import configurations
+from reporting.core.charts import Spec, column_spec, empty_chart
 from reporting.core.pictures import chart_response, picture, theme_of, width_of
+from reporting.findings.charts.dots import dot_rows, point
 from reporting.findings.data.reading import is_collecting
 from reporting.table_effect.arrays import TableEffectFilters
-from reporting.table_effect.charts import NO_ARM, before_and_after
 from reporting.table_effect.effects import effect_of
 from reporting.table_effect.reading import second_votes, table_effect
 from reporting.table_effect.reasons import reasons_at, reasons_in
@@ -149,3 +150,32 @@ def _reason_arms(numbers: dict[str, Any], filters: TableEffectFilters, selected_
         }
         for arm, count in arms
     ]
+
+
+NO_PICTURE = "no decision has a gold label, or votes of others beside it"
+NO_ARM = "no arm on record"
+BEFORE, AFTER = "before", "after"
+SCORE = ("score_before", "score_after", "Mean score (1 right, 0 tie, −1 wrong)")
+AGREEMENT = ("agreement_before", "agreement_after", "Mean agreement with others’ first votes")
+TITLE = "Before and after the comparison table"
+
+
+def before_and_after(effect: dict[str, Any], theme: str) -> Spec:
+    """Points: the mean score before and after the second stage, by arm, with intervals.
+
+    Without any gold label it shows the mean agreement with the others' first votes instead.
+    """
+    for before, after, axis in (SCORE, AGREEMENT):
+        rows = [
+            point(arm["arm"] or NO_ARM, stage, {**arm[key], "n_instances": arm[key]["n"]})
+            for arm in effect["arms"]
+            for key, stage in ((before, BEFORE), (after, AFTER))
+            if arm[key]["value"] is not None
+        ]
+        if rows:
+            marks = [(0.0, True)] if before == SCORE[0] else []
+            body, about_rows = dot_rows(rows, [BEFORE, AFTER], axis, theme, share=before != SCORE[0], marks=marks)
+            note = [effect["note"]] if "note" in effect else []
+            level = f"bars: {effect['filters']['level']:.0%} intervals over instances"
+            return column_spec(body, [TITLE], [level, *about_rows, *note], theme)
+    return empty_chart(TITLE, str(effect.get("why") or NO_PICTURE), theme)

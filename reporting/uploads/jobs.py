@@ -33,7 +33,7 @@ from annotation.importing.formats.public_forms import AUTO
 from annotation.importing.staging import is_under_way, settle_abandoned
 from annotation.members.permissions import is_site_admin
 from annotation.models import Study, Upload
-from reporting.bundle.archives import is_bundle
+from reporting.bundle.opening import is_bundle
 from reporting.uploads.files import import_file
 from reporting.uploads.look import Look, look_at
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from annotation.management.commands._base import TandemCommand, argument
 from annotation.members.groups import find_group
-from reporting.bundle.archives import unpacked
 from reporting.bundle.importing import import_bundle
+from reporting.bundle.opening import unpacked
 
 
 class Command(TandemCommand):

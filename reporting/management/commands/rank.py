@@ -17,8 +17,7 @@ from reporting.core.charts import to_png, to_svg
 from reporting.logic.forms import RankForm
 from reporting.logic.live_ranking import RankingProgress, rank_by_asking
 from reporting.logic.ranking import ranking_chart
-from reporting.logic.ranking_estimates import estimate_asking
-from reporting.logic.stored_ranking import rank_stored
+from reporting.logic.stored_ranking import estimate_asking, rank_stored
 
 PICTURES = {".svg": lambda spec: to_svg(spec).encode(), ".png": to_png}
 ONLY_WHEN_ASKING = ("in_flight", "max_cost", "limit")

@@ -7,7 +7,7 @@ from annotation.models import Study
 from annotation.studies.questions import question_named
 from reporting.management.commands._separability_filters import FILTERS, filters_of
 from reporting.separability.arrays import THRESHOLDS
-from reporting.separability.study_separability import distinguishable
+from reporting.separability.reading import distinguishable
 
 
 class Command(StudyCommand):

@@ -9,7 +9,7 @@ from django.db import connection
 
 from annotation.core.errors import AnnotationError
 from annotation.management.commands._base import TandemCommand, argument
-from reporting.bundle.archives import unpacked
+from reporting.bundle.opening import unpacked
 from reporting.bundle.verifying import compare_here, verify_bundle
 
 

@@ -16,7 +16,7 @@ from annotation.models import ApiToken, AuditEntry, RoleGrant
 from annotation.models.members import Role
 from annotation.models.tokens import Scope
 from judging.runs.judges import add_judge
-from reporting.api import study_views
+from reporting.api import numbers
 from tests.factories import make_study, make_user, token_of
 from tests.reporting.api.test_tokens import api_routes, header_of
 from tests.routes import ask, body_of
@@ -97,7 +97,7 @@ def test_no_key_is_written_down(
     def fail(*_args: Any, **_kwargs: Any) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(study_views, "table_effect", fail)
+    monkeypatch.setattr(numbers, "table_effect", fail)
     statuses = set()
     for key in keys:
         for header in (f"Token {key}", f"Token {key}x", f"Bearer {key}", key):

@@ -16,8 +16,7 @@ from judging.models import AspectSet, JudgeRun, Judgment
 from judging.outcomes.judgment_rows import judgment_rows
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.numbers import PAGES, filters_of_numbers
-from reporting.disagreements.choosing import asked_of, chosen, sizes
-from reporting.disagreements.reading import read_table
+from reporting.disagreements.choosing import asked_of, chosen, read_table, sizes
 from reporting.disagreements.views import KINDS, rows_of
 from reporting.exports.rows import rating_rows
 from reporting.findings.study_findings import findings_under

@@ -23,7 +23,6 @@ from reporting.bundle.numbers import PAGES, Numbers, all_numbers
 from reporting.bundle.opening import open_bundle
 from reporting.bundle.records import TABLES
 from reporting.bundle.rows import READABLE
-from reporting.bundle.stored import StoredStudy
 from reporting.bundle.verifying import compare_here, refuse_differences, verify_bundle
 from reporting.exports.folders import sha256_of
 from tests.reporting.bundle.conftest import build_small, written
@@ -99,8 +98,8 @@ def verified(folder: Path) -> int:
     open_bundle(folder).check_files()
     records = tuple(sha256_of(path) for path in (folder / "study.json", *sorted(folder.glob("records/*"))))
 
-    def compute_once(source: StoredStudy) -> Numbers:
-        return computed.get(records) or computed.setdefault(records, all_numbers(source))
+    def compute_once(study: Study, contents: Contents) -> Numbers:
+        return computed.get(records) or computed.setdefault(records, all_numbers(study, contents))
 
     with transaction.atomic(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(verifying, "all_numbers", compute_once)

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.models import Annotator, Generation, Instance, Rating, Study
-from reporting.disagreements import reading, views
+from reporting.disagreements import choosing, views
 from reporting.disagreements.choosing import asked_of
 from tests.factories import signed_in
 from tests.reporting.builders import (
@@ -35,9 +35,9 @@ HOSTILE = "<script>alert(1)</script>"
 
 @pytest.fixture(autouse=True)
 def _nothing_kept() -> Iterator[None]:
-    reading._kept.clear()
+    choosing._kept.clear()
     yield
-    reading._kept.clear()
+    choosing._kept.clear()
 
 
 @pytest.fixture

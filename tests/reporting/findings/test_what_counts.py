@@ -13,7 +13,7 @@ from annotation.studies.outcomes import batches_named
 from annotation.studies.votes import read_votes
 from reporting.findings.reasons import ONE_CAME_LATER, ONE_OF_ONE_GENERATION
 from reporting.separability.arrays import SeparabilityFilters
-from reporting.separability.study_separability import distinguishable
+from reporting.separability.reading import distinguishable
 from tests.factories import add_instances, make_batch, make_study
 from tests.reporting.builders import findings
 

@@ -36,7 +36,7 @@ from reporting.downloads.jobs import queue_file
 from reporting.logic import live_ranking
 from reporting.logic.live_ranking import RankingProgress, ask_rankings
 from reporting.logic.ranking import METHODS, Known, RankingAnswers, rank_sets
-from reporting.logic.ranking_estimates import most_comparisons
+from reporting.logic.stored_ranking import most_comparisons
 from reporting.logic.text_sets import read_text_sets
 from tests.factories import ask_more
 from tests.fakes import Body, ScriptedClient, stopped_flag

@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 
 from annotation.models import Generation, Instance, Matchup, Pair, Rating, Study
 from reporting.logic.preferences import Chosen, read_preferences
-from reporting.refinement.repaired import repair_study, report
+from reporting.refinement.refining import repair_study, report
 from tests.reporting.builders import Built, answer_too, build_batch, build_study, build_system, judge, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

@@ -15,7 +15,7 @@ from annotation.models import Annotator, Generation, SeparabilityRun, Study
 from judging.models import Endpoint, GenerationRun
 from reporting.findings.data.asked import similarity_named
 from reporting.separability.arrays import MAX_RUNS, SeparabilityFilters
-from reporting.separability.study_separability import distinguishable
+from reporting.separability.reading import distinguishable
 from tests.factories import make_user, signed_in, token_of
 from tests.reporting.builders import Built, build_configuration, build_study, findings, judge, rate, separate
 from tests.reporting.separability.pages import EVIL, PAGE, STEADY, TORN, A, B, body, chart_path, only, people, spread

@@ -18,8 +18,7 @@ from reporting.core.charts import NO_DATA
 from reporting.separability.arrays import SeparabilityFilters
 from reporting.separability.distributions import MAX_BARS
 from reporting.separability.instance_list import PAGE_SIZE, instance_page
-from reporting.separability.reading import read_alignments, selected_configurations
-from reporting.separability.study_separability import distinguishable, distinguishable_on
+from reporting.separability.reading import distinguishable, distinguishable_on, read_alignments, selected_configurations
 from tests.reporting.builders import Built, build_configuration, build_golden, build_study, rate, separate
 from tests.reporting.separability.pages import EVIL, STEADY, TORN, A, body, chart_path, only, people, spread
 

@@ -26,9 +26,9 @@ from judging.models import Judge, JudgeRun, Judgment, TableMaking
 from reporting.core.charts import NO_DATA, to_svg
 from reporting.core.reasons import TOO_FEW
 from reporting.table_effect.arrays import SecondVotes, TableEffectFilters, arm_sort_key
-from reporting.table_effect.charts import before_and_after
 from reporting.table_effect.effects import NO_CHANGE, NO_SECOND_VOTES, NO_TABLE, NO_VERDICT, ONE_STAGE, effect_of
 from reporting.table_effect.reading import second_votes, table_effect
+from reporting.table_effect.views import before_and_after
 from reporting.templatetags.numbers import decimals
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, token_of
 from tests.reporting.builders import Built, build_batch, build_configuration, build_study, rate

@@ -35,7 +35,7 @@ from annotation.privacy.erasing import erase_rater
 from annotation.studies.log import log
 from judging.models import Judge, JudgeRun, Judgment
 from reporting.core.data_version import SOURCES, version_of
-from reporting.disagreements.reading import read_table
+from reporting.disagreements.choosing import read_table
 from reporting.findings.data.inputs import Filters
 from reporting.findings.study_findings import findings_under
 from reporting.logic.audits import kept_audit
