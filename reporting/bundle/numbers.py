@@ -66,13 +66,6 @@ def distinguishable(study: Study, data: StudyData) -> Numbers:
     )
 
 
-def logical_consistency(study: Study) -> list[Numbers]:
-    """Return the audit of people and judges on each question, which is named where there are several."""
-    named = [{"question": question.key} if len(study.questions) > 1 else {} for question in study.questions]
-    asked = (all_asked(study, question=number) for number in range(len(named)))
-    return [{**name, **whole_audit(study.slug, raters)} for name, raters in zip(named, asked, strict=True)]
-
-
 def leaderboard(findings: Numbers, data: StudyData, filters: Filters) -> Numbers:
     """Compute the ranks over all data sets and in each alone.
 
@@ -107,10 +100,12 @@ def all_numbers(study: Study, contents: Contents = EVERYTHING) -> Numbers:
     del data  # before more is read
     for filters in map(filters_of_numbers, study.questions[1:]):
         others.append(compute_findings(without_withdrawn(read_study(study, filters)), filters))
+    named = [{"question": question.key} if len(study.questions) > 1 else {} for question in study.questions]
+    asked = (all_asked(study, question=number) for number in range(len(named)))
     of_pages |= {
         "accuracy": accuracies(study.slug, *judges_beside_gold(study)),
         "table_effect": table_effect(study, contents),
-        "logic": logical_consistency(study),
+        "logic": [{**name, **whole_audit(study.slug, raters)} for name, raters in zip(named, asked, strict=True)],
     }
     return {**first, OTHERS: others, **{name: of_pages[name] for name in PAGES}}
 

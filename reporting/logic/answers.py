@@ -58,12 +58,6 @@ def targets(study: Study, *, question: int = 0) -> Target:
 
 def read_judge(pairs: TextPairs, study: Study, judge: Judge, target: Target, *, question: int = 0) -> Presentations:
     """Read all answers of a judge on a study."""
-    answers = _answers(study, judge, question)
-    return judge_presentations(pairs, answers, target, ordered=not judge.is_jury)
-
-
-def _answers(study: Study, judge: Judge, question: int) -> FloatArray:
-    """Read a judge's latest answers to each presentation, as `judge_presentations` takes them."""
     stored = (
         Judgment.objects.for_question(question)
         .filter(run__judge=judge, run__study=study)
@@ -77,4 +71,5 @@ def _answers(study: Study, judge: Judge, question: int) -> FloatArray:
         latest = {(pair, Judgment.Order.AB, 0, False): (verdict, None) for pair, verdict in verdicts.items()}
     rows = [(pair, order == Judgment.Order.AB, *more, *statement) for (pair, order, *more), statement in latest.items()]
     answers = np.array(rows, dtype=np.float64).reshape(-1, 6)
-    return answers[~np.isin(answers[:, 0], tuned_pairs(study, judge))]
+    answers = answers[~np.isin(answers[:, 0], tuned_pairs(study, judge))]
+    return judge_presentations(pairs, answers, target, ordered=not judge.is_jury)

@@ -107,12 +107,10 @@ def audit(
     }
 
 
-def by_instance(
-    presentations: Presentations, *, sizes: Sequence[int] = SIZES
-) -> Iterator[tuple[int, str, dict[str, Any]]]:
+def by_instance(presentations: Presentations) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Yield each instance's place, the name of each measure, and its value there, without an interval."""
     everything = np.ones(len(presentations.instances), dtype=bool)
-    sets = _complete_sets(presentations, preference_graphs(presentations), sizes)
+    sets = _complete_sets(presentations, preference_graphs(presentations), SIZES)
     for name, counted in _counted(presentations, sets, everything).items():
         for index, (value, n) in enumerate(counted.by_instance(len(presentations.instances)).tolist()):
             why = {"why": None, "why_code": None} if n else counted.basis.why.as_json()

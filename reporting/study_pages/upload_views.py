@@ -1,7 +1,6 @@
 """Views of uploads: the form, the progress and result of an import, its errors as a file."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -72,9 +71,18 @@ def look_context(preview: Look, form: LookForm | StudyOfKeptFilesForm, study: St
         ((), [json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value for value in values])
         for values in (map(row.get, columns) for row in preview.rows)
     ]
+    names = {side: side_name(choice_label(side, *study.side_labels)) for side in ("left", "right")}
+    shared = {"study": study, "source_label": translate_default(study.source_label), "side_names": names}
     context: dict[str, Any] = {
         "look": preview,
-        "pairs": previewed(preview.pairs, study),
+        "pairs": [
+            {
+                **shared,
+                "source": shown_text(pair.matchup.instance.content, **study.text_options),
+                "card": dict(zip(("left", "right"), _texts(pair, study), strict=True)),
+            }
+            for pair in preview.pairs
+        ],
         "rows": DataTable("rows", "As they will be stored", columns, cells, css="stack"),
     }
     if not form.cleaned_data["mapping"] and preview.mapping:
@@ -87,20 +95,6 @@ def look_context(preview: Look, form: LookForm | StudyOfKeptFilesForm, study: St
 
 def _texts(pair: Pair, study: Study) -> list[str]:
     return shown_texts((pair.generation_a.content, pair.generation_b.content), **study.text_options)
-
-
-def previewed(pairs: Sequence[Pair], study: Study) -> list[dict[str, Any]]:
-    """Return the context of each pair as the page of raters has it, A on the left."""
-    names = {side: side_name(choice_label(side, *study.side_labels)) for side in ("left", "right")}
-    shared = {"study": study, "source_label": translate_default(study.source_label), "side_names": names}
-    return [
-        {
-            **shared,
-            "source": shown_text(pair.matchup.instance.content, **study.text_options),
-            "card": dict(zip(("left", "right"), _texts(pair, study), strict=True)),
-        }
-        for pair in pairs
-    ]
 
 
 def after_upload(request: HttpRequest, upload: Upload) -> HttpResponse:

@@ -51,16 +51,11 @@ class Command(StudyCommand):
     )
 
     def run(self, study: Study, options: dict[str, Any]) -> None:
-        filters = filters_of(study, _query(options))
+        named = {**options, "system": options["systems"]}
+        query = QueryDict(mutable=True)
+        for name in (*SEVERAL, *SWITCHES, "similarity", "stage", "ties", "question", "epsilon"):
+            value = named[name]
+            query.setlist(name, value if isinstance(value, list) else ["1" if value is True else value or ""])
+        filters = filters_of(study, query)
         numbers = findings_under(study, replace(filters, seed=options["seed"]))
         self.say_numbers(numbers, options["format"], as_text)
-
-
-def _query(options: dict[str, Any]) -> QueryDict:
-    """Return the options as the parameters of an address."""
-    named = {**options, "system": options["systems"]}
-    query = QueryDict(mutable=True)
-    for name in (*SEVERAL, *SWITCHES, "similarity", "stage", "ties", "question", "epsilon"):
-        value = named[name]
-        query.setlist(name, value if isinstance(value, list) else ["1" if value is True else value or ""])
-    return query

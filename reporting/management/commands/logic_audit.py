@@ -84,7 +84,12 @@ class Command(RunCommand, AskingCommand):
             judges = _judges(study, options["judge"], question, people=options["people"])
             self.show(study, judges, question, options)
             return
-        form = self.form_of(LogicAuditForm, study, {**options, "judge": _only_judge(options)})
+        names: list[str] = options["judge"]
+        if len(names) != 1:
+            raise CommandError(f"--run and --estimate are about one judge: name it with --judge, got {len(names)}")
+        if options["format"] == "csv" and options["estimate"]:
+            raise CommandError("an estimate is text or json")
+        form = self.form_of(LogicAuditForm, study, {**options, "judge": names[0]})
         way = options["way"] or JudgeRun.Way.CALLS
         if options["estimate"]:
             self.say_estimate(form, form.estimate(way=way), options, judge=auditor(form.audit).name)
@@ -105,19 +110,6 @@ class Command(RunCommand, AskingCommand):
         if options["format"] == "json":
             audit["by_instance"] = list(instance_rows(study, judges, question=question))
         self.say_numbers(audit, options["format"])
-
-
-def _only_judge(options: dict[str, Any]) -> str:
-    """Return the one judge that is named.
-
-    Raises: CommandError
-    """
-    names: list[str] = options["judge"]
-    if len(names) != 1:
-        raise CommandError(f"--run and --estimate are about one judge: name it with --judge, got {len(names)}")
-    if options["format"] == "csv" and options["estimate"]:
-        raise CommandError("an estimate is text or json")
-    return names[0]
 
 
 def _judges(study: Study, names: list[str], question: int, *, people: bool) -> list[Judge | None]:
