@@ -170,16 +170,8 @@ class RatingSerializer(AnswerSerializer):
         model = Rating
         fields = [
             *("id", "study", "assignment", "rater", "pair", "a_shown_first", "stage", "verdict", "reason", "table"),
-            *(
-                "shown_table",
-                "arm",
-                "active_seconds",
-                "wall_seconds",
-                "rated_at",
-                "late",
-                "translated",
-                "software_version",
-            ),
+            *("shown_table", "arm", "active_seconds", "wall_seconds", "rated_at", "late", "translated"),
+            "software_version",
             *ANSWER_COLUMNS,
         ]
 
@@ -357,16 +349,8 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
         fields = [
             *("id", "study", "run", "judge", "pair", "order", "repeat", "negated", "status", "verdict", "p_b"),
             *("score_a", "score_b", "token_mass", "rationale", "failure", "failure_code", "cause", "calls", "cached"),
-            *(
-                "prompt_tokens",
-                "completion_tokens",
-                "cost",
-                "completions",
-                "prompt_version",
-                "parser_version",
-                "judged_at",
-                "question",
-            ),
+            *("prompt_tokens", "completion_tokens", "cost", "completions", "prompt_version", "parser_version"),
+            *("judged_at", "question"),
         ]
 
     def to_representation(self, judgment: Judgment) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from judging.core.fields import AskedJudgeForm, CapField, DatasetField, InFlight
 from judging.core.pricing import check_cap
 from judging.models import Judge, JudgeAudit
 from judging.runs.estimates import RunEstimate
-from reporting.audits.words import CHANGE_NAMES
+from reporting.audits.stress import CHANGE_NAMES
 
 PAIRS = 100  # that a page proposes
 

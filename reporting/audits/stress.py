@@ -1,4 +1,4 @@
-"""Effects of changed texts on a judge's verdicts, overall and by people's agreement."""
+"""Effects of changed texts on a judge's verdicts, overall and by people's agreement, and the names of changes."""
 
 import math
 from typing import Any
@@ -160,3 +160,31 @@ def _shares(
         basis = Basis(int(read.sum()), "pairs", TIE_IS_VERDICT, int((~read).sum()), why)
         shares[turn] = share_estimate(sums[read], where[read], basis, settings)
     return shares
+
+
+CHANGE_NAMES = {
+    "position": "Texts change places",
+    "again": "Asked again, with another seed",
+    "padding": "Longer by sentences without content",
+    "list": "Sentences as a list",
+    "bold": "Words in bold",
+    "repetition": "One sentence twice",
+    "authority": "“Experts agree”",
+    "instruction": "An instruction to choose it",
+    "model-name": "Name of a famous model",
+    "empty": "Empty text",
+    "truncated": "Second half cut off",
+    "sentence-order": "Sentences in another order",
+    "identical": "Identical texts",
+}
+TURN_NAMES = {
+    "turned": "Turned",
+    "towards": "Towards the changed text",
+    "away": "Away from it",
+    "to_tie": "To no preference",
+}
+PART_NAMES = {
+    "all": "All pairs",
+    "people_agree": "Pairs on which people agree",
+    "people_disagree": "Pairs on which people disagree",
+}

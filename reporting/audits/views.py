@@ -19,8 +19,7 @@ from judging.core.estimating import estimate_page
 from judging.core.visibility import judges_seen_by
 from judging.models import AuditAnswer, JudgeAudit, Judgment
 from reporting.audits.forms import PAIRS, JudgeAuditForm
-from reporting.audits.stress import PARTS, stress_findings, stress_tests
-from reporting.audits.words import CHANGE_NAMES, PART_NAMES, SOUND_NAMES, TURN_NAMES
+from reporting.audits.stress import CHANGE_NAMES, PART_NAMES, PARTS, TURN_NAMES, stress_findings, stress_tests
 from reporting.core.charts import Spec, column_spec, empty_chart
 from reporting.core.pictures import chart_response, picture, theme_of, width_of
 from reporting.findings.charts.common import interval_notes
@@ -41,7 +40,7 @@ def stress_context(findings: dict[str, Any]) -> dict[str, Any]:
                 "rows": [
                     {
                         "name": CHANGE_NAMES[change["change"]],
-                        "sound": SOUND_NAMES[change["sound"]],
+                        "sound": change["sound"],
                         "not_made": change["not_made"],
                         "cells": [(TURN_NAMES[turn], change[part][turn]) for turn in TURNS],
                     }

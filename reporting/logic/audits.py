@@ -19,7 +19,7 @@ from reporting.core.kept import Kept
 from reporting.core.raters import PEOPLE
 from reporting.core.wordings import JudgeSettings, sets_of_wordings, settings_of, spread_over_wordings
 from reporting.logic.answers import read_gold, read_judge, read_text_pairs, read_votes
-from reporting.logic.audit import audit, by_instance, found_in, preference_graphs
+from reporting.logic.audit import SIZES, audit, by_instance, found_in, preference_graphs
 from reporting.logic.contradictions import opened
 from reporting.logic.presentations import Presentations, majority_target, people_presentations
 
@@ -181,3 +181,30 @@ def kept_audit(study: Study, *, question: int = 0) -> Found:
         version_of(study),
         lambda: whole_audit(study.slug, all_asked(study, question=question)),
     )
+
+
+OF_RATER = ("kind", "method", "model", "wording")
+COLUMNS = (
+    *("rater", "dataset", "measure"),
+    *("value", "low", "high", "level", "n", "of", "n_instances", "tie_rule", "excluded", "why", "coin"),
+    *OF_RATER,
+)
+OF_INSTANCE = ("rater", "dataset", "instance_id", "measure", "value", "n", "of", "tie_rule", "why")
+WITHOUT_SIZE = ("human_agreement", "commutativity", "negation_invariance", "self_agreement", "preferred_first")
+
+
+def as_rows(audit: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield one row for each rater, data set and measure."""
+    for rater in audit["raters"]:
+        description = {name: rater.get(name) for name in OF_RATER}
+        for dataset, measures in [("", rater), *rater["datasets"].items()]:
+            for name, estimate in _named(measures):
+                row = {**description, "rater": rater["rater"], "dataset": dataset, "measure": name, **estimate}
+                yield {column: row.get(column, "") if row.get(column) is not None else "" for column in COLUMNS}
+
+
+def _named(measures: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield "human_agreement", measures["human_agreement"]
+    yield from ((f"transitivity_{k}", measures["transitivity"][str(k)]) for k in SIZES)
+    yield "density", measures["density"]
+    yield from ((name, measures[name]) for name in WITHOUT_SIZE[1:])

@@ -26,9 +26,11 @@ from reporting.core.pictures import chart_response, picture, theme_of, width_of
 from reporting.core.questions import question_choice
 from reporting.core.raters import PEOPLE
 from reporting.logic.audit import KINDS, SIZES, found_in
-from reporting.logic.audit_text import COLUMNS, OF_INSTANCE, as_rows
 from reporting.logic.audits import (
+    COLUMNS,
+    OF_INSTANCE,
     OVER_WORDINGS,
+    as_rows,
     estimate_of,
     instance_rows,
     judges_audited,

@@ -12,8 +12,7 @@ from judging.audits.services import auditor
 from judging.management.commands._runs import BATCH_API, ESTIMATE, AskingCommand
 from judging.management.commands.run_judge import RunCommand, summary_of
 from judging.models import Judge, JudgeRun
-from reporting.logic.audit_text import COLUMNS, as_rows
-from reporting.logic.audits import audit_study, instance_rows, judges_audited
+from reporting.logic.audits import COLUMNS, as_rows, audit_study, instance_rows, judges_audited
 from reporting.logic.forms import LogicAuditForm
 
 ONLY_WHEN_ASKING = {name: name for name in ("seed", "dataset", "repeats", "in_flight", "max_cost", "limit")} | {

@@ -44,6 +44,12 @@ class Client:
         return self.api.patch(f"/api/v1/{path}", values, format="json")
 
 
+def files_in(packed: Any) -> dict[str, bytes]:
+    """Return the files of a ZIP archive that was sent, by their names in its folder."""
+    with zipfile.ZipFile(io.BytesIO(b"".join(packed.streaming_content))) as file:
+        return {Path(name).name: file.read(name) for name in file.namelist()}
+
+
 def store() -> Any:
     study = make_study(instances=2, k=2)
     make_batch(study)
@@ -156,9 +162,7 @@ def test_rows_and_made_files_are_had(
     [listed] = researcher.get("studies/study/files/").json()
     assert listed == researcher.get(f"studies/study/files/{key}/").json()
     assert (listed["status"], listed["done"] == listed["total"] > 9) == ("done", True)
-    packed: Any = researcher.api.get(listed["content"])
-    with zipfile.ZipFile(io.BytesIO(b"".join(packed.streaming_content))) as file:
-        manifest = json.loads(file.read("study-bundle/manifest.json"))
+    manifest = json.loads(files_in(researcher.api.get(listed["content"]))["manifest.json"])
     assert manifest["contents"]["reasons"] is False
     assert researcher.api.delete(f"/api/v1/studies/study/files/{key}/").status_code == 403
     assert admin.api.delete(f"/api/v1/studies/study/files/{key}/").status_code == 204
@@ -187,10 +191,8 @@ def test_preferences_are_made_as_the_command_writes_them(
         assert asked.json()["options"]["raters"] == ["people"]
         assert do_job.func("reporting.MadeFile", MadeFile.objects.get(key=asked.json()["key"]).pk) == "done"
         made = researcher.get(f"{files}{asked.json()['key']}/").json()
-        packed: Any = researcher.api.get(made["content"])
         call_command("export_preferences", "study", "--as", form, "--out", str(tmp_path / form))
-        with zipfile.ZipFile(io.BytesIO(b"".join(packed.streaming_content))) as file:
-            found = {Path(name).name: file.read(name) for name in file.namelist()}
+        found = files_in(researcher.api.get(made["content"]))
         assert found == {path.name: path.read_bytes() for path in (tmp_path / form).iterdir()}
     assert set(found) == {"battles.json"}
 
@@ -218,9 +220,7 @@ def test_files_of_logic_hold_what_the_commands_say(
     assert researcher.post("studies/study/files/", kind=kind, **asked).json()["key"] == made["key"]
     assert do_job.func("reporting.MadeFile", MadeFile.objects.get().pk) == "done"
 
-    packed: Any = researcher.get(f"studies/study/files/{made['key']}/content/")
-    with zipfile.ZipFile(io.BytesIO(b"".join(packed.streaming_content))) as file:
-        found = {Path(name).name: file.read(name) for name in file.namelist()}
+    found = files_in(researcher.get(f"studies/study/files/{made['key']}/content/"))
     [numbers] = [json.loads(data) for name, data in found.items() if name.endswith(".json")]
     assert {**numbers, "written": 0} == {**said, "written": 0}
     [other] = [data for name, data in found.items() if not name.endswith(".json")]
@@ -263,9 +263,7 @@ def test_a_ranking_asks_the_judge_for_what_is_not_stored(
     assert do_job.func("reporting.MadeFile", MadeFile.objects.get().pk) == "done"
     told = researcher.get(f"studies/study/files/{made['key']}/").json()
     assert (told["status"], told["done"]) == ("done", told["total"])
-    packed: Any = researcher.api.get(told["content"])
-    with zipfile.ZipFile(io.BytesIO(b"".join(packed.streaming_content))) as file:
-        found = json.loads(file.read("study-ranking/ranking.json"))
+    found = json.loads(files_in(researcher.api.get(told["content"]))["ranking.json"])
     assert (found["run"]["finished"], found["run"]["asked"]) == (4, 4)
     call_command("rank", "study", "--judge=guess", "--run", "--format=json")
     again = json.loads(capsys.readouterr().out)

@@ -212,29 +212,35 @@ def test_repeats_that_contradict_count_by_their_majority_and_an_even_split_as_a_
     assert split["contradictions"]["order_effects"]["count"] == 1
 
 
+def asked_about(first: Any, second: Any, verdict: Any) -> Presentations:
+    """Return verdicts on pairs of texts of one instance, each shown once."""
+    n, alone = len(first), np.zeros(1, dtype=np.int64)
+    texts = int(max(np.max(first), np.max(second))) + 1
+    return Presentations(
+        generation=np.arange(texts),
+        instance=np.zeros(texts, dtype=np.int64),
+        instances=alone,
+        dataset=alone,
+        datasets=("news",),
+        first=first,
+        second=second,
+        repeat=np.zeros(n, dtype=np.int64),
+        negated=np.zeros(n, dtype=bool),
+        verdict=verdict,
+        probability=np.full(n, np.nan),
+        target=np.full(n, np.nan),
+        pooled=False,
+        sided=np.ones(n, dtype=bool),
+    )
+
+
 def test_transitivity_of_three_counts_every_cycle_that_is_listed() -> None:
     """Among 60 texts there are 34,220 sets of three, more than are looked at for other numbers of texts."""
     n = 60
     chain = np.array([*combinations(range(n), 2)])
     verdict = np.full(len(chain), -1.0)
     verdict[chain.tolist().index([0, 2])] = 1  # 0 > 1 > 2 > 0
-    none, alone = np.full(len(chain), np.nan), np.zeros(1, dtype=np.int64)
-    asked = Presentations(
-        generation=np.arange(n),
-        instance=np.zeros(n, dtype=np.int64),
-        instances=alone,
-        dataset=alone,
-        datasets=("news",),
-        first=chain[:, 0],
-        second=chain[:, 1],
-        repeat=np.zeros(len(chain), dtype=np.int64),
-        negated=np.zeros(len(chain), dtype=bool),
-        verdict=verdict,
-        probability=none,
-        target=none,
-        pooled=False,
-        sided=np.ones(len(chain), dtype=bool),
-    )
+    asked = asked_about(chain[:, 0], chain[:, 1], verdict)
     assert len(cycles(preference_graphs(asked))) == 1
     found = audit(asked, IntervalSettings(), sizes=(3, 4))
     assert found["transitivity"]["3"]["value"] == 1 - 1 / comb(n, 3)
@@ -246,23 +252,8 @@ def test_a_coin_on_sparse_comparisons_looks_like_a_coin(capsys: pytest.CaptureFi
     first, second = np.triu_indices(40, 1)
     compared = rng.random(len(first)) < 0.15
     n = int(compared.sum())
-    alone = np.zeros(1, dtype=np.int64)
-    asked = Presentations(
-        generation=np.arange(40),
-        instance=np.zeros(40, dtype=np.int64),
-        instances=alone,
-        dataset=alone,
-        datasets=("news",),
-        first=first[compared],
-        second=second[compared],
-        repeat=np.zeros(n, dtype=np.int64),
-        negated=np.zeros(n, dtype=bool),
-        verdict=np.where(rng.random(n) < 0.5, -1.0, 1.0),
-        probability=np.full(n, np.nan),
-        target=np.full(n, np.nan),
-        pooled=False,
-        sided=np.ones(n, dtype=bool),
-    )
+    asked = asked_about(first[compared], second[compared], np.where(rng.random(n) < 0.5, -1.0, 1.0))
+    assert len(asked.generation) == 40
     ((_, prefers),) = preference_graphs(asked)
     assert transitivity(prefers, 3) > 0.99
     found = audit(asked, IntervalSettings(), sizes=(3,))
