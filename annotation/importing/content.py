@@ -266,16 +266,8 @@ def row_of(
     instance: Instance, number: int, generations: dict[str, list[str]], matchups: Iterable[tuple[str, str]]
 ) -> InstanceRow:
     """Return a stored instance as a row of a study file, with these generations and matchups."""
-    return InstanceRow(
-        number=number,
-        instance_id=instance.instance_id,
-        dataset=instance.dataset,
-        source=instance.content,
-        generations=generations,
-        gold=instance.gold,
-        metadata=instance.metadata,
-        matchups=tuple(matchups),
-    )
+    names = (instance.instance_id, instance.dataset, instance.content)
+    return InstanceRow(number, *names, generations, instance.gold, instance.metadata, tuple(matchups))
 
 
 def orientations(study: Study) -> dict[frozenset[int], tuple[int, int]]:

@@ -30,10 +30,6 @@ class Bound:
         """Raise `BadFile` if there are too many values of metadata, at any depth."""
         self.refuse_more(name, values, "values of metadata", each=METADATA_PER_ROW)
 
-    def refuse_matchups(self, name: str, matchups: int) -> None:
-        """Raise `BadFile` if there are too many matchups, which grow with the square of an instance's systems."""
-        self.refuse_more(name, matchups, "matchups of two systems", each=MATCHUPS_PER_ROW)
-
     def refuse_rows(self, data: FileData, name: str) -> None:
         """Raise `BadFile` if there are too many rows. Those of a JSON array are counted while they are read."""
         if not is_json_array(data):
@@ -54,7 +50,6 @@ def bound_of_upload(kind: str, limit: int) -> Bound:
 def command_for(kind: str) -> str:
     """Return the command that imports a file of this kind."""
     own = ("bundle", "sources", "mturk", "ratings", "judgments", "tables", "alpacaeval", "battles", "label-studio")
-    special = {"auto": "import_file", "outputs": "import_alpacaeval", "bundle-check": "verify_bundle"}
-    if kind in special:
-        return special[kind]
-    return f"import_{kind.replace('-', '_')}" if kind in own else "import_study"
+    commands = {name: f"import_{name.replace('-', '_')}" for name in own}
+    commands |= {"auto": "import_file", "outputs": "import_alpacaeval", "bundle-check": "verify_bundle"}
+    return commands.get(kind, "import_study")

@@ -45,11 +45,6 @@ class MturkPair:
     further: tuple[tuple[int, Answer], ...] = ()
     reason: str = ""
 
-    @property
-    def verdict(self) -> int | None:
-        """The verdict on the main question."""
-        return None if self.answer is None else self.answer.verdict
-
 
 @dataclass(frozen=True, slots=True)
 class MturkRow:

@@ -12,7 +12,7 @@ from typing import Any
 from annotation.core.conversations import as_content, content_problem, from_cell, is_conversation
 from annotation.core.errors import BadLine
 from annotation.core.files import lines
-from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
+from annotation.core.files.file_bounds import FOR_COMMANDS, MATCHUPS_PER_ROW, Bound
 from annotation.core.files.json_values import count_values
 from annotation.core.files.lines import FileData, Record, text_problem, unstorable_key
 from annotation.core.files.mapping import NOTHING, FieldMapping, read_mapped
@@ -104,7 +104,8 @@ def read_study_file(
                 values += count_values(row.metadata)
                 bound.refuse_metadata(name, values)
                 matchups += comb(len(row.generations), 2) if row.matchups is None else len(row.matchups)
-                bound.refuse_matchups(name, matchups)
+                # They grow with the square of an instance's systems.
+                bound.refuse_more(name, matchups, "matchups of two systems", each=MATCHUPS_PER_ROW)
                 yield row
         if not texts and not bad:
             bad.append(BadLine(1, refusal("no_rows", what="instance")))

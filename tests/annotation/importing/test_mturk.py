@@ -56,7 +56,7 @@ def test_an_answer_is_turned_from_the_screen_to_the_study(first_shown: int, answ
     (row,) = parse_mturk(csv_file([mturk_row(order=[first_shown], answers=[answer])]), "f.csv")
 
     (pair,) = row.pairs
-    assert pair.verdict == verdict
+    assert pair.answer == Answer(verdict)
     assert pair.first_is_1 == (first_shown == 1)
     assert (pair.text_1, pair.text_2) == ("x: text 1 of system 1", "x: text 1 of system 2")
 
@@ -83,7 +83,7 @@ def test_votes_texts_and_sides_are_stored_in_study_order() -> None:
 def test_decimals_and_blanks_as_spreadsheets_write_them_are_read() -> None:
     (row,) = parse_mturk(csv_file([mturk_row(order=["1.0 ", " 2.0"], answers=["-1.0", " 1 "])]), "f.csv")
 
-    assert [(pair.first_is_1, pair.verdict) for pair in row.pairs] == [(True, -1), (False, -1)]
+    assert [(pair.first_is_1, pair.answer) for pair in row.pairs] == [(True, Answer(-1)), (False, Answer(-1))]
 
 
 def test_rows_with_the_same_input_are_one_hit_when_no_id_says_so() -> None:
@@ -174,7 +174,7 @@ def test_columns_may_go_by_other_names() -> None:
 
     (found,) = parse_mturk(csv_file([row]), "f.csv", columns=columns)
 
-    assert (found.worker, found.pairs[0].verdict) == ("W1", 1)
+    assert (found.worker, found.pairs[0].answer) == ("W1", Answer(1))
     assert found.pairs[0].text_1 == "x: text 1 of system 1"
 
 
