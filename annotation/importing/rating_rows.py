@@ -90,7 +90,7 @@ class RowChecks:
         self._raters = {code: (kind, user) for code, kind, user in raters}
         self._existing = set(self._raters)
         self._bad_batches: set[tuple[str, str]] = set()
-        self.other_reasons = 0
+        self._count = self.other_reasons = 0
 
     def close(self) -> None:
         """Remove what was noted of the rows."""
@@ -134,8 +134,9 @@ class RowChecks:
     def _repetition(self, row: RatingRow) -> Reason | None:
         """Return how a row contradicts an earlier one of its rater and pair, or None."""
         of_pair = (row.rater, row.pair.pk)
-        _, line = self._first_of(row, None, "answer", *of_pair, row.stage, row.question)
-        if line != row.number:
+        self._count += 1  # several rows may be of one line
+        first, line = self._first_of(row, self._count, "answer", *of_pair, row.stage, row.question)
+        if first != self._count:
             code = "pair_rated_before" if row.question == MAIN else "question_rated_before"
             return refusal(code, rater=row.rater, line=line)
         if row.a_is_left is not None:

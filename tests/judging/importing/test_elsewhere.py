@@ -148,6 +148,11 @@ def test_label_studios_annotations_and_predictions(tmp_path: Path) -> None:
         ("import_battles", battle(question_id=None, model_a="a\0b"), "model_a holds a NUL"),
         ("import_label_studio", task({"result": []}), "selects neither left nor right"),
         ("import_label_studio", {"id": 1}, "data is missing"),
+        (
+            "import_label_studio",
+            task(*[{"result": region(selected="left"), "rater": "ann"}] * 2),
+            "ann rated this pair",
+        ),
     ],
 )
 def test_a_bad_record_is_named_by_its_line_and_nothing_is_stored(
