@@ -148,16 +148,14 @@ class Mturk(Adapter):
 
     def hits_left(self, *, annotator: Annotator, channel: Channel, claim: ClaimKind = ClaimKind.NEW) -> int | None:
         """Return how many HITs this worker may have now: one per MTurk assignment, within the channel's limit."""
-        limits = [super().hits_left(annotator=annotator, channel=channel, claim=claim), work.hits_left(annotator)]
-        return min((hits for hits in limits if hits is not None), default=None)
+        limit, left = super().hits_left(annotator=annotator, channel=channel, claim=claim), work.hits_left(annotator)
+        return left if limit is None else min(limit, left)
 
     def completion_message(
         self, *, annotator: Annotator, outcome: WorkOutcome, at: datetime
     ) -> CompletionMessage | None:
         """Send a worker back to MTurk's window, to submit or to return the HIT there."""
-        participant = Participant.objects.filter(annotator=annotator).select_related("channel__study").first()
-        if participant is None:
-            return None
+        participant = Participant.objects.select_related("channel__study").get(annotator=annotator)
         work.settle(participant=participant)
         submission = work.current(participant)
         if submission is None:

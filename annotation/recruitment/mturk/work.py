@@ -129,11 +129,9 @@ def _opened_at(submission: Submission) -> datetime:
     return opened_at
 
 
-def hits_left(annotator: Annotator) -> int | None:
-    """Return 1 while a worker's current MTurk assignment lacks its HIT, else 0, and None for other raters."""
-    participant = Participant.objects.filter(annotator=annotator, channel__kind=Channel.Kind.MTURK).first()
-    if participant is None:
-        return None
+def hits_left(annotator: Annotator) -> int:
+    """Return 1 while a worker's current MTurk assignment lacks its HIT, else 0."""
+    participant = Participant.objects.get(annotator=annotator)
     submission = current(participant)
     if submission is None or submission.state not in AT_WORK:
         return 0

@@ -120,9 +120,7 @@ class Prolific(Adapter):
         self, *, annotator: Annotator, outcome: WorkOutcome, at: datetime
     ) -> CompletionMessage | None:
         """Return how a participant submits their completion code, or returns the submission."""
-        channel = Channel.objects.filter(participants__annotator=annotator).first()
-        if channel is None:
-            return None
+        channel = Channel.objects.get(participants__annotator=annotator)
         end = finish(annotator=annotator, outcome=outcome, prolific=ProlificSettings(channel), at=at)
         if end is None:
             return None

@@ -189,7 +189,7 @@ def apply_status(*, submission: Submission, status: str, at: datetime, said_at: 
         details = {**details, "said_at": said_at}
     changed = details.get("status") != status or submission.state != state
     if status in ("RETURNED", RAN_OUT) and changed and submission.participant is not None:
-        _release(submission, status, at)
+        _release(submission, submission.participant, status, at)
     submission.details = _settle_pay(submission, state, {**details, "status": status})
     submission.state = state
     submission.ended_at = None if state == State.STARTED else submission.ended_at or at
@@ -227,13 +227,11 @@ def _settle_pay(submission: Submission, state: State, details: dict[str, Any]) -
     return {**details, "unpaid": {**unpaid, **settled}} if settled else details
 
 
-def _release(submission: Submission, status: str, at: datetime) -> None:
+def _release(submission: Submission, participant: Participant, status: str, at: datetime) -> None:
     """Release a participant's claimed HIT. After a return, mark it and expired ones as returned."""
-    if submission.participant is None:
-        return
-    if current_submission(list(submission.participant.submissions.all())) != submission:
+    if current_submission(list(participant.submissions.all())) != submission:
         return  # they are at work for another submission
-    annotator = Annotator.objects.select_for_update(of=("self",)).get(pk=submission.participant.annotator_id)
+    annotator = Annotator.objects.select_for_update(of=("self",)).get(pk=participant.annotator_id)
     returned = status == "RETURNED"
     states = [Assignment.State.CLAIMED, Assignment.State.EXPIRED] if returned else [Assignment.State.CLAIMED]
     mine = annotator.assignments.filter(state__in=states).select_for_update(of=("self",)).select_related("hit__batch")

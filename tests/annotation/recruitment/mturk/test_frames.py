@@ -355,12 +355,6 @@ def test_an_assignment_that_was_left_behind_gives_no_second_hit(channel: Channel
     assert hits_left(Annotator.objects.get(kind="mturk")) == 0
 
 
-def test_other_raters_have_no_limit_of_this_kind(channel: Channel) -> None:
-    rater = Annotator.objects.create(study=channel.study, code="x", kind="account")
-
-    assert hits_left(rater) is None
-
-
 def test_who_declines_is_asked_to_return_the_hit(channel: Channel) -> None:
     browser = begin(channel)
     browser.post(reverse("annotation:consent", args=[channel.study.key]), {"answer": "decline"})

@@ -194,13 +194,6 @@ def test_no_further_hit_is_given_after_the_code_was_used(channel: Channel) -> No
     assert not has_work(annotator)
 
 
-def test_rater_of_no_channel_is_told_nothing(channel: Channel, study: Study) -> None:
-    user = make_user("own")
-    stranger = Annotator.objects.create(study=study, user=user, code="x", kind="account")
-
-    assert adapter_of(channel).completion_message(annotator=stranger, outcome=WorkOutcome.COMPLETED, at=NOON) is None
-
-
 # Settings
 
 

@@ -35,19 +35,14 @@ def test_sync_takes_over_all_pages(channel: Channel, prolific: ProlificServer) -
 
 
 @pytest.mark.usefixtures("short_pages")
-def test_sync_ends_where_there_is_no_further_page(channel: Channel, prolific: ProlificServer) -> None:
-    for number in range(10):
-        prolific.add(f"{number:024x}", PID, "ACTIVE")
+@pytest.mark.parametrize(("number", "most_pages"), [(10, 1000), (25, 1)], ids=["no further page", "its limit"])
+def test_sync_ends_after_the_last_page_or_at_its_limit(
+    channel: Channel, prolific: ProlificServer, number: int, most_pages: int
+) -> None:
+    for place in range(number):
+        prolific.add(f"{place:024x}", PID, "ACTIVE")
 
-    assert sync(channel=channel, client=client_of(channel), at=NOON).seen == 10
-
-
-@pytest.mark.usefixtures("short_pages")
-def test_sync_stops_at_its_limit(channel: Channel, prolific: ProlificServer) -> None:
-    for number in range(25):
-        prolific.add(f"{number:024x}", PID, "ACTIVE")
-
-    assert sync(channel=channel, client=client_of(channel), at=NOON, most_pages=1).seen == 10
+    assert sync(channel=channel, client=client_of(channel), at=NOON, most_pages=most_pages).seen == 10
 
 
 def test_sync_leaves_out_what_it_cannot_read(channel: Channel, prolific: ProlificServer) -> None:
