@@ -63,7 +63,7 @@ def main(instances: int) -> None:
     ratings = sum(one["raters"][0]["ratings"] for one in found["configurations"])
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     call_command("collectstatic", interactive=False, verbosity=0)
-    researcher, _ = grant_role(username="researcher", role="researcher", study=study)
+    researcher, _ = grant_role(username="researcher", role="researcher", place=study)
     link = login_link(user=researcher, base_url="")
     json.dump([ratings, *(later - earlier for earlier, later in pairwise(times)), megabytes, link], sys.stdout)
 

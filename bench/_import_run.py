@@ -47,7 +47,7 @@ def vote() -> list[float]:
     own = configuration(study, dataset="own", systems=("heron", "wren"))
     spec = BatchSpec(own, pairs=PAIRS, raters=1, seed=1, selection=SelectionSpec("all"))
     create_batch(spec=spec, name="own", status="open")
-    user, _ = grant_role(username="rater", role="annotator", study=study)
+    user, _ = grant_role(username="rater", role="annotator", place=study)
     annotator = annotator_for(user=user, study=study)
     answer_consent(annotator=annotator, accepted=True, at=timezone.now())
     assignment = claim_hit(annotator=annotator, at=timezone.now())

@@ -1,6 +1,6 @@
 """Members of studies and groups in the API, the groups themselves, and moving studies between them."""
 
-from typing import Any, Literal
+from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
@@ -14,7 +14,7 @@ from annotation.api.answers import answers, work
 from annotation.api.bodies import body_of, read, read_form, require_manager, schema_of, user_of
 from annotation.members.forms import GroupForm, GroupNameForm, NewMember
 from annotation.members.groups import add_member, create_group, move_study, rename_group, revoke_role
-from annotation.members.memberships import GRANTABLE, grants_in, may_give_roles, members_of
+from annotation.members.memberships import GRANTABLE, Place, grants_in, may_give_roles, members_of
 from annotation.members.permissions import is_site_admin
 from annotation.models import ResearchGroup, RoleGrant, Study
 from annotation.models.tokens import Scope
@@ -54,44 +54,40 @@ class MoveSerializer(serializers.Serializer[Any]):
 class _Members(GenericViewSet[Any]):
     """Members of a study or a group, for its study admins."""
 
-    place: Literal["study", "group"]  # where, as services name it
-
-    def _managed_place(self) -> dict[str, Any]:
-        scope: dict[str, Any] = {self.place: self.get_object()}
-        if not may_give_roles(user_of(self.request), **scope):
+    def _managed_place(self) -> Place:
+        place: Place = self.get_object()
+        if not may_give_roles(user_of(self.request), place):
             raise PermissionDenied("only study admins may do this")
-        return scope
+        return place
 
     @work(MemberSerializer(many=True), read_scope=Scope.PERSONAL, paged=True)
     def members(self, request: Request, slug: str) -> Response:
         """List the roles in it. A study's include those of its group's researchers and study admins."""
-        page = self.paginate_queryset(members_of(**self._managed_place()).order_by("pk"))
+        page = self.paginate_queryset(members_of(self._managed_place()).order_by("pk"))
         return self.get_paginated_response(MemberSerializer(page, many=True).data)
 
     @answers(MemberSerializer, 201, body=NewMemberSerializer)
     @members.mapping.post
     def add_member(self, request: Request, slug: str) -> Response:
         """Grant a role to an account. An existing grant stays."""
-        scope, values = self._managed_place(), read_form(NewMember, body_of(request)).cleaned_data
-        member = add_member(**values, by=user_of(request), **scope)
-        grant = grants_in(**scope).get(user=member.user, role=values["role"])
+        place, values = self._managed_place(), read_form(NewMember, body_of(request)).cleaned_data
+        member = add_member(**values, by=user_of(request), place=place)
+        grant = grants_in(place).get(user=member.user, role=values["role"])
         return Response(MemberSerializer(grant).data, status=status.HTTP_201_CREATED)
 
     @work(None, 204, refused=(409,), methods=["delete"], path=MEMBER)
     def remove_member(self, request: Request, slug: str, member: str) -> Response:
         """Revoke a role at once."""
-        scope = self._managed_place()
-        grant = grants_in(**scope).filter(pk=int(member)).first()
+        place = self._managed_place()
+        grant = grants_in(place).filter(pk=int(member)).first()
         if grant is None:
             raise Http404(f"no member {member}")
-        revoke_role(user=grant.user, role=grant.role, by=user_of(request), **scope)
+        revoke_role(user=grant.user, role=grant.role, by=user_of(request), place=place)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class StudyMembers(_Members):
     """Members of a study."""
-
-    place = "study"
 
     @work(None, 204, body=MoveSerializer, refused=(413, 422), methods=["post"])
     def move(self, request: Request, slug: str) -> Response:
@@ -109,8 +105,6 @@ class StudyMembers(_Members):
 
 class GroupSetup(_Members):
     """Groups and their members."""
-
-    place = "group"
 
     @answers(GroupSerializer, 201, body=schema_of(GroupForm, "NewGroup"))
     def create(self, request: Request) -> Response:

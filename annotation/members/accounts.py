@@ -1,7 +1,6 @@
 """Accounts: role grants, one-time sign-in links, and annotators of accounts."""
 
 import secrets
-from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -14,7 +13,8 @@ from django.utils import timezone
 from sesame.utils import get_query_string
 
 from annotation.core.errors import AnnotationError, UnknownName
-from annotation.models import Annotator, Channel, Invitation, ResearchGroup, RoleGrant, Study
+from annotation.members.memberships import Place, columns_of
+from annotation.models import Annotator, Channel, Invitation, RoleGrant, Study
 from annotation.models.members import Role, main_group
 from annotation.studies.services import validate
 
@@ -57,38 +57,29 @@ FIRST_ADMIN = "admin"  # user name of the first site admin
 
 
 @transaction.atomic
-def grant_role(
-    *,
-    username: str,
-    role: str,
-    study: Study | None = None,
-    group: ResearchGroup | None = None,
-    any_account: bool = False,
-) -> tuple[User, bool]:
+def grant_role(*, username: str, role: str, place: Place | None = None, any_account: bool = False) -> tuple[User, bool]:
     """Grant a role in a study, or in a group. An unknown user is created without a password.
 
     Existing links to the account are revoked, since people other than its owner may have them.
 
-    group       : the main group if neither a study nor a group is given
+    place       : the main group if there is none
     any_account : also for an account from a channel, whose owner is unknown
 
     Returns the user and whether anything changed.
     Raises: UnknownName for an unknown role; AnnotationError for an invalid user name, or that of an account from a
     channel.
     """
-    if role == Role.ADMIN and (study is not None or group is not None):
-        scope = "study" if study is not None else "group"
+    if role == Role.ADMIN and place is not None:
+        scope = "study" if isinstance(place, Study) else "group"
         raise AnnotationError(f"a site admin is one in all studies; leave the {scope} out, or grant study-admin in it")
-    if study is not None and group is not None:
-        raise AnnotationError("a role is in one study or in all of a group: name one of the two")
     if role not in Role.values:
         raise UnknownName(f"role is {role!r}; it must be one of {', '.join(Role.values)}")
     users = get_user_model().objects
     user = users.filter(username=username).first()
     changed = user is None
-    if study is None and group is None and role != Role.ADMIN:
-        group = main_group()
-    place: dict[str, Any] = {"study": study, "group": None if study else group}
+    if place is None and role != Role.ADMIN:
+        place = main_group()
+    columns = columns_of(place)
     if user is None:
         if is_self_registered_name(username):
             raise AnnotationError(f"username: {SEPARATOR} stands in names of people who register by themselves only")
@@ -96,7 +87,7 @@ def grant_role(
         user.set_unusable_password()  # signs in by link until a password is set
         validate(user)
         user.save()
-    elif not (user.is_superuser if role == Role.ADMIN else user.role_grants.filter(role=role, **place).exists()):
+    elif not (user.is_superuser if role == Role.ADMIN else user.role_grants.filter(role=role, **columns).exists()):
         if not any_account and is_self_registered(user):
             raise AnnotationError(
                 f"{username} joined through a channel, so its owner is unknown; the command grant can give a "
@@ -114,7 +105,7 @@ def grant_role(
             user.is_staff = user.is_superuser = changed = True
             user.save(update_fields=["is_staff", "is_superuser"])
         return user, changed
-    _, created = RoleGrant.objects.get_or_create(user=user, role=role, **place)
+    _, created = RoleGrant.objects.get_or_create(user=user, role=role, **columns)
     return user, changed or created
 
 

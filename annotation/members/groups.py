@@ -13,7 +13,15 @@ from annotation.core.errors import AnnotationError, Unacceptable, UnknownName
 from annotation.core.keys import account_in_log
 from annotation.core.names import short_name_problem
 from annotation.members.accounts import grant_role, is_self_registered, login_link
-from annotation.members.memberships import GRANTABLE, READING, has_never_signed_in, has_no_roles_outside, may_give_roles
+from annotation.members.memberships import (
+    GRANTABLE,
+    READING,
+    Place,
+    columns_of,
+    has_never_signed_in,
+    has_no_roles_outside,
+    may_give_roles,
+)
 from annotation.models import ResearchGroup, RoleGrant, Study
 from annotation.models.members import Role
 from annotation.studies.services import validate
@@ -72,15 +80,7 @@ def rename_group(*, group: ResearchGroup, name: str, by: User | None = None) -> 
 
 
 @transaction.atomic
-def add_member(
-    *,
-    username: str,
-    role: str,
-    study: Study | None = None,
-    group: ResearchGroup | None = None,
-    new: bool = False,
-    by: User,
-) -> Member:
+def add_member(*, username: str, role: str, place: Place, new: bool = False, by: User) -> Member:
     """Grant a role in a study, or in a group, to an existing account or to a new one.
 
     `new` says which, so that a misspelt name creates no account, and a taken one gives the role to no other person.
@@ -88,7 +88,7 @@ def add_member(
     Raises: Unacceptable if the account is missing, from a channel, or must be new and isn't; AnnotationError for an
     invalid user name; UnknownName for a role that `by` may not grant here.
     """
-    _require_manager(by, study, group)
+    _require_manager(by, place)
     if role not in GRANTABLE:
         raise UnknownName(f"role is {role!r}; it must be one of {', '.join(GRANTABLE)}")
     username = User.normalize_username(username.strip())
@@ -97,15 +97,13 @@ def add_member(
     existing = User.objects.filter(username=username, is_active=True).first()
     if not new and (existing is None or is_self_registered(existing)):  # annotators are not addressed by user name
         raise Unacceptable(f"There is no account with the user name {username}.")
-    user, changed = grant_role(username=username, role=role, study=study, group=group)
-    logger.info("%s given to %s in %s by %s", role, _named(user), study or group, _named(by))
+    user, changed = grant_role(username=username, role=role, place=place)
+    logger.info("%s given to %s in %s by %s", role, _named(user), place, _named(by))
     return Member(user=user, is_new=new, changed=changed)
 
 
 @transaction.atomic
-def revoke_role(
-    *, user: User, role: str, study: Study | None = None, group: ResearchGroup | None = None, by: User | None = None
-) -> None:
+def revoke_role(*, user: User, role: str, place: Place | None = None, by: User | None = None) -> None:
     """Revoke a user's role in a study, or in a group. A site admin's role is global.
 
     Ratings stay. An annotator's claim becomes free when its lease expires.
@@ -123,13 +121,12 @@ def revoke_role(
         user.is_staff = user.is_superuser = False
         user.save(update_fields=["is_staff", "is_superuser"])
     else:
-        _require_manager(by, study, group)
-        ended, _rows = RoleGrant.objects.filter(user=user, role=role, study=study, group=group).delete()
+        _require_manager(by, place)
+        ended, _rows = RoleGrant.objects.filter(user=user, role=role, **columns_of(place)).delete()
         if not ended:
-            where = f"study {study}" if study else f"group {group}"
-            raise UnknownName(f"{user} is not {role} in {where}")
-    scope = study or group or "everything"
-    logger.info("%s taken from %s in %s by %s", role, _named(user), scope, _named(by))
+            kind = "study" if isinstance(place, Study) else "group"
+            raise UnknownName(f"{user} is not {role} in {kind} {place}")
+    logger.info("%s taken from %s in %s by %s", role, _named(user), place or "everything", _named(by))
 
 
 @transaction.atomic
@@ -152,16 +149,14 @@ def move_study(*, study: Study, group: ResearchGroup, by: User | None = None) ->
     return ended
 
 
-def new_member_link(
-    *, user: User, base_url: str, study: Study | None = None, group: ResearchGroup | None = None, by: User
-) -> str:
+def new_member_link(*, user: User, base_url: str, place: Place, by: User) -> str:
     """Return a new one-time sign-in link for a member who has never signed in and has no roles elsewhere.
 
     For other accounts, a link would give access to what `by` may not see.
     Raises: Unacceptable for any other account; UnknownName if `by` may not grant roles here.
     """
-    _require_manager(by, study, group)
-    if not has_never_signed_in(user) or not (by.is_superuser or has_no_roles_outside(user, study=study, group=group)):
+    _require_manager(by, place)
+    if not has_never_signed_in(user) or not (by.is_superuser or has_no_roles_outside(user, place)):
         raise Unacceptable(
             f"{user.get_username()} has signed in before, or has roles elsewhere: a site admin can create a "
             "link for them."
@@ -174,10 +169,8 @@ def _require_site_admin(by: User | None) -> None:
         raise UnknownName("only site admins may do this")
 
 
-def _require_manager(by: User | None, study: Study | None, group: ResearchGroup | None) -> None:
-    if (study is None) == (group is None):
-        raise UnknownName("name either a study or a group")
-    if by is not None and not may_give_roles(by, study=study, group=group):
+def _require_manager(by: User | None, place: Place | None) -> None:
+    if place is None or (by is not None and not may_give_roles(by, place)):
         raise UnknownName("no such study or group")
 
 

@@ -110,7 +110,7 @@ def tell_of_stop(event: Event) -> None:
     """Store a mail about a batch that its stop rule closed, to each researcher and study admin who has an address."""
     if not settings.MAIL_ON:
         return
-    grants = members_of(study=event.study).filter(role__in=READING, user__is_active=True).exclude(user__email="")
+    grants = members_of(event.study).filter(role__in=READING, user__is_active=True).exclude(user__email="")
     for user in {grant.user for grant in grants}:
         write_mail(kind=Mail.Kind.STOPPED, address=user.email, user=user, event=event, at=event.happened_at)
 

@@ -19,7 +19,7 @@ from annotation.mail.outbox import language_of, write_mail
 from annotation.members.accounts import login_link
 from annotation.members.forms import GroupForm, GroupNameForm, MemberForm, MoveStudyForm, NewMember
 from annotation.members.groups import add_member, create_group, move_study, new_member_link, rename_group, revoke_role
-from annotation.members.memberships import annotators, grants_in, groups_of, may_give_roles, readers, with_counts
+from annotation.members.memberships import Place, annotators, grants_in, groups_of, may_give_roles, readers, with_counts
 from annotation.members.permissions import (
     FORM,
     MANAGERS,
@@ -33,7 +33,6 @@ from annotation.members.permissions import (
 from annotation.models import Annotator, Mail, ResearchGroup, RoleGrant, Study
 
 ANNOTATORS_A_PAGE = 100
-Place = ResearchGroup | Study  # where a role holds
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def groups_page(request: HttpRequest) -> HttpResponse:
 @group_view(*READERS, methods=FORM)
 def group_page(request: HttpRequest, group: ResearchGroup) -> HttpResponse:
     """Show a group's members. Its study admins grant roles."""
-    if request.method == "POST" and not may_give_roles(account_of(request), group=group):
+    if request.method == "POST" and not may_give_roles(account_of(request), group):
         raise PermissionDenied
     return _members(request, group)
 
@@ -92,7 +91,7 @@ def _members(request: HttpRequest, scope: Place) -> HttpResponse:
     cleaned = form.cleaned_data
     try:
         member = add_member(
-            **{name: cleaned[name] for name in NewMember.base_fields}, **_where(scope), by=account_of(request)
+            **{name: cleaned[name] for name in NewMember.base_fields}, place=scope, by=account_of(request)
         )
     except AnnotationError as error:
         form.add_error("username", str(error))
@@ -113,9 +112,9 @@ def _members(request: HttpRequest, scope: Place) -> HttpResponse:
 def _revoke(request: HttpRequest, scope: Place) -> HttpResponse:
     """Revoke the role of a form, and redirect to a page that the user may still open."""
     user, grant = account_of(request), _grant(request, scope)
-    revoke_role(user=grant.user, role=grant.role, **_where(scope), by=user)
+    revoke_role(user=grant.user, role=grant.role, place=scope, by=user)
     messages.success(request, f"{grant.user.get_username()} no longer has the role {_role(grant.role)} here.")
-    return _redirect_to(scope) if may_give_roles(user, **_where(scope)) else redirect("annotation:home")
+    return _redirect_to(scope) if may_give_roles(user, scope) else redirect("annotation:home")
 
 
 revoke_in_group = group_view(*MANAGERS, methods=POST)(_revoke)
@@ -125,9 +124,7 @@ revoke_in_study = study_view(*MANAGERS, methods=POST)(_revoke)
 def _show_link(request: HttpRequest, scope: Place) -> HttpResponse:
     """Show a new sign-in link for a member who has never signed in."""
     member = _grant(request, scope).user
-    url = new_member_link(
-        user=member, base_url=request.build_absolute_uri("/"), **_where(scope), by=account_of(request)
-    )
+    url = new_member_link(user=member, base_url=request.build_absolute_uri("/"), place=scope, by=account_of(request))
     return _page(request, scope, MemberForm(), link=NewLink(member.get_username(), url))
 
 
@@ -169,10 +166,10 @@ def _page(
     request: HttpRequest, scope: Place, form: MemberForm, *, link: NewLink | None = None, status: int = 200, **more: Any
 ) -> HttpResponse:
     """Render a group's or a study's page. `more` are invalid forms to be shown again."""
-    user, own = account_of(request), grants_in(**_where(scope))
+    user, own = account_of(request), grants_in(scope)
     context: dict[str, Any] = {"readers": readers(own), "form": form, "made": link}
     if isinstance(scope, ResearchGroup):
-        template, may_manage = "annotation/members/group.html", may_give_roles(user, group=scope)
+        template, may_manage = "annotation/members/group.html", may_give_roles(user, scope)
         context |= {
             "group": scope,
             "studies": scope.studies.order_by("slug"),
@@ -181,7 +178,7 @@ def _page(
             "name_form": GroupNameForm(initial={"name": scope.name}),
         }
     else:
-        template, of_group = "annotation/members/members.html", grants_in(group=scope.group)
+        template, of_group = "annotation/members/members.html", grants_in(scope.group)
         through_channels = scope.annotators.filter(user__isnull=False).exclude(kind=Annotator.Kind.ACCOUNT)
         may_move = user.is_superuser and ResearchGroup.objects.exclude(pk=scope.group_id).exists()
         context |= {
@@ -204,15 +201,11 @@ def _grant(request: HttpRequest, scope: Place) -> RoleGrant:
     """Return the form's grant, if it is of this study or group."""
     grant_id = request.POST.get("grant", "")
     is_number = grant_id.isdecimal() and len(grant_id) < 20  # int() refuses thousands of digits
-    return get_object_or_404(grants_in(**_where(scope)), pk=int(grant_id) if is_number else 0)
+    return get_object_or_404(grants_in(scope), pk=int(grant_id) if is_number else 0)
 
 
 def _role(role: str) -> str:
     return str(dict(RoleGrant._meta.get_field("role").flatchoices)[role])
-
-
-def _where(scope: Place) -> dict[str, Any]:
-    return {"group": scope} if isinstance(scope, ResearchGroup) else {"study": scope}
 
 
 def _redirect_to(scope: Place) -> HttpResponse:

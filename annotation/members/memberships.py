@@ -14,6 +14,17 @@ READING = (Role.RESEARCHER, Role.STUDY_ADMIN)
 GRANTABLE = (Role.ANNOTATOR, Role.RESEARCHER, Role.STUDY_ADMIN)
 
 
+Place = ResearchGroup | Study  # where a role holds: in one study, or in all of a group
+
+
+def columns_of(place: Place | None) -> dict[str, Any]:
+    """Return the columns by which a role says where it holds."""
+    return {
+        "study": place if isinstance(place, Study) else None,
+        "group": place if isinstance(place, ResearchGroup) else None,
+    }
+
+
 def groups_of(user: Any, *roles: str) -> QuerySet[ResearchGroup]:
     """Return the groups in which `user` has one of `roles` (not only in single studies), or all for a site admin."""
     if user.is_superuser:
@@ -30,18 +41,18 @@ def with_counts(groups: QuerySet[ResearchGroup]) -> QuerySet[ResearchGroup]:
     return groups.annotate(study_count=Count("studies", distinct=True), reader_count=readers)
 
 
-def may_give_roles(user: User, *, study: Study | None = None, group: ResearchGroup | None = None) -> bool:
+def may_give_roles(user: User, place: Place) -> bool:
     """Tell whether `user` may grant roles in a study or group, as its study admins and site admins may."""
     if user.is_superuser:
         return True
-    if study is not None:
-        return Study.objects.visible_to(user, Role.STUDY_ADMIN).filter(pk=study.pk).exists()
-    return group is not None and groups_of(user, Role.STUDY_ADMIN).filter(pk=group.pk).exists()
+    if isinstance(place, Study):
+        return Study.objects.visible_to(user, Role.STUDY_ADMIN).filter(pk=place.pk).exists()
+    return groups_of(user, Role.STUDY_ADMIN).filter(pk=place.pk).exists()
 
 
-def grants_in(*, study: Study | None = None, group: ResearchGroup | None = None) -> QuerySet[RoleGrant]:
+def grants_in(place: Place | None) -> QuerySet[RoleGrant]:
     """Return the roles granted in a study itself, or in a group, by user name."""
-    grants = RoleGrant.objects.filter(study=study, group=group).select_related("user", "study", "group")
+    grants = RoleGrant.objects.filter(**columns_of(place)).select_related("user", "study", "group")
     return grants.order_by(Lower("user__username"), "user__username", "role")
 
 
@@ -59,13 +70,12 @@ def annotators(grants: QuerySet[RoleGrant], *, study: Study | None = None) -> Qu
     return grants.exclude(user__in=nameless.values("user_id"))
 
 
-def members_of(*, study: Study | None = None, group: ResearchGroup | None = None) -> QuerySet[RoleGrant]:
+def members_of(place: Place) -> QuerySet[RoleGrant]:
     """Return the roles in a group, or in a study with its group's readers and without annotators from channels."""
-    if study is None:
-        return grants_in(group=group)
-    own = grants_in(study=study)
-    of_group = readers(grants_in(group=study.group))
-    return readers(own) | annotators(own, study=study) | of_group
+    own = grants_in(place)
+    if not isinstance(place, Study):
+        return own
+    return readers(own) | annotators(own, study=place) | readers(grants_in(place.group))
 
 
 def has_never_signed_in(user: User) -> bool:
@@ -73,13 +83,13 @@ def has_never_signed_in(user: User) -> bool:
     return user.last_login is None and not user.has_usable_password() and user.is_active
 
 
-def has_no_roles_outside(user: User, *, study: Study | None = None, group: ResearchGroup | None = None) -> bool:
+def has_no_roles_outside(user: User, place: Place) -> bool:
     """Tell whether an account has no roles outside a study, or outside a group and its studies."""
     if user.is_superuser or user.is_staff:
         return False
-    if study is not None:
-        grants, annotators = user.role_grants.exclude(study=study), user.annotators.exclude(study=study)
+    if isinstance(place, Study):
+        grants, annotators = user.role_grants.exclude(study=place), user.annotators.exclude(study=place)
     else:
-        grants = user.role_grants.exclude(group=group).exclude(study__group=group)
-        annotators = user.annotators.exclude(study__group=group)
+        grants = user.role_grants.exclude(group=place).exclude(study__group=place)
+        annotators = user.annotators.exclude(study__group=place)
     return not grants.exists() and not annotators.exists()

@@ -1,12 +1,12 @@
 """The scope of a role, as an option of commands: one study, one group, or everywhere."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from annotation.management.commands._base import argument, one_of
 from annotation.members.groups import find_group
-from annotation.models import ResearchGroup, Study
+from annotation.members.memberships import Place
+from annotation.models import Study
 from annotation.models.members import MAIN_GROUP, Role, main_group
 from annotation.studies.services import find_study
 
@@ -16,26 +16,20 @@ SCOPE = one_of(
 )
 
 
-@dataclass(frozen=True)
-class RoleScope:
-    """A study, a group, or neither, for site admins, whose role holds everywhere."""
-
-    study: Study | None
-    group: ResearchGroup | None
-
-    def __str__(self) -> str:
-        if self.study is not None:
-            return f"study {self.study}"
-        return f"group {self.group}" if self.group is not None else "all studies"
-
-
-def scope_of(options: Mapping[str, Any], role: str = "") -> RoleScope:
-    """Return the scope in the options, by default the main group.
+def scope_of(options: Mapping[str, Any], role: str = "") -> Place | None:
+    """Return the study or group in the options, by default the main group, or None for site admins.
 
     Raises: UnknownStudy, UnknownName.
     """
-    study = find_study(options["study"]) if options["study"] else None
-    group = find_group(options["group"]) if options["group"] else None
-    if study is None and group is None and role != Role.ADMIN:
-        group = main_group()
-    return RoleScope(study, group)
+    if options["study"]:
+        return find_study(options["study"])
+    if options["group"]:
+        return find_group(options["group"])
+    return None if role == Role.ADMIN else main_group()
+
+
+def named(place: Place | None) -> str:
+    """Name the place of a role. A site admin's is everywhere."""
+    if place is None:
+        return "all studies"
+    return f"study {place}" if isinstance(place, Study) else f"group {place}"

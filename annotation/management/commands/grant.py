@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from annotation.management.commands._base import TandemCommand, argument
-from annotation.management.commands._scope import SCOPE, scope_of
+from annotation.management.commands._scope import SCOPE, named, scope_of
 from annotation.members.accounts import grant_role
 from annotation.models.members import Role
 
@@ -29,14 +29,8 @@ class Command(TandemCommand):
         role = options["role"]
         scope = scope_of(options, role)
         before = User.objects.filter(username=options["user"]).first()
-        user, changed = grant_role(
-            username=options["user"],
-            role=role,
-            study=scope.study,
-            group=scope.group,
-            any_account=options["any_account"],
-        )
-        self.say(f"{user} {'is now' if changed else 'was already'} {role} in {scope}")
+        user, changed = grant_role(username=options["user"], role=role, place=scope, any_account=options["any_account"])
+        self.say(f"{user} {'is now' if changed else 'was already'} {role} in {named(scope)}")
         self.say(_of_account(before))
         if not user.has_usable_password():
             self.say(

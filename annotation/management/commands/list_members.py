@@ -6,8 +6,9 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from annotation.management.commands._base import TandemCommand, argument
-from annotation.management.commands._scope import SCOPE, scope_of
+from annotation.management.commands._scope import SCOPE, named, scope_of
 from annotation.members.memberships import grants_in
+from annotation.models import Study
 from annotation.models.members import Role
 
 
@@ -19,14 +20,11 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         scope = scope_of(options)
-        grants = list(grants_in(study=scope.study, group=scope.group))
-        if scope.study is not None:
-            grants += grants_in(group=scope.study.group)
+        grants = list(grants_in(scope))
+        if isinstance(scope, Study):
+            grants += grants_in(scope.group)
         admins = User.objects.filter(is_superuser=True, is_active=True).order_by("username")
-        rows = [
-            (str(grant.user), grant.role, f"study {grant.study}" if grant.study else f"group {grant.group}")
-            for grant in grants
-        ]
+        rows = [(str(grant.user), grant.role, named(grant.study or grant.group)) for grant in grants]
         rows += [(str(admin), Role.ADMIN.value, "all studies") for admin in admins]
         if options["format"] == "json":
             keys = ("user", "role", "in")

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 
 from annotation.core.errors import AnnotationError, UnknownName
 from annotation.management.commands._base import TandemCommand, argument
-from annotation.management.commands._scope import SCOPE, scope_of
+from annotation.management.commands._scope import SCOPE, named, scope_of
 from annotation.members.groups import revoke_role
 from annotation.models.members import Role
 
@@ -22,10 +22,9 @@ class Command(TandemCommand):
         if user is None:
             raise UnknownName(f"there is no user {options['user']}")
         scope = scope_of(options, role)
-        if role == Role.ADMIN and (scope.study or scope.group):
+        if role == Role.ADMIN and scope is not None:
             raise AnnotationError("a site admin is one in all studies; leave the study or group out")
-        revoke_role(user=user, role=role, study=scope.study, group=scope.group)
-        self.say(f"{user} is no longer {role} in {scope}")
+        revoke_role(user=user, role=role, place=scope)
+        self.say(f"{user} is no longer {role} in {named(scope)}")
         for grant in user.role_grants.select_related("study", "group").order_by("pk"):
-            where = f"study {grant.study}" if grant.study else f"group {grant.group}"
-            self.say(f"still: {grant.role} in {where}")
+            self.say(f"still: {grant.role} in {named(grant.study or grant.group)}")

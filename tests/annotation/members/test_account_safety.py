@@ -99,7 +99,7 @@ def test_a_further_role_ends_unused_invitations_and_the_sessions_of_who_used_one
 
 def test_the_same_role_again_ends_no_link(channel: Channel, study: Study) -> None:
     link, user = invited(channel)
-    assert grant_role(username=user.username, role=Role.ANNOTATOR, study=study) == (user, False)
+    assert grant_role(username=user.username, role=Role.ANNOTATOR, place=study) == (user, False)
     assert Client().get(link)["Location"] == "/rate/"
 
 
@@ -115,7 +115,7 @@ def test_a_new_link_for_a_rater_is_good_for_a_day(channel: Channel) -> None:
 @pytest.mark.parametrize("role", [Role.ADMIN, Role.STUDY_ADMIN])
 def test_a_newcomers_link_opens_nothing_that_was_given_after_it_was_made(study: Study, role: Role) -> None:
     boss = make_user("boss", Role.STUDY_ADMIN)
-    new = add_member(username="new", role=Role.ANNOTATOR, study=study, new=True, by=boss).user
+    new = add_member(username="new", role=Role.ANNOTATOR, place=study, new=True, by=boss).user
     early = login_link(user=new, base_url="")
 
     call_command("grant", "new", "--role", role, stdout=io.StringIO())
@@ -140,7 +140,7 @@ def test_a_role_given_by_an_admin_does_not_sign_a_link_only_account_out(study: S
     output_of("grant", "root", "--role", "admin")
     client = Client()
     client.post(output_of("login_link", "root", "--base-url", "").strip())
-    add_member(username="root", role=Role.ANNOTATOR, study=study, by=make_user("boss", Role.STUDY_ADMIN))
+    add_member(username="root", role=Role.ANNOTATOR, place=study, by=make_user("boss", Role.STUDY_ADMIN))
     assert client.get("/admin/").status_code == 200
 
 
@@ -170,7 +170,7 @@ def test_a_name_that_an_admin_gave_is_free_for_a_rater_and_the_other_way_round(c
     register(channel, "ann")
     register(channel, "bob")
     boss = make_user("boss", Role.STUDY_ADMIN)
-    new = add_member(username="bob", role=Role.ANNOTATOR, study=channel.study, new=True, by=boss)
+    new = add_member(username="bob", role=Role.ANNOTATOR, place=channel.study, new=True, by=boss)
     assert new.is_new
     assert User.objects.count() == 5
 
@@ -185,7 +185,7 @@ def test_an_account_that_came_through_a_channel_gets_a_role_only_when_that_is_me
 
     for account in (rater, nameless):
         with pytest.raises(Unacceptable, match="There is no account"):
-            add_member(username=account.username, role=Role.RESEARCHER, study=other, by=boss)
+            add_member(username=account.username, role=Role.RESEARCHER, place=other, by=boss)
         with pytest.raises(CommandError, match="can give a role to any account"):
             call_command("grant", account.username, "--role", "researcher")
         assert not account.role_grants.filter(role=Role.RESEARCHER).exists()

@@ -78,7 +78,7 @@ def test_a_revoked_role_ends_access_with_the_next_request(group: ResearchGroup, 
     assert [browser.get(page).status_code for page in pages] == [200, 200]
     assert api.get("/api/v1/studies/cnndm/").status_code == 200
 
-    revoke_role(user=reader, role=Role.RESEARCHER, group=group)
+    revoke_role(user=reader, role=Role.RESEARCHER, place=group)
 
     assert [browser.get(page).status_code for page in pages] == [404, 404]
     assert browser.get(reverse("annotation:studies")).status_code == 403
@@ -91,7 +91,7 @@ def test_an_annotators_work_ends_with_the_role_and_stays(study: Study) -> None:
     assert annotator.user is not None
     assignment, browser = claim(annotator), signed_in(annotator.user)
 
-    revoke_role(user=annotator.user, role=Role.ANNOTATOR, study=study)
+    revoke_role(user=annotator.user, role=Role.ANNOTATOR, place=study)
 
     assert browser.get(reverse("annotation:hit", args=[assignment.key])).status_code == 404
     assert browser.get(reverse("annotation:progress")).status_code == 200
@@ -115,11 +115,11 @@ def test_the_last_site_admin_stays(root: User) -> None:
 @pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.RESEARCHER])
 def test_annotators_and_researchers_give_and_take_no_roles(group: ResearchGroup, study: Study, role: Role) -> None:
     lower, other = member("low", role, group=group), member("other", Role.RESEARCHER, group=group)
-    for place in ({"group": group}, {"study": study}):
+    for place in (group, study):
         with pytest.raises(UnknownName):
-            add_member(username="other", role="annotator", by=lower, **place)
+            add_member(username="other", role="annotator", by=lower, place=place)
         with pytest.raises(UnknownName):
-            revoke_role(user=other, role=Role.RESEARCHER, by=lower, **place)
+            revoke_role(user=other, role=Role.RESEARCHER, by=lower, place=place)
     assert list(other.role_grants.values_list("role", flat=True)) == ["researcher"]
 
 
@@ -131,7 +131,7 @@ def test_a_study_admin_makes_no_site_admin(group: ResearchGroup, study: Study, a
         assert refused.status_code == 422
         assert refused.context["form"].data["username"] == "ann"
     with pytest.raises(UnknownName, match="it must be one of"):
-        add_member(username="ann", role=Role.ADMIN, group=group, by=admin)
+        add_member(username="ann", role=Role.ADMIN, place=group, by=admin)
     with pytest.raises(UnknownName):
         revoke_role(user=User.objects.create_superuser("root", password="x"), role=Role.ADMIN, by=admin)
     assert not User.objects.get(username="ann").is_superuser
@@ -143,10 +143,10 @@ def test_a_study_admin_of_one_study_reaches_neither_the_group_nor_another_study(
     other = make_study("xsum", instances=0, group=group)
     local = member("loc", Role.STUDY_ADMIN, study=study)
     User.objects.create_user("ann")
-    for place in ({"group": group}, {"study": other}):
+    for place in (group, other):
         with pytest.raises(UnknownName):
-            add_member(username="ann", role=Role.ANNOTATOR, by=local, **place)
-    assert add_member(username="ann", role=Role.ANNOTATOR, study=study, by=local).changed
+            add_member(username="ann", role=Role.ANNOTATOR, by=local, place=place)
+    assert add_member(username="ann", role=Role.ANNOTATOR, place=study, by=local).changed
     with pytest.raises(UnknownName):
         create_group(slug="new", by=local)
     with pytest.raises(UnknownName):
@@ -156,14 +156,14 @@ def test_a_study_admin_of_one_study_reaches_neither_the_group_nor_another_study(
 def test_a_role_goes_to_an_account_that_is_there_or_to_a_new_one_as_was_said(group: ResearchGroup, admin: User) -> None:
     User.objects.create_user("ann")
     with pytest.raises(Unacceptable, match="There is no account with the user name anna"):
-        add_member(username="anna", role=Role.RESEARCHER, group=group, by=admin)
+        add_member(username="anna", role=Role.RESEARCHER, place=group, by=admin)
     with pytest.raises(Unacceptable, match="The user name Ann is taken"):
-        add_member(username="Ann", role=Role.RESEARCHER, group=group, new=True, by=admin)
+        add_member(username="Ann", role=Role.RESEARCHER, place=group, new=True, by=admin)
     with pytest.raises(AnnotationError, match="username: "):
-        add_member(username="two words", role=Role.RESEARCHER, group=group, new=True, by=admin)
+        add_member(username="two words", role=Role.RESEARCHER, place=group, new=True, by=admin)
     assert set(User.objects.values_list("username", flat=True)) == {"ada", "ann"}
-    first = add_member(username="ann", role=Role.RESEARCHER, group=group, by=admin)
-    again = add_member(username=" ann ", role=Role.RESEARCHER, group=group, by=admin)
+    first = add_member(username="ann", role=Role.RESEARCHER, place=group, by=admin)
+    again = add_member(username=" ann ", role=Role.RESEARCHER, place=group, by=admin)
     assert (first.changed, first.is_new, again.changed) == (True, False, False)
     assert RoleGrant.objects.filter(group=group, role="researcher").count() == 1
 
@@ -186,7 +186,7 @@ def test_a_new_account_comes_with_a_link_that_is_shown_once_and_works_once(group
 def test_another_link_is_for_those_who_never_came_and_can_do_nothing_elsewhere(
     group: ResearchGroup, study: Study, admin: User, root: User
 ) -> None:
-    new = add_member(username="new", role=Role.RESEARCHER, study=study, new=True, by=admin).user
+    new = add_member(username="new", role=Role.RESEARCHER, place=study, new=True, by=admin).user
     grant = new.role_grants.get()
     browser = signed_in(admin)
     again = browser.post(reverse("annotation:link-in-study", args=["cnndm"]), {"grant": grant.pk})
@@ -195,14 +195,14 @@ def test_another_link_is_for_those_who_never_came_and_can_do_nothing_elsewhere(
     new.refresh_from_db()
     told = "has signed in before, or has roles elsewhere"
     with pytest.raises(Unacceptable, match=told):
-        new_member_link(user=new, base_url="http://x", study=study, by=admin)
-    elsewhere = add_member(username="else", role=Role.RESEARCHER, study=study, new=True, by=admin).user
+        new_member_link(user=new, base_url="http://x", place=study, by=admin)
+    elsewhere = add_member(username="else", role=Role.RESEARCHER, place=study, new=True, by=admin).user
     RoleGrant.objects.create(user=elsewhere, role=Role.RESEARCHER, group=main_group())
     with pytest.raises(Unacceptable, match=told):
-        new_member_link(user=elsewhere, base_url="http://x", study=study, by=admin)
+        new_member_link(user=elsewhere, base_url="http://x", place=study, by=admin)
     with pytest.raises(Unacceptable, match=told):
-        new_member_link(user=root, base_url="http://x", study=study, by=admin)
-    assert new_member_link(user=elsewhere, base_url="http://x", study=study, by=root).startswith("http://x/login/link/")
+        new_member_link(user=root, base_url="http://x", place=study, by=admin)
+    assert new_member_link(user=elsewhere, base_url="http://x", place=study, by=root).startswith("http://x/login/link/")
 
 
 def test_a_grant_of_another_place_is_not_found(group: ResearchGroup, study: Study, admin: User) -> None:

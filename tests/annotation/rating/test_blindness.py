@@ -121,7 +121,7 @@ def test_headers_do_not_differ_between_hits() -> None:
     for slug, systems in (("short", ("a", "b")), ("long", ("a" * 150, "b" * 150))):
         study = make_study(slug, systems=systems, k=PAIRS)
         make_batch(study, pairs=PAIRS, systems=systems)
-        client = signed_in(grant_role(username=slug, role="annotator", study=study)[0])
+        client = signed_in(grant_role(username=slug, role="annotator", place=study)[0])
         page = client.get("/rate/", follow=True)
         agreed = client.post(page.request["PATH_INFO"], {"answer": "accept"}, follow=True)
         assert agreed.status_code == 200

@@ -343,7 +343,7 @@ def test_no_new_link_into_an_account_that_can_do_more_than_rate_here(study: Stud
         User.objects.update(is_staff=True)
     else:
         role = "annotator" if grown == "elsewhere" else grown
-        grant_role(username=user.username, role=role, study=make_study("other", instances=0), any_account=True)
+        grant_role(username=user.username, role=role, place=make_study("other", instances=0), any_account=True)
     with pytest.raises(Unacceptable, match="other roles"):
         reissue(channel=Channel.objects.get(), code=link.rater, base_url="", at=NOON)
 
