@@ -2,7 +2,6 @@
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -13,39 +12,6 @@ from drf_spectacular.generators import SchemaGenerator
 
 Json = dict[str, Any]
 EMPTY: Json = {"integer": 0, "number": 0, "boolean": False, "object": {}, "[string]": [""], "[integer]": [0]}
-
-
-@dataclass(frozen=True)
-class DescribedField:
-    """A parameter, or a field of a body or an answer."""
-
-    name: str
-    kind: str
-    required: bool
-    about: str
-
-
-@dataclass(frozen=True)
-class Operation:
-    """One request. `answers` by status, each with its description and fields. `takes_files`: its body is no JSON."""
-
-    method: str
-    path: str
-    about: str
-    parameters: list[DescribedField]
-    body: list[DescribedField]
-    answers: list[tuple[str, str, list[DescribedField]]]
-    takes_files: bool
-
-    @property
-    def sample(self) -> str:
-        """Return a body with the fields that it needs, to be filled."""
-        return json.dumps({field.name: EMPTY.get(field.kind, "") for field in self.body if field.required}, indent=2)
-
-    @property
-    def anchor(self) -> str:
-        """Return a name for links."""
-        return f"{self.method}-{self.path.strip('/').replace('/', '-').replace('{', '').replace('}', '')}"
 
 
 @require_safe
@@ -69,43 +35,55 @@ class OnceGenerated(SchemaGenerator):
 
 
 @cache
-def described() -> dict[str, list[Operation]]:
+def described() -> dict[str, list[Json]]:
     """Return the operations of the schema by subject."""
     schema = public_schema()
-    result: dict[str, list[Operation]] = defaultdict(list)
+    result: dict[str, list[Json]] = defaultdict(list)
     for path, operations in schema["paths"].items():
         subject = path.split("/")[3]
         result[subject] += [_operation(schema, method, path, operation) for method, operation in operations.items()]
     return dict(result)
 
 
-def _operation(schema: Json, method: str, path: str, described: Json) -> Operation:
+def _operation(schema: Json, method: str, path: str, described: Json) -> Json:
+    """Return one request: answers by status, each with its description and fields, and a sample of its body to be filled."""
     parameters = [
-        DescribedField(
-            parameter["name"],
-            _kind(parameter["schema"]),
-            parameter.get("required", False),
-            parameter.get("description", ""),
-        )
-        for parameter in described.get("parameters", [])
+        _field(item["name"], item["schema"], item.get("description", ""), required=item.get("required", False))
+        for item in described.get("parameters", [])
     ]
-    body = _content(schema, described.get("requestBody", {}))
+    request = described.get("requestBody", {})
+    body = _content(schema, request)
+    sample = {field["name"]: EMPTY.get(field["kind"], "") for field in body if field["required"]}
     answers = [
         (status, item.get("description", ""), _content(schema, item) if status.startswith("2") else [])
         for status, item in sorted(described["responses"].items())
     ]
-    takes_files = "application/json" not in described.get("requestBody", {}).get("content", {"application/json": {}})
-    return Operation(method, path, described.get("description", ""), parameters, body, answers, takes_files)
+    return {
+        "method": method,
+        "path": path,
+        "about": described.get("description", ""),
+        "parameters": parameters,
+        "body": body,
+        "sample": json.dumps(sample, indent=2),
+        "answers": answers,
+        "takes_files": "application/json" not in request.get("content", {"application/json": {}}),
+        "anchor": f"{method}-{path.strip('/').replace('/', '-').replace('{', '').replace('}', '')}",
+    }
 
 
-def _content(schema: Json, described: Json) -> list[DescribedField]:
+def _field(name: str, of: Json, about: str, *, required: bool) -> Json:
+    """Return a parameter, or a field of a body or an answer."""
+    return {"name": name, "kind": _kind(of), "required": required, "about": about}
+
+
+def _content(schema: Json, described: Json) -> list[Json]:
     """Return the fields of a body: those of a list's rows, and those of each choice."""
     for content in described.get("content", {}).values():
         return _fields(schema, content["schema"])
     return []
 
 
-def _fields(schema: Json, of: Json) -> list[DescribedField]:
+def _fields(schema: Json, of: Json) -> list[Json]:
     if "$ref" in of:
         return _fields(schema, schema["components"]["schemas"][of["$ref"].rpartition("/")[2]])
     for several in ("oneOf", "anyOf"):
@@ -118,8 +96,7 @@ def _fields(schema: Json, of: Json) -> list[DescribedField]:
         return _fields(schema, properties["results"])
     required = of.get("required", [])
     return [
-        DescribedField(name, _kind(property_), name in required, property_.get("description", ""))
-        for name, property_ in properties.items()
+        _field(name, item, item.get("description", ""), required=name in required) for name, item in properties.items()
     ]
 
 
