@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
@@ -95,6 +96,12 @@ def refusals(*codes: int) -> dict[int, Any]:
     return {
         code: OpenApiResponse(RefusalSerializer, descriptions[code]) for code in (400, 401, 403, 404, 415, 503, *codes)
     }
+
+
+def made(data: Any, name: str, key: object, code: int = 201) -> Response:
+    """Return data about a row that was made, or queued, with its address: the name of its view and its key there."""
+    where = {"Location": reverse(f"api:{name}", args=[key])} if code != 200 else None
+    return Response(data, status=code, headers=where)
 
 
 OBJECT = OpenApiTypes.OBJECT

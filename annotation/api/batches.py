@@ -3,7 +3,6 @@
 from datetime import timedelta
 from typing import Any
 
-from django.urls import reverse
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer
 from rest_framework import serializers, status
@@ -11,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.annotators.messages import send_to_batch
-from annotation.api.answers import answers, work
+from annotation.api.answers import answers, made, work
 from annotation.api.bodies import Managed, body_of, needed_text, read_form, require_manager, schema_of, user_of
 from annotation.api.pages import number_asked
 from annotation.api.raters import MessageSerializer
@@ -112,8 +111,7 @@ class BatchSetup(Managed):
     """Create, launch, pause, close, extend and copy batches."""
 
     def _response(self, batch: Batch, code: int = status.HTTP_200_OK) -> Response:
-        where = {"Location": reverse("api:batch-detail", args=[batch.pk])} if code == status.HTTP_201_CREATED else None
-        return Response(ChangedBatchSerializer(Batch.objects.get(pk=batch.pk)).data, status=code, headers=where)
+        return made(ChangedBatchSerializer(Batch.objects.get(pk=batch.pk)).data, "batch-detail", batch.pk, code)
 
     @answers(
         {200: _either("BatchOrForecast", DesignSerializer, ForecastSerializer), 201: ChangedBatchSerializer},

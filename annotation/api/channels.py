@@ -5,13 +5,12 @@ from typing import Any
 
 from django import forms
 from django.db import transaction
-from django.urls import reverse
 from django.utils import timezone
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answers import answers, work
+from annotation.api.answers import answers, made, work
 from annotation.api.bodies import (
     Managed,
     ManagedStudies,
@@ -120,8 +119,7 @@ class ChannelSetup(Managed):
             raise BadFields({"kind": [f"This must be one of {', '.join(offered.value for offered in kinds())}."]})
         cleaned = read_form(ChannelChange, body, study=study).cleaned_data
         channel = make_channel(study=study, kind=kind, **{**cleaned, "options": _options(kind, {}, cleaned)})
-        where = {"Location": reverse("api:channel-detail", args=[channel.key])}
-        return Response(self._description(channel), status=status.HTTP_201_CREATED, headers=where)
+        return made(self._description(channel), "channel-detail", channel.key)
 
     @answers(ChannelSerializer, body=ChannelChangeSerializer)
     @transaction.atomic

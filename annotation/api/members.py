@@ -4,13 +4,12 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
-from django.urls import reverse
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.answers import answers, work
+from annotation.api.answers import answers, made, work
 from annotation.api.bodies import body_of, read, read_form, require_manager, schema_of, user_of
 from annotation.members.forms import GroupForm, GroupNameForm, NewMember
 from annotation.members.groups import add_member, create_group, move_study, rename_group, revoke_role
@@ -111,8 +110,7 @@ class GroupSetup(_Members):
         """Create a group without members, for site admins."""
         _require_site_admin(request)
         group = create_group(**read_form(GroupForm, body_of(request)).cleaned_data, by=user_of(request))
-        where = {"Location": reverse("api:group-detail", args=[group.slug])}
-        return Response(GroupSerializer(group).data, status=status.HTTP_201_CREATED, headers=where)
+        return made(GroupSerializer(group).data, "group-detail", group.slug)
 
     @answers(GroupSerializer, body=schema_of(GroupNameForm, "GroupName"))
     def partial_update(self, request: Request, slug: str) -> Response:

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from django.urls import reverse
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api.answers import MESSAGE, WithMessage, answers, work
+from annotation.api.answers import MESSAGE, WithMessage, answers, made, work
 from annotation.api.bodies import ManagedStudies, body_of, read_form, schema_of, user_of
 from annotation.core.actions import checked
 from annotation.importing.forms import CopyStudyForm, NewStudyForm
@@ -164,10 +163,7 @@ class StudySetup(ManagedStudies):
     """Create, change, copy, archive and plan studies, compute separability, and list the log; for researchers too."""
 
     def _response(self, study: Study, code: int = status.HTTP_200_OK) -> Response:
-        where = (
-            {"Location": reverse("api:study-detail", args=[study.slug])} if code == status.HTTP_201_CREATED else None
-        )
-        return Response(ChangedStudySerializer(Study.objects.get(pk=study.pk)).data, status=code, headers=where)
+        return made(ChangedStudySerializer(Study.objects.get(pk=study.pk)).data, "study-detail", study.slug, code)
 
     @answers(ChangedStudySerializer, 201, body=NewStudySerializer)
     def create(self, request: Request) -> Response:

@@ -4,14 +4,13 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import Http404
-from django.urls import reverse
 from django.utils import timezone
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.answers import MESSAGE, WithMessage, answers, work
+from annotation.api.answers import MESSAGE, WithMessage, answers, made, work
 from annotation.api.bodies import body_of, read, read_form, schema_of, user_of
 from annotation.models import Study
 from judging.core.fields import ResumeForm
@@ -107,8 +106,7 @@ class StudyJudges(GenericViewSet[Any]):
         study: Study = self.get_object()
         form = read_form(JuryForm, body_of(request), study=study, judges=judges_seen_by(request.user))
         run = add_jury(study=study, **form.cleaned_data)
-        where = {"Location": reverse("api:judgerun-detail", args=[run.pk])}
-        return Response(JudgeRunSerializer(run).data, status=status.HTTP_201_CREATED, headers=where)
+        return made(JudgeRunSerializer(run).data, "judgerun-detail", run.pk)
 
     @work(TuningSerializer(many=True))
     def tunings(self, request: Request, slug: str) -> Response:

@@ -2,14 +2,13 @@
 
 from typing import Any, TypeVar
 
-from django.urls import reverse
 from drf_spectacular.utils import extend_schema_view
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api.answers import MESSAGE, WithMessage, answers, work
+from annotation.api.answers import MESSAGE, WithMessage, answers, made, work
 from annotation.api.bodies import body_of, needed_text, read_form, schema_of, user_of
 from annotation.members.permissions import READERS, find_study
 from annotation.models import Study
@@ -139,8 +138,7 @@ def read_asking(form: type[A], request: Request, study: Study | None = None) -> 
 
 def run_queued(run: JudgeRun) -> Response:
     """Return the response to a request that queued a run."""
-    where = {"Location": reverse("api:judgerun-detail", args=[run.pk])}
-    return Response(JudgeRunSerializer(run).data, status=status.HTTP_202_ACCEPTED, headers=where)
+    return made(JudgeRunSerializer(run).data, "judgerun-detail", run.pk, 202)
 
 
 LimitsSerializer = schema_of(
@@ -244,8 +242,7 @@ class AuditViewSet(StudyRows):
     def create(self, request: Request) -> Response:
         """Queue a stress test, or resume it. A worker asks the judge."""
         audit = read_asking(JudgeAuditForm, request).queue()
-        where = {"Location": reverse("api:judgeaudit-detail", args=[audit.pk])}
-        return Response(JudgeAuditSerializer(audit).data, status=status.HTTP_202_ACCEPTED, headers=where)
+        return made(JudgeAuditSerializer(audit).data, "judgeaudit-detail", audit.pk, 202)
 
     @work(EstimateSerializer, body=NewAuditSerializer, detail=False, methods=["post"])
     def estimate(self, request: Request) -> Response:
