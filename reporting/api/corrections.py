@@ -17,7 +17,7 @@ from annotation.models.tokens import Scope
 from reporting.api.access import InScope, IsReader, IsUnlimited
 from reporting.corrections.accounts import DeleteAccount, find_account
 from reporting.corrections.batches import DeleteBatch
-from reporting.corrections.declarations import Correction
+from reporting.corrections.declarations import Correction, corrected
 from reporting.corrections.deleting import DeleteStudy
 from reporting.corrections.merging import MergeRaters
 from reporting.corrections.renaming import Rename
@@ -64,7 +64,7 @@ class AccountViewSet(GenericViewSet[User]):
         """Delete an account with its roles and tokens. Its ratings stay under their codes. This can't be undone."""
         user = find_account(request.user, username)
         form = read_form(DeleteAccount, request.query_params.dict(), user=user)
-        return _corrected(form, None, user_of(request))
+        return Response({"study": None, **corrected(form, user_of(request))[1]})
 
 
 class StudyCorrections(ManagedStudies):
@@ -111,11 +111,5 @@ class StudyCorrections(ManagedStudies):
     def _correct(self, request: Request, kind: type[Correction], values: dict[str, Any] | None = None) -> Response:
         study: Study = self.managed()
         form = read_form(kind, body_of(request) if values is None else values, study=study)
-        return _corrected(form, study, user_of(request))
-
-
-def _corrected(form: Correction | DeleteAccount, study: Study | None, by: User) -> Response:
-    """Correct, unless it is a preview, and return what that affects."""
-    effects = [{"count": effect.count, "text": effect.text} for effect in form.effects()]
-    message = "" if form.cleaned_data["preview"] else form.run(by=by)
-    return Response({"study": study.slug if study else None, "message": message, "effects": effects})
+        document = corrected(form, user_of(request))[1]
+        return Response({"study": study.slug, **document})

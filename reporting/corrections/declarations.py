@@ -42,6 +42,14 @@ def effects_of(counts: Mapping[str, int], page: str = "") -> list[Effect]:
     return [Effect(count, rows, page) for rows, count in counts.items() if count]
 
 
+def corrected(form: Any, by: User | None) -> tuple[list[Effect], dict[str, Any]]:
+    """Correct by a valid form, unless it asks for a preview. Return the effects, and for JSON the message with them."""
+    effects: list[Effect] = form.effects()
+    message = "" if form.cleaned_data["preview"] else form.run(by=by)
+    listed = [{"count": effect.count, "text": effect.text} for effect in effects]
+    return effects, {"message": message, "effects": listed}
+
+
 def refuse_active_run(study: Study, advice: str) -> None:
     """Refuse while a judge runs on a study.
 

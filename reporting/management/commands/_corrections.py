@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from annotation.management.commands._base import StudyCommand, arguments_of, filled_by
 from annotation.management.commands._settings import FORMAT
 from annotation.models import Study
-from reporting.corrections.declarations import Correction
+from reporting.corrections.declarations import Correction, corrected
 
 
 class CorrectionCommand(StudyCommand):
@@ -19,11 +19,5 @@ class CorrectionCommand(StudyCommand):
     def run(self, study: Study, options: dict[str, Any]) -> None:
         values = {name: options[name] for name in self.form.base_fields}
         form = filled_by(self.form, values, study=study)
-        effects = form.effects()
-        message = "" if form.cleaned_data["preview"] else form.run(by=None)
-        document = {
-            "study": study.slug,
-            "message": message,
-            "effects": [{"count": effect.count, "text": effect.text} for effect in effects],
-        }
-        self.say_result([*map(str, effects), message], document, options)
+        effects, document = corrected(form, None)
+        self.say_result([*map(str, effects), document["message"]], {"study": study.slug, **document}, options)

@@ -8,6 +8,7 @@ from annotation.core.errors import UnknownName
 from annotation.management.commands._base import TandemCommand, argument, arguments_of, filled_by
 from annotation.management.commands._settings import FORMAT
 from reporting.corrections.accounts import DeleteAccount
+from reporting.corrections.declarations import corrected
 
 
 class Command(TandemCommand):
@@ -21,7 +22,5 @@ class Command(TandemCommand):
             raise UnknownName(f"there is no user {options['user']}")
         values = {name: options[name] for name in DeleteAccount.base_fields}
         form = filled_by(DeleteAccount, values, user=user)
-        effects = form.effects()
-        message = "" if form.cleaned_data["preview"] else form.run(by=None)
-        document = {"message": message, "effects": [{"count": effect.count, "text": effect.text} for effect in effects]}
-        self.say_result([*map(str, effects), message], document, options)
+        effects, document = corrected(form, None)
+        self.say_result([*map(str, effects), document["message"]], document, options)
