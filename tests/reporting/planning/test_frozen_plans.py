@@ -157,11 +157,17 @@ def planned_study(*, instances: int = 20, planned: int | None = None, voting: bo
     content = form.content | ({} if planned is None else {"instances": planned})
     freeze_plan(study=study, content=content, at=NOON - timedelta(days=1))
     if voting:
-        annotator = make_annotator(study, "ann")
-        for _ in range(instances):
-            assignment = claim(annotator)
-            rate(assignment, "left" if assignment.displays.get().a_is_left else "right")
+        vote(study, "ann", instances)
     return study
+
+
+def vote(study: Study, name: str, times: int) -> Annotator:
+    """Let a rater choose alpha on some HITs."""
+    annotator = make_annotator(study, name)
+    for _ in range(times):
+        assignment = claim(annotator)
+        rate(assignment, "left" if assignment.displays.get().a_is_left else "right")
+    return annotator
 
 
 def test_a_plan_can_be_changed_by_nothing_and_withdrawn_before_the_first_vote_only() -> None:
@@ -229,15 +235,6 @@ def test_a_claim_is_planned_until_epsilon_or_another_filter_changes() -> None:
 def test_what_deviates_makes_claims_exploratory(settings: dict[str, Any], deviations: list[str]) -> None:
     found = findings_under(planned_study(**settings), Filters())
     assert (codes(found), statuses(found)) == (deviations, ("exploratory", "exploratory"))
-
-
-def vote(study: Study, name: str, times: int) -> Annotator:
-    """Let a rater choose alpha on some HITs."""
-    annotator = make_annotator(study, name)
-    for _ in range(times):
-        assignment = claim(annotator)
-        rate(assignment, "left" if assignment.displays.get().a_is_left else "right")
-    return annotator
 
 
 def of_two_raters() -> Study:
