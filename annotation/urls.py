@@ -6,8 +6,6 @@ ROOMS = (
     "rating",
     "members",
     "recruitment",
-    "recruitment.mturk",
-    "recruitment.prolific",
     "privacy",
     "batches",
     "monitoring",
