@@ -49,11 +49,37 @@ class MergeRaters(Correction):
         page = reverse("annotation:rater", args=[self.study.slug, rater.pk])
         return effects_of(counts, page)
 
+    @transaction.atomic
     def run(self, *, by: User | None) -> str:
-        """Merge the raters."""
+        """Give all that a rater did to the other one, and delete the first."""
         rater, into = self._raters()
-        merge_raters(rater=rater, into=into, by=by, reason=self.cleaned_data["reason"])
-        return f"Rater {rater.code} is {into.code} now."
+        study = find_study(self.study.slug, lock=True)
+        locked = Annotator.objects.select_for_update(of=("self",)).select_related("user").order_by("pk")
+        rows = {row.pk: row for row in locked.filter(pk__in=(rater.pk, into.pk))}
+        rater, into = rows[rater.pk], rows[into.pk]
+        refuse_merge(rater, into)
+        ratings = Rating.objects.filter(display__assignment__annotator=rater).count()
+        moved = rater.assignments.update(annotator=into)
+        attempts = into.qualification_results.aggregate(last=Max("attempt"))["last"] or 0
+        rater.qualification_results.update(annotator=into, attempt=F("attempt") + attempts)
+        for rows_of_rater in (rater.consents, rater.messages, rater.events):
+            rows_of_rater.update(annotator=into)
+        # Of the account or the platform's id, the invitation and the arm a rater has one each.
+        code, user, kind = rater.code, rater.user, rater.kind
+        is_known = user is not None or hasattr(rater, "participant")
+        for name in ("participant", "invitation", "arm_draw"):
+            row: Any = getattr(rater, name, None)
+            if row is not None and not hasattr(into, name):
+                row.annotator = into
+                row.save(update_fields=["annotator"])
+        rater.delete()
+        if is_known:
+            into.user, into.kind = user or into.user, kind
+            into.save(update_fields=["user", "kind"])
+        changes = {"rater": [code, into.code], "HITs": moved, "ratings": ratings}
+        reason = self.cleaned_data["reason"]
+        log(study=study, kind=Event.Kind.MERGED, annotator=into, by=by, reason=reason, changes=changes)
+        return f"Rater {code} is {into.code} now."
 
     def _raters(self) -> tuple[Annotator, Annotator]:
         return self._rater("rater"), self._rater("into")
@@ -64,39 +90,6 @@ class MergeRaters(Correction):
         if rater is None:
             raise UnknownName(f"Study {self.study.slug} has no rater {code} who has not withdrawn.", field)
         return rater
-
-
-@transaction.atomic
-def merge_raters(*, rater: Annotator, into: Annotator, by: User | None = None, reason: str = "") -> None:
-    """Give all that a rater did to another one of the same study, and delete the first.
-
-    Raises: Unacceptable; AnnotationError if votes, pay or an arm would be lost.
-    """
-    study = find_study(rater.study.slug, lock=True)
-    locked = Annotator.objects.select_for_update(of=("self",)).select_related("user").order_by("pk")
-    rows = {row.pk: row for row in locked.filter(pk__in=(rater.pk, into.pk))}
-    rater, into = rows[rater.pk], rows[into.pk]
-    refuse_merge(rater, into)
-    ratings = Rating.objects.filter(display__assignment__annotator=rater).count()
-    moved = rater.assignments.update(annotator=into)
-    attempts = into.qualification_results.aggregate(last=Max("attempt"))["last"] or 0
-    rater.qualification_results.update(annotator=into, attempt=F("attempt") + attempts)
-    for rows_of_rater in (rater.consents, rater.messages, rater.events):
-        rows_of_rater.update(annotator=into)
-    # Of the account or the platform's id, the invitation and the arm a rater has one each.
-    code, user, kind = rater.code, rater.user, rater.kind
-    is_known = user is not None or hasattr(rater, "participant")
-    for name in ("participant", "invitation", "arm_draw"):
-        row: Any = getattr(rater, name, None)
-        if row is not None and not hasattr(into, name):
-            row.annotator = into
-            row.save(update_fields=["annotator"])
-    rater.delete()
-    if is_known:
-        into.user, into.kind = user or into.user, kind
-        into.save(update_fields=["user", "kind"])
-    changes = {"rater": [code, into.code], "HITs": moved, "ratings": ratings}
-    log(study=study, kind=Event.Kind.MERGED, annotator=into, by=by, reason=reason, changes=changes)
 
 
 def refuse_merge(rater: Annotator, into: Annotator) -> None:
