@@ -89,23 +89,14 @@ def body_of(request: Request) -> dict[str, Any]:
     return dict(data)
 
 
-def texts_of(data: dict[str, Any], *names: str) -> dict[str, str]:
-    """Pop texts from a request's values. Missing and null ones are empty.
-
-    Raises: BadFields for a value of another type.
-    """
-    texts = {name: data.pop(name, None) for name in names}
-    if wrong := [name for name, value in texts.items() if not isinstance(value, str | None)]:
-        raise BadFields({name: ["This must be a text."] for name in wrong})
-    return {name: value or "" for name, value in texts.items()}
-
-
 def needed_text(data: dict[str, Any], name: str) -> str:
     """Pop a text that a request must have from its values.
 
     Raises: BadFields.
     """
-    text = texts_of(data, name)[name]
+    text = data.pop(name, None)
+    if not isinstance(text, str | None):
+        raise BadFields({name: ["This must be a text."]})
     if not text:
         raise BadFields({name: ["This field is required."]})
     return text

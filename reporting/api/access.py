@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import Model, Q, QuerySet
 from rest_framework.exceptions import PermissionDenied
-from rest_framework.permissions import BasePermission
+from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
@@ -13,6 +13,7 @@ from annotation.members.permissions import READERS, has_any_role, is_site_admin
 from annotation.models import (
     Alignment,
     Annotator,
+    ApiToken,
     Assignment,
     Batch,
     Channel,
@@ -30,7 +31,6 @@ from annotation.models import (
     VoteChange,
 )
 from judging.models import Completion, JudgeAudit, JudgeRun, Judgment
-from reporting.api.authentication import needed_scope
 
 # Lookup from a row to its study. A completion may serve several studies, and is visible with any of them.
 STUDY_PATHS: dict[type[Model], str] = {
@@ -68,10 +68,13 @@ ANNOTATOR_PATHS: dict[type[Model], str] = {
 class InScope(BasePermission):
     """Requests within the scopes of their token. A session has all."""
 
-    def has_permission(self, request: Request, view: APIView) -> bool:
+    def has_permission(self, request: Request, view: Any) -> bool:
         """Refuse a token that lacks the scope, naming it."""
-        if lacking := needed_scope(request, view):
-            raise PermissionDenied(f"This token lacks the scope {lacking}; create one that has it on /api/v1/token/.")
+        if isinstance(request.auth, ApiToken):
+            needed = view.read_scope if request.method in SAFE_METHODS else view.write_scope
+            if needed not in request.auth.scopes:
+                message = f"This token lacks the scope {needed}; create one that has it on /api/v1/token/."
+                raise PermissionDenied(message)
         return True
 
 

@@ -47,12 +47,3 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
         """Return the header."""
         description = "`Token KEY`; create keys at /api/v1/token/."
         return {"type": "apiKey", "in": "header", "name": "Authorization", "description": description}
-
-
-def needed_scope(request: Request, view: Any) -> str | None:
-    """Return the scope that a request needs and its token lacks, or None for one that has it, and for a session."""
-    if not isinstance(request.auth, ApiToken):
-        return None
-    safe = request.method in ("GET", "HEAD", "OPTIONS")
-    needed: str = view.read_scope if safe else view.write_scope
-    return None if needed in request.auth.scopes else needed

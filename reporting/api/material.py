@@ -30,7 +30,6 @@ from reporting.planning.forms import FreezePlan, WithdrawPlan
 
 DistilSerializer = schema_of(DistilForm, "Distil", "Aspects to be distilled from a study's texts.")
 SamplingSerializer = schema_of(GenerateForm, "Sampling", "Texts of a system to be sampled.")
-NewAspectsSerializer = schema_of(AspectsForm, "NewAspects")
 MakeTablesSerializer = schema_of(MakeTablesForm, "MakeTables", "Comparison tables to create.")
 NULLABLE = {"type": "object", "additionalProperties": {}, "nullable": True}
 JOB = r"jobs/(?P<kind>[a-z-]+)/(?P<pk>\d+)"
@@ -62,7 +61,7 @@ class StudyMaterial(GenericViewSet[Any]):
         """Return the aspects that hold, their earlier versions, and the last distillation."""
         return Response(_aspects(self.get_object()))
 
-    @answers(OBJECT, 201, 200, body=NewAspectsSerializer)
+    @answers(OBJECT, 201, 200, body=schema_of(AspectsForm, "NewAspects"))
     @aspects.mapping.post
     def edit_aspects(self, request: Request, slug: str) -> Response:
         """Store a list as the next version. The list that holds already changes nothing (200)."""

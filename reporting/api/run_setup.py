@@ -30,13 +30,12 @@ from reporting.audits.forms import JudgeAuditForm
 from reporting.audits.stress import stress_findings
 
 A = TypeVar("A", bound=AskingForm)
-NewJudgeSerializer = schema_of(JudgeSettings, "NewJudge", "A judge to be added.")
 
 
 class JudgeSetup(GenericViewSet[Any]):
     """Add judges; for researchers too."""
 
-    @answers(JudgeSerializer, 200, 201, body=NewJudgeSerializer)
+    @answers(JudgeSerializer, 200, 201, body=schema_of(JudgeSettings, "NewJudge", "A judge to be added."))
     def create(self, request: Request) -> Response:
         """Add a judge. Adding the same again changes nothing."""
         user = request.user
@@ -147,7 +146,6 @@ LimitsSerializer = schema_of(
     "The settings of an endpoint that may change: prices, limits, time-out, headers.",
     partial=True,
 )
-NewEndpointSerializer = schema_of(EndpointForm, "NewEndpoint", "An endpoint to be added.")
 
 
 class TestSerializer(serializers.Serializer[Any]):
@@ -159,7 +157,7 @@ class TestSerializer(serializers.Serializer[Any]):
 class EndpointSetup(GenericViewSet[Any]):
     """Add, change and test endpoints."""
 
-    @answers(EndpointSerializer, 200, 201, body=NewEndpointSerializer)
+    @answers(EndpointSerializer, 200, 201, body=schema_of(EndpointForm, "NewEndpoint", "An endpoint to be added."))
     def create(self, request: Request) -> Response:
         """Add an endpoint. Adding the same again changes nothing."""
         body = body_of(request)
