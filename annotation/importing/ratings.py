@@ -219,8 +219,8 @@ class _RatingWriter:
         for assignment in fresh.values():
             hit = by_key[assignment.hit_id]
             numbers[hit.pk] = number = numbers.get(hit.pk, 0) + 1
-            place = {"hit_id": hit.pk, "batch_id": hit.batch_id, "position": hit.position, "number": number}
-            slots.append(Slot(**place, assignment_id=assignment.pk))
+            fields = {"hit_id": hit.pk, "batch_id": hit.batch_id, "position": hit.position, "number": number}
+            slots.append(Slot(**fields, assignment_id=assignment.pk))
         self.target.create(slots)
         return existing | fresh
 

@@ -50,7 +50,7 @@ def import_tables(*, data: FileData, name: str, slug: str) -> tuple[Study, int, 
 def _fresh(target: Target, records: Iterable[lines.Record], bad: list[BadLine]) -> tuple[list[ComparisonTable], int]:
     """Return the new tables and the number of stored ones. Add the lines that contradict these or each other to `bad`."""
     stored_pairs = Pair.objects.filter(matchup__instance__study=target.study).order_by().values_list("pk", *_PLACE)
-    pairs = {tuple(place): pk for pk, *place in stored_pairs}
+    pairs = {tuple(key): pk for pk, *key in stored_pairs}
     existing = {table.table_id: table for table in target.study.tables.all()}
     fresh: dict[str, ComparisonTable] = {}
     unchanged = 0

@@ -194,12 +194,14 @@ class JudgmentFields(RecordFields):
     def plain(self) -> JudgmentRow:
         """Parse a row of one presentation."""
         instance, pair = self.needed("instance"), self.whole("pair")
-        place = PairReference(instance, pair=pair, system_a=self.text("system_a"), system_b=self.text("system_b"))
-        if bool(place.system_a) != bool(place.system_b):
+        pair_reference = PairReference(
+            instance, pair=pair, system_a=self.text("system_a"), system_b=self.text("system_b")
+        )
+        if bool(pair_reference.system_a) != bool(pair_reference.system_b):
             self.problems.append(refusal("one_of_two_systems"))
         return JudgmentRow(
             self.line,
-            place,
+            pair_reference,
             self._judge(self.needed("judge")),
             self.one_of("order", Judgment.Order.values),
             VERDICTS.get(self.one_of("verdict", VERDICTS, synonyms=SIGNS_TO_LETTERS)),
@@ -241,17 +243,17 @@ class JudgmentFields(RecordFields):
     def vote(self, judge: str) -> JudgmentRow:
         """Parse a vote, in which the text on the left was shown first."""
         left, right = self.needed("left"), self.needed("right")
-        place = PairReference(instance_of_prompt(self.needed("prompt")), system_a=left, system_b=right)
+        pair_reference = PairReference(instance_of_prompt(self.needed("prompt")), system_a=left, system_b=right)
         label = self._judge(judge or self.needed("judge"))
-        return JudgmentRow(self.line, place, label, Judgment.Order.AB, SIDES.get(self.one_of("winner", SIDES)))
+        return JudgmentRow(self.line, pair_reference, label, Judgment.Order.AB, SIDES.get(self.one_of("winner", SIDES)))
 
     def table_rows(self) -> list[JudgmentRow]:
         """Parse a row's two presentations: the first output shown first, and swapped."""
-        place = PairReference(subset=self.needed("subset"), idx=self.whole("idx", is_needed=True), pair=0)
+        pair_reference = PairReference(subset=self.needed("subset"), idx=self.whole("idx", is_needed=True), pair=0)
         judge = self._judge(f"{self.needed('llm')}-{self.needed('strategy')}")
         gold = WINNERS.get(self.one_of("label", ("1", "2")))
         return [
-            JudgmentRow(self.line, place, judge, str(order), WINNERS.get(self.one_of(column, WINNERS)), gold)
+            JudgmentRow(self.line, pair_reference, judge, str(order), WINNERS.get(self.one_of(column, WINNERS)), gold)
             for order, column in ((Judgment.Order.AB, "winner_noswap"), (Judgment.Order.BA, "winner_swap"))
         ]
 

@@ -143,11 +143,11 @@ class Resolver:
                 self.subsets[name] = refusal("unknown_subset", which=problem, subset=name, datasets=listed)
 
     def _read_candidates(self, instance_ids: Sequence[str]) -> None:
-        place, systems = "matchup__instance__", ("matchup__system_a__name", "matchup__system_b__name")
+        path, systems = "matchup__instance__", ("matchup__system_a__name", "matchup__system_b__name")
         pairs = Pair.objects.filter(matchup__instance__study__in=self.studies).order_by("matchup_id", "index")
         for start in range(0, len(instance_ids), _CHUNK):
             some = pairs.filter(matchup__instance__instance_id__in=instance_ids[start : start + _CHUNK])
-            columns = (f"{place}instance_id", f"{place}gold", "pk", "index", *systems)
+            columns = (f"{path}instance_id", f"{path}gold", "pk", "index", *systems)
             for instance_id, gold, pk, index, a, b in some.values_list(*columns):
                 candidate = _Candidate(pk, index, a, b, gold_verdict(gold, a, b))
                 self.candidates.setdefault(instance_id, []).append(candidate)

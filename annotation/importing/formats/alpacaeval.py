@@ -29,16 +29,16 @@ def read_annotation(fields: Fields, *, dataset: str, people: bool = False) -> li
         fields.refuse("is_switched_outputs", "true, false or null", word[:40])
     switched = SWITCHED.get(word)  # the second one was shown first; None: not known
     verdict = None if p_second is None else (p_second > 0.5) - (p_second < 0.5)
-    place, kind = fields.place(source, dataset, "alpaca"), fields.record.get("rater_kind")
+    instance, kind = fields.place(source, dataset, "alpaca"), fields.record.get("rater_kind")
     if kind not in (None, "person", "judge"):
         fields.refuse("rater_kind", "person or judge, or missing", kind)
-    place["system_a"] = place["system_a"] or systems[0]
+    instance["system_a"] = instance["system_a"] or systems[0]
     if switched:
         systems, texts = systems[::-1], texts[::-1]
         verdict, p_second = (None, None) if p_second is None or verdict is None else (-verdict, 1 - p_second)
     comparison = Comparison(
         fields.number,
-        **place,
+        **instance,
         systems=systems,
         texts=texts,
         rater=fields.name("annotator", longest=LONGEST_RATER, default="annotator"),
@@ -87,10 +87,10 @@ def parse_outputs(
         bound.refuse_more(name, count, "texts")
         fields = Fields(number, record)
         source, system = _source(fields), fields.name("generator")
-        text, place = fields.content("output", may_be_blank=True), fields.place(source, dataset, "alpaca")
+        text, instance = fields.content("output", may_be_blank=True), fields.place(source, dataset, "alpaca")
         reference = reference or system
-        instance_id = place["instance_id"]
-        row = rows.setdefault(instance_id, InstanceRow(number, instance_id, place["dataset"], source, {}))
+        instance_id = instance["instance_id"]
+        row = rows.setdefault(instance_id, InstanceRow(number, instance_id, instance["dataset"], source, {}))
         if system in row.generations:
             fields.problems.append(refusal("second_output", system=repr(system)))
         bad.extend(BadLine(number, problem) for problem in fields.problems)
