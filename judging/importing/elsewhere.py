@@ -5,8 +5,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from django.conf import settings as django_settings
+
 from annotation.core.counting import number_of
-from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
+from annotation.core.files.file_bounds import FOR_COMMANDS, Bound, bound_of_upload
 from annotation.core.files.lines import FileData, refuse
 from annotation.core.files.mapping import NOTHING, FieldMapping, recorded
 from annotation.core.reasons import Reason, reason
@@ -68,9 +70,10 @@ def import_elsewhere(
     return study, with_notices(summary, (*stored.notices, *ratings.notices))
 
 
-def import_upload(*, kind: str, dataset: str, **file: Any) -> tuple[Study, Reason]:
+def import_upload(*, dataset: str, kind: str, bound: Bound | None = None, **file: Any) -> tuple[Study, Reason]:
     """Import an uploaded file with the default options."""
-    return import_elsewhere(kind=kind, options={"dataset": dataset or kind}, **file)
+    bound = bound or bound_of_upload(kind, django_settings.UPLOAD_MAX_ROWS)
+    return import_elsewhere(kind=kind, options={"dataset": dataset or kind}, bound=bound, **file)
 
 
 def _judgment(comparison: Comparison) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from annotation.importing.staging import PART, Level, Target, open_import
 from annotation.models import Study
 from judging.importing.judgments import LONGEST_NAME, JudgmentFile, JudgmentRow, judge_name, parse_judgments
 from judging.importing.pairs import ResolvedRow, Resolver
-from judging.methods.imported import Imported
+from judging.methods.baselines import Imported
 from judging.models import Completion, Judge, JudgeRun, Judgment
 
 IMPORTED = "-imported"  # ends the name of a judge from a file whose own name a judge has that is run here

@@ -4,7 +4,7 @@ May use core, jobs, outcomes and models; importing this package registers the me
 """
 
 # Each of these registers its classes.
-from judging.methods import baselines, direct, imported, jury, pairwise, pointwise, prepair, ranked  # noqa: F401
+from judging.methods import baselines, direct, pairwise, pointwise  # noqa: F401
 from judging.methods.base import (
     AskingMethod,
     Baseline,

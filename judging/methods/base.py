@@ -16,9 +16,8 @@ from judging.core.errors import BadSettings, UnknownJudge
 from judging.methods.sc2.record import TableRow
 
 SCHEMA_PARAM = "response_format"
-CUT_OFF = frozenset(
-    {"length", "max_tokens", "model_length", "max_output_tokens"}
-)  # also of Anthropic, Gemini and Mistral
+# Also of Anthropic, Gemini and Mistral.
+CUT_OFF = frozenset({"length", "max_tokens", "model_length", "max_output_tokens"})
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,11 @@ class Presentation:
     table: Sequence[TableRow] | None = None
     together: tuple[Asked, ...] = ()
     place: int = 0
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts that a prompt may show, by placeholder."""
+        return {"source": self.source, "first": self.first, "second": self.second, "reference": self.reference}
 
 
 @dataclass(frozen=True)
@@ -191,12 +195,12 @@ class Method(ABC):
     shows_tables: ClassVar[bool] = False  # also stored ones
     gives_probability: ClassVar[bool] = False  # always, without the option `logprobs`
 
-    @abstractmethod
     def prompt_version(self, task: str, setting: Setting) -> str:
         """Return the version of the prompt for pairs of this task, or an empty string for a method without prompts.
 
         Raises: BadSettings if the method has none for it.
         """
+        return ""
 
     def version_of(self, presentation: Presentation, setting: Setting) -> str:
         """Return the version of the prompt for one presentation."""
@@ -219,10 +223,6 @@ class Baseline(Method):
     def decide(self, presentation: Presentation, *, seed: int) -> Verdict:
         """Return the preferred text of one presentation, always the same for the same arguments."""
 
-    def prompt_version(self, task: str, setting: Setting) -> str:
-        """A baseline reads no prompt."""
-        return ""
-
 
 class AskingMethod(Method):
     """Asks a model, in one call or in several rounds."""
@@ -237,6 +237,10 @@ class AskingMethod(Method):
         It must be deterministic: a stopped run is resumed by replaying the procedure on the stored answers.
         Raises: UnparsedVerdict if the values give no verdict.
         """
+
+    @abstractmethod
+    def prompt_version(self, task: str, setting: Setting) -> str:
+        """Return the version of the prompt, which names its files."""
 
 
 M = TypeVar("M", bound=Method)

@@ -1,10 +1,14 @@
-"""Baselines: controls without an endpoint. A judge that is no better makes no use of the texts."""
+"""Methods without calls: baselines, which are controls for real judges, imported verdicts, and juries."""
 
 import hashlib
+from typing import Any
 
+from analysis.judges.juries import FEWEST, MAJORITY, RULES
 from analysis.similarity import pairwise_rouge1
 from analysis.types import Verdict
-from judging.methods.base import Baseline, Presentation, register
+from judging.core.errors import BadSettings
+from judging.methods.base import Baseline, Method, Presentation, Setting, register
+from judging.models import Judge
 
 
 @register
@@ -50,3 +54,55 @@ class Coin(Baseline):
         """Take one bit of a hash over the seed, the pair and the order. The texts play no part."""
         digest = hashlib.sha256(f"coin\x00{seed}\x00{presentation.identity}".encode()).digest()
         return Verdict.A if digest[0] & 1 else Verdict.B
+
+
+@register
+class Imported(Method):
+    """Holds verdicts of `import_judgments`, which are counted and analysed like those of any other judge.
+
+    options : `label`, what the file calls the judge, where that is no name here
+    """
+
+    name = "imported"
+    needs_endpoint = False
+    parser_version = "imported.1"
+    options = {"label": ""}
+
+    def check(self, task: str, setting: Setting) -> None:
+        """Refuse every run.
+
+        Raises: BadSettings
+        """
+        raise BadSettings("a judge of method imported can't be run; import more verdicts with import_judgments")
+
+
+@register
+class Jury(Method):
+    """Combines the stored verdicts of other judges on a pair when they are read, without calls.
+
+    options : `members`, the judges' names; `rule`: majority, weighted (by agreement with people) or dawid-skene
+    """
+
+    name = Judge.JURY
+    needs_endpoint = False
+    parser_version = "jury.1"
+    options = {"members": [], "rule": MAJORITY}
+
+    def check(self, task: str, setting: Setting) -> None:
+        """Refuse another rule, and members that are too few, or named twice.
+
+        Raises: BadSettings
+        """
+        options: dict[str, Any] = {**self.options, **setting.options}
+        rule, members = options["rule"], options["members"]
+        if rule not in RULES:
+            raise BadSettings(f"a jury's rule is one of {', '.join(RULES)}, got {rule}")
+        if not isinstance(members, list) or not all(isinstance(name, str) for name in members):
+            raise BadSettings(f"a jury's members are a list of judges' names, got {members!r}")
+        if twice := sorted({name for name in members if members.count(name) > 1}):
+            raise BadSettings(f"a jury has each member once; {', '.join(twice)} is named twice")
+        if len(members) < FEWEST[rule]:
+            problem = f"only {', '.join(members)}" if members else "none"
+            raise BadSettings(
+                f"a jury by rule {rule} has at least {FEWEST[rule]} members, and this one {problem}: name further judges as members"
+            )

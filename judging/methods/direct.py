@@ -13,15 +13,12 @@ from judging.methods.options import FIXED, MOST_ASPECTS, MOST_SHOTS, is_asked_fo
 from judging.methods.parsing.answers import answer_lines
 from judging.methods.prompted import Preparation, PromptedMethod, outcome_of, plain_call
 from judging.methods.prompts import load_prompt
-from judging.methods.sc2.record import format_table
 from judging.methods.task_files import Example, bulleted, find_task, words_for
 from judging.methods.together import example_together, own_verdict, reader_together, schema_together, words_together
-from judging.methods.verdict_schema import PROMPT as SCHEMA_PROMPT
 from judging.methods.verdict_schema import in_schema
 
 LONGEST_ASPECT = 200
 EXAMPLE_WITH_TABLE = "example-table.v1.txt"
-PREFERRED = "Most raters prefer {}."
 
 
 @register
@@ -48,19 +45,11 @@ class Direct(PromptedMethod):
     def call_together(self, presentation: Presentation, setting: Setting) -> Call:
         """Return the call with all questions. It is the same for each of them."""
         first, letters = presentation.together[0], self.offer(presentation, setting).letters
-        words = {
-            **words_for(replace(presentation, task=first.task, question=first.question)),
-            **self.answer_words(setting),
-        }
+        words = words_for(replace(presentation, task=first.task, question=first.question)) | self.answer_words(setting)
         words |= words_together(presentation, words["letters"])
-        texts = {"source": presentation.source, "first": presentation.first, "second": presentation.second}
-        content = load_prompt(self.prompt_together, setting).render(words, texts)
-        call = Call(
-            kind="verdict",
-            messages=[{"role": "user", "content": content}],
-            read=reader_together(presentation, letters),
-            example=example_together(len(presentation.together)),
-        )
+        content = load_prompt(self.prompt_together, setting).render(words, presentation.texts)
+        read, example = reader_together(presentation, letters), example_together(len(presentation.together))
+        call = Call("verdict", [{"role": "user", "content": content}], read, example=example)
         if not self.uses_verdict_schema(setting):
             return call
         return in_schema(call, words["letters"], schema_together(len(presentation.together), letters))
@@ -69,9 +58,9 @@ class Direct(PromptedMethod):
         """Return the version of the prompt with all questions, where they are asked in one call."""
         if not presentation.together:
             return super().version_of(presentation, setting)
-        form = [load_prompt(SCHEMA_PROMPT).version] if self.uses_verdict_schema(setting) else []
         tasks = dict.fromkeys(find_task(member.task).version for member in presentation.together)
-        return "+".join([load_prompt(self.prompt_together, setting).version, *form, *tasks])
+        prompt = load_prompt(self.prompt_together, setting)
+        return "+".join([prompt.version, *self.form_version(setting), *tasks])
 
     def check(self, task: str, setting: Setting) -> None:
         """Refuse what the questions of one call can't have."""
@@ -102,8 +91,7 @@ class WithAspects(PromptedMethod):
         """Ask for the aspects if they are generated. As model output they are fenced."""
         if not is_asked_for(self.option(setting, "aspects")):
             return {}
-        texts = {"source": presentation.source, "first": presentation.first, "second": presentation.second}
-        [aspects] = yield [plain_call("aspects", "aspects.v1.txt", presentation, setting, texts, read_aspects)]
+        [aspects] = yield [plain_call("aspects", "aspects.v1.txt", presentation, setting, read_aspects)]
         return {"aspects": bulleted(aspects)}
 
     def words(self, presentation: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
@@ -115,10 +103,9 @@ class WithAspects(PromptedMethod):
 
     def prompt_version(self, task: str, setting: Setting) -> str:
         """Include the version of the aspects prompt if they are generated."""
+        version = super().prompt_version(task, setting)
         is_asked = is_asked_for(self.option(setting, "aspects"))
-        return (f"{load_prompt('aspects.v1.txt', setting).version}+" if is_asked else "") + super().prompt_version(
-            task, setting
-        )
+        return f"{load_prompt('aspects.v1.txt', setting).version}+{version}" if is_asked else version
 
 
 @register
@@ -140,14 +127,13 @@ class WithExamples(PromptedMethod):
         if setting.examples:
             return setting.examples[:shots]
         if own_examples:
-            return [Example(**example, comparison=PREFERRED.format(example["better"])) for example in own_examples][
-                :shots
-            ]
+            examples = [Example(**item, comparison=f"Most raters prefer {item['better']}.") for item in own_examples]
+            return examples[:shots]
         return find_task(presentation.task).examples[: 1 if shots is None else shots]
 
     def further_texts(self, presentation: Presentation, setting: Setting) -> Sequence[str]:
         """Return the examples' texts."""
-        return [text for example in self.examples(presentation, setting) for text in texts_of(example)]
+        return [text for example in self.examples(presentation, setting) for text in example.texts.values()]
 
     def shows_examples(self, setting: Setting) -> bool:
         """Tell whether examples are shown. Methods with the option `shots` may show none."""
@@ -155,10 +141,8 @@ class WithExamples(PromptedMethod):
 
     def words(self, presentation: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
         """Format the examples, each with its answer to the pair's question."""
-        if not self.shows_examples(setting):
-            return {**super().words(presentation, setting, fence), "examples": ""}
-        examples = enumerate(self.examples(presentation, setting), start=1)
-        written = [self.written(presentation, number, example, fence) for number, example in examples]
+        examples = self.examples(presentation, setting) if self.shows_examples(setting) else []
+        written = [self.written(presentation, number, example, fence) for number, example in enumerate(examples, 1)]
         return {**super().words(presentation, setting, fence), "examples": "\n\n".join(written)}
 
     def written(self, presentation: Presentation, number: int, example: Example, fence: str) -> str:
@@ -170,24 +154,13 @@ class WithExamples(PromptedMethod):
             "verdict": example.answer(negated=presentation.negated),
             "aspects": bulleted(find_task(presentation.task).aspects),
         }
-        texts = {"source": example.source, "first": example.first, "second": example.second}
-        if example.table:
-            return (
-                load_prompt(EXAMPLE_WITH_TABLE)
-                .render(words, {**texts, "table": format_table(example.table)}, fence=fence)
-                .strip()
-            )
-        return load_prompt(self.example).render(words, texts, fence=fence).strip()
+        prompt = load_prompt(EXAMPLE_WITH_TABLE if example.table else self.example)
+        return prompt.render(words, example.texts, fence=fence).strip()
 
     def prompt_version(self, task: str, setting: Setting) -> str:
         """Include the version of the examples' prompt if any are shown."""
         version = super().prompt_version(task, setting)
         return f"{load_prompt(self.example).version}+{version}" if self.shows_examples(setting) else version
-
-
-def texts_of(example: Example) -> list[str]:
-    """Return what an example shows between fences."""
-    return [example.source, example.first, example.second, *([format_table(example.table)] if example.table else [])]
 
 
 @register
@@ -209,11 +182,7 @@ class FewShot(WithExamples):
     name = "few-shot"
     prompt = "few-shot.v1.txt"
     example = "example.v1.txt"
-    options: ClassVar[Mapping[str, Any]] = {
-        **PromptedMethod.options,
-        "shots": 3,
-        "examples": [],
-    }
+    options: ClassVar[Mapping[str, Any]] = {**PromptedMethod.options, "shots": 3, "examples": []}
 
     def check(self, task: str, setting: Setting) -> None:
         """Refuse zero shots."""

@@ -5,7 +5,7 @@ A wording of several calls is divided by lines: `--- call: NAME ---` before each
 """
 
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from string import Template
@@ -106,7 +106,7 @@ def own_wording(text: str, version: str, *, of_one: bool = False, stable_fence: 
     return OwnWording(tuple(steps), _prompt(version, last, stable_fence, placeholders, required=required))
 
 
-def listed(placeholders: Sequence[str] | frozenset[str]) -> str:
+def listed(placeholders: Iterable[str]) -> str:
     """List placeholders as they are written."""
     return f"${', $'.join(sorted(placeholders))}"
 
@@ -149,9 +149,8 @@ def ask_steps(
     values: dict[str, str] = {}
     for step in own_wording(setting.wording, setting.wording_version, stable_fence=setting.texts_first).steps:
         if step.per_text:
-            texts = {"first": presentation.first, "second": presentation.second}
-            calls = [_call(step, presentation, words, _of_side(values, side) | {"text": texts[side]}) for side in SIDES]
-            answers = yield [replace(call, reusable=True) for call in calls]
+            texts = [_of_side(values, side) | {"text": presentation.texts[side]} for side in SIDES]
+            answers = yield [replace(_call(step, presentation, words, inputs), reusable=True) for inputs in texts]
             values |= {f"{step.name}_{side}": answer for side, answer in zip(SIDES, answers, strict=True)}
         else:
             [values[step.name]] = yield [_call(step, presentation, words, values)]
@@ -171,9 +170,7 @@ def ask_steps_of_one(
     values_of_texts: list[dict[str, str]] = [{} for _ in texts]
     for step in wording.steps:
         inputs = [values | {"text": text} for values, text in zip(values_of_texts, texts, strict=True)]
-        answers = yield [
-            replace(_call(step, presentation, words, words_of_text), reusable=True) for words_of_text in inputs
-        ]
+        answers = yield [replace(_call(step, presentation, words, item), reusable=True) for item in inputs]
         for values, answer in zip(values_of_texts, answers, strict=True):
             values[step.name] = answer
     return values_of_texts
@@ -186,11 +183,5 @@ def _of_side(values: Mapping[str, str], side: str) -> dict[str, str]:
 
 
 def _call(step: EarlierCall, presentation: Presentation, words: Mapping[str, str], values: Mapping[str, str]) -> Call:
-    texts = {
-        "source": presentation.source,
-        "first": presentation.first,
-        "second": presentation.second,
-        "reference": presentation.reference,
-    }
-    content = step.prompt.render({**words_for(presentation), **words}, {**texts, **values})
+    content = step.prompt.render({**words_for(presentation), **words}, {**presentation.texts, **values})
     return Call(step.name, [{"role": "user", "content": content}], read_text)

@@ -17,13 +17,13 @@ from judging.methods.base import (
     with_ties,
 )
 from judging.methods.options import check_options
-from judging.methods.own_wording import SCORE, ask_steps_of_one, own_wording
+from judging.methods.own_wording import SCORE, ask_steps_of_one
 from judging.methods.parsing.answers import whole
 from judging.methods.parsing.parsers import VERSION
 from judging.methods.parsing.scores import Score, read_score, weighted_score
-from judging.methods.prompted import WITH_LOGPROBS, check_takes_question, check_wording, takes_negation
+from judging.methods.prompted import WITH_LOGPROBS, check_wording, last_of_wording
 from judging.methods.prompts import load_prompt
-from judging.methods.task_files import CRITERION, find_task, words_for
+from judging.methods.task_files import find_task, words_for
 
 
 @register
@@ -51,29 +51,19 @@ class Pointwise(AskingMethod):
         ]
         verdict = Verdict((second.value > first.value) - (second.value < first.value))
         masses = [score.token_mass for score in (first, second) if score.token_mass is not None]
-        values = Outcome(
-            Verdict(-verdict) if presentation.negated else verdict,
-            score_first=first.value,
-            score_second=second.value,
-            token_mass=min(masses, default=None),
-        )
-        return with_ties(values, setting)
+        preferred = Verdict(-verdict) if presentation.negated else verdict
+        scores = {"score_first": first.value, "score_second": second.value}
+        return with_ties(Outcome(preferred, **scores, token_mass=min(masses, default=None)), setting)
 
-    def score_call(
-        self, presentation: Presentation, text: str, setting: Setting, values: Mapping[str, str] | None = None
-    ) -> Call:
+    def score_call(self, presentation: Presentation, text: str, setting: Setting, values: Mapping[str, str]) -> Call:
         """Return the call about one text, which depends on that text and its instance only.
 
         values : earlier answers about it, by placeholder
         """
         prompt = load_prompt(self.prompt, setting)
         if setting.wording:
-            prompt = own_wording(
-                setting.wording, setting.wording_version, of_one=True, stable_fence=setting.texts_first
-            ).last
-            if presentation.negated and not takes_negation(prompt):
-                raise BadSettings(f"prompt {prompt.version} has no $criterion: it can't ask the negated question")
-        texts = {"source": presentation.source, "text": text, "reference": presentation.reference, **(values or {})}
+            prompt = last_of_wording(setting, presentation.negated, of_one=True)
+        texts = {"source": presentation.source, "text": text, "reference": presentation.reference, **values}
         content = prompt.render(words_for(presentation), texts)
         weighted = bool(setting.options.get("weighted", self.options["weighted"]))
 
@@ -86,11 +76,9 @@ class Pointwise(AskingMethod):
 
     def prompt_version(self, task: str, setting: Setting) -> str:
         """Return the versions of both files."""
-        version = (
-            f"{setting.wording_version or 'own'}:{SCORE}"
-            if setting.wording
-            else load_prompt(self.prompt, setting).version
-        )
+        version = load_prompt(self.prompt, setting).version
+        if setting.wording:
+            version = f"{setting.wording_version or 'own'}:{SCORE}"
         return f"{version}+{find_task(task).version}"
 
     def check(self, task: str, setting: Setting) -> None:
@@ -102,7 +90,5 @@ class Pointwise(AskingMethod):
                     f"method {self.name} shows one text at a time: it takes prompt files with the parser {SCORE}, "
                     f"not {setting.wording_parser}"
                 )
-            check_wording(setting.wording, SCORE, version=setting.wording_version)
-            if task == CRITERION:
-                check_takes_question(own_wording(setting.wording, setting.wording_version, of_one=True))
+            check_wording(setting.wording, SCORE, version=setting.wording_version, task=task)
         self.prompt_version(task, setting)

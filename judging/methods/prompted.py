@@ -7,18 +7,9 @@ from typing import Any, ClassVar
 
 from analysis.types import Verdict
 from judging.core.errors import BadSettings
-from judging.methods.base import (
-    AskingMethod,
-    Call,
-    Outcome,
-    Presentation,
-    Procedure,
-    Reply,
-    Setting,
-    with_ties,
-)
+from judging.methods.base import AskingMethod, Call, Outcome, Presentation, Procedure, Reply, Setting, with_ties
 from judging.methods.options import check_options
-from judging.methods.own_wording import SCORE, OwnWording, ask_steps, own_wording, said_before
+from judging.methods.own_wording import SCORE, ask_steps, own_wording, said_before
 from judging.methods.parsing.logprobs import shares_of
 from judging.methods.parsing.parsers import FIRST, NEUTRAL, SECOND, TIE, VERSION, Offer, find_parser
 from judging.methods.prompts import Prompt, load_prompt
@@ -39,17 +30,19 @@ def plain_call(
     prompt: str,
     presentation: Presentation,
     setting: Setting,
-    texts: Mapping[str, str],
     read: Callable[[Reply], Any],
+    *,
+    texts: Mapping[str, str] | None = None,
     **more: Any,
 ) -> Call:
     """Return a call with the words of the plain question, whose answer thus serves the negated one too.
 
     prompt : name of the prompt file
-    texts  : what it shows, fenced, by placeholder
+    texts  : what it shows besides the presentation's texts, fenced, by placeholder
     more   : further arguments of `Call`
     """
-    content = load_prompt(prompt, setting).render(words_for(replace(presentation, negated=False)), texts)
+    words = words_for(replace(presentation, negated=False))
+    content = load_prompt(prompt, setting).render(words, {**presentation.texts, **(texts or {})})
     return Call(kind, [{"role": "user", "content": content}], read, **more)
 
 
@@ -67,12 +60,7 @@ class PromptedMethod(AskingMethod):
     parser: ClassVar[str] = "verdict-line"
     own_wording: ClassVar[bool] = False
     parser_version = VERSION
-    options: ClassVar[Mapping[str, Any]] = {
-        "ties": False,
-        "logprobs": False,
-        "tie_below": 0,
-        "verdict_schema": False,
-    }
+    options: ClassVar[Mapping[str, Any]] = {"ties": False, "logprobs": False, "tie_below": 0, "verdict_schema": False}
 
     def ask(self, presentation: Presentation, setting: Setting) -> Procedure:
         """Prepare, and ask for the verdict."""
@@ -102,14 +90,7 @@ class PromptedMethod(AskingMethod):
         optional: bool = False,
     ) -> Call:
         """Return the call that shows both texts, read as an outcome."""
-        prompt = self.question(presentation, setting)
-        contents = {
-            "source": presentation.source,
-            "first": presentation.first,
-            "second": presentation.second,
-            "reference": presentation.reference,
-        }
-        texts = {**contents, **values}
+        prompt, texts = self.question(presentation, setting), {**presentation.texts, **values}
         fence = prompt.fence_of(texts, *self.further_texts(presentation, setting))
         words = {**words_for(presentation), **self.answer_words(setting), **self.words(presentation, setting, fence)}
         content = prompt.render(words, texts, fence=fence)
@@ -123,8 +104,7 @@ class PromptedMethod(AskingMethod):
         )
         if not self.uses_verdict_schema(setting):
             return call
-        letters = self.offer(presentation, setting).letters
-        schema = verdict_schema(letters, reasons=self.parser != "letter")
+        schema = verdict_schema(self.offer(presentation, setting).letters, reasons=self.parser != "letter")
         return in_schema(call, words["letters"], schema)
 
     def uses_verdict_schema(self, setting: Setting) -> bool:
@@ -179,12 +159,9 @@ class PromptedMethod(AskingMethod):
 
     def question(self, presentation: Presentation, setting: Setting) -> Prompt:
         """Return the prompt: a researcher's own, or the method's."""
-        if not setting.wording:
-            return load_prompt(self.prompt_of(setting), setting)
-        prompt = own_wording(setting.wording, setting.wording_version, stable_fence=setting.texts_first).last
-        if presentation.negated and not takes_negation(prompt):
-            raise BadSettings(f"prompt {prompt.version} has no $criterion: it can't ask the negated question")
-        return prompt
+        if setting.wording:
+            return last_of_wording(setting, presentation.negated)
+        return load_prompt(self.prompt_of(setting), setting)
 
     def prompt_of(self, setting: Setting) -> str:
         """Return the prompt file of the call that shows both texts."""
@@ -195,10 +172,12 @@ class PromptedMethod(AskingMethod):
         version = load_prompt(self.prompt_of(setting), setting).version
         if setting.wording:
             version = f"{setting.wording_version or 'own'}:{setting.wording_parser}"
-        form = [load_prompt(SCHEMA_PROMPT).version] if self.uses_verdict_schema(setting) else []
-        return "+".join(
-            [*(load_prompt(name, setting).version for name in self.further), version, *form, find_task(task).version]
-        )
+        further = (load_prompt(name, setting).version for name in self.further)
+        return "+".join([*further, version, *self.form_version(setting), find_task(task).version])
+
+    def form_version(self, setting: Setting) -> list[str]:
+        """Return the version of the words for a JSON schema, where one is used."""
+        return [load_prompt(SCHEMA_PROMPT).version] if self.uses_verdict_schema(setting) else []
 
     def check(self, task: str, setting: Setting) -> None:
         """Refuse unknown tasks and options, and invalid prompts."""
@@ -208,9 +187,7 @@ class PromptedMethod(AskingMethod):
                 raise BadSettings(f"method {self.name} takes no prompt file: its question is part of a procedure")
             if setting.wording_parser == SCORE:
                 raise BadSettings(f"parser {SCORE} reads the score of one text: choose method pointwise")
-            check_wording(setting.wording, setting.wording_parser, version=setting.wording_version)
-            if task == CRITERION:
-                check_takes_question(own_wording(setting.wording, setting.wording_version))
+            check_wording(setting.wording, setting.wording_parser, version=setting.wording_version, task=task)
         self.prompt_version(task, setting)
 
 
@@ -240,29 +217,27 @@ def with_probability(outcome: Outcome, reply: Reply, letter: str, offer: Offer) 
     return replace(outcome, p_second=1 - p_second if offer.negated else p_second, token_mass=shares.mass)
 
 
-def takes_negation(prompt: Prompt) -> bool:
-    """Tell whether a prompt takes the criterion from the task, which has one for the negated question too."""
-    return "criterion" in prompt.placeholders
+def last_of_wording(setting: Setting, negated: bool, *, of_one: bool = False) -> Prompt:
+    """Return the last call of a researcher's wording.
 
-
-def check_takes_question(wording: OwnWording) -> None:
-    """Refuse a researcher's prompt that would ask the same whatever the question.
-
-    Raises: BadSettings
+    Raises: BadSettings for the negated question, where it takes no criterion from the task, which has one for it too
     """
-    if not {"criterion", "question"} & wording.last.placeholders:
-        raise BadSettings(
-            f"prompt {wording.last.version} has neither $criterion nor $question: it can ask the main question only"
-        )
+    wording = own_wording(setting.wording, setting.wording_version, of_one=of_one, stable_fence=setting.texts_first)
+    if negated and "criterion" not in wording.last.placeholders:
+        raise BadSettings(f"prompt {wording.last.version} has no $criterion: it can't ask the negated question")
+    return wording.last
 
 
-def check_wording(text: str, parser: str, *, version: str = "", negated: bool = False) -> None:
-    """Refuse a researcher's prompt that can't be rendered or parsed.
+def check_wording(text: str, parser: str, *, version: str = "", negated: bool = False, task: str = "") -> None:
+    """Refuse a researcher's prompt that can't be rendered or parsed, or asks the same whatever the question of a study.
 
     Raises: BadSettings with the reason.
     """
     if parser != SCORE:
         find_parser(parser)
-    last = own_wording(text, version, of_one=parser == SCORE).last
-    if negated and not takes_negation(last):
-        raise BadSettings(f"prompt {last.version} has no $criterion: it can't ask the negated question")
+    setting = Setting(wording=text, wording_version=version)
+    last = last_of_wording(setting, negated, of_one=parser == SCORE)
+    if task == CRITERION and not {"criterion", "question"} & last.placeholders:
+        raise BadSettings(
+            f"prompt {last.version} has neither $criterion nor $question: it can ask the main question only"
+        )

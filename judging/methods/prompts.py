@@ -70,7 +70,10 @@ class Prompt:
             name: (text if self.bare else fenced(text, fence)) if text.strip() or name in GENERATIONS else ABSENT
             for name, text in inserted.items()
         }
-        return without_empty_lines(self.template, words).substitute({**words, **blocks, "fence": fence})
+        text = self.template.template
+        for name in (name for name, value in words.items() if not value):
+            text = re.sub(rf"(?m)^\${name}\n\n?", "", text)  # a line of nothing else, and the blank line below
+        return Template(text).substitute({**words, **blocks, "fence": fence})
 
 
 def files_named(versions: Iterable[str]) -> list[Path]:
@@ -114,14 +117,6 @@ def make_prompt(
     if missing := required - identifiers:
         raise BadSettings(f"prompt {version} lacks ${', $'.join(sorted(missing))}")
     return Prompt(version, template)
-
-
-def without_empty_lines(template: Template, words: Mapping[str, str]) -> Template:
-    """Remove lines that consist of a placeholder with an empty value, and the blank line below."""
-    for name, value in words.items():
-        if not value:
-            template = Template(re.sub(rf"(?m)^\${name}\n\n?", "", template.template))
-    return template
 
 
 def fence_for(*texts: str, drawn_from: str | None = None) -> str:

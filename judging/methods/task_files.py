@@ -10,7 +10,7 @@ from typing import Any
 from judging.core.errors import BadSettings
 from judging.methods.base import Presentation
 from judging.methods.prompts import FOLDER
-from judging.methods.sc2.record import TableRow
+from judging.methods.sc2.record import TableRow, format_table
 
 # The current version of each task. A new wording is a new file with the next number.
 TASKS: Mapping[str, str] = {
@@ -63,6 +63,12 @@ class Example:
     better: str
     question: str = ""
     table: Sequence[TableRow] = ()
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """What it shows between fences, by placeholder."""
+        table = {"table": format_table(self.table)} if self.table else {}
+        return {"source": self.source, "first": self.first, "second": self.second, **table}
 
     def answer(self, *, negated: bool) -> str:
         """Return the letter that answers the plain or the negated question."""
@@ -142,11 +148,11 @@ def find_task(name: str) -> Task:
     """
     if name not in FILES:
         raise BadSettings(f"there is no wording for {name}; there are {', '.join(TASKS)}")
-    return load_task(FILES[name])
+    return _load(FILES[name])
 
 
 @cache
-def load_task(file_name: str) -> Task:
+def _load(file_name: str) -> Task:
     """Load a task's file. Missing or unknown keys raise TypeError."""
     data: dict[str, Any] = tomllib.loads((FOLDER / "tasks" / file_name).read_text(encoding="utf-8"))
     intro = data.pop("intro")

@@ -124,7 +124,8 @@ def whole(verdict: FoundVerdict, reply: Reply) -> FoundVerdict:
     if not is_cut(reply):
         return verdict
     answer = visible_answer(reply.text)
-    if verdict.is_repeated or has_open_element(answer) or ALOUD.match(answer) or has_open_block(answer):
+    has_open_block = sum(line.lstrip().startswith("```") for line in answer.splitlines()) % 2 == 1
+    if verdict.is_repeated or has_open_element(answer) or ALOUD.match(answer) or has_open_block:
         raise no_verdict(reply.text)
     before, _, last = readable(reply.text).rstrip(" ").rpartition("\n")
     ends = last == verdict.line.rstrip(" ") and last.upper().endswith(verdict.letter.upper())
@@ -132,11 +133,6 @@ def whole(verdict: FoundVerdict, reply: Reply) -> FoundVerdict:
     if has_words(verdict.after) or (ends and not is_lone):
         raise no_verdict(reply.text)
     return verdict
-
-
-def has_open_block(answer: str) -> bool:
-    """Tell whether an answer ends within a block of code."""
-    return sum(line.lstrip().startswith("```") for line in answer.splitlines()) % 2 == 1
 
 
 def refuse_cut(reply: Reply, after: str) -> None:

@@ -9,7 +9,7 @@ P(second) = p(second) / Î£ p(L), a tie counting half for each side; a score is Î
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,9 +73,12 @@ def shares_at(token: Mapping[str, Any], answers: Sequence[str]) -> Shares | None
     Spellings of an answer count together. One that isn't listed has as much as it can have: no more than the least
     likely alternative, nor than the listed ones leave.
     """
-    listed = dict(_alternatives(token))
-    if not listed:
+    alternatives = token.get("top_logprobs")
+    if not isinstance(alternatives, list) or all(_logprob_of(entry) is None for entry in alternatives):
         return None
+    values = [(entry, _logprob_of(entry)) for entry in (token, *alternatives)]
+    # Some round to a little above 0.
+    listed = {str(entry.get("token")): math.exp(min(value, 0.0)) for entry, value in values if value is not None}
     shares = {answer: sum(p for name, p in listed.items() if letter_of(name) == answer) for answer in answers}
     mass = min(1.0, sum(shares.values()))
     missing = [answer for answer, p in shares.items() if not p]
@@ -83,16 +86,6 @@ def shares_at(token: Mapping[str, Any], answers: Sequence[str]) -> Shares | None
     shares |= dict.fromkeys(missing, min(unlisted / max(1, len(missing)), *listed.values()))
     total = sum(shares.values())
     return Shares(mass, {answer: p / total if total else 1 / len(answers) for answer, p in shares.items()})
-
-
-def _alternatives(token: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Yield a token and its alternatives with their probabilities, if they are listed."""
-    listed = token.get("top_logprobs")
-    if not isinstance(listed, list) or all(_logprob_of(entry) is None for entry in listed):
-        return
-    for entry in (token, *listed):
-        if (value := _logprob_of(entry)) is not None:
-            yield str(entry.get("token")), math.exp(min(value, 0.0))  # some round to a little above 0
 
 
 def _logprob_of(entry: object) -> float | None:

@@ -7,7 +7,7 @@ decides, quotations are no verdicts, and anything doubtful is unparsed.
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -240,8 +240,12 @@ def model_letter(reply: Reply, offer: Offer) -> ParsedAnswer:
 def function_call(reply: Reply, offer: Offer) -> ParsedAnswer:
     """The arguments of the last call of the function, or the same as JSON in the text."""
     written = [value for value, _ in objects_in(reply.text)] if reply.text.strip() else []
-    ranked = [value for value in [*written, *arguments_in(reply.response)] if value is not None]
-    ranked = [value for value in map(unwrap_arguments, ranked) if isinstance(value, dict) and "ranking" in value]
+    message = (reply.response.get("choices") or [{}])[0].get("message") or {}
+    calls = [call.get("function") for call in message.get("tool_calls") or [] if isinstance(call, dict)]
+    ours = [call for call in (*calls, message.get("function_call")) if isinstance(call, dict)]
+    called = [parse_arguments(call.get("arguments")) for call in ours if call.get("name") == FUNCTION]
+    ranked = [unwrap_arguments(value) for value in (*written, *called)]
+    ranked = [value for value in ranked if isinstance(value, dict) and "ranking" in value]
     if not ranked:
         raise no_verdict(reply.text)
     return ParsedAnswer(first_ranked(parse_arguments(ranked[-1]["ranking"])), rationale_in(ranked[-1]))
@@ -275,16 +279,6 @@ def rationale_in(value: Mapping[str, Any]) -> str:
         if isinstance(value.get(name), str):
             return str(value[name]).strip()
     return ""
-
-
-def arguments_in(response: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the arguments of calls to our function in a response."""
-    choices = response.get("choices") or [{}]
-    message = choices[0].get("message") or {}
-    calls = [call.get("function") for call in message.get("tool_calls") or [] if isinstance(call, dict)]
-    for call in [*calls, message.get("function_call")]:
-        if isinstance(call, dict) and call.get("name") == FUNCTION:
-            yield parse_arguments(call.get("arguments"))
 
 
 def is_contradicted(letter: str, after: str, offer: Offer) -> bool:

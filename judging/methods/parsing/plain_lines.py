@@ -91,14 +91,21 @@ def plain_lines(answer: str) -> str:
     answer = _GLUED_ROLE.sub("\n", answer)
     answer = _STRUCK.sub("", _COMMENT.sub("", _HALF_TOKEN.sub("", answer)))
     if "<" in answer:
-        answer = _without_tags(_CITED_TAG.sub("", answer))
+        lines = _CITED_TAG.sub("", answer).split("\n")
+        answer = "\n".join(_BOLD.sub("", line) if "</b>" in line.lower() else line for line in lines)
+        answer = _MARKED.sub(r"[[\2]]", _NEXT_TAG.sub("\n", _INLINE.sub("", answer)))
+        answer = _LABELLED.sub(lambda tag: f"{tag[1].replace('_', ' ').replace('-', ' ')}: {tag[2]}\n", answer)
+        answer = _BLOCK.sub("\n", answer)
     if "&" in answer:
         answer = _ENTITY.sub(lambda entity: _ENTITIES.get(entity[1].lower(), "'"), answer)
     if "\\" in answer:
-        answer = _without_latex(answer)
+        answer = _LATEX_BOX.sub(r"\\boxed", _LATEX_STYLE.sub("", answer))
+        answer = _LATEX_SPACE.sub(" ", _LABEL_IN_BOX.sub("", answer))
+        for relation, plain in _LATEX_RELATIONS:
+            answer = relation.sub(plain, answer)
     answer = _SYMBOL.sub(lambda match: _symbol(match[0]), answer)
-    lines = "\n".join(map(_without_fragment, answer.splitlines()))
-    return f"{lines}\n" if answer.endswith(("\n", "\r")) else lines
+    text = "\n".join(map(_without_fragment, answer.splitlines()))
+    return f"{text}\n" if answer.endswith(("\n", "\r")) else text
 
 
 def has_open_element(answer: str) -> bool:
@@ -109,22 +116,6 @@ def has_open_element(answer: str) -> bool:
     opened = Counter(tag["name"].lower() for tag in names if not tag["closing"])
     opened.subtract(tag["name"].lower() for tag in names if tag["closing"])
     return any(count > 0 for count in opened.values())
-
-
-def _without_tags(answer: str) -> str:
-    answer = "\n".join(_BOLD.sub("", line) if "</b>" in line.lower() else line for line in answer.split("\n"))
-    answer = _NEXT_TAG.sub("\n", _INLINE.sub("", answer))
-    answer = _MARKED.sub(r"[[\2]]", answer)
-    answer = _LABELLED.sub(lambda tag: f"{tag[1].replace('_', ' ').replace('-', ' ')}: {tag[2]}\n", answer)
-    return _BLOCK.sub("\n", answer)
-
-
-def _without_latex(answer: str) -> str:
-    answer = _LATEX_BOX.sub(r"\\boxed", _LATEX_STYLE.sub("", answer))
-    answer = _LATEX_SPACE.sub(" ", _LABEL_IN_BOX.sub("", answer))
-    for relation, plain in _LATEX_RELATIONS:
-        answer = relation.sub(plain, answer)
-    return answer
 
 
 def _symbol(character: str) -> str:

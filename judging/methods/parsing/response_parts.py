@@ -149,12 +149,9 @@ class _Splitter:
         for mark in marks:
             if mark.start() < self.position:
                 continue
-            if (
-                mark["bracket"]
-                and not (mark["bracket"].isupper() or mark["bracket"].islower())
-                and _kind(mark["bracket"]) not in closers
-            ):
-                continue  # a heading  # fmt: skip
+            bracket = mark["bracket"] or ""
+            if bracket.lower() != bracket != bracket.upper() and _kind(bracket) not in closers:
+                continue  # a heading
             self._take(mark)
             if self.is_closed:
                 break
@@ -189,20 +186,19 @@ class _Splitter:
             name = "tag" if mark["tag"] else "bracket" if mark["bracket"] else "kimi"
             is_closing = mark["closing"] or mark["bracket_closing"] or mark["kimi_closing"]
             self._thought(mark, f"{name} {_kind(mark[name])}", is_closing=bool(is_closing))
-        elif mark["unused"]:
-            self._unused(mark)
-        elif mark["opened"] or mark["closed"]:
-            self._pipe(mark)
+        elif mark["unused"] in ("94", "95"):  # MedGemma's marks of thoughts: `<unused94>thought … <unused95>`
+            self._thought(mark, "unused", is_closing=mark["unused"] == "95")
+        elif "channel" in ((mark["opened"] or "").lower(), (mark["closed"] or "").lower()):
+            # Gemma's: `<|channel>thought … <channel|>`, `<|turn>model … <turn|>`
+            self._thought(mark, "<|channel>", is_closing=bool(mark["closed"]))
         elif mark["special"]:
             self._special(mark)
-        elif self.kind in ("", "prompt", "role"):
-            self._turn_mark(mark)
-
-    def _turn_mark(self, mark: re.Match[str]) -> None:
-        if mark["bos"]:
+        elif self.kind and (self.kind not in ("prompt", "role") or mark["unused"] or mark["opened"] or mark["closed"]):
+            return
+        elif mark["bos"]:
             self._start(mark)
-        elif mark["turn"]:
-            self._turn(mark, mark["turn"].upper() == "[INST]")
+        elif mark["turn"] or (mark["opened"] or "").lower() == "turn":
+            self._turn(mark, (mark["turn"] or "").upper() == "[INST]")
         elif mark["prompt_end"]:
             self._role(mark, "assistant")
         else:
@@ -241,45 +237,20 @@ class _Splitter:
 
     def _close_unopened(self, mark: re.Match[str]) -> None:
         """End thoughts that the model's chat template opened: all text before the mark is thoughts."""
-        before, after = self.text[mark.start() - 1 : mark.start()], self.text[mark.end() : mark.end() + 200]
-        line = after.partition("\n")[0]
-        self.is_doubtful = before in (" ", "\t") and bool(line.strip()) and self._is_line_begun(mark.start())
+        at, text = mark.start(), self.text
+        has_more = text[mark.end() : mark.end() + 200].partition("\n")[0].strip()
+        if text[at - 1 : at] in (" ", "\t") and has_more:
+            self.is_doubtful = bool(text[text.rfind("\n", max(0, at - 1000), at) + 1 : at].strip())
+        else:
+            self.is_doubtful = False
         self._clear()
         self.position, self.has_thoughts = mark.end(), True
-
-    def _is_line_begun(self, position: int) -> bool:
-        start = self.text.rfind("\n", max(0, position - 1000), position) + 1
-        return bool(self.text[start:position].strip())
-
-    def _unused(self, mark: re.Match[str]) -> None:
-        """MedGemma's marks of thoughts: `<unused94>thought … <unused95>`."""
-        if mark["unused"] == "94":
-            self._thought(mark, "unused", is_closing=False)
-        elif mark["unused"] == "95":
-            self._thought(mark, "unused", is_closing=True)
-        elif not self.kind:
-            self._end(mark)
-
-    def _pipe(self, mark: re.Match[str]) -> None:
-        """Gemma's marks: `<|channel>thought … <channel|>`, `<|turn>model … <turn|>`."""
-        name = (mark["opened"] or mark["closed"]).lower()
-        if name == "channel" and mark["closed"]:
-            self._thought(mark, "<|channel>", is_closing=True)
-        elif name == "channel":
-            self._thought(mark, "<|channel>", is_closing=False)
-        elif self.kind:
-            return
-        elif name == "turn" and mark["opened"]:
-            self._turn(mark, False)
-        else:
-            self._end(mark)
 
     def _special(self, mark: re.Match[str]) -> None:
         """Take a special token in pipes: `<|im_end|>`."""
         name = re.sub(r"[ .\-]", "_", mark["special"].strip().lower())
-        if name in ("channel", "message", "constrain", "return", "call", "end") or (
-            self.has_channels and name == "start"
-        ):
+        of_channels = ("channel", "message", "constrain", "return", "call", "end")
+        if name in of_channels or (self.has_channels and name == "start"):
             self._channel(mark, name)
             return
         plain = name.replace("▁", "_")
@@ -322,29 +293,23 @@ class _Splitter:
                 self.kind = "ended"
             return
         if name == "start":
-            if self.kind in ("", "ended") and self.has_final and _role_at(self.text, mark.end()) in _ASKING:
+            if self.kind in ("", "ended") and self.has_final and _role_at(self.text, mark.end())[0] in _ASKING:
                 self.kind, self.is_closed = "", True
             return
         if self.kind and not self.has_channels:
             return
         if name == "channel":
             self._show(mark.start())
-            self._open_channel(mark.end(), mark)
-        elif name == "message" and not self.has_channels:
-            before = self.text[max(0, mark.start() - 40) : mark.start()]
-            named = _CHANNEL_BEFORE.search(before)
-            self._open_channel(
-                mark.start() - len(named[0]) if named else mark.start(), mark, named["name"] if named else "final"
-            )
-
-    def _open_channel(self, position: int, mark: re.Match[str], name: str | None = None) -> None:
-        """Begin a message. The text before the first one isn't part of the answer."""
-        header = _CHANNEL.match(self.text, position)
-        if name is None:
+            header = _CHANNEL.match(self.text, mark.end())
             name = str(header["name"] or "").lower() if header else ""
-            self.position = header.end() if header else mark.end()
-        else:
-            self.position = mark.end()
+            self._open_channel(header.end() if header else mark.end(), name)
+        elif name == "message" and not self.has_channels:
+            named = _CHANNEL_BEFORE.search(self.text[max(0, mark.start() - 40) : mark.start()])
+            self._open_channel(mark.end(), named["name"] if named else "final")
+
+    def _open_channel(self, position: int, name: str) -> None:
+        """Begin a message. The text before the first one isn't part of the answer."""
+        self.position = position
         if not self.has_final:
             self._clear()
         self.has_channels = True
@@ -366,14 +331,10 @@ class _Splitter:
 
     def _turn(self, mark: re.Match[str], is_asking: bool) -> None:
         """Take the start of a turn, whose role follows."""
-        named = _ROLE.match(self.text, mark.end())
-        role = str(named["role"] or "").lower() if named else ""
-        is_known = role in _ASKING or role in _ANSWERING or re.fullmatch(_THOUGHTS, role)
-        self._role(
-            mark,
-            "user" if is_asking else role if is_known else "",
-            end=named.end() if named and is_known else mark.end(),
-        )
+        role, end = _role_at(self.text, mark.end())
+        if not (role in _ASKING or role in _ANSWERING or re.fullmatch(_THOUGHTS, role)):
+            role, end = "", mark.end()
+        self._role(mark, "user" if is_asking else role, end=end)
 
     def _role(self, mark: re.Match[str], role: str, *, end: int | None = None) -> None:
         self._show(mark.start())
@@ -407,6 +368,7 @@ def _kind(name: str) -> str:
     return "think" if name.startswith(("think", "thought")) else name
 
 
-def _role_at(text: str, position: int) -> str:
+def _role_at(text: str, position: int) -> tuple[str, int]:
+    """Return the role that is named at a position, or an empty string, and its end."""
     named = _ROLE.match(text, position)
-    return str(named["role"] or "").lower() if named else ""
+    return (str(named["role"] or "").lower(), named.end()) if named else ("", position)

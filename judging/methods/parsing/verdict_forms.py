@@ -130,12 +130,8 @@ class VerdictForm:
             return marks, line, ""
         if last and (matched := self._label_inside.search(line)):
             return [matched["rest"]], line, line[: matched.start("rest")]
-        if (
-            last
-            and self.unlabelled
-            and (matched := MARK_INSIDE.search(own := CITED.sub("", line)))
-            and is_mark(matched["rest"])
-        ):
+        own = CITED.sub("", line)
+        if last and self.unlabelled and (matched := MARK_INSIDE.search(own)) and is_mark(matched["rest"]):
             return marked_in(matched["rest"]), line, own[: matched.start("rest")]
         return None
 
@@ -149,8 +145,10 @@ class VerdictForm:
 
     def letter_in(self, answer: str, *, alone: bool = False) -> str | None:
         """Return the single letter on offer that an answer names. `alone`: no reason may follow."""
-        if related := self._relation.match(answer):
-            return self._letter_of(related)
+        if related := self._relation.match(answer):  # `A>B`, `B>>A` or `A=B`, unless asked which one is worse
+            first, sign, second = related["first"].upper(), related["sign"][0], related["second"].upper()
+            is_clear = first != second and self.better
+            return {">": first, "<": second, "=": self.tie or None}[sign] if is_clear else None
         matched = self.answer.match(answer)
         if matched is None:
             return None
@@ -166,13 +164,6 @@ class VerdictForm:
             return None
         return letter
 
-    def _letter_of(self, related: re.Match[str]) -> str | None:
-        """Return the letter of `A>B`, `B>>A` or `A=B`, or `None` where the question is which one is worse."""
-        first, sign, second = related["first"].upper(), related["sign"][0], related["second"].upper()
-        if first == second or not self.better:
-            return None
-        return {">": first, "<": second, "=": self.tie or None}[sign]
-
     def is_doubtful(self, letter: str, reason: str) -> bool:
         """Tell whether a reason contradicts the letter: it names another one, or, for a tie, one side only."""
         letters = set(re.findall(rf"\b(?:{'|'.join(self.letters)})\b", reason))
@@ -183,10 +174,11 @@ class VerdictForm:
         return bool(letters or (len(self.letters) <= HEDGED and HEDGE.search(reason)))
 
     def rationale_in(self, lines: list[str]) -> str:
+        """Return the rationale in the lines before a verdict, without its label."""
         before = "\n".join(lines)
-        if matched := self._label_at_end.search(before):
+        if matched := re.search(rf"\b(?:{any_of(self.labels)})\W*+\Z", before, re.IGNORECASE):
             before = before[: matched.start()].rstrip(f"{string.whitespace}*_#`-")
-        return self._opening.sub("", before).strip()
+        return re.sub(rf"\A\W*+{self.opening}[^\w:]*+:\W*+", "", before, flags=re.IGNORECASE).strip()
 
     # Completions are untrusted and may be long: repetitions are possessive (`*+`), and adjacent ones can't match the same
     # character, so that matching takes linear time.
@@ -254,16 +246,6 @@ class VerdictForm:
             re.IGNORECASE,
         )
 
-    @cached_property
-    def _label_at_end(self) -> re.Pattern[str]:
-        """A label at the end of the text."""
-        return re.compile(rf"\b(?:{any_of(self.labels)})\W*+\Z", re.IGNORECASE)
-
-    @cached_property
-    def _opening(self) -> re.Pattern[str]:
-        """The label of the rationale."""
-        return re.compile(rf"\A\W*+{self.opening}[^\w:]*+:\W*+", re.IGNORECASE)
-
 
 class LinesInForm:
     """The lines of an answer in one form, read from the last one on."""
@@ -293,7 +275,8 @@ class LinesInForm:
             matched = form.answer.match(answers[0])
             after = [(matched and matched["reason"]) or "", *lines[index + 1 + (line != lines[index]) :]]
             rationale = form.rationale_in([*lines[:index], before])
-            return FoundVerdict(letter, line, rationale, "\n".join(after), self._is_repeated())
+            changes = sum(earlier[1] != later[1] for earlier, later in pairwise(self.labelled))
+            return FoundVerdict(letter, line, rationale, "\n".join(after), is_repeated=changes > 1)
         for index, remaining in ((-1, lines[:-1]), *(((0, lines[1:]),) if self.letter_first else ())):
             if form.unlabelled and not self.marks_only and lines and (lone := form.letter_in(lines[index], alone=True)):
                 self.after_lone_letter = "" if index else "\n".join(["", *remaining])
@@ -336,10 +319,6 @@ class LinesInForm:
             if ROLE_LINE.match(line) or self.form.material.match(line) or (compared and COMPARISON_LINE.match(line)):
                 return index
         return None
-
-    def _is_repeated(self) -> bool:
-        letters = [letter for _, letter, _ in self.labelled]
-        return sum(earlier != next_letter for earlier, next_letter in pairwise(letters)) > 1
 
     def _is_introduced(self, index: int, letter: str) -> bool:
         """Tell whether the last verdict follows a line that ends with a colon, and contradicts an earlier one."""

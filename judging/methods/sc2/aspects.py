@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from judging.methods.base import Call, Presentation, Reply, Setting
 from judging.methods.direct import read_aspects
@@ -19,21 +20,11 @@ WORD = re.compile(r"\w+")
 
 def aspect_call(presentation: Presentation, setting: Setting, draw: int, *, optional: bool) -> Call:
     """Return the call for one sample of a pair's aspects, reasons first."""
-    texts = {"source": presentation.source, "first": presentation.first, "second": presentation.second}
-    return plain_call(
-        "aspects",
-        PROMPT,
-        presentation,
-        setting,
-        texts,
-        read_list,
-        params=SAMPLED,
-        draw=draw,
-        optional=optional,
-        attempts=1 if optional else None,
-        example="The two differ in what they leave out.\nAspects:\n"
-        + "\n".join(map("- aspect number {}".format, range(5))),
-    )
+    listed = "\n".join(f"- aspect number {number}" for number in range(5))
+    sampling: dict[str, Any] = {"params": SAMPLED, "draw": draw, "optional": optional}
+    sampling["attempts"] = 1 if optional else None
+    example = f"The two differ in what they leave out.\nAspects:\n{listed}"
+    return plain_call("aspects", PROMPT, presentation, setting, read_list, **sampling, example=example)
 
 
 def read_list(reply: Reply) -> list[str]:

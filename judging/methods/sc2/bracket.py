@@ -63,7 +63,11 @@ def tournament(entrants: Sequence[int], rng: random.Random) -> Scheme:
     while len(remaining) > 1:
         number += 1
         rng.shuffle(remaining)
-        resting = _resting(remaining, rested, rng)
+        resting = None
+        if len(remaining) % 2:
+            resting = rng.choice([entrant for entrant in remaining if entrant not in rested] or remaining)
+            rested.add(resting)
+            remaining.remove(resting)
         duels = [Duel(first, second) for first, second in zip(remaining[::2], remaining[1::2], strict=False)]
         decisions = yield duels
         round_matches = [_match(number, duel, decision, rng) for duel, decision in zip(duels, decisions, strict=True)]
@@ -75,16 +79,6 @@ def tournament(entrants: Sequence[int], rng: random.Random) -> Scheme:
             remaining.append(resting)
         matches += round_matches
     return Bracket(matches, wins if number else {}, coins, remaining[0])
-
-
-def _resting(remaining: list[int], rested: set[int], rng: random.Random) -> int | None:
-    """Remove and return the entrant with a bye."""
-    if len(remaining) % 2 == 0:
-        return None
-    resting = rng.choice([entrant for entrant in remaining if entrant not in rested] or remaining)
-    rested.add(resting)
-    remaining.remove(resting)
-    return resting
 
 
 def exact(entrants: Sequence[int], rng: random.Random) -> Scheme:
@@ -109,9 +103,7 @@ def drawn(entrants: Sequence[int], rng: random.Random) -> Scheme:
 
 
 def _match(number: int, duel: Duel, decision: Decision, rng: random.Random) -> Match:
-    first_wins = decision.first_wins
-    if first_wins is None:
-        first_wins = rng.random() < 0.5
+    first_wins = rng.random() < 0.5 if decision.first_wins is None else decision.first_wins
     match: Match = {
         "round": number,
         "first": duel.first,
@@ -122,11 +114,8 @@ def _match(number: int, duel: Duel, decision: Decision, rng: random.Random) -> M
     return {**match, "reason": decision.reason} if decision.reason else match
 
 
-SCHEMES: Mapping[str, Callable[[Sequence[int], random.Random], Scheme]] = {
-    TOURNAMENT: tournament,
-    EXACT: exact,
-    RANDOM: drawn,
-}
+MakeScheme = Callable[[Sequence[int], random.Random], Scheme]
+SCHEMES: Mapping[str, MakeScheme] = {TOURNAMENT: tournament, EXACT: exact, RANDOM: drawn}
 
 
 def comparisons(scheme: str, samples: int) -> int:

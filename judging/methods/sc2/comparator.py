@@ -45,16 +45,11 @@ def comparator_call(
     examples : pairs with a table each, which is shown beside a spoiled one
     An unreadable answer is not asked for again: a counted coin decides.
     """
-    texts = {
-        "source": pair.source,
-        "first": pair.first,
-        "second": pair.second,
-        "table_first": format_table(first),
-        "table_second": format_table(second),
-    }
+    texts = {**pair.texts, "table_first": format_table(first), "table_second": format_table(second)}
     made_up = "Choice: 1\nReason: Nothing that it gives to both comes again under one of the two alone."
     prompt = load_prompt(FEW_SHOT if examples else PROMPT, setting)
-    fence = prompt.fence_of(texts, *(text for example in examples for text in _texts_of(example)))
+    example_texts = [text for item in examples for text in (*item.texts.values(), format_table(spoil(item.table)))]
+    fence = prompt.fence_of(texts, *example_texts)
     words = words_for(replace(pair, negated=False))
     if examples:
         numbered = enumerate(examples, start=1)
@@ -63,23 +58,16 @@ def comparator_call(
     return Call("comparator", messages, read_choice, draw=draw, optional=True, attempts=1, example=made_up)
 
 
-def comparator_files(shots: int) -> list[str]:
-    """Return the prompt files of a comparator that is shown so many examples."""
-    return [EXAMPLE, FEW_SHOT] if shots else [PROMPT]
-
-
 def spoil(rows: Sequence[TableRow]) -> list[TableRow]:
     """Return a table in which one cell stands under both and under A alone."""
-    index = next((index for index, row in enumerate(rows) if row["both"]), None)
-    if index is not None:
-        cell = rows[index]["both"]
-        only_a = "; ".join(filter(None, (rows[index]["only_a"], cell)))
-        spoiled: TableRow = {**rows[index], "only_a": only_a}
+    row = next((row for row in rows if row["both"]), None)
+    if row is not None:
+        spoiled: TableRow = {**row, "only_a": "; ".join(filter(None, (row["only_a"], row["both"])))}
     else:
-        index = next(index for index, row in enumerate(rows) if row["only_a"] or row["only_b"])
-        cell = rows[index]["only_a"] or rows[index]["only_b"]
-        spoiled = {**rows[index], "both": cell, "only_a": cell}
-    return [spoiled if number == index else row for number, row in enumerate(rows)]
+        row = next(row for row in rows if row["only_a"] or row["only_b"])
+        cell = row["only_a"] or row["only_b"]
+        spoiled = {**row, "both": cell, "only_a": cell}
+    return [spoiled if other is row else other for other in rows]
 
 
 def _written(number: int, example: Example, words: Mapping[str, str], fence: str) -> str:
@@ -89,14 +77,8 @@ def _written(number: int, example: Example, words: Mapping[str, str], fence: str
     first, second = tables if better == 1 else tables[::-1]
     reason = f"Table {3 - better} gives the same to both and to A alone."
     own = {**words, "number": str(number), "verdict": str(better), "comparison": reason}
-    texts = {"source": example.source, "first": example.first, "second": example.second}
-    return (
-        load_prompt(EXAMPLE).render(own, {**texts, "table_first": first, "table_second": second}, fence=fence).strip()
-    )
-
-
-def _texts_of(example: Example) -> list[str]:
-    return [example.source, example.first, example.second, *map(format_table, (example.table, spoil(example.table)))]
+    texts = {**example.texts, "table_first": first, "table_second": second}
+    return load_prompt(EXAMPLE).render(own, texts, fence=fence).strip()
 
 
 def read_choice(reply: Reply) -> Decision:
@@ -107,7 +89,9 @@ def read_choice(reply: Reply) -> Decision:
     if (choice := FORM.find(reply.text)) is not None:
         return _decision(whole(choice, reply).letter, choice.after)
     text = readable(reply.text).strip()
-    first = _said_first(text)
+    first = ALONE.match(text)
+    if first is not None and INSTEAD[first["number"]].search(text, first.end()):
+        first = None  # the item of a list
     if first is None or FORM.is_taken_back(first["number"], text[first.end() :]):
         raise UnparsedVerdict(reason("no_table_choice_in", text=text[-200:]) if text else reason("answer_empty"))
     return _decision(first["number"], text[first.end() :])
@@ -116,9 +100,3 @@ def read_choice(reply: Reply) -> Decision:
 def _decision(number: str, after: str) -> Decision:
     reason = REASON.sub("", after.strip(" .:,;–—-\n")).strip()
     return Decision(number == "1", reason[:LONGEST_REASON].replace("\x00", ""))
-
-
-def _said_first(text: str) -> re.Match[str] | None:
-    """Find a number at the start of an answer, if it is a choice and not the item of a list."""
-    match = ALONE.match(text)
-    return None if match is None or INSTEAD[match["number"]].search(text, match.end()) else match

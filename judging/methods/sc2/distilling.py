@@ -98,46 +98,29 @@ def distil(materials: Sequence[Material], *, task: str, question: str, longest: 
         merges += len(groups)
         answers = yield [replace(_merge_call(words, group), optional=True) for group in groups]
         unmerged += answers.count(None)
-        named = tally(
-            answer or [item.aspect for item in group[:FIVE]] for group, answer in zip(groups, answers, strict=True)
-        )
+        most_frequent = ([item.aspect for item in group[:FIVE]] for group in groups)
+        named = tally(answer or aspects for answer, aspects in zip(answers, most_frequent, strict=True))
     [merged] = yield [_merge_call(words, named)]
     merged_keys = set(map(alike, merged))
-    remaining = [item.aspect for item in every if alike(item.aspect) not in merged_keys][: FIVE - len(merged)]
-    return Distilled(
-        aspects=(*merged, *remaining),
-        texts=len(materials),
-        lost=len(materials) - len(read),
-        found=len(every),
-        merges=merges + 1,
-        unmerged=unmerged,
-        filled=len(remaining),
-    )
+    filled = [item.aspect for item in every if alike(item.aspect) not in merged_keys][: FIVE - len(merged)]
+    lost = len(materials) - len(read)
+    return Distilled((*merged, *filled), len(materials), lost, len(every), merges + 1, unmerged, len(filled))
 
 
 def _extract_call(words: Mapping[str, str], material: Material, index: int) -> Call:
     """Return the call to extract a text's aspects, which depends on that text and its source only."""
     content = load_prompt(EXTRACT).render(words, {"source": material.source, "text": material.text})
     example = bulleted([f"aspect {number} of text {index} in some words" for number in range(FIVE)])
-    return Call(
-        "aspects-extract",
-        [{"role": "user", "content": content}],
-        read_list,
-        reusable=True,
-        optional=True,
-        example=example,
-    )
+    messages = [{"role": "user", "content": content}]
+    return Call("aspects-extract", messages, read_list, reusable=True, optional=True, example=example)
 
 
 def _merge_call(words: Mapping[str, str], named: Sequence[Named]) -> Call:
     """Return the call to merge aspects into five. As model output they are fenced."""
     content = load_prompt(MERGE).render(words, {"aspects": bulleted([aspect.line for aspect in named])})
     example = bulleted([f"aspect {number} in some words" for number in range(FIVE)])
-    return Call("aspects-merge", [{"role": "user", "content": content}], _read_five, reusable=True, example=example)
-
-
-def _read_five(reply: Reply) -> list[str]:
-    return read_list(reply)[:FIVE]
+    messages = [{"role": "user", "content": content}]
+    return Call("aspects-merge", messages, lambda reply: read_list(reply)[:FIVE], reusable=True, example=example)
 
 
 def read_list(reply: Reply) -> list[str]:
@@ -188,10 +171,9 @@ def distinct(aspects: Iterable[str]) -> Iterable[str]:
 
 def tally(lists: Iterable[Sequence[str]]) -> list[Named]:
     """Count the lists that contain each aspect, most frequent first, then in order of appearance."""
-    every = [list(distinct(item)) for item in lists]
-    times = Counter(alike(aspect) for item in every for aspect in item)
-    wordings = distinct(aspect for item in every for aspect in item)
-    return sorted((Named(aspect, times[alike(aspect)]) for aspect in wordings), key=lambda item: -item.times)
+    every = [aspect for item in lists for aspect in distinct(item)]
+    times = Counter(map(alike, every))
+    return sorted((Named(aspect, times[alike(aspect)]) for aspect in distinct(every)), key=lambda item: -item.times)
 
 
 def grouped(named: Sequence[Named], longest: int) -> list[Sequence[Named]]:

@@ -15,7 +15,7 @@ from judging.methods.prompts import load_prompt
 from judging.methods.sc2 import aspects as aspect_lists
 from judging.methods.sc2 import tables
 from judging.methods.sc2.bracket import SCHEMES, TOURNAMENT, Bracket, Decision, comparisons, samples_within
-from judging.methods.sc2.comparator import comparator_call, comparator_files
+from judging.methods.sc2.comparator import EXAMPLE, FEW_SHOT, PROMPT, comparator_call
 from judging.methods.sc2.record import (
     AspectChoice,
     Record,
@@ -26,7 +26,6 @@ from judging.methods.sc2.record import (
     winning_rows,
 )
 from judging.methods.task_files import Example, find_task
-from judging.methods.verdict_schema import PROMPT as SCHEMA_PROMPT
 
 # Options of their making.
 OF_TABLES = ("samples", "scheme", "aspects", "aspect_samples", "budget", "schema", "longest_cell", "comparator_shots")
@@ -88,11 +87,8 @@ class StructuredComparison(WithExamples):
         if not single:
             calls = [replace(call, params={**call.params, **aspect_lists.SAMPLED}) for call in calls]
         answers = yield calls
-        outcome = (
-            answers[0]
-            if single
-            else majority_of(answers, setting.rng(self.name, presentation.identity, presentation.negated))
-        )
+        rng = setting.rng(self.name, presentation.identity, presentation.negated)
+        outcome = answers[0] if single else majority_of(answers, rng)
         return replace(outcome, made=record)
 
     def with_example_tables(
@@ -105,20 +101,17 @@ class StructuredComparison(WithExamples):
             return setting
         aspects_given = self.option(setting, "aspects")
         aspects = aspects_given if isinstance(aspects_given, list) else find_task(presentation.task).aspects
-        calls = [
-            self.table_call(_pair_of(example, presentation), setting, aspects, 0, optional=True) for example in examples
-        ]
+        pairs = [_pair_of(example, presentation) for example in examples]
+        calls = [self.table_call(pair, setting, aspects, 0, optional=True) for pair in pairs]
         tables = yield [replace(call, reusable=True) for call in calls]
         with_tables = [replace(example, table=rows or ()) for example, rows in zip(examples, tables, strict=True)]
         return replace(setting, examples=with_tables)
 
     def examples(self, presentation: Presentation, setting: Setting) -> Sequence[Example]:
         """Return the examples of the verdict, with their tables on request."""
-        examples = find_task(presentation.task).examples if not setting.examples else setting.examples
-        selected = examples[: self.option(setting, "shots")]
-        return (
-            selected if self.option(setting, "example_tables") else [replace(example, table=()) for example in selected]
-        )
+        examples = (setting.examples or find_task(presentation.task).examples)[: self.option(setting, "shots")]
+        has_tables = self.option(setting, "example_tables")
+        return examples if has_tables else [replace(example, table=()) for example in examples]
 
     def make(
         self, presentation: Presentation, setting: Setting, plan: Plan
@@ -127,12 +120,10 @@ class StructuredComparison(WithExamples):
 
         The texts' order in these calls is derived from the texts.
         """
-        asked_turned = _hash(presentation.first) > _hash(presentation.second)
-        compared = (
-            replace(presentation, first=presentation.second, second=presentation.first)
-            if asked_turned
-            else presentation
-        )
+        texts = (presentation.first, presentation.second)
+        first, second = sorted(texts, key=lambda text: sha256(text.encode("utf-8", "surrogatepass")).digest())
+        asked_turned = first != presentation.first
+        compared = replace(presentation, first=first, second=second)
         aspects, samples = yield from self.draw(compared, setting, plan)
         entrants = [index for index, sample in enumerate(samples) if "rows" in sample]
         lost = [sample["lost"] for sample in samples if "lost" in sample]
@@ -167,9 +158,8 @@ class StructuredComparison(WithExamples):
         """Find the aspects and sample the tables."""
         lists = yield from self.find_aspects(compared, setting, plan)
         several = plan.samples > 1
-        calls = [
-            self.table_call(compared, setting, lists["chosen"], draw, optional=several) for draw in range(plan.samples)
-        ]
+        aspects = lists["chosen"]
+        calls = [self.table_call(compared, setting, aspects, draw, optional=several) for draw in range(plan.samples)]
         answers = yield [replace(call, read=_or_why_not(call)) if several else call for call in calls]
         return lists, [_sample(answer) for answer in answers]
 
@@ -177,10 +167,8 @@ class StructuredComparison(WithExamples):
         self, presentation: Presentation, setting: Setting, aspects: Sequence[str], draw: int, *, optional: bool
     ) -> Call:
         """Return the call for one sampled table, by a schema where one is used."""
-        schema, longest = self.uses_schema(setting), self.option(setting, "longest_cell")
-        return tables.table_call(
-            presentation, setting, aspects, draw, schema=schema, longest=longest, optional=optional
-        )
+        form = {"schema": self.uses_schema(setting), "longest": self.option(setting, "longest_cell")}
+        return tables.table_call(presentation, setting, aspects, draw, **form, optional=optional)
 
     def find_aspects(
         self, compared: Presentation, setting: Setting, plan: Plan
@@ -191,10 +179,8 @@ class StructuredComparison(WithExamples):
             return {"how": "given", "chosen": list(option)}
         if not is_asked_for(option):
             return {"how": "fixed", "chosen": list(find_task(compared.task).aspects)}
-        several = plan.aspect_calls > 1
-        lists = yield [
-            aspect_lists.aspect_call(compared, setting, draw, optional=several) for draw in range(plan.aspect_calls)
-        ]
+        draws = range(plan.aspect_calls)
+        lists = yield [aspect_lists.aspect_call(compared, setting, draw, optional=len(draws) > 1) for draw in draws]
         read = [index for index, aspects in enumerate(lists) if aspects is not None]
         if not read:
             raise UnparsedVerdict(reason("aspect_lists_unread", number=len(lists)))
@@ -249,7 +235,7 @@ class StructuredComparison(WithExamples):
 
     def words(self, presentation: Presentation, setting: Setting, fence: str) -> Mapping[str, str]:
         """Format the examples, if any."""
-        words = dict(super().words(presentation, setting, fence))
+        words = super().words(presentation, setting, fence)
         if not self.shows_examples(setting):
             return words
         has_tables = self.option(setting, "example_tables")
@@ -259,20 +245,17 @@ class StructuredComparison(WithExamples):
     def prompt_version(self, task: str, setting: Setting) -> str:
         """Return the versions of all prompts."""
         online, compares = is_asked_for(self.option(setting, "aspects")), self.option(setting, "scheme") != "random"
-        making = [
-            *([aspect_lists.PROMPT] if online else []),
-            tables.prompt_of(task),
-            *(comparator_files(self.option(setting, "comparator_shots")) if compares else []),
-        ]
-        example = EXAMPLE_WITH_TABLE if self.option(setting, "example_tables") else self.example
-        files = [
-            *([] if setting.table_variant else making),
-            *([example] if self.shows_examples(setting) else []),
-            self.prompt,
-            *([SCHEMA_PROMPT] if self.uses_verdict_schema(setting) else []),
-        ]
+        files = []
+        if not setting.table_variant:
+            files += [aspect_lists.PROMPT] if online else []
+            files += [tables.prompt_of(task)]
+            has_shots = self.option(setting, "comparator_shots")
+            files += ([EXAMPLE, FEW_SHOT] if has_shots else [PROMPT]) if compares else []
+        if self.shows_examples(setting):
+            files.append(EXAMPLE_WITH_TABLE if self.option(setting, "example_tables") else self.example)
         stored = [f"tables-{setting.table_variant}"] if setting.table_variant else []
-        return "+".join([*stored, *(load_prompt(name, setting).version for name in files), find_task(task).version])
+        versions = [*stored, *(load_prompt(name, setting).version for name in (*files, self.prompt))]
+        return "+".join([*versions, *self.form_version(setting), find_task(task).version])
 
     def check(self, task: str, setting: Setting) -> None:
         """Refuse contradicting options too."""
@@ -321,7 +304,3 @@ def _sample(answer: TableSample | list[TableRow] | None) -> TableSample:
     if answer is None:
         return {"lost": "the endpoint declined to answer"}
     return {"rows": answer} if isinstance(answer, list) else answer
-
-
-def _hash(text: str) -> bytes:
-    return sha256(text.encode("utf-8", "surrogatepass")).digest()

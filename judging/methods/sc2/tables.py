@@ -30,7 +30,9 @@ NAMES: Mapping[str, frozenset[str]] = {
 KNOWN = frozenset().union(*NAMES.values())
 LIST_OF_ROWS = ("rows", "table", "aspects", "comparisons", "comparison")
 OPENING = re.compile(r"[{\[]")
+NOUNS = re.compile(r"\b(?:text|summary|response|answer|document|translation|the|what|says|is|in|to|for)\b")
 BAR = re.compile(r"(?<!\\)\|")
+DECODER = json.JSONDecoder()
 MOST_TRIES = 200  # possible starts of a JSON value, to bound the time
 NUMBERING = re.compile(r"^\W*(?:aspect\s*)?\d*\W*")
 
@@ -64,44 +66,26 @@ def table_call(
 
     longest : characters of a cell in the schema
     """
-    blank = format_rows([{"aspect": aspect, "only_a": "", "both": "", "only_b": ""} for aspect in aspects])
-    texts = {
-        "source": presentation.source,
-        "first": presentation.first,
-        "second": presentation.second,
-        "aspects": blank,
-    }
+    blank = format_rows([{"aspect": aspect, **dict.fromkeys(CELLS, "")} for aspect in aspects])
+    cell = f"It names the main point and two of the reasons that are given for it ({draw})."  # of typical length
+    example = format_rows([{"aspect": aspect, **dict.fromkeys(CELLS, cell)} for aspect in aspects])
+    form = {SCHEMA_PARAM: response_format("comparison_table", table_schema(aspects, longest))} if schema else {}
     call = plain_call(
-        "table",
-        prompt_of(presentation.task),
-        presentation,
-        setting,
-        texts,
-        lambda reply: read_table(reply, aspects),
-        params={**SAMPLED, **form_of(aspects, longest)} if schema else SAMPLED,
+        *("table", prompt_of(presentation.task), presentation, setting, lambda reply: read_table(reply, aspects)),
+        texts={"aspects": blank},
+        params={**SAMPLED, **form},
         draw=draw,
         optional=optional,
         attempts=1 if optional else None,
-        example=_example_answer(aspects, draw),
+        example=example,
     )
     return replace(call, plain=call.messages) if schema else call
 
 
-def form_of(aspects: Sequence[str], longest: int | None) -> dict[str, Any]:
-    """Return the request parameter that holds an answer to the form of a table."""
-    return {SCHEMA_PARAM: response_format("comparison_table", table_schema(aspects, longest))}
-
-
-def format_rows(rows: Sequence[TableRow]) -> str:
+def format_rows(rows: Sequence[Mapping[str, str]]) -> str:
     """Format rows as JSON, one a line."""
     lines = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in rows)
     return f'{{"rows": [\n{lines}\n]}}'
-
-
-def _example_answer(aspects: Sequence[str], draw: int) -> str:
-    """Return a distinct answer of typical length, for estimates."""
-    cell = f"It names the main point and two of the reasons that are given for it ({draw})."
-    return format_rows([{"aspect": aspect, "only_a": cell, "both": cell, "only_b": cell} for aspect in aspects])
 
 
 def read_table(reply: Reply, aspects: Sequence[str]) -> list[TableRow]:
@@ -125,20 +109,19 @@ def _is_filled(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 def _in_json(text: str) -> Iterator[list[dict[str, str]]]:
     """Yield the rows of every JSON value in a text."""
-    decoder = json.JSONDecoder()
     position = 0
     for _ in range(MOST_TRIES):
         match = OPENING.search(text, position)
         if match is None:
             return
         try:
-            value, position = decoder.raw_decode(text, match.start())
+            value, position = DECODER.raw_decode(text, match.start())
         except RecursionError:
             return
         except ValueError:
             position = match.start() + 1
-            continue
-        yield _rows_of(value)
+        else:
+            yield _rows_of(value)
 
 
 def _rows_of(value: Any) -> list[dict[str, str]]:
@@ -160,35 +143,26 @@ def _row(value: Mapping[str, Any]) -> dict[str, str]:
     Empty if the aspect is missing, a cell is no text, or a missing cell may be under an unknown name.
     """
     named = {_plain(str(name)): cell for name, cell in value.items()}
-    row = {
-        ours: next((named[their_name] for their_name in theirs if their_name in named), None)
-        for ours, theirs in NAMES.items()
-    }
-    if not isinstance(row["aspect"], str) or any(not _is_cell(row[cell]) for cell in CELLS):
+    row = {ours: next((named[name] for name in theirs if name in named), None) for ours, theirs in NAMES.items()}
+    cells = [cell if isinstance(cell, list) else ["" if cell is None else cell] for cell in map(row.get, CELLS)]
+    if not isinstance(row["aspect"], str) or any(not isinstance(text, str) for cell in cells for text in cell):
         return {}
     if named.keys() - KNOWN and any(named.keys().isdisjoint(NAMES[cell]) for cell in CELLS):
         return {}
     return {name: _cleaned(cell) for name, cell in row.items()}
 
 
-def _is_cell(value: Any) -> bool:
-    texts = value if isinstance(value, list) else [] if value is None else [value]
-    return all(isinstance(text, str) for text in texts)
-
-
 def _in_bars(text: str) -> list[dict[str, str]]:
     """Return the rows of a Markdown table, without lines that have more or fewer cells than the header."""
-    lines = [
-        [cell.replace("\\|", "|").strip() for cell in BAR.split(line)] for line in text.splitlines() if "|" in line
-    ]
-    heads = next((number for number, line in enumerate(lines) if len(line) >= len(NAMES) and _is_head(line)), None)
+    with_bars = [line for line in text.splitlines() if "|" in line]
+    lines: list[Sequence[str]] = [[cell.replace("\\|", "|").strip() for cell in BAR.split(line)] for line in with_bars]
+    heads = next((number for number, line in enumerate(lines) if _is_head(line)), None)
     if heads is None:
         return []
     names = _without_edges(lines[heads], len(NAMES))
-    rows = [_without_edges(line, len(names)) for line in lines[heads + 1 :] if set("".join(line)) - set("-: ")]
-    return [
-        table_row for row in rows if len(row) == len(names) and (table_row := _row(dict(zip(names, row, strict=True))))
-    ]
+    lines = [_without_edges(line, len(names)) for line in lines[heads + 1 :] if set("".join(line)) - set("-: ")]
+    rows = [_row(dict(zip(names, line, strict=True))) for line in lines if len(line) == len(names)]
+    return [row for row in rows if row]
 
 
 def _without_edges(line: Sequence[str], width: int) -> Sequence[str]:
@@ -200,16 +174,12 @@ def _without_edges(line: Sequence[str], width: int) -> Sequence[str]:
 
 def _is_head(line: Sequence[str]) -> bool:
     names = set(map(_plain, line))
-    return all(names & theirs for theirs in NAMES.values())
+    return len(line) >= len(NAMES) and all(names & theirs for theirs in NAMES.values())
 
 
 def _plain(name: str) -> str:
     """Reduce a column's name to letters, without nouns for the texts."""
-    letters = re.sub(r"[^a-z ]", " ", name.casefold())
-    words = re.sub(
-        r"\b(?:text|summary|response|answer|document|translation|the|what|says|is|in|to|for)\b", " ", letters
-    )
-    return words.replace(" ", "")
+    return NOUNS.sub(" ", re.sub(r"[^a-z ]", " ", name.casefold())).replace(" ", "")
 
 
 def _cleaned(cell: Any) -> str:
@@ -229,36 +199,26 @@ def _in_order(rows: Sequence[Mapping[str, str]], aspects: Sequence[str]) -> list
 
     Raises: UnparsedVerdict for an aspect that is missing or duplicated.
     """
-    named = [_bare(row["aspect"]) for row in rows]
-    names_asked = [_bare(aspect) for aspect in aspects]
-    exact_rows = [[row_index for row_index, name in enumerate(named) if name == aspect] for aspect in names_asked]
-    if not all(exact_rows):  # reworded: match by prefix, or by position
-        alike = [
-            [row_index for row_index, name in enumerate(named) if _is_alike(name, aspect)] for aspect in names_asked
-        ]
-        by_place = len(rows) == len(aspects) and sorted(set(named)) == sorted(named)
-        exact_rows = [
-            exactly
-            or (
-                near
-                if len(near) == 1
-                else [row_index]
-                if by_place and _belongs(named[row_index], row_index, names_asked)
-                else []
-            )
-            for row_index, (exactly, near) in enumerate(zip(exact_rows, alike, strict=True))
-        ]
-    for aspect, indexes in zip(aspects, exact_rows, strict=True):
+    named, requested = [_bare(row["aspect"]) for row in rows], [_bare(aspect) for aspect in aspects]
+    matches = [[index for index, name in enumerate(named) if name == aspect] for aspect in requested]
+    if not all(matches):  # reworded: match by prefix, or by position
+        by_place = len(rows) == len(aspects) and len(set(named)) == len(named)
+        for place, aspect in enumerate(requested):
+            near = [index for index, name in enumerate(named) if _is_alike(name, aspect)]
+            if not matches[place] and len(near) == 1:
+                matches[place] = near
+            elif not matches[place] and by_place and _belongs(named[place], place, requested):
+                matches[place] = [place]
+    for aspect, indexes in zip(aspects, matches, strict=True):
         if len(indexes) != 1:
             raise UnparsedVerdict(reason("table_row_repeated" if indexes else "table_row_missing", aspect=aspect[:80]))
-    order = [indexes[0] for indexes in exact_rows]
+    order = [index for [index] in matches]
     if len(set(order)) < len(order):
         raise UnparsedVerdict(reason("table_row_shared"))
-    return [_as_row(aspect, rows[row_index]) for aspect, row_index in zip(aspects, order, strict=True)]
-
-
-def _as_row(aspect: str, row: Mapping[str, str]) -> TableRow:
-    return {"aspect": aspect, "only_a": row["only_a"], "both": row["both"], "only_b": row["only_b"]}
+    return [
+        {"aspect": aspect, "only_a": row["only_a"], "both": row["both"], "only_b": row["only_b"]}
+        for aspect, row in zip(aspects, (rows[index] for index in order), strict=True)
+    ]
 
 
 def _bare(aspect: str) -> str:

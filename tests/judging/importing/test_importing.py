@@ -16,7 +16,7 @@ from judging.core.errors import BadSettings
 from judging.importing.judgments import judge_name
 from judging.importing.services import ImportedJudgments, import_judgments
 from judging.methods import Setting, find_method
-from judging.methods.imported import Imported
+from judging.methods.baselines import Imported
 from judging.models import Judge, JudgeRun, Judgment
 from judging.outcomes.judgments import judgments
 from judging.runs.services import start_run

@@ -11,7 +11,7 @@ import pytest
 
 from judging.calls.results import LONGEST_ANSWER, read_reply
 from judging.core.errors import UnparsedVerdict
-from judging.generation import sampled_text
+from judging.generation import store
 from judging.methods import Call, Reply
 from judging.methods.parsing.answers import is_refusal
 from judging.methods.parsing.parsers import find_parser
@@ -90,7 +90,7 @@ def test_refusal_behind_thoughts_of_any_kind_is_one() -> None:
     ],
 )
 def test_text_of_a_system_loses_thoughts_at_its_start_and_what_is_beyond_its_turn(text: str, sampled: str) -> None:
-    assert sampled_text.read_text(Reply(text)).text == sampled
+    assert store.read_text(Reply(text)).text == sampled
 
 
 def test_answer_that_is_too_long_is_not_read() -> None:

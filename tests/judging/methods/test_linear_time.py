@@ -6,7 +6,7 @@ import pytest
 
 from judging.core.errors import JudgingError
 from judging.endpoints.chat_answers import read_answer
-from judging.generation import sampled_text
+from judging.generation import store
 from judging.methods import Reply
 from judging.methods.parsing.answers import is_refusal
 from judging.methods.parsing.parsers import find_parser
@@ -31,7 +31,7 @@ BEGINNINGS = {
 OTHERS = {
     "refusal": is_refusal,
     "cut off": lambda text: find_parser("verdict-line")(Reply(text, "length"), OFFER),
-    "text of a system": lambda text: sampled_text.read_text(Reply(text)),
+    "text of a system": lambda text: store.read_text(Reply(text)),
     "chat answer": lambda text: read_answer(json.dumps({"choices": [{"message": {"content": text}}]})),
     "chat body": read_answer,
     "error of an endpoint": lambda text: read_answer(json.dumps({"error": {"message": text}})),
