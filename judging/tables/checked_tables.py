@@ -3,13 +3,13 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from django.db.models import Count, F, QuerySet
 
-from analysis.judges.table_checks import CELLS, SUPPORTED, TableCheckResult, check_table
+from analysis.judges.table_checks import CELLS, SUPPORTED, Summary, TableCheckResult, check_table
 from annotation.models import ComparisonTable, Display, Flag, Pair, Study
 from judging.core.proportions import Proportion, mean_proportion, proportion
 from judging.models import TableCheck
@@ -17,6 +17,8 @@ from judging.models import TableCheck
 TABLES_PER_VARIANT, MIN_TABLES, MAX_TABLES = 200, 20, 1000  # tables whose texts are checked for one page
 TEXTS = ("pair__matchup__instance", "pair__generation_a", "pair__generation_b")
 LONGEST_SHOWN = 200
+ODD = ("wrong_side", "copied", "names_side", "long")  # kinds of suspicious cells
+Checked = tuple[int, Summary, Mapping[str, Any]]  # instance, checks and maker of a table
 
 
 @dataclass(frozen=True)
@@ -65,31 +67,6 @@ class VariantFigures:
     def any_odd(self) -> bool:
         """True if there are suspicious cells."""
         return any(self.odd.values())
-
-
-@dataclass
-class _VariantSums:
-    """Sums over a variant's tables, one row per table."""
-
-    instance: list[int] = field(default_factory=list)
-    supported: list[tuple[float, float]] = field(default_factory=list)
-    coverage: list[tuple[float, float]] = field(default_factory=list)
-    overlap: list[tuple[float, float]] = field(default_factory=list)
-    missing: int = 0
-    odd: dict[str, int] = field(
-        default_factory=lambda: dict.fromkeys(("wrong_side", "copied", "names_side", "long"), 0)
-    )
-
-    def add(self, instance: int, check: TableCheckResult) -> None:
-        """Add one table."""
-        summary = check.summary
-        self.instance.append(instance)
-        self.supported.append(((summary.supported or 0.0) * summary.n, summary.n))
-        self.coverage.append((summary.coverage or 0.0, summary.coverage is not None))
-        self.overlap.append(((summary.overlap_mean or 0.0) * summary.overlaps, summary.overlaps))
-        self.missing += summary.cells - summary.n
-        for name in self.odd:
-            self.odd[name] += getattr(summary, name)
 
 
 def rows_of(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -147,8 +124,7 @@ def figures_by_variant(study: Study) -> list[VariantFigures]:
         .annotate(rows_=Count("pk"), pairs_=Count("pair", distinct=True))
         .values_list("variant", "rows_", "pairs_")
     }
-    sample = _sample(study, tables, len(counts))
-    checked = _checked(sample)
+    checked = _checked(_sample(study, tables, len(counts)))
     by_model = _by_model(study)
     flags = {
         name: (raised, on)
@@ -161,7 +137,7 @@ def figures_by_variant(study: Study) -> list[VariantFigures]:
     displayed_counts = dict(shown_beside_own_pair(study).order_by().values_list("table__variant").annotate(Count("pk")))
     return [
         _figures(
-            name, counts[name], *checked[name], by_model[name], displayed_counts.get(name, 0), flags.get(name, (0, 0))
+            name, counts[name], checked[name], by_model[name], displayed_counts.get(name, 0), flags.get(name, (0, 0))
         )
         for name in sorted(counts)
     ]
@@ -180,15 +156,13 @@ def _sample(study: Study, tables: QuerySet[ComparisonTable], variants: int) -> l
     return drawn
 
 
-def _checked(sample: Sequence[int]) -> dict[str, tuple[_VariantSums, list[Mapping[str, Any]]]]:
-    result: dict[str, tuple[_VariantSums, list[Mapping[str, Any]]]] = defaultdict(lambda: (_VariantSums(), []))
+def _checked(sample: Sequence[int]) -> dict[str, list[Checked]]:
+    result: dict[str, list[Checked]] = defaultdict(list)
     tables = ComparisonTable.objects.filter(pk__in=sample).select_related(*TEXTS)
     # Sorted by pair: its texts are tokenised once for all variants. No figure needs the source.
     for table in tables.defer("pair__matchup__instance__source").order_by("pair", "pk"):
-        sums, makers = result[table.variant]
-        texts = table.pair.generation_a.text, table.pair.generation_b.text
-        sums.add(table.pair.matchup.instance_id, check_table(rows_of(table.rows), *texts))
-        makers.append(table.made_by)
+        check = check_table(rows_of(table.rows), table.pair.generation_a.text, table.pair.generation_b.text)
+        result[table.variant].append((table.pair.matchup.instance_id, check.summary, table.made_by))
     return result
 
 
@@ -200,27 +174,17 @@ def model_figures(study: Study, *, model: str, variant: str = "") -> dict[str, M
 
 def _by_model(study: Study) -> dict[str, list[ModelFigure]]:
     """Aggregate the stored checks by models over all tables."""
-    rows = (
-        TableCheck.objects.filter(table__study=study)
-        .order_by("model", "table")
-        .values_list(
-            *("table__variant", "model", "table__pair__matchup__instance"),
-            *("found__support", "found__coverage"),
-        )
-    )
+    columns = ("table__variant", "model", "table__pair__matchup__instance", "found__support", "found__coverage")
     by_key: dict[tuple[str, str], list[Any]] = defaultdict(list)
-    for variant, model, *counts in rows:
-        by_key[variant, model].append(counts)
+    for variant, model, *values in (
+        TableCheck.objects.filter(table__study=study).order_by("model", "table").values_list(*columns)
+    ):
+        by_key[variant, model].append(values)
     result: dict[str, list[ModelFigure]] = defaultdict(list)
-    for (variant, model), several in by_key.items():
-        instances = [instance for instance, _support, _coverage in several]
-        result[variant].append(
-            ModelFigure(
-                model,
-                entailment=_mean_of_tables([support for _instance, support, _coverage in several], instances),
-                coverage=_mean_of_tables([coverage for _instance, _support, coverage in several], instances),
-            )
-        )
+    for (variant, model), rows in by_key.items():
+        instances, support, coverage = map(list, zip(*rows, strict=True))
+        figure = ModelFigure(model, _mean_of_tables(support, instances), _mean_of_tables(coverage, instances))
+        result[variant].append(figure)
     return result
 
 
@@ -233,25 +197,27 @@ def _mean_of_tables(values: Sequence[float | None], instances: Sequence[int]) ->
 def _figures(
     name: str,
     counts: tuple[int, int],
-    sums: _VariantSums,
-    makers: Sequence[Mapping[str, Any]],
+    checked: Sequence[Checked],
     by_model: Sequence[ModelFigure],
     shown: int,
     flags: tuple[int, int],
 ) -> VariantFigures:
-    same, varying = common_values(makers)
-    undefined = len(sums.coverage) - int(sum(existing for _, existing in sums.coverage))
+    same, varying = common_values([maker for _instance, _summary, maker in checked])
+    instances, summaries = [table[0] for table in checked], [table[1] for table in checked]
+    supported = [((summary.supported or 0.0) * summary.n, summary.n) for summary in summaries]
+    overlaps = [((summary.overlap_mean or 0.0) * summary.overlaps, summary.overlaps) for summary in summaries]
+    missing = sum(summary.cells - summary.n for summary in summaries)
     return VariantFigures(
         variant=name,
         tables=counts[0],
         pairs=counts[1],
-        checked=len(sums.instance),
+        checked=len(checked),
         same=same,
         varying=varying,
-        supported=proportion(sums.supported, sums.instance, left_out=sums.missing),
-        coverage=mean_proportion(sums.coverage, sums.instance, left_out=undefined),
-        overlap=mean_proportion(sums.overlap, sums.instance),
-        odd=sums.odd,
+        supported=proportion(supported, instances, left_out=missing),
+        coverage=_mean_of_tables([summary.coverage for summary in summaries], instances),
+        overlap=mean_proportion(overlaps, instances),
+        odd={kind: sum(getattr(summary, kind) for summary in summaries) for kind in ODD},
         by_model=by_model,
         shown=shown,
         flags=flags[0],
@@ -263,14 +229,7 @@ def common_values(makers: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str], 
     """Return the entries that several dictionaries have in common, as text, and the names of the others."""
     existing = [{name: _written(value) for name, value in maker.items() if value is not None} for maker in makers]
     names = list(dict.fromkeys(name for item in existing for name in item))
-    values_by_name = {name: {item.get(name) for item in existing} for name in names}
-    same = {
-        name: value
-        for name, values in values_by_name.items()
-        if len(values) == 1
-        for value in values
-        if value is not None
-    }
+    same = {name: existing[0][name] for name in names if len({item.get(name) for item in existing}) == 1}
     return same, [name for name in names if name not in same]
 
 

@@ -11,17 +11,17 @@ from typing import Any
 
 from analysis.judges.table_checks import CELLS, SUPPORTED, Cell, sentences, summarize_scores
 from analysis.similarity.content_words import is_blank
+from annotation.core.errors import AnnotationError
 from annotation.core.reasons import reason
 from annotation.models import ComparisonTable, Study
 from judging.calls.adhoc import AdhocRequests, estimate_procedure
 from judging.calls.dry_run import CallsEstimate
-from judging.core.errors import UnparsedVerdict
+from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.methods import Call, Reply
 from judging.methods.parsing.answers import answer_lines
 from judging.methods.prompts import load_prompt
 from judging.models import Endpoint, TableCheck
 from judging.tables.checked_tables import rows_of, with_texts
-from judging.tables.stored_checks import found, refuse_other_endpoint
 
 ENTAILMENT, COVERAGE = "table-entailment.v1.txt", "table-coverage.v1.txt"
 NAMES: Mapping[Cell, str] = {"only_a": "text A", "both": "both texts", "only_b": "text B"}
@@ -30,7 +30,7 @@ LINE = re.compile(
     r"^\W*(?P<number>\d+)\W+?(?<![:=][-−])(?<![:=] [-−])(?P<score>yes\b|no\b|(?:[01](?:\.\d*)?|\.\d+)(?![.\d]|\s*[%/]))",
     re.IGNORECASE,
 )
-WORDS = {"yes": 1.0, "no": 0.0}
+WORDS = {"yes": "1", "no": "0"}
 Answers = list[list[float] | None]
 
 
@@ -75,8 +75,14 @@ class OpenTable:
         rows: list[dict[Cell, float | None]] = [
             {cell: follow.get((number, cell)) for cell in CELLS} for number in range(len(self.rows))
         ]
+        check = summarize_scores(rows, threshold=SUPPORTED)
         return {
-            **found(summarize_scores(rows, threshold=SUPPORTED), SUPPORTED),
+            "threshold": SUPPORTED,
+            "cells": list(check.rows),
+            "n": check.n,
+            "missing": check.cells - check.n,
+            "supported": check.supported,
+            "support": check.support,
             "coverage": sum(covered) / len(covered) if covered else None,
             "sentences": len(self.sentences),
         }
@@ -97,7 +103,7 @@ def read_lines(reply: Reply, *, lines: int) -> list[float]:
     Raises: UnparsedVerdict unless each number is there, with one score from 0 to 1
     """
     answers = {
-        (int(match["number"]), _score(match["score"]))
+        (int(match["number"]), float(WORDS.get(match["score"].lower(), match["score"])))
         for line in answer_lines(reply.text)
         if (match := LINE.match(line)) and len(match["number"]) < len(str(lines)) + 1
     }
@@ -107,14 +113,15 @@ def read_lines(reply: Reply, *, lines: int) -> list[float]:
     return scores
 
 
-def _score(text: str) -> float:
-    word = WORDS.get(text.lower())
-    return float(text) if word is None else word
-
-
 def name_of(endpoint: Endpoint) -> str:
     """Return the name under which the checks of an endpoint's model are stored."""
     return f"{endpoint.model} (entailment)"[-200:]
+
+
+def require_tables(study: Study, variant: str) -> None:
+    """Raise AnnotationError if a study has no tables, or none of a variant."""
+    if not study.tables.filter(**({"variant": variant} if variant else {})).exists():
+        raise AnnotationError(f"study {study.slug} has no such comparison tables")
 
 
 def estimate_entailment(
@@ -132,7 +139,12 @@ def open_tables(study: Study, *, endpoint: Endpoint, variant: str) -> tuple[list
     """
     tables = ComparisonTable.objects.filter(study=study, **({"variant": variant} if variant else {}))
     earlier = TableCheck.objects.filter(table__in=tables.values("pk"), model=name_of(endpoint))
-    refuse_other_endpoint(earlier, endpoint)
+    other_check = earlier.exclude(endpoint=endpoint).select_related("endpoint").first()
+    if other_check is not None:
+        raise BadSettings(
+            f"tables of this study were checked with {other_check.model} at endpoint {other_check.endpoint.name}; at "
+            f"{endpoint.name} it may be another model. Use that endpoint, or a model name that is unique"
+        )
     results = []
     for table in with_texts(tables.exclude(pk__in=earlier.values("table"))).order_by("pk"):
         rows = rows_of(table.rows)

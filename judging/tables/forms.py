@@ -16,9 +16,8 @@ from judging.models import Endpoint, Judge, JudgeRun
 from judging.runs.estimates import RunEstimate, estimate
 from judging.runs.forms import PairsForm
 from judging.tables.checked_tables import standing_flags
-from judging.tables.entailment_calls import estimate_entailment
+from judging.tables.entailment_calls import estimate_entailment, require_tables
 from judging.tables.making import SAMPLES, TableSettings, build_tables_judge, default_variant, start_tables
-from judging.tables.stored_checks import require_tables
 
 
 class TableFilterForm(forms.Form):

@@ -54,22 +54,6 @@ class TableSettings:
         return f"{how}{scheme}{'-online' if self.aspects in (ONLINE, ASKED) else ''}"
 
 
-def tables_judge(*, endpoint: Endpoint, settings: TableSettings, seed: int = 1, name: str = "") -> Judge:
-    """Return the stored judge for these settings, by default under a name derived from them.
-
-    Raises: BadSettings for settings that don't fit together, or for other settings under the name.
-    """
-    _check(settings)
-    judge, _ = add_judge(
-        name=name or judge_name(endpoint, settings, seed),
-        method=METHOD,
-        endpoint=endpoint,
-        params=settings.options,
-        seed=seed,
-    )
-    return judge
-
-
 def build_tables_judge(*, endpoint: Endpoint, settings: TableSettings, seed: int = 1, name: str = "") -> Judge:
     """Return the stored judge, or an unsaved one, for an estimate.
 
@@ -121,22 +105,22 @@ def start_tables(
 ) -> JudgeRun:
     """Start a run that creates a table of every pair and publishes it under a variant.
 
-    seed, name : of the judge, see `tables_judge`
+    seed, name : of the judge; by default a name derived from its settings
     queued : leave the work to a worker; `limit`: presentations to fill this time
 
     Tables that the same judge made before are published at once.
     Raises: BadSettings if the variant has tables of another judge, and as `start_run`; no judge is stored then.
     """
     Study.objects.select_for_update().get(pk=study.pk)  # serialises starts of the same variant
-    judge = tables_judge(endpoint=endpoint, settings=settings, seed=seed, name=name)
+    _check(settings)
+    name = name or judge_name(endpoint, settings, seed)
+    judge, _ = add_judge(name=name, method=METHOD, endpoint=endpoint, params=settings.options, seed=seed)
     same = JudgeRun.objects.filter(study=study, judge=judge, batch=batch, filter_key=only.key, questions=[MAIN])
     if before := same.exclude(tables_as__in=["", variant]).values_list("tables_as", flat=True).first():
         raise BadSettings(f"the same tables exist as variant {before}; use another seed")
     run_settings: dict[str, Any] = {"batch": batch, "only": only, "in_flight": in_flight, "max_cost": max_cost}
-    if queued:
-        run = queue_run(study=study, judge=judge, tables_as=variant, limit=limit, **run_settings)
-    else:
-        run = start_run(study=study, judge=judge, tables_as=variant, **run_settings)
+    run_settings |= {"study": study, "judge": judge, "tables_as": variant}
+    run = queue_run(**run_settings, limit=limit) if queued else start_run(**run_settings)
     publication = publication_of(run, "")
     if publication is not None:
         refuse_other_makers(publication)

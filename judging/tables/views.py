@@ -1,6 +1,8 @@
 """The pages of a study's comparison tables: the list with checks, one table with its making, the file, and making them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -9,29 +11,32 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 
+from analysis.judges.table_checks import CELLS, SUPPORTED, Cell
 from annotation.core.http import as_download, attempt
 from annotation.importing.tables import table_lines
 from annotation.members.permissions import FORM, POST, READERS, study_view
-from annotation.models import ComparisonTable, Study
+from annotation.models import ComparisonTable, Flag, Pair, Study
 from annotation.questions.questions import MAIN
 from judging.aspects.aspect_sets import current_aspects
 from judging.core.estimating import estimate_page
-from judging.models import JudgeRun, Judgment, TableMaking
+from judging.methods.sc2.record import KINDS
+from judging.models import JudgeRun, Judgment, TableCheck, TableMaking
 from judging.tables.checked_tables import (
     TABLES_PER_VARIANT,
     check_pair,
     common_values,
     figures_by_variant,
+    rows_of,
     standing_flags,
     with_texts,
 )
 from judging.tables.figures import makings_of
 from judging.tables.forms import MakeTablesForm, TableFilterForm
-from judging.tables.presenters import show_making, show_table
 
 A_PAGE = 50
 MOST_OTHERS = 20
 LINES_AT_ONCE = 100
+PARTS: Mapping[Cell, tuple[str, str]] = {"only_a": ("Only A", "a"), "both": ("Both", "both"), "only_b": ("Only B", "b")}
 IN_ORDER = (
     *("pair__matchup__instance__position", "pair__matchup__system_a__position", "pair__matchup__system_b__position"),
     *("pair__index", "variant", "table_id"),
@@ -48,7 +53,8 @@ def tables(request: HttpRequest, study: Study) -> HttpResponse:
     query = request.GET.copy()
     query.pop("page", None)
     listed = list(page)
-    flags = _flags(study, listed)
+    counts = standing_flags(study).filter(table__in=[item.pk for item in listed]).order_by()
+    flags = dict(counts.values_list("table").annotate(Count("pk")))
     context = {
         "study": study,
         "figures": figures,
@@ -101,7 +107,7 @@ def judgment_table(request: HttpRequest, study: Study, judgment_id: int) -> Http
         "handed_on": row.table,
         "pair": row.judgment.pair,
         "turned": turned,
-        "shown": making.winner.table,
+        "shown": making["winner"]["table"],
         "made": making,
     }
     return TemplateResponse(request, "judging/tables/table.html", context)
@@ -119,18 +125,8 @@ def tables_file(request: HttpRequest, study: Study) -> Any:
 
 def _pieces(lines: Iterator[str]) -> Iterator[str]:
     """Join lines into larger chunks."""
-    words: list[str] = []
-    for line in lines:
-        words.append(line)
-        if len(words) >= LINES_AT_ONCE:
-            yield "".join(words)
-            words = []
-    yield "".join(words)
-
-
-def _flags(study: Study, listed: list[ComparisonTable]) -> dict[int, int]:
-    counts = standing_flags(study).filter(table__in=[item.pk for item in listed]).order_by()
-    return dict(counts.values_list("table").annotate(Count("pk")))
+    while chunk := list(islice(lines, LINES_AT_ONCE)):
+        yield "".join(chunk)
 
 
 def _runs(study: Study) -> QuerySet[JudgeRun]:
@@ -145,6 +141,91 @@ def _runs(study: Study) -> QuerySet[JudgeRun]:
 def _judgments(makings: QuerySet[TableMaking]) -> list[Judgment]:
     related = Prefetch("judgment", Judgment.objects.select_related("run__judge"))
     return [item.judgment for item in makings.only("judgment").prefetch_related(related)[:MOST_OTHERS]]
+
+
+def show_table(table: ComparisonTable, *, turned: bool) -> dict[str, Any]:
+    """Return a stored table with its checks and the raters' flags on its rows."""
+    flags: dict[int, list[Flag]] = {}
+    standing = standing_flags(table.study).filter(table=table)
+    for flag in standing.select_related("display__assignment__annotator").order_by("flagged_at", "pk"):
+        flags.setdefault(flag.row or 0, []).append(flag)
+    return show_rows(table.rows, table.pair, turned=turned, flags=flags, checks=list(table.checks.order_by("model")))
+
+
+def show_rows(
+    stored: Sequence[Mapping[str, Any]],
+    pair: Pair,
+    *,
+    turned: bool,
+    flags: Mapping[int, Sequence[Flag]] | None = None,
+    checks: Sequence[TableCheck] = (),
+) -> dict[str, Any]:
+    """Return the rows of a table in study order, or turned (B on the left), with their checks against the pair's texts.
+
+    Columns are the parts of the Venn-like view, without missing cells.
+    """
+    check = check_pair(stored, pair)
+    order = CELLS[::-1] if turned else CELLS
+
+    def show_cell(number: int, cell: Cell, text: str) -> dict[str, Any]:
+        cell_check = check.rows[number][cell]
+        scores = [(stored_check.model, stored_check.found["cells"][number][cell]) for stored_check in checks]
+        return {
+            "label": PARTS[cell][0],
+            "text": text,
+            "check": cell_check,
+            "unsupported": cell_check.support is not None and cell_check.support < SUPPORTED,
+            "other_side": "B" if cell == "only_a" else "A",
+            "scores": [(model, score) for model, score in scores if score is not None],
+        }
+
+    rows: list[dict[str, Any]] = [
+        {
+            "aspect": row["aspect"],
+            "cells": [show_cell(number, cell, row[cell]) for cell in order],
+            "flags": (flags or {}).get(number, []),
+        }
+        for number, row in enumerate(rows_of(stored))
+    ]
+    columns = []
+    for index, cell in enumerate(order if rows else ()):
+        cells = [(row["aspect"], row["cells"][index]) for row in rows]
+        entries = [(aspect, item["text"]) for aspect, item in cells if not item["check"].missing]
+        columns.append({"label": PARTS[cell][0], "side": PARTS[cell][1], "entries": entries})
+    return {
+        "rows": rows,
+        "labels": [PARTS[cell][0] for cell in order],
+        "columns": columns,
+        "summary": check.summary,
+        "turned": turned,
+    }
+
+
+def show_making(making: TableMaking, pair: Pair, *, turned: bool) -> dict[str, Any]:
+    """Return how a table was made: the drawn tables by number from 1, the matches by round, the winner."""
+    record = making.record
+    samples: list[dict[str, Any]] = [
+        {
+            "number": index + 1,
+            "wins": record["wins"][index],
+            "won": index == record["winner"],
+            "lost": sample.get("lost", ""),
+            "table": show_rows(sample["rows"], pair, turned=turned) if "rows" in sample else None,
+        }
+        for index, sample in enumerate(record["samples"])
+    ]
+    ranked = [sample for sample in samples if sample["wins"] is not None]
+    return {
+        "making": making,
+        "record": record,
+        "rounds": [(number, list(matches)) for number, matches in groupby(record["bracket"], key=itemgetter("round"))],
+        "samples": samples,
+        "winner": samples[record["winner"]],
+        "rejected": [sample for sample in samples if sample["table"] and not sample["won"]],
+        "lost": [sample for sample in samples if sample["table"] is None],
+        "standings": sorted(ranked, key=lambda sample: -sample["wins"]),
+        "calls": sorted(record["calls"].items(), key=lambda call: (*KINDS, call[0]).index(call[0])),
+    }
 
 
 @study_view(*READERS, methods=FORM)

@@ -24,9 +24,8 @@ from judging.core.fields import AskingForm
 from judging.core.pricing import check_cap
 from judging.core.visibility import judges_seen_by
 from judging.endpoints.services import find_endpoint
-from judging.tables.entailment_calls import estimate_entailment
+from judging.tables.entailment_calls import estimate_entailment, require_tables
 from judging.tables.forms import CheckTablesForm
-from judging.tables.stored_checks import require_tables
 from reporting.api.rows import KEY
 from reporting.downloads.jobs import RANKING_LIMITS, files_of, queue_file, remove_file
 from reporting.downloads.views import BundleForm, find_file, packed

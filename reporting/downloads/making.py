@@ -14,7 +14,7 @@ from annotation.jobs.work import Hold, held
 from judging.endpoints.services import find_endpoint
 from judging.models import JudgeRun
 from judging.tables.checking import checked_by_entailment
-from judging.tables.stored_checks import require_tables
+from judging.tables.entailment_calls import require_tables
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.layout import Contents
 from reporting.core.charts import to_svg

@@ -8,8 +8,8 @@ from annotation.models import Study
 from judging.management.asking import asking
 from judging.management.commands._runs import ESTIMATE, PARAM, AskingCommand
 from judging.tables.checking import checked_by_entailment
+from judging.tables.entailment_calls import require_tables
 from judging.tables.forms import CheckTablesForm
-from judging.tables.stored_checks import require_tables
 
 
 class Command(AskingCommand):
