@@ -1,25 +1,31 @@
-"""The versions of a task's aspects: finding the current one, and adding edited or distilled ones."""
+"""The versions of a task's aspects: the current one, edited and distilled ones, and starting a distillation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from annotation.core.database.bulk_sql import chunked
+from annotation.core.errors import JobBusy
+from annotation.core.version import VERSION
+from annotation.jobs.work import is_taken
 from annotation.models import Pair, ResearchGroup, Study
 from annotation.questions.questions import MAIN
 from judging.calls.adhoc import AdhocRequests, estimate_procedure
 from judging.calls.dry_run import CallsEstimate
 from judging.calls.presentations import IDENTITY_FIELDS, identity_of, wording_of
 from judging.core.errors import BadSettings
+from judging.jobs.bounds import set_bounds
 from judging.methods.direct import LONGEST_ASPECT
 from judging.methods.options import MOST_ASPECTS
 from judging.methods.sc2.distilling import Distilling, Material, alike, distil, storable
 from judging.methods.task_files import find_task, task_of
-from judging.models import AspectSet, Endpoint
+from judging.models import AspectSet, Distillation, Endpoint
 
 PAIRS = 50  # default number to distil from, as in the paper
 MOST_PAIRS = 10_000
@@ -71,20 +77,15 @@ def sample_of(study: Study, *, pairs: int, seed: int) -> PairSample:
     drawn = sorted(names, key=lambda pk: _hash(f"aspects\x00{seed}\x00{names[pk]}"))[:pairs]
     if not drawn:
         raise BadSettings("The study has no pairs to distil aspects from.")
-    sample = _texts_of(drawn)
+    fields = ("pk", "matchup__instance__source", "generation_a__text", "generation_b__text")
+    sample: dict[int, list[Material]] = {}
+    for part in chunked(drawn):
+        for pk, source, *written in Pair.objects.filter(pk__in=part).order_by().values_list(*fields):
+            sample[pk] = [Material(source, text) for text in written]
     texts = list(dict.fromkeys(material for pk in drawn for material in sample[pk]))
     filled = [material for material in texts if material.text.strip()]
     identities = _hash("\n".join(sorted(names[pk] for pk in drawn)))
     return PairSample(filled, len(drawn), identities, len(texts) - len(filled))
-
-
-def _texts_of(pairs: Sequence[int]) -> dict[int, list[Material]]:
-    fields = ("pk", "matchup__instance__source", "generation_a__text", "generation_b__text")
-    result: dict[int, list[Material]] = {}
-    for part in chunked(pairs):
-        for pk, source, first_id, second_id in Pair.objects.filter(pk__in=part).order_by().values_list(*fields):
-            result[pk] = [Material(source, first_id), Material(source, second_id)]
-    return result
 
 
 def _hash(text: str) -> str:
@@ -136,8 +137,7 @@ def edit_aspects(study: Study, *, aspects: Sequence[str], by: str, seen: int | N
     """
     cleaned = clean_aspects(aspects)
     with transaction.atomic():
-        ResearchGroup.objects.select_for_update().get(pk=study.group_id)
-        latest = latest_aspects(group=study.group, task=task_of(study.task_kind))
+        latest = _locked_latest(study)
         before, name = current_aspects(study)
         if seen is not None and seen != (latest.version if latest else 0):
             raise BadSettings(
@@ -145,7 +145,7 @@ def edit_aspects(study: Study, *, aspects: Sequence[str], by: str, seen: int | N
             )
         if latest is not None and cleaned == before:
             return latest, False
-        return add_version(study, cleaned, {"how": EDITED, "from": name, "by": by}), True
+        return _add_version(study, latest, cleaned, {"how": EDITED, "from": name, "by": by}), True
 
 
 def store_distilled(study: Study, *, aspects: Sequence[str], made_by: Mapping[str, Any]) -> tuple[AspectSet, bool]:
@@ -155,19 +155,76 @@ def store_distilled(study: Study, *, aspects: Sequence[str], made_by: Mapping[st
     """
     cleaned = clean_aspects(aspects)
     with transaction.atomic():
-        ResearchGroup.objects.select_for_update().get(pk=study.group_id)
-        latest = latest_aspects(group=study.group, task=task_of(study.task_kind))
+        latest = _locked_latest(study)
         before = latest.made_by if latest and latest.aspects == cleaned else None
         if latest and before and all(before.get(name) == made_by.get(name) for name in ORIGIN_FIELDS):
             return latest, False
-        return add_version(study, cleaned, made_by), True
+        return _add_version(study, latest, cleaned, made_by), True
 
 
-def add_version(study: Study, aspects: Sequence[str], made_by: Mapping[str, Any]) -> AspectSet:
-    """Add the next version. The caller must have locked the group's row, since version numbers are unique."""
-    task = task_of(study.task_kind)
-    latest = latest_aspects(group=study.group, task=task)
-    version = latest.version + 1 if latest else 1
-    return AspectSet.objects.create(
-        group=study.group, task=task, version=version, aspects=list(aspects), made_by=dict(made_by)
-    )
+def _locked_latest(study: Study) -> AspectSet | None:
+    """Return the latest version, and lock the group's row, since version numbers are unique."""
+    ResearchGroup.objects.select_for_update().get(pk=study.group_id)
+    return latest_aspects(group=study.group, task=task_of(study.task_kind))
+
+
+def _add_version(study: Study, latest: AspectSet | None, aspects: list[str], made_by: Mapping[str, Any]) -> AspectSet:
+    version = {"task": task_of(study.task_kind), "version": latest.version + 1 if latest else 1}
+    return AspectSet.objects.create(group=study.group, **version, aspects=aspects, made_by=dict(made_by))
+
+
+@transaction.atomic
+def start_distilling(
+    study: Study,
+    *,
+    endpoint: Endpoint,
+    pairs: int = PAIRS,
+    seed: int = 0,
+    params: Mapping[str, Any] | None = None,
+    in_flight: int = 8,
+    max_cost: Decimal | None = None,
+    by: str = "",
+) -> Distillation:
+    """Return a study's distillation with these settings, in place of those of the last one.
+
+    Raises: BadSettings for a cap that can't be enforced, a reserved parameter, or a study without pairs; JobBusy if one is
+    queued or at work
+    """
+    AdhocRequests(endpoint, params=params)
+    sample_of(study, pairs=pairs, seed=seed)
+    Study.objects.select_for_update().get(pk=study.pk)
+    last = Distillation.objects.filter(study=study).first()
+    if last is not None and is_taken(last):
+        raise JobBusy(f"aspects of {study} are being distilled already")
+    settings = {"endpoint": endpoint, "pairs": pairs, "seed": seed, "params": dict(params or {}), "by": by[:150]}
+    begun = {"found": {}, "created_at": timezone.now(), "software_version": VERSION}
+    job, _ = Distillation.objects.update_or_create(study=study, defaults={**settings, **begun})
+    set_bounds(job, in_flight=in_flight, max_cost=max_cost)
+    return job
+
+
+def as_dict(version: AspectSet) -> dict[str, Any]:
+    """Return a version for JSON."""
+    return {
+        "name": str(version),
+        "task": version.task,
+        "version": version.version,
+        "aspects": version.aspects,
+        "made_by": version.made_by,
+        "created_at": version.created_at.isoformat(),
+    }
+
+
+def origin_of(version: AspectSet) -> str:
+    """Say in a line where a version comes from."""
+    origin = version.made_by
+    if origin.get("how") == "edited":
+        return f"edited from {origin['from']} by {origin['by']}"
+    if origin.get("how") == "distilled":
+        lost = f", {origin['lost']} lost" if origin["lost"] else ""
+        filled = f", {origin['filled']} filled in by frequency" if origin["filled"] else ""
+        return (
+            f"distilled by {origin['model']} at {origin['endpoint']} from {origin['pairs']} pairs of {origin['study']} "
+            f"(seed {origin['seed']}; {origin['texts']} texts{lost}{filled})"
+        )
+    return "of unknown origin"

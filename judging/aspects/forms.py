@@ -5,11 +5,11 @@ from typing import Any
 from django import forms
 
 from annotation.core.actions import TextsField
-from judging.aspects.aspect_sets import MOST_PAIRS, PAIRS, clean_aspects, estimate_distilling
-from judging.aspects.services import queue_distilling, start_distilling
+from annotation.core.errors import JobBusy
+from judging.aspects.aspect_sets import MOST_PAIRS, PAIRS, clean_aspects, estimate_distilling, start_distilling
 from judging.calls.dry_run import CallsEstimate
 from judging.core.errors import BadSettings
-from judging.core.fields import AskingForm, CapField, InFlightField, ParametersField, SeedField, endpoint_field
+from judging.core.fields import CapField, InFlightField, JobForm, ParametersField, SeedField, endpoint_field
 from judging.methods.direct import LONGEST_ASPECT
 from judging.models import Distillation
 
@@ -39,9 +39,10 @@ class AspectsForm(forms.Form):
             raise forms.ValidationError(str(error)) from None
 
 
-class DistilForm(AskingForm):
+class DistilForm(JobForm):
     """The settings for distilling aspects."""
 
+    kind = Distillation
     BESIDE = ("in_flight",)
     fold_title = "Calls in flight"
 
@@ -68,6 +69,9 @@ class DistilForm(AskingForm):
         """Start the distillation of a valid form. `by`: who asks for it."""
         return start_distilling(self.study, **self.cleaned_data, **by)
 
-    def queue(self, **by: Any) -> bool:
-        """Leave the distillation to a worker. Return whether it was queued, not under way already."""
-        return queue_distilling(self.study, **self.cleaned_data, **by)
+    def queue(self, **by: Any) -> tuple[Distillation | None, bool]:
+        """Leave the distillation to a worker, unless one is under way."""
+        try:
+            return super().queue(**by)
+        except JobBusy:
+            return None, False

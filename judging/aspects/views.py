@@ -14,7 +14,7 @@ from annotation.models import Study
 from judging.aspects.aspect_sets import current_aspects, edit_aspects, versions_of
 from judging.aspects.forms import AspectsForm, DistilForm
 from judging.calls.dry_run import CallsEstimate
-from judging.core.estimating import estimate_page
+from judging.core.estimating import estimate_page, start_page
 from judging.models import AspectSet, Distillation
 
 MOST_VERSIONS = 50
@@ -53,13 +53,7 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
 def distil(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue the distillation of aspects."""
     form = DistilForm(request.POST, study=study)
-    if form.is_valid():
-        is_queued = attempt(form, lambda: form.queue(by=account_of(request).username))
-        if is_queued is False:
-            messages.info(request, "It is under way already.")
-        if is_queued is not None:
-            return redirect("judging:aspects", study.slug)
-    return _page(request, study, distil_form=form, status=422)
+    return start_page(request, form, study, _page, name="distil_form", by=account_of(request).username)
 
 
 def _page(

@@ -1,6 +1,5 @@
 """Asking a judge what an audit asks, by the engine of runs. Doing it again resumes, and repeats no answered call."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
@@ -9,13 +8,12 @@ from django.utils import timezone
 from annotation.core.database.bulk_sql import update_rows
 from annotation.core.tasks.stopping import StopFlag
 from annotation.jobs.work import held
-from judging.audits.requests import asking_method, requests_of
-from judging.audits.stress import Status, cells_of, endpoint_of
+from judging.audits.stress import Status, asking_method, cells_of, endpoint_of
 from judging.calls.adhoc_runner import ProcedureUsage
 from judging.calls.billed import BilledSession
 from judging.calls.cases import Case
 from judging.calls.presentations import prompt_version
-from judging.calls.requests import setting_of
+from judging.calls.requests import Requests, setting_of
 from judging.calls.store import READING, PendingWrites, result_values
 from judging.calls.store import Result as CellResult
 from judging.endpoints.retrying import MakeClient, retrying_client
@@ -48,8 +46,8 @@ class AuditSession(BilledSession[JudgeAudit]):
     """The open answers of an audit, each a procedure of the judge's method."""
 
     def __init__(self, audit: JudgeAudit, **settings: Any) -> None:
-        super().__init__(audit, endpoint_of(audit.judge), requests_of(audit), **settings)
         self.method, self.setting = asking_method(audit), setting_of(audit.judge)
+        super().__init__(audit, endpoint_of(audit.judge), Requests(audit.judge, self.method), **settings)
         self._last = 0  # primary key of the answer that was started last
         self.progress.total = audit.answers.count()
         self.progress.done = audit.answers.exclude(status=Status.PENDING).count()
@@ -70,20 +68,17 @@ class AuditSession(BilledSession[JudgeAudit]):
         stopped = super().store(writes)
         ended, self.pool.ended = self.pool.ended, []
         if ended or writes.answers:
-            self._store_verdicts(ended)
+            at = timezone.now()
+            # Of a process that was taken for dead, only what no other has stored meanwhile.
+            rows = [[*self._values(case, at), Status.PENDING] for case in ended]
+            with transaction.atomic():
+                update_rows(AuditAnswer, ANSWER, rows, where=("id", "status"))
+                row = JudgeAudit.objects.select_for_update().get(pk=self.row.pk)
+                self.bill(row, at)
+                row.save()
         self.progress.done += len(ended)
         self.progress.ended.update(case.reading.status for case in ended if case.reading)
         return stopped
-
-    def _store_verdicts(self, ended: Sequence[Case]) -> None:
-        at = timezone.now()
-        with transaction.atomic():
-            # Of a process that was taken for dead, only what no other has stored meanwhile.
-            rows = [[*self._values(case, at), Status.PENDING] for case in ended]
-            update_rows(AuditAnswer, ANSWER, rows, where=("id", "status"))
-            row = JudgeAudit.objects.select_for_update().get(pk=self.row.pk)
-            self.bill(row, at)
-            row.save()
 
     def _values(self, case: Case, at: Any) -> list[Any]:
         """Return the values of an answer, in the order of `ANSWER`, and its primary key."""

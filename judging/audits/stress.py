@@ -1,4 +1,4 @@
-"""Stress tests: pairs, changes of their texts, and the judge."""
+"""Stress tests: pairs, changes of their texts, the judge, and what asking it would take."""
 
 import hashlib
 import json
@@ -17,11 +17,13 @@ from annotation.models import Pair, Study
 from annotation.questions.questions import MAIN
 from judging.calls.cases import Cell
 from judging.calls.presentations import AB, BA, IDENTITY_FIELDS, PAIR_FIELDS, identity_of, orders_for, present
+from judging.calls.requests import Requests
 from judging.core.errors import BadSettings
 from judging.jobs.bounds import set_bounds
-from judging.methods import AskingMethod, Presentation, find_method
+from judging.methods import AskingMethod, find_method
 from judging.models import AuditAnswer, Endpoint, Judge, JudgeAudit, Judgment
 from judging.outcomes.tuned import tuned_pairs
+from judging.runs.estimates import SAMPLE, RunEstimate, estimate_of_cells
 from judging.runs.pair_filters import PairFilter
 from judging.runs.services import check, pairs_of, stored_questions
 
@@ -92,6 +94,39 @@ def endpoint_of(judge: Judge) -> Endpoint:
     return judge.endpoint
 
 
+def asking_method(audit: JudgeAudit) -> AskingMethod:
+    """Return the method of the judge, which asks a model.
+
+    Raises: BadSettings if it asks none
+    """
+    endpoint_of(audit.judge)
+    method = find_method(audit.judge.method)
+    if not isinstance(method, AskingMethod):
+        raise TypeError(f"{method.name} was found to ask a model")
+    return method
+
+
+def estimate_stress(test: StressTest) -> RunEstimate:
+    """Estimate a stress test. Nothing is stored. All changes of the first drawn pairs are in the dry run.
+
+    Raises: as `StressTest.as_audit` and `draw_pairs`
+    """
+    audit = test.as_audit()
+    earlier = stored_like(audit)
+    answers = list(planned_answers(audit, draw_pairs(audit)))
+    is_open = [Status.PENDING, Status.ERROR]
+    filled = set(earlier.answers.exclude(status__in=is_open).values_list("pair_id", "change")) if earlier else set()
+    pending = [answer for answer in answers if (answer.pair_id, answer.change) not in filled]
+    return estimate_of_cells(
+        audit.judge,
+        [(cell.repeat, cell.shown) for cell in cells_of(audit, pending[:SAMPLE])],
+        Requests(audit.judge, asking_method(audit)),  # which share answers with the judge's runs
+        presentations=len(answers),
+        pending=len(pending),
+        spent=earlier.cost or Decimal(0) if earlier else Decimal(0),
+    )
+
+
 def draw_pairs(audit: JudgeAudit) -> list[PairRow]:
     """Return the pairs of an audit in drawn order, except those of instances that the judge was tuned on.
 
@@ -119,15 +154,15 @@ def planned_answers(audit: JudgeAudit, rows: Iterable[PairRow]) -> Iterator[Audi
     """
     for row in rows:
         name, texts = identity(row), dict(zip("ab", row[-2:], strict=True))
-        order = order_of(audit, name)
+        orders = orders_for(audit.judge, name)  # one is drawn for a judge that is asked in both
+        order = orders[_digest(audit.seed, "order", name)[0] % len(orders)]
         shown_first = "a" if order == AB else "b"
         fields: dict[str, Any] = {"audit": audit, "pair_id": row[0]}
         yield AuditAnswer(**fields, change=PLAIN, order=order, side=shown_first)
         for change in audit.changes:
             if change == POSITION:  # the text that is shown first now
-                yield AuditAnswer(
-                    **fields, change=change, order=BA if order == AB else AB, side="b" if order == AB else "a"
-                )
+                turned, side = (BA, "b") if order == AB else (AB, "a")
+                yield AuditAnswer(**fields, change=change, order=turned, side=side)
                 continue
             rng = np.random.default_rng(int.from_bytes(_digest(audit.seed, change, name)[:8]))
             side = "ab"[rng.integers(2)]
@@ -137,12 +172,6 @@ def planned_answers(audit: JudgeAudit, rows: Iterable[PairRow]) -> Iterator[Audi
                 text = texts["b" if side == "a" else "a"] if change == IDENTICAL else ""
             if text is not None:
                 yield AuditAnswer(**fields, change=change, order=order, side=side, text=text)
-
-
-def order_of(audit: JudgeAudit, name: str) -> str:
-    """Return the order in which an audit shows a pair, drawn for a judge that is asked in both."""
-    orders = orders_for(audit.judge, name)
-    return orders[_digest(audit.seed, "order", name)[0] % len(orders)]
 
 
 @transaction.atomic
@@ -161,22 +190,17 @@ def start_stress(test: StressTest, *, in_flight: int = 8, max_cost: Decimal | No
         audit = new_audit
     set_bounds(audit, in_flight=in_flight, max_cost=max_cost)
     audit.answers.filter(status=Status.ERROR).update(status=Status.PENDING, failure="", judged_at=None)
-    if audit is new_audit or audit.pairs is None:
-        plan(audit, draw_pairs(audit))
+    if audit is new_audit or audit.pairs is None:  # answers that are there stay
+        planned = planned_answers(audit, draw_pairs(audit))
+        AuditAnswer.objects.bulk_create(planned, batch_size=500, ignore_conflicts=True)
     return audit
 
 
 def stored_like(audit: JudgeAudit) -> JudgeAudit | None:
     """Return the stored audit with the same settings."""
-    related = JudgeAudit.objects.select_related(
-        "study", "judge__endpoint", "judge__table_endpoint", "judge__prompt_file"
-    )
+    of_judge = ("judge__endpoint", "judge__table_endpoint", "judge__prompt_file")
+    related = JudgeAudit.objects.select_related("study", *of_judge)
     return related.filter(study=audit.study, judge=audit.judge, settings_key=audit.settings_key).first()
-
-
-def plan(audit: JudgeAudit, rows: Iterable[PairRow]) -> None:
-    """Store the answers to be given on drawn pairs. Those that are there stay."""
-    AuditAnswer.objects.bulk_create(planned_answers(audit, rows), batch_size=500, ignore_conflicts=True)
 
 
 def cells_of(audit: JudgeAudit, answers: Sequence[AuditAnswer]) -> Iterator[Cell]:
@@ -189,13 +213,9 @@ def cells_of(audit: JudgeAudit, answers: Sequence[AuditAnswer]) -> Iterator[Cell
         *fields, _messages_a, _messages_b, text_a, text_b = rows[planned.pair_id]
         if planned.change in PERTURBATIONS or planned.change == IDENTICAL:
             text_a, text_b = (planned.text, text_b) if planned.side == "a" else (text_a, planned.text)
-        presentation: Presentation = present(
-            # Without messages, so that a changed transcript names its speakers as the other one does.
-            audit.judge,
-            (*fields, None, None, text_a, text_b),
-            question=question,
-            order=planned.order,
-        )
+        # Without messages, so that a changed transcript names its speakers as the other one does.
+        texts = (*fields, None, None, text_a, text_b)
+        presentation = present(audit.judge, texts, question=question, order=planned.order)
         yield Cell(planned.pk or 0, planned.order, AGAIN_REPEAT if planned.change == AGAIN else 0, presentation)
 
 

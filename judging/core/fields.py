@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from django import forms
+from django.db import transaction
 from django.db.models import QuerySet
 
 from annotation.core.errors import UnknownName
 from annotation.core.files.json_values import read_value
 from annotation.core.files.lines import unstorable_key
+from annotation.jobs.work import queue_job
 from annotation.models import Study
+from annotation.models.jobs import Job
 from annotation.questions.questions import MAIN
 from annotation.studies.questions import find_question
 from judging.core.constants import MAX_IN_FLIGHT, MOST_SEED
@@ -266,6 +269,22 @@ class AskingForm(forms.Form):
     def estimate(self) -> Any:
         """Return what the work of a valid form would take."""
         raise NotImplementedError
+
+
+class JobForm(AskingForm):
+    """The settings of work that is a job. `kind`: its model."""
+
+    kind: ClassVar[type[Job]]
+
+    def start(self, **by: str) -> Any:
+        """Return the job of a valid form, stored, new or as it was begun. `by`: who asks for it."""
+        raise NotImplementedError
+
+    def queue(self, **by: str) -> tuple[Any, bool]:
+        """Leave the work to a worker. Return its job, and False if that is under way already."""
+        with transaction.atomic():
+            job = self.start(**by)
+            return job, queue_job(job)
 
 
 class AskedJudgeForm(AskingForm):

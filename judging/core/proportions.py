@@ -77,8 +77,10 @@ def _of_spread(spread: Spread, bounds: Bounds, left_out: int) -> Proportion:
 
 
 def _shown(value: float, bounds: Bounds, n: int, left_out: int, instances: int, minimum: int) -> Proportion:
-    if math.isnan(value):
-        return Proportion(None, None, None, n, left_out, instances, minimum)
-    if math.isnan(bounds.low):
-        return Proportion(value + 0.0, None, None, n, left_out, instances, minimum)
-    return Proportion(value + 0.0, bounds.low + 0.0, bounds.high + 0.0, n, left_out, instances, minimum)
+    low, high = (math.nan, math.nan) if math.isnan(value) else (bounds.low, bounds.high)
+    return Proportion(number(value), number(low), number(high), n, left_out, instances, minimum)
+
+
+def number(value: float) -> float | None:
+    """Return a number without a negative zero, or `None` for NaN."""
+    return None if math.isnan(value) else float(value) + 0.0

@@ -25,11 +25,9 @@ def judges_seen_by(user: Any) -> QuerySet[Judge]:
     judges_in_groups = judges.filter(Exists(runs.filter(study__group__in=groups)) | unused & ~Q(method=Judge.JURY))
     names = set(judges_in_groups.values_list("name", flat=True))
     juries = [jury.pk for jury in judges.filter(unused, method=Judge.JURY) if names.issuperset(jury.members)]
-    return (
-        judges.filter(Q(pk__in=judges_in_groups.order_by().values("pk")) | Q(pk__in=juries))
-        if juries
-        else judges_in_groups
-    )
+    if not juries:
+        return judges_in_groups
+    return judges.filter(Q(pk__in=judges_in_groups.order_by().values("pk")) | Q(pk__in=juries))
 
 
 def prompt_files_of(group: ResearchGroup) -> QuerySet[PromptFile]:

@@ -20,8 +20,15 @@ from judging.calls.store import PendingWrites
 from judging.core.errors import BadSettings, RunStopped
 from judging.endpoints.retrying import MakeClient, retrying_client
 from judging.generation.instances import InstanceSelection, count_instances, open_instances
-from judging.generation.services import SampleRequests, case_of, is_text
-from judging.generation.store import SampledInstance, SamplingTotals, sampled, store_texts
+from judging.generation.store import (
+    SampledInstance,
+    SampleRequests,
+    SamplingTotals,
+    case_of,
+    is_text,
+    sampled,
+    store_texts,
+)
 from judging.jobs.progress import OnProgress, ignore_progress, noted_by
 from judging.models import Endpoint, GenerationRun
 
@@ -61,11 +68,7 @@ class SamplingSession(BilledSession[GenerationRun]):
     """Samples a run's texts: each instance is a procedure of one round."""
 
     def __init__(
-        self,
-        run: GenerationRun,
-        instances: Iterator[tuple[int, str, str]],
-        totals: SamplingTotals,
-        **settings: Any,
+        self, run: GenerationRun, instances: Iterator[tuple[int, str, str]], totals: SamplingTotals, **settings: Any
     ) -> None:
         super().__init__(run, run.endpoint, SampleRequests(run), **settings)
         self.instances = instances

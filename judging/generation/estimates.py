@@ -15,7 +15,7 @@ from judging.calls.dry_run import (
 )
 from judging.core.pricing import cost_of
 from judging.generation.instances import CHUNK, InstanceCounts, InstanceSelection, count_instances, open_instances
-from judging.generation.services import KIND, SampleRequests, case_of
+from judging.generation.store import KIND, SampleRequests, case_of
 from judging.models import GenerationRun
 
 ON_A_PAGE = 1000  # instances in a page's dry run

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.db import transaction
 
 from annotation.core.actions import TextsField
 from annotation.core.http import attempt
@@ -10,10 +11,10 @@ from annotation.importing.formats.study_file import LONGEST_SYSTEM
 from annotation.models import Study
 from judging.core.errors import BadSettings
 from judging.core.fields import (
-    AskingForm,
     CapField,
     DatasetField,
     InFlightField,
+    JobForm,
     ParametersField,
     SeedField,
     StartLimitField,
@@ -21,7 +22,7 @@ from judging.core.fields import (
 )
 from judging.core.pricing import check_cap
 from judging.generation.estimates import ON_A_PAGE, GenerationEstimate, estimate_generating
-from judging.generation.instances import InstanceSelection, check_selection
+from judging.generation.instances import InstanceSelection, check_selection, count_instances
 from judging.generation.prompt_templates import (
     LONGEST,
     TEMPLATES,
@@ -37,15 +38,15 @@ from judging.generation.services import (
     TEMPERATURE,
     Sampling,
     build_run,
-    queue_generating,
     start_generating,
 )
 from judging.models import GenerationRun
 
 
-class GenerateForm(AskingForm):
+class GenerateForm(JobForm):
     """The system, its sampling settings, and the instances."""
 
+    kind = GenerationRun
     NARROWING = ("dataset", "instances", "limit")
     BESIDE = ("in_flight",)
     fold_title = "Only a part of the instances"
@@ -151,16 +152,25 @@ class GenerateForm(AskingForm):
         """Return what the sampling of a valid form would take."""
         return estimate_generating(self.build(), self.selection, limit=ON_A_PAGE)
 
-    @property
-    def begun(self) -> dict[str, Any]:
-        """The arguments of the services, of a valid form."""
-        texts = {"study": self.study, "name": self.cleaned_data["system"], "sampling": self.sampling}
-        return {**texts, "selection": self.selection, **self.named("in_flight", "max_cost")}
-
     def start(self, **by: Any) -> GenerationRun:
         """Start the sampling of a valid form. `by`: who asks for it."""
-        return start_generating(**self.begun, **by)
+        return start_generating(
+            self.study,
+            self.cleaned_data["system"],
+            self.sampling,
+            selection=self.selection,
+            **self.named("in_flight", "max_cost"),
+            **by,
+        )
 
-    def queue(self, **by: Any) -> bool:
-        """Leave the sampling to a worker. Return whether it was queued, not under way already."""
-        return queue_generating(**self.begun, **by)
+    def queue(self, **by: Any) -> tuple[GenerationRun, bool]:
+        """Leave the sampling to a worker.
+
+        Raises: BadSettings if there is nothing to sample
+        """
+        name = self.cleaned_data["system"]
+        with transaction.atomic():
+            run, is_queued = super().queue(**by)
+            if count_instances(self.study, name, self.selection).open == 0:
+                raise BadSettings(f"nothing to sample: every chosen instance has texts of {name}, or no source")
+        return run, is_queued

@@ -52,8 +52,11 @@ def check_selection(study: Study, selection: InstanceSelection) -> None:
 
 def count_instances(study: Study, name: str, selection: InstanceSelection) -> InstanceCounts:
     """Count the selected instances by state."""
+    rows = _chosen(study, selection)
+    ids = list(dict.fromkeys(selection.instances))
+    parts = [rows.filter(instance_id__in=part) for part in chunked(ids)] if ids else [rows]
     selected = existing = empty = 0
-    for part in _parts_of(_chosen(study, selection), selection):
+    for part in parts:
         selected += part.count()
         existing += part.filter(_has(name)).count()
         empty += part.exclude(_has(name)).filter(source="").count()
@@ -81,14 +84,6 @@ def open_instances(study: Study, name: str, selection: InstanceSelection) -> Ite
 def _chosen(study: Study, selection: InstanceSelection) -> QuerySet[Instance]:
     rows = study.instances.all()
     return rows.filter(dataset=selection.dataset) if selection.dataset else rows
-
-
-def _parts_of(rows: QuerySet[Instance], selection: InstanceSelection) -> Iterator[QuerySet[Instance]]:
-    if not selection.instances:
-        yield rows
-        return
-    for part in chunked(list(dict.fromkeys(selection.instances))):
-        yield rows.filter(instance_id__in=part)
 
 
 def _has(name: str) -> Exists:

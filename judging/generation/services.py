@@ -1,11 +1,10 @@
-"""The settings, requests and runs for sampling a system's texts."""
+"""The settings and runs for sampling a system's texts."""
 
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -14,21 +13,14 @@ from django.db import transaction
 from annotation.core.files.lines import text_problem
 from annotation.core.version import VERSION
 from annotation.importing.formats.study_file import LONGEST_SYSTEM
-from annotation.jobs.work import queue_job
 from annotation.models import Generation, Study
-from judging.calls.cases import AnyProcedure, Case, Cell
-from judging.calls.requests import Requests
-from judging.calls.results import read_reply
 from judging.core.constants import RESERVED_PARAMS
-from judging.core.errors import BadSettings, UnparsedVerdict
-from judging.generation.instances import InstanceSelection, check_selection, count_instances
+from judging.core.errors import BadSettings
+from judging.generation.instances import InstanceSelection, check_selection
 from judging.generation.prompt_templates import LONGEST, Wording
-from judging.generation.sampled_text import read_text
 from judging.jobs.bounds import set_bounds
-from judging.methods import Call, Reply
 from judging.models import Endpoint, GenerationRun
 
-KIND = "generation"
 SAMPLES, TEMPERATURE = 5, 0.5  # as in Ghosh et al. 2024, section 2.2
 MOST_SAMPLES = 100
 MAX_TEMPERATURE = 5.0
@@ -74,9 +66,6 @@ class Sampling:
             raise BadSettings(f"top-p must be above 0 and at most 1, got {self.top_p}")
         if self.system_prompt and (problem := text_problem(self.system_prompt, "the system prompt", longest=LONGEST)):
             raise BadSettings(problem.text)
-        self._check_params()
-
-    def _check_params(self) -> None:
         if reserved := RESERVED_PARAMS & set(self.params):
             raise BadSettings(f"these parameters are set by the engine: {', '.join(sorted(reserved))}")
         if named := [name for name in (*OWN_OPTIONS, "seed") if self.params.get(name) is not None]:
@@ -101,43 +90,6 @@ def _sendable(value: Any) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
-class SampleRequests(Requests):
-    """Makes the requests of a run. Each draw has its own seed and cache key."""
-
-    def __init__(self, run: GenerationRun) -> None:
-        self.base_url = run.base_url
-        self.model = run.model
-        self.seed = run.seed
-        self.defaults = {}
-        self.params = dict(run.params)
-
-
-def case_of(run: GenerationRun, pk: int, source: str) -> Case:
-    """Return the procedure for one instance: a call for each sample, all in one round."""
-    messages = [{"role": "user", "content": Wording(run.template_version, run.template).fill(source)}]
-    if run.system_prompt:
-        messages.insert(0, {"role": "system", "content": run.system_prompt})
-    read = partial(read_text, keep_refusals=run.keep_refusals)
-    return Case(Cell(pk), _at_once([_call(messages, read, draw) for draw in range(run.samples)]))
-
-
-def _call(messages: Sequence[Mapping[str, str]], read: Any, draw: int = 0) -> Call:
-    return Call(KIND, messages, read, draw=draw, optional=True, attempts=1)
-
-
-def _at_once(calls: Sequence[Call]) -> AnyProcedure:
-    return (yield calls)
-
-
-def is_text(run: GenerationRun, reply: Reply) -> bool:
-    """Tell whether a reply is a text that can be stored."""
-    try:
-        read_reply(_call([], partial(read_text, keep_refusals=run.keep_refusals)), reply)
-    except UnparsedVerdict:
-        return False
-    return True
-
-
 def build_run(study: Study, name: str, sampling: Sampling, *, by: str = "") -> GenerationRun:
     """Return the run with these settings, the stored one if it exists. Stores nothing.
 
@@ -146,7 +98,28 @@ def build_run(study: Study, name: str, sampling: Sampling, *, by: str = "") -> G
     sampling.check()
     if problem := text_problem(name, "the system's name", longest=LONGEST_SYSTEM):
         raise BadSettings(problem.text)
-    run = _made(study, name, sampling, by)
+    sent, endpoint = sampling.sent, sampling.endpoint
+    run = GenerationRun(
+        study=study,
+        name=name,
+        endpoint=endpoint,
+        base_url=endpoint.base_url,
+        model=endpoint.model,
+        template=sampling.template.text,
+        template_version=sampling.template.version,
+        system_prompt=sampling.system_prompt,
+        samples=sampling.samples,
+        temperature=sent.get("temperature"),
+        top_p=sent.get("top_p"),
+        params=sent,
+        seed=sampling.seed,
+        keep_refusals=sampling.keep_refusals,
+        by=by[:150],
+        currency=endpoint.currency,
+        software_version=VERSION,
+    )
+    settings_text = json.dumps([getattr(run, part) for part in SETTING_FIELDS], sort_keys=True)
+    run.settings_key = sha256(settings_text.encode()).hexdigest()
     existing = GenerationRun.objects.filter(study=study, name=name).first()
     if existing is not None and existing.settings_key == run.settings_key:
         return existing
@@ -188,49 +161,10 @@ def start_generating(
     return run
 
 
-@transaction.atomic
-def queue_generating(study: Study, name: str, sampling: Sampling, *, selection: InstanceSelection, **more: Any) -> bool:
-    """Queue the sampling of a system's texts, or False if that is queued or running. `more`: as for `start_generating`.
-
-    Raises: as `start_generating`; BadSettings if there is nothing to sample
-    """
-    run = start_generating(study, name, sampling, selection=selection, **more)
-    if count_instances(study, name, selection).open == 0:
-        raise BadSettings(f"nothing to sample: every chosen instance has texts of {name}, or no source")
-    return queue_job(run)
-
-
-def _made(study: Study, name: str, sampling: Sampling, by: str) -> GenerationRun:
-    sent = sampling.sent
-    run = GenerationRun(
-        study=study,
-        name=name,
-        endpoint=sampling.endpoint,
-        base_url=sampling.endpoint.base_url,
-        model=sampling.endpoint.model,
-        template=sampling.template.text,
-        template_version=sampling.template.version,
-        system_prompt=sampling.system_prompt,
-        samples=sampling.samples,
-        temperature=sent.get("temperature"),
-        top_p=sent.get("top_p"),
-        params=sent,
-        seed=sampling.seed,
-        keep_refusals=sampling.keep_refusals,
-        by=by[:150],
-        currency=sampling.endpoint.currency,
-        software_version=VERSION,
-    )
-    settings_text = json.dumps([getattr(run, part) for part in SETTING_FIELDS], sort_keys=True)
-    run.settings_key = sha256(settings_text.encode()).hexdigest()
-    return run
-
-
 def _name_taken(existing: GenerationRun | None, run: GenerationRun) -> str:
     """Say why a system's name can't be used."""
     if existing is None:
         return f"system {run.name} has imported texts: choose another system name"
-    short = {"template": "template_version"}
     differences = []
     for part, called in SETTING_FIELDS.items():
         before, after = getattr(existing, part), getattr(run, part)
@@ -241,9 +175,10 @@ def _name_taken(existing: GenerationRun | None, run: GenerationRun) -> str:
             differences += [f"{name} {_written(before.get(name))}, not {_written(after.get(name))}" for name in names]
         elif part == "system_prompt":
             differences.append(f"another {called}")
+        elif part == "template":
+            differences.append(f"{called} {existing.template_version}, not {run.template_version}")
         else:
-            label = short.get(part, part)
-            differences.append(f"{called} {getattr(existing, label)}, not {getattr(run, label)}")
+            differences.append(f"{called} {before}, not {after}")
     return (
         f"system {run.name} has texts that were sampled with other settings ({'; '.join(differences)}): "
         "choose another system name"

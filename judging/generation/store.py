@@ -1,19 +1,99 @@
-"""Storing sampled texts, all of an instance together, with their usage."""
+"""Asking for texts, reading them, and storing all of an instance together, with their usage."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from django.db import transaction
 
+from annotation.core.files.lines import text_problem
 from annotation.core.reasons import reason
 from annotation.importing.content import store_generations
-from judging.calls.cases import CallState, Case, Usage
-from judging.core.errors import RunStopped
-from judging.generation.sampled_text import SHOWN, SampledText
+from judging.calls.cases import AnyProcedure, Case, Cell, Usage
+from judging.calls.requests import Requests
+from judging.calls.results import read_reply
+from judging.core.errors import RunStopped, UnparsedVerdict
+from judging.generation.prompt_templates import Wording
+from judging.methods import Call, Reply
+from judging.methods.parsing.response_parts import split_response
 from judging.models import GenerationRun
 
+KIND = "generation"
 NAMED = 1000  # instances left out that are stored with the reason
+SHOWN = 200  # characters of an answer that a reason quotes
+# Narrower than a judge's refusals, since "I can't stand it" may be a system's text: it must decline a typical request.
+DECLINES = re.compile(
+    r"\A\W*(?:(?:(?:i['’]?m|i am)\s+(?:very\s+|so\s+)?sorry|sorry|i apologi[sz]e|unfortunately|as an ai\b[^.!?\n]{0,60})"
+    r"[\W]*(?:but\W+)?)?"
+    r"i(?:['’]m (?:unable|not able) to| am (?:unable|not able) to| must decline to| (?:can['’]?t|cannot|can not|won['’]?t|will not))"
+    r"\s+(?:help|assist|comply|fulfil+|answer|respond|provide|generate|create|write|produce|summari[sz]e|translate|simplify"
+    r"|continue|engage|discuss|complete|do (?:that|this))\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class SampledText:
+    """One sampled text. `cut`: it ended at the length limit."""
+
+    text: str
+    cut: bool
+
+
+def read_text(reply: Reply, *, keep_refusals: bool = False) -> SampledText:
+    """Read a reply as a text, stripped, without thoughts at its start and tokens at its end.
+
+    Raises: UnparsedVerdict with the reason if it is none.
+    """
+    text = split_response(reply.text, leading_only=True).answer.strip()
+    if not text:
+        cut = " (cut off at the length limit)" if reply.is_cut_off else ""
+        raise UnparsedVerdict(f"{'nothing but thoughts' if reply.text.strip() else 'empty'}{cut}")
+    if not keep_refusals and DECLINES.match(text):
+        raise UnparsedVerdict(f"refused: {text[:SHOWN]}")
+    if problem := text_problem(text, "a text that"):
+        raise UnparsedVerdict(problem.text)
+    return SampledText(text, reply.is_cut_off)
+
+
+class SampleRequests(Requests):
+    """Makes the requests of a run. Each draw has its own seed and cache key."""
+
+    def __init__(self, run: GenerationRun) -> None:
+        self.base_url = run.base_url
+        self.model = run.model
+        self.seed = run.seed
+        self.defaults = {}
+        self.params = dict(run.params)
+
+
+def case_of(run: GenerationRun, pk: int, source: str) -> Case:
+    """Return the procedure for one instance: a call for each sample, all in one round."""
+    messages = [{"role": "user", "content": Wording(run.template_version, run.template).fill(source)}]
+    if run.system_prompt:
+        messages.insert(0, {"role": "system", "content": run.system_prompt})
+    calls = [replace(_call(run, messages), draw=draw) for draw in range(run.samples)]
+
+    def at_once() -> AnyProcedure:
+        return (yield calls)
+
+    return Case(Cell(pk), at_once())
+
+
+def _call(run: GenerationRun, messages: Sequence[Mapping[str, str]] = ()) -> Call:
+    read = partial(read_text, keep_refusals=run.keep_refusals)
+    return Call(KIND, messages, read, optional=True, attempts=1)
+
+
+def is_text(run: GenerationRun, reply: Reply) -> bool:
+    """Tell whether a reply is a text that can be stored."""
+    try:
+        read_reply(_call(run), reply)
+    except UnparsedVerdict:
+        return False
+    return True
 
 
 @dataclass
@@ -60,16 +140,15 @@ class SampledInstance:
 def sampled(case: Case) -> SampledInstance:
     """Return what came of an instance's calls."""
     texts = [state.value for state in case.call_states if state.value is not None]
-    lost = [why_no_text(state) for state in case.call_states if state.value is None]
-    why = f"{lost[0]} ({len(lost)} of {len(case.call_states)})" if lost else ""
-    return SampledInstance(case.cell.pk, texts, why)
-
-
-def why_no_text(state: CallState) -> str:
-    """Say why a call gave no text."""
-    if state.lost:
-        return f"rejected: {state.lost.text[:SHOWN]}"
-    return f"refused: {state.declined.text[:SHOWN]}" if state.declined else state.unread.text[: SHOWN + 20]
+    lost = [state for state in case.call_states if state.value is None]
+    if not lost:
+        return SampledInstance(case.cell.pk, texts, "")
+    why = lost[0].unread.text[: SHOWN + 20]
+    if lost[0].lost:
+        why = f"rejected: {lost[0].lost.text[:SHOWN]}"
+    elif lost[0].declined:
+        why = f"refused: {lost[0].declined.text[:SHOWN]}"
+    return SampledInstance(case.cell.pk, texts, f"{why} ({len(lost)} of {len(case.call_states)})")
 
 
 def store_texts(

@@ -1,29 +1,17 @@
 """The pages for sampling a system's texts: the form, the estimate, the status and the sampled systems."""
 
-from dataclasses import dataclass
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
-from annotation.core.http import attempt, is_htmx
+from annotation.core.http import is_htmx
 from annotation.members.permissions import POST, READERS, account_of, study_view
 from annotation.models import Study
-from judging.core.estimating import estimate_page
+from judging.core.estimating import estimate_page, start_page
 from judging.generation.forms import GenerateForm
 from judging.generation.prompt_templates import TEMPLATES, find_template
 from judging.generation.sampled_systems import as_dict, instances_with_texts, runs_of
-from judging.models import GenerationRun
-
-
-@dataclass(frozen=True)
-class SystemRow:
-    """A sampled system: its run, and the number of instances with texts."""
-
-    run: GenerationRun
-    instances: int
 
 
 @study_view(*READERS)
@@ -47,13 +35,7 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
 def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue the sampling of the texts."""
     form = GenerateForm(request.POST, study=study)
-    if form.is_valid():
-        is_queued = attempt(form, lambda: form.queue(by=account_of(request).username))
-        if is_queued is False:
-            messages.info(request, "It is under way already.")
-        if is_queued is not None:
-            return redirect("judging:generate", study.slug)
-    return _page(request, study, form=form, status=422)
+    return start_page(request, form, study, _page, by=account_of(request).username)
 
 
 @study_view(*READERS)
@@ -70,8 +52,8 @@ def systems_file(request: HttpRequest, study: Study) -> HttpResponse:
 
 def _systems(study: Study) -> dict[str, Any]:
     counts = instances_with_texts(study)
-    rows = [SystemRow(run, counts.get(run.name, 0)) for run in runs_of(study)]
-    return {"rows": rows, "instance_count": study.instances.count(), "busy": any(row.run.is_busy for row in rows)}
+    rows = [(run, counts.get(run.name, 0)) for run in runs_of(study)]
+    return {"rows": rows, "instance_count": study.instances.count(), "busy": any(run.is_busy for run, _count in rows)}
 
 
 def _page(

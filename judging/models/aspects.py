@@ -47,8 +47,3 @@ class Distillation(AskingJob):
 
     def __str__(self) -> str:
         return f"aspects of {self.study}"
-
-    @property
-    def endpoints(self) -> list[Endpoint]:
-        """The endpoints that it asks."""
-        return [self.endpoint]

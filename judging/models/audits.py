@@ -6,7 +6,6 @@ from django.db.models import Q
 from annotation.core.reasons import ReasonField
 from annotation.models import Pair, Study
 from annotation.questions.questions import MAIN
-from judging.models.endpoints import Endpoint
 from judging.models.jobs import BilledJob
 from judging.models.runs import Judge, Judgment
 
@@ -38,11 +37,6 @@ class JudgeAudit(BilledJob):
 
     def __str__(self) -> str:
         return f"Stress test of {self.judge_id} on {self.study_id}"
-
-    @property
-    def endpoints(self) -> list[Endpoint]:
-        """The endpoints that it asks."""
-        return self.judge.endpoints
 
 
 class AuditAnswer(models.Model):

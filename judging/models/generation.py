@@ -51,8 +51,3 @@ class GenerationRun(BilledJob):
 
     def __str__(self) -> str:
         return f"{self.name} in {self.study_id}"
-
-    @property
-    def endpoints(self) -> list[Endpoint]:
-        """The endpoints that it asks."""
-        return [self.endpoint]

@@ -1,5 +1,7 @@
 """The common fields of jobs at an endpoint."""
 
+from typing import Any
+
 from django.db import models
 from django.utils import timezone
 
@@ -10,6 +12,8 @@ from judging.models.endpoints import Endpoint
 class AskingJob(Job):
     """A job that asks models, within its bounds."""
 
+    endpoint: Any  # of a kind that has one of its own
+    judge: Any
     in_flight = models.PositiveIntegerField(default=8)
     max_cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True, help_text="Hard cap.")
 
@@ -18,8 +22,8 @@ class AskingJob(Job):
 
     @property
     def endpoints(self) -> list[Endpoint]:
-        """The endpoints that it asks."""
-        raise NotImplementedError
+        """The endpoints that it asks: its own, or its judge's."""
+        return [self.endpoint] if hasattr(self, "endpoint") else self.judge.endpoints
 
 
 class BilledJob(AskingJob):

@@ -4,7 +4,6 @@ from django.db import models
 
 from annotation.models import Study
 from annotation.questions.questions import MAIN
-from judging.models.endpoints import Endpoint
 from judging.models.jobs import AskingJob
 from judging.models.runs import JUDGE_NAME, Judge
 
@@ -36,8 +35,3 @@ class JudgeTuning(AskingJob):
 
     def __str__(self) -> str:
         return self.name
-
-    @property
-    def endpoints(self) -> list[Endpoint]:
-        """The endpoints that it asks."""
-        return self.judge.endpoints

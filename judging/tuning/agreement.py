@@ -12,10 +12,11 @@ from analysis.intervals.analytic import mean_interval, ratio_spread
 from analysis.judges.juries import vote_counts
 from analysis.types import FloatArray, IntArray
 from annotation.models import Pair
-from judging.core.proportions import LEVEL, mean_proportion, proportion
+from judging.core.proportions import LEVEL, mean_proportion, number, proportion
 from judging.methods.base import clearness
 from judging.models import Judge, JudgeRun, Judgment
 from judging.outcomes.presented import NO_VERDICT_CODE, PARSED_CODE, Presented, one_verdict_each
+from judging.review.comparing import vote_table
 from judging.tuning.candidates import THRESHOLDS
 
 Votes = Mapping[int, Sequence[int]]
@@ -93,12 +94,7 @@ def compared(tuned: FloatArray, untuned: FloatArray, pairs: IntArray, votes: Vot
     instance = _instances(pairs)
     counts = counts_of(pairs, votes)
     cast = counts.sum(axis=1)
-    people = np.array(
-        [
-            [*votes.get(pair, ()), *[np.nan] * (max(map(len, votes.values())) - len(votes.get(pair, ())))]
-            for pair in pairs.tolist()
-        ]
-    )
+    people = vote_table([votes.get(pair, ()) for pair in pairs.tolist()])
     result: dict[str, Any] = {"instances": len(np.unique(instance)), "pairs": len(pairs), "level": LEVEL}
     for name, verdict in (("tuned", tuned), ("untuned", untuned)):
         has = ~np.isnan(verdict)
@@ -109,7 +105,7 @@ def compared(tuned: FloatArray, untuned: FloatArray, pairs: IntArray, votes: Vot
     spread = ratio_spread(np.stack([gap[both], cast[both]], axis=1), instance[both])
     bounds = mean_interval(spread, floor=-1.0, ceiling=1.0, level=LEVEL)
     result["difference"] = {
-        "value": _number(spread.value), "low": _number(bounds.low), "high": _number(bounds.high), "n": int(cast[both].sum()),
+        "value": number(spread.value), "low": number(bounds.low), "high": number(bounds.high), "n": int(cast[both].sum()),
         "left_out": int(cast[~both].sum()),
     }  # fmt: skip
     sums = leave_one_out_sums(people)
@@ -120,14 +116,10 @@ def compared(tuned: FloatArray, untuned: FloatArray, pairs: IntArray, votes: Vot
 def _votes_of(equal: FloatArray, cast: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return a row (equal, 1) for each vote, and the place of its pair."""
     row = np.repeat(np.arange(len(cast)), cast.astype(np.int64))
-    number = np.arange(len(row)) - np.repeat(np.cumsum(cast) - cast, cast.astype(np.int64))
-    return np.stack([(number < equal[row]).astype(np.float64), np.ones(len(row))], axis=1), row
+    index = np.arange(len(row)) - np.repeat(np.cumsum(cast) - cast, cast.astype(np.int64))
+    return np.stack([(index < equal[row]).astype(np.float64), np.ones(len(row))], axis=1), row
 
 
 def _instances(pairs: IntArray) -> IntArray:
     instance_of = dict(Pair.objects.filter(pk__in=pairs.tolist()).values_list("pk", "matchup__instance_id"))
     return np.array([instance_of[pair] for pair in pairs.tolist()], dtype=np.int64)
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value) + 0.0

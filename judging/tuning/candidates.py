@@ -35,7 +35,7 @@ def candidates_of(
         raise BadSettings(f"judge {judge} was created by tuning: tune the judge that it was created from")
     if odd := [number for number in shots if not 1 <= number <= MOST_SHOTS]:
         raise BadSettings(f"examples shown are 1 to {MOST_SHOTS}, got {odd[0]}")
-    results = [_itself(judge)]
+    results = [{"method": judge.method, "prompt": str(judge.prompt_file or ""), "params": dict(judge.params)}]
     for name in methods:
         tried = find_method(name)
         if not isinstance(tried, AskingMethod):
@@ -43,11 +43,8 @@ def candidates_of(
         params = _params(judge, tried)
         wordings = ["", *(map(str, prompts) if getattr(tried, "own_wording", False) else ())]
         results += [{"method": name, "prompt": wording, "params": params} for wording in wordings]
-        if EXAMPLES in tried.options:
-            results += [
-                {"method": name, "prompt": "", "params": {**params, "shots": number, EXAMPLES: "drawn"}}
-                for number in shots
-            ]
+        drawn = [{**params, "shots": number, EXAMPLES: "drawn"} for number in shots if EXAMPLES in tried.options]
+        results += [{"method": name, "prompt": "", "params": with_examples} for with_examples in drawn]
     unique = [item for index, item in enumerate(results) if item not in results[:index]]
     if len(unique) < 2:
         raise BadSettings("there is only one candidate: give more methods or prompts")
@@ -56,10 +53,6 @@ def candidates_of(
             f"{len(unique)} candidates are too many; at most {MOST}: give fewer methods, prompts or shots"
         )
     return unique
-
-
-def _itself(judge: Judge) -> Candidate:
-    return {"method": judge.method, "prompt": str(judge.prompt_file or ""), "params": dict(judge.params)}
 
 
 def _params(judge: Judge, method: AskingMethod) -> dict[str, Any]:
@@ -79,10 +72,8 @@ def as_judge(base: Judge, candidate: Candidate, *, name: str, examples: Sequence
     params = dict(candidate["params"])
     if params.get(EXAMPLES) == "drawn":
         params[EXAMPLES] = [dict(example) for example in examples[: params["shots"]]]
-    shared = {
-        field: getattr(base, field)
-        for field in ("endpoint", "order", "combine", "task", "family", "seed", "system_prompt", "texts_first")
-    }
+    fields = ("endpoint", "order", "combine", "task", "family", "seed", "system_prompt", "texts_first")
+    shared = {field: getattr(base, field) for field in fields}
     judge = Judge(
         name=name,
         method=candidate["method"],
@@ -103,11 +94,7 @@ def settled_schemas(judge: Judge) -> dict[str, bool]:
     """Return what the last test of a judge's endpoints decides of its options, which a later test may change."""
     setting, options = setting_of(judge), find_method(judge.method).options
     schemas = {"schema": setting.schema, "verdict_schema": setting.verdict_schema}
-    return {
-        name: held_values
-        for name, held_values in schemas.items()
-        if judge.params.get(name, options.get(name)) == "auto"
-    }
+    return {name: held for name, held in schemas.items() if judge.params.get(name, options.get(name)) == "auto"}
 
 
 def described(candidate: Candidate) -> str:

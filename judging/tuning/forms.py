@@ -3,14 +3,15 @@
 from django import forms
 from django.db.models import QuerySet
 
-from judging.core.fields import AskedJudgeForm, CapField, InFlightField, SeedField, judge_name_field
+from annotation.jobs.work import queue_job
+from judging.core.fields import AskedJudgeForm, CapField, InFlightField, JobForm, SeedField, judge_name_field
 from judging.methods import AskingMethod, find_method, method_names
 from judging.methods.options import MOST_SHOTS
 from judging.models import Judge, JudgeTuning
 from judging.runs.forms import PromptsField, free_name
 from judging.tuning.candidates import METHODS, SHOTS
 from judging.tuning.planning import HELD_OUT, TuningEstimate, TuningSettings, estimate_tuning
-from judging.tuning.services import LONGEST_NAME, queue_tuning, start_tuning
+from judging.tuning.services import LONGEST_NAME, start_tuning
 
 
 def asking_methods() -> list[tuple[str, str]]:
@@ -18,9 +19,10 @@ def asking_methods() -> list[tuple[str, str]]:
     return [(name, name) for name in method_names() if isinstance(find_method(name), AskingMethod)]
 
 
-class TuningForm(AskedJudgeForm):
+class TuningForm(AskedJudgeForm, JobForm):
     """The judge to tune, the candidates, and the budget."""
 
+    kind = JudgeTuning
     budget = forms.IntegerField(
         min_value=1,
         max_value=1_000_000,
@@ -77,12 +79,11 @@ class TuningForm(AskedJudgeForm):
         """Return what the tuning of a valid form would take."""
         return estimate_tuning(self.settings)
 
-    def start(self) -> JudgeTuning:
+    def start(self, **by: str) -> JudgeTuning:
         """Start the tuning of a valid form, or continue it."""
         return start_tuning(self.settings, **self.named("name", "in_flight", "max_cost"))
 
-    def queue(self) -> JudgeTuning:
-        """Leave the tuning to a worker."""
+    def queue(self, **by: str) -> tuple[JudgeTuning, bool]:
+        """Leave the tuning to a worker, unless it has ended."""
         tuning = self.start()
-        queue_tuning(tuning)
-        return tuning
+        return tuning, tuning.ended_at is None and queue_job(tuning)

@@ -65,10 +65,8 @@ def make_plan(settings: TuningSettings) -> dict[str, Any]:
     pairs = _pairs_by_instance(settings.study, votes)
     if not pairs:
         raise BadSettings(NO_VOTES.format(study=settings.study.slug))
-    drawn = max(
-        (candidate["params"]["shots"] for candidate in candidates if candidate["params"].get(EXAMPLES) == "drawn"),
-        default=0,
-    )
+    params = [candidate["params"] for candidate in candidates]
+    drawn = max((item["shots"] for item in params if item.get(EXAMPLES) == "drawn"), default=0)
     clear = {instance: _clear_pair(pair, votes) for instance, pair in pairs.items()}
     choosing, examples, held_out = _parts(settings, clear, drawn)
     orders = 2 if settings.judge.order == Judge.OrderPolicy.BOTH else 1
@@ -83,6 +81,12 @@ def make_plan(settings: TuningSettings) -> dict[str, Any]:
             f"a budget of {settings.budget} presentations is too small for {len(candidates)} candidates: {comparing} go to the comparison "
             f"on {len(held_out)} held-out instances, and {needed} in all is the least; or try less, or hold out fewer"
         ) from None
+    starts = [0, *(round_.instances for round_ in rounds)]
+    asked = (
+        round_.candidates * sum(costs[before : round_.instances])
+        for before, round_ in zip(starts, rounds, strict=False)
+    )
+    in_rounds = sum(asked)
     return {
         "candidates": candidates,
         "examples": [_example(pair, votes) for item in examples if (pair := clear[item]) is not None],
@@ -90,7 +94,7 @@ def make_plan(settings: TuningSettings) -> dict[str, Any]:
         "choosing": choosing,
         "held_out": held_out,
         "rounds": [[round_.candidates, round_.instances] for round_ in rounds],
-        "presentations": comparing + sum(_asked_in_rounds(costs, rounds)),
+        "presentations": comparing + in_rounds,
     }
 
 
@@ -102,10 +106,9 @@ def _parts(
     clear : for each instance with votes, its pair of `_clear_pair`, which may be an example
     """
     instances = list(clear)
+    rng = np.random.default_rng(settings.seed)
     try:
-        choosing_rows, held_out_rows = split_instances(
-            len(instances), settings.held_out, np.random.default_rng(settings.seed)
-        )
+        choosing_rows, held_out_rows = split_instances(len(instances), settings.held_out, rng)
     except AnalysisError as error:
         raise BadSettings(f"{error}: some instances are needed for tuning, and some for the comparison") from error
     choosing = [instances[index] for index in choosing_rows.tolist()]
@@ -118,14 +121,6 @@ def _parts(
             f"{FEWEST_CHOSEN} and {FEWEST_HELD} held out are needed: let people rate more, or try fewer examples"
         )
     return choosing, examples_drawn, held_out
-
-
-def _asked_in_rounds(costs: Sequence[int], rounds: Sequence[Any]) -> list[int]:
-    before, calls = 0, []
-    for round_ in rounds:
-        calls.append(round_.candidates * sum(costs[before : round_.instances]))
-        before = round_.instances
-    return calls
 
 
 def _pairs_by_instance(study: Study, votes: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
@@ -141,10 +136,8 @@ def _pairs_by_instance(study: Study, votes: Mapping[int, Sequence[int]]) -> dict
 
 def _clear_pair(pairs: Sequence[int], votes: Mapping[int, Sequence[int]]) -> int | None:
     """Return the first pair on which more people prefer one of the texts than all others together."""
-    for pair in pairs:
-        if max(votes[pair].count(-1), votes[pair].count(1)) > len(votes[pair]) / 2:
-            return pair
-    return None
+    clear = (pair for pair in pairs if max(map(votes[pair].count, (-1, 1))) > len(votes[pair]) / 2)
+    return next(clear, None)
 
 
 def _example(pair: int, votes: Mapping[int, Sequence[int]]) -> dict[str, str]:
@@ -219,10 +212,9 @@ def _per_presentation(settings: TuningSettings, candidate: Candidate, plan: Mapp
     if not isinstance(method, AskingMethod):
         raise TypeError(f"{judge.method} was found to ask a model")
     cells = _cells(settings, judge, plan["choosing"])
-    estimate = estimate_of_cells(
-        judge, cells, Requests(judge, method), presentations=len(cells), pending=len(cells), shared=SharedCalls()
-    )
-    return estimate.calls / len(cells), float(estimate.cost or 0) / len(cells)
+    number, requests = len(cells), Requests(judge, method)
+    estimate = estimate_of_cells(judge, cells, requests, presentations=number, pending=number, shared=SharedCalls())
+    return estimate.calls / number, float(estimate.cost or 0) / number
 
 
 def _cells(settings: TuningSettings, judge: Judge, instances: Sequence[int]) -> list[tuple[int, Presentation]]:

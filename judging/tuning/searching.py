@@ -26,7 +26,7 @@ from judging.runs.pair_filters import ON_DEMAND
 from judging.runs.services import add_cells, locked_run, open_failed
 from judging.tuning.agreement import Votes, best_threshold, compared, verdicts_at
 from judging.tuning.candidates import as_judge, described, settled_schemas
-from judging.tuning.usage import asked_of_tuning, cost_of_tuning
+from judging.tuning.services import asked_of_tuning, cost_of_tuning
 
 
 class TuningStopped(RunStopped):
@@ -34,10 +34,7 @@ class TuningStopped(RunStopped):
 
 
 def tune(tuning: JudgeTuning, **settings: Any) -> JudgeTuning:
-    """Work on a tuning until it has ended. Further arguments as of `Search`.
-
-    Raises: as `Search.work`
-    """
+    """Work on a tuning until it has ended. Arguments and errors as of `Search`."""
     return Search(tuning, **settings).work()
 
 
@@ -69,12 +66,8 @@ class Search:
             for candidate_index in alive:
                 run = self._ask(hold, candidate_index, pairs)
                 threshold, agreement, n = best_threshold(run, pairs, votes)
-                tried[candidate_index] = {
-                    "agreement": agreement,
-                    "tie_below": threshold,
-                    "votes": n,
-                    "instances": instances,
-                }
+                result = {"agreement": agreement, "tie_below": threshold, "votes": n, "instances": instances}
+                tried[candidate_index] = result
                 self._note(tried)
             alive.sort(key=lambda index: (-tried[index]["agreement"], index))
         best, held_out = alive[0], _pairs(plan["held_out"], votes)
@@ -106,13 +99,9 @@ class Search:
             hold.note(spent + progress.done, self.tuning.plan["presentations"])
             self.on_progress(progress)
 
-        ended = execute(
-            run.pk,
-            stop=hold.stop,
-            when_stopped=JudgeRun.Status.PAUSED,
-            on_progress=report,
-            make_client=self.make_client,
-        )
+        paused = JudgeRun.Status.PAUSED
+        settings: dict[str, Any] = {"on_progress": report, "make_client": self.make_client}
+        ended = execute(run.pk, stop=hold.stop, when_stopped=paused, **settings)
         if ended.signal:
             raise Interrupted
         if ended.status != JudgeRun.Status.DONE:
@@ -131,17 +120,11 @@ class Search:
         return remaining
 
     def _run(self, index: int) -> JudgeRun:
-        plan = self.tuning.plan
-        tuned_judge = as_judge(
-            self.tuning.judge,
-            plan["candidates"][index],
-            name=f"{self.tuning.name}-try{index}",
-            examples=plan["examples"],
-        )
-        judge = _stored(tuned_judge, {"candidate_of": self.tuning.name})
-        return locked_run(
-            self.tuning.study, judge, [self.tuning.question], only=ON_DEMAND, status=JudgeRun.Status.PAUSED
-        )
+        tuning, candidate = self.tuning, self.tuning.plan["candidates"][index]
+        name = f"{tuning.name}-try{index}"
+        tried = as_judge(tuning.judge, candidate, name=name, examples=tuning.plan["examples"])
+        judge = _stored(tried, {"candidate_of": tuning.name})
+        return locked_run(tuning.study, judge, [tuning.question], only=ON_DEMAND, status=JudgeRun.Status.PAUSED)
 
     def _make(self, best: int, threshold: float) -> None:
         """Store the tuned judge with its provenance. It is never changed again."""
@@ -167,10 +150,8 @@ class Search:
 
     def _note(self, tried: dict[int, dict[str, Any]], **more: Any) -> None:
         candidates = self.tuning.plan["candidates"]
-        rows = [
-            {"candidate": described(candidates[index]), "number": index, **item}
-            for index, item in sorted(tried.items())
-        ]
+        tried_in_order = sorted(tried.items())
+        rows = [{"candidate": described(candidates[index]), "number": index, **item} for index, item in tried_in_order]
         self.tuning.found = {"tried": rows, **more}
         self.tuning.save(update_fields=["found"])
 

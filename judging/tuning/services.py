@@ -1,25 +1,20 @@
-"""Starting tunings, and queueing them for a worker."""
+"""Starting tunings, and what their candidates have taken so far."""
 
 from decimal import Decimal
 
 from django.db import transaction
+from django.db.models import QuerySet, Sum
 
 from annotation.core.version import VERSION
-from annotation.jobs.work import queue_job
 from annotation.models import Study
 from annotation.studies.services import validate
 from judging.core.checks import require_same
 from judging.core.errors import BadSettings
 from judging.jobs.bounds import set_bounds
-from judging.models import Judge, JudgeTuning
+from judging.models import Judge, JudgeRun, JudgeTuning, Judgment
 from judging.tuning.planning import TuningSettings, make_plan
 
 LONGEST_NAME = 70
-
-
-def default_name(judge: Judge) -> str:
-    """Return the name of the judge that comes of tuning another, unless one is given."""
-    return f"{judge.name[: LONGEST_NAME - 6]}-tuned"
 
 
 @transaction.atomic
@@ -31,7 +26,7 @@ def start_tuning(
     The split, the examples and the rounds are fixed when it is begun: votes that come later change no part of it.
     Raises: as `make_plan`; BadSettings for other settings under a used name, or a cap that can't be enforced
     """
-    name = name or default_name(tuning_settings.judge)
+    name = name or f"{tuning_settings.judge.name[: LONGEST_NAME - 6]}-tuned"
     Study.objects.select_for_update().get(pk=tuning_settings.study.pk)
     fields = {
         "study": tuning_settings.study,
@@ -55,7 +50,17 @@ def start_tuning(
     return tuning
 
 
-@transaction.atomic
-def queue_tuning(tuning: JudgeTuning) -> bool:
-    """Queue a tuning that has not ended, or False if it is queued or at work."""
-    return tuning.ended_at is None and queue_job(tuning)
+def asked_of_tuning(tuning: JudgeTuning, *, but: JudgeRun | None = None) -> int:
+    """Count the answered presentations of a tuning's candidates."""
+    return _cells_of(tuning, but).exclude(status=Judgment.Status.PENDING).count()
+
+
+def cost_of_tuning(tuning: JudgeTuning, *, but: JudgeRun | None = None) -> Decimal | None:
+    """Return the known cost of a tuning's candidates, or `None` before the first call with a price."""
+    cost: Decimal | None = _cells_of(tuning, but).aggregate(sum=Sum("cost"))["sum"]
+    return cost
+
+
+def _cells_of(tuning: JudgeTuning, but: JudgeRun | None) -> QuerySet[Judgment]:
+    cells = Judgment.objects.filter(run__judge__tuned__candidate_of=tuning.name)
+    return cells.exclude(run=but) if but else cells

@@ -2,20 +2,18 @@
 
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
-from annotation.core.http import attempt, is_htmx
+from annotation.core.http import is_htmx
 from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
-from judging.core.estimating import estimate_page
+from judging.core.estimating import estimate_page, start_page
 from judging.core.visibility import judges_seen_by
 from judging.models import JudgeTuning
 from judging.tuning.forms import TuningForm
 from judging.tuning.planning import TuningEstimate
-from judging.tuning.usage import asked_of_tuning, cost_of_tuning
+from judging.tuning.services import asked_of_tuning, cost_of_tuning
 
 
 @study_view(*READERS)
@@ -37,10 +35,9 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
 def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue a tuning, new or again."""
     form = TuningForm(request.POST, study=study, judges=judges_seen_by(request.user))
-    if form.is_valid() and attempt(form, form.queue) is not None:
-        messages.success(request, "It starts as soon as a worker is free, unless it has ended.")
-        return redirect("judging:tunings", study.slug)
-    return _page(request, study, form=form, status=422)
+    return start_page(
+        request, form, study, _page, message="It starts as soon as a worker is free, unless it has ended."
+    )
 
 
 def _page(

@@ -6,7 +6,7 @@ from string import Template
 
 from judging.core.errors import BadSettings
 from judging.methods import AskingMethod, Presentation, PromptedMethod, Setting, find_method, method_names
-from judging.methods.own_wording import OF_ONE_TEXT, OWN_PLACEHOLDERS, SCORE, split_calls
+from judging.methods.own_wording import OF_ONE_TEXT, OWN_PLACEHOLDERS, SCORE, listed, split_calls
 from judging.methods.parsing.parsers import FIRST, NAMES, NEUTRAL, PARSERS, SECOND
 from judging.methods.pointwise import Pointwise
 from judging.methods.prompted import check_wording
@@ -118,7 +118,14 @@ def problems_of(text: str, parser: str, *, form: str = "") -> list[str]:
         return [str(error)]
     required = frozenset({"fence", "source", "text"}) if parser == SCORE else PAIR
     placeholders = OF_ONE_TEXT if parser == SCORE else OWN_PLACEHOLDERS
-    problems = [*_parser(parser), *_stray_dollars(text)]
+    problems = []
+    if parser not in READERS:
+        what = f"Unknown parser {parser[:80]}" if parser else "It names no parser"
+        problems.append(f"{what}. Allowed: {', '.join(READERS)}.")
+    stray = next((match for match in Template(text).pattern.finditer(text) if match["invalid"] is not None), None)
+    if stray is not None:
+        line = text.count("\n", 0, stray.start()) + 1
+        problems.append(f"A dollar sign in line {line} stands alone: write $$ for one.")
     problems += _placeholders(last, required - {"fence"} if form else required, placeholders, any_answer=bool(earlier))
     problems += [str(problem) for needed, problem in ANSWER_FORMS.get(parser, []) if not form and not needed(last)]
     if not problems:
@@ -129,41 +136,15 @@ def problems_of(text: str, parser: str, *, form: str = "") -> list[str]:
     return problems
 
 
-def _parser(parser: str) -> list[str]:
-    parsers = ", ".join(READERS)
-    if not parser:
-        return [f"It names no parser. Allowed: {parsers}."]
-    if parser not in READERS:
-        return [f"Unknown parser {parser[:80]}. Allowed: {parsers}."]
-    return []
-
-
 def _placeholders(text: str, required: frozenset[str], allowed: frozenset[str], *, any_answer: bool) -> list[str]:
     """List problems of the last call's placeholders. Earlier calls and their answers are checked later."""
     used = set(Template(text).get_identifiers())
     problems = []
     if missing := required - used:
-        problems.append(f"These placeholders are missing: {format_placeholders(missing)}.")
+        problems.append(f"These placeholders are missing: {listed(missing)}.")
     if not any_answer and (unknown := used - allowed):
-        problems.append(
-            f"Unknown placeholders: {format_placeholders(unknown)}. Allowed: {format_placeholders(allowed)}."
-        )
+        problems.append(f"Unknown placeholders: {listed(unknown)}. Allowed: {listed(allowed)}.")
     return problems
-
-
-def _stray_dollars(text: str) -> list[str]:
-    problems = []
-    for match in Template(text).pattern.finditer(text):
-        if match["invalid"] is not None:
-            line = text.count("\n", 0, match.start()) + 1
-            problems.append(f"A dollar sign in line {line} stands alone: write $$ for one.")
-            break
-    return problems
-
-
-def format_placeholders(names: set[str] | frozenset[str]) -> str:
-    """Format placeholders as in a prompt."""
-    return ", ".join(f"${name}" for name in sorted(names))
 
 
 def fitting_methods(parser: str = "") -> list[str]:

@@ -1,7 +1,7 @@
 """Adding researchers' prompts as versions, reading them from a folder, and finding them by name."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ class FolderReading:
     problems: dict[str, list[str]] = field(default_factory=dict)
 
 
+@transaction.atomic
 def add_prompt(
     *, prompt: PromptText, name: str = "", parser: str = "", group: ResearchGroup | None = None
 ) -> tuple[PromptFile, bool]:
@@ -39,28 +40,15 @@ def add_prompt(
     Raises: BadPrompt with all its problems, or if the name is another group's.
     """
     name, parser = name or prompt.name, parser or prompt.parser
-    if problems := [*_problems_of_name(name), *problems_of(prompt.text, parser, form=prompt.form)]:
-        raise BadPrompt(problems)
-    fields = {
-        "group": group,
-        "parser": parser,
-        "text": prompt.text,
-        "system_prompt": prompt.system,
-        "form": prompt.form,
-    }
-    return _next_version(name, fields)
-
-
-def _problems_of_name(name: str) -> list[str]:
+    problems = problems_of(prompt.text, parser, form=prompt.form)
     if not name:
-        return ["It has no name: give one, or write it at the head of the file (name: …)."]
-    if re.fullmatch(r"[-\w]{1,80}", name, re.ASCII) is None:
-        return ["The name may hold up to 80 letters, digits, dashes and underscores, and nothing else."]
-    return []
-
-
-@transaction.atomic
-def _next_version(name: str, fields: Mapping[str, Any]) -> tuple[PromptFile, bool]:
+        problems.insert(0, "It has no name: give one, or write it at the head of the file (name: …).")
+    elif re.fullmatch(r"[-\w]{1,80}", name, re.ASCII) is None:
+        problems.insert(0, "The name may hold up to 80 letters, digits, dashes and underscores, and nothing else.")
+    if problems:
+        raise BadPrompt(problems)
+    texts = {"text": prompt.text, "system_prompt": prompt.system}
+    fields: dict[str, Any] = {"group": group, "parser": parser, "form": prompt.form, **texts}
     while True:
         latest = PromptFile.objects.filter(name=name).order_by("version").last()
         if latest is not None and latest.group != fields["group"]:
@@ -69,9 +57,9 @@ def _next_version(name: str, fields: Mapping[str, Any]) -> tuple[PromptFile, boo
             return latest, False
         version = latest.version + 1 if latest else 1
         validate(PromptFile(name=name, version=version, **fields))
-        prompt, is_new = PromptFile.objects.get_or_create(name=name, version=version, defaults=fields)
+        added, is_new = PromptFile.objects.get_or_create(name=name, version=version, defaults=fields)
         if is_new:
-            return prompt, True
+            return added, True
         # Another process added this version: try again.
 
 

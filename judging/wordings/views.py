@@ -29,24 +29,16 @@ def prompts(request: HttpRequest, study: Study) -> HttpResponse:
     form, pair = PromptForm(request.POST, request.FILES), PairForm(request.POST, study=study)
     if "check" in request.POST:
         return _checked(request, study, form, pair)
-    response = _added(request, study, form)
-    if response is None:
-        return _page(request, study, form, pair, status=422)
-    return redirect("judging:prompt", study.slug, response.pk)
-
-
-def _added(request: HttpRequest, study: Study, form: PromptForm) -> PromptFile | None:
-    """Add the form's prompt, or its problems as form errors."""
-    if not form.is_valid():
-        return None
-    name, parser = form.cleaned_data["name"], form.cleaned_data["parser"]
-    try:
-        prompt, is_new = add_prompt(prompt=form.given, name=name, parser=parser, group=study.group)
-    except BadPrompt as error:
-        form.add_error("name", error.problems)
-        return None
-    messages.success(request, f"Prompt {prompt} {'added' if is_new else 'exists already with this text'}.")
-    return prompt
+    if form.is_valid():
+        named = {name: form.cleaned_data[name] for name in ("name", "parser")}
+        try:
+            prompt, is_new = add_prompt(prompt=form.given, group=study.group, **named)
+        except BadPrompt as error:
+            form.add_error("name", error.problems)
+        else:
+            messages.success(request, f"Prompt {prompt} {'added' if is_new else 'exists already with this text'}.")
+            return redirect("judging:prompt", study.slug, prompt.pk)
+    return _page(request, study, form, pair, status=422)
 
 
 def _checked(request: HttpRequest, study: Study, form: PromptForm, pair: PairForm) -> HttpResponse:

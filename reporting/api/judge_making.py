@@ -22,7 +22,7 @@ from judging.review.replaying import replay
 from judging.runs.forms import JuryForm
 from judging.runs.juries import add_jury
 from judging.tuning.forms import TuningForm
-from judging.tuning.usage import cost_of_tuning
+from judging.tuning.services import cost_of_tuning
 from judging.wordings.forms import PairForm, PromptForm
 from judging.wordings.prompt_files import add_prompt
 from judging.wordings.views import sent_messages
@@ -118,7 +118,7 @@ class StudyJudges(GenericViewSet[Any]):
     def start_tuning(self, request: Request, slug: str) -> Response:
         """Queue a tuning. The same settings again continue it."""
         study: Study = self.get_object()
-        return _told(study, read_asking(TuningForm, request, study).queue().name)
+        return _told(study, read_asking(TuningForm, request, study).queue()[0].name)
 
     @work(body=NewTuningSerializer, methods=["post"], path="tunings/estimate")
     def estimate_tuning(self, request: Request, slug: str) -> Response:
@@ -181,7 +181,7 @@ class JudgmentReview(GenericViewSet[Any]):
         steps = [
             {
                 "completion": step.completion.cache_key,
-                "messages": list(step.messages),
+                "messages": step.completion.request.get("messages", []),
                 "settings": step.settings,
                 "text": step.completion.text,
                 "status": step.status,

@@ -14,9 +14,9 @@ from annotation.jobs.work import find_job, jobs_of, stop_job
 from annotation.models import Study
 from annotation.models.jobs import Job
 from annotation.planning.frozen_plans import frozen_plan
+from judging.aspects.aspect_sets import as_dict as aspects_as_dict
 from judging.aspects.aspect_sets import current_aspects, edit_aspects, versions_of
 from judging.aspects.forms import AspectsForm, DistilForm
-from judging.aspects.text import as_dict as aspects_as_dict
 from judging.core.fields import ResumeForm
 from judging.core.visibility import judges_seen_by
 from judging.generation.forms import GenerateForm

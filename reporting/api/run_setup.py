@@ -239,7 +239,7 @@ class AuditViewSet(StudyRows):
     @answers(JudgeAuditSerializer, 202, body=NewAuditSerializer)
     def create(self, request: Request) -> Response:
         """Queue a stress test, or resume it. A worker asks the judge."""
-        audit = read_asking(JudgeAuditForm, request).queue()
+        audit, _ = read_asking(JudgeAuditForm, request).queue()
         return made(JudgeAuditSerializer(audit).data, "judgeaudit-detail", audit.pk, 202)
 
     @work(EstimateSerializer, body=NewAuditSerializer, detail=False, methods=["post"])

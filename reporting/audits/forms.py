@@ -3,11 +3,9 @@
 from django import forms
 from django.db.models import QuerySet
 
-from annotation.jobs.work import queue_job
-from judging.audits.estimates import estimate_stress
-from judging.audits.stress import CHANGES, StressTest, start_stress
+from judging.audits.stress import CHANGES, StressTest, estimate_stress, start_stress
 from judging.core.constants import MOST_SEED
-from judging.core.fields import AskedJudgeForm, CapField, DatasetField, InFlightField, SeedField
+from judging.core.fields import AskedJudgeForm, CapField, DatasetField, InFlightField, JobForm, SeedField
 from judging.core.pricing import check_cap
 from judging.models import Judge, JudgeAudit
 from judging.runs.estimates import RunEstimate
@@ -16,9 +14,10 @@ from reporting.audits.stress import CHANGE_NAMES
 PAIRS = 100  # that a page proposes
 
 
-class JudgeAuditForm(AskedJudgeForm):
+class JudgeAuditForm(AskedJudgeForm, JobForm):
     """A stress test of a judge."""
 
+    kind = JudgeAudit
     NARROWING = ("dataset", "seed")
     BESIDE = ("changes", "in_flight")
     fold_title = "Which changes, and which pairs"
@@ -55,12 +54,6 @@ class JudgeAuditForm(AskedJudgeForm):
         check_cap(self.cleaned_data["max_cost"], *self.cleaned_data["judge"].endpoints)
         return estimate_stress(self.test)
 
-    def start(self) -> JudgeAudit:
+    def start(self, **by: str) -> JudgeAudit:
         """Start the test of a valid form, or resume it."""
         return start_stress(self.test, **self.named("in_flight", "max_cost"))
-
-    def queue(self) -> JudgeAudit:
-        """Leave the test to a worker."""
-        audit = self.start()
-        queue_job(audit)
-        return audit

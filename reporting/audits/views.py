@@ -4,18 +4,17 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import messages
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from analysis.bias.stress import TURNS
-from annotation.core.http import as_download, attempt, is_htmx
+from annotation.core.http import as_download, is_htmx
 from annotation.members.permissions import POST, READERS, study_view
 from annotation.models import Study
-from judging.core.estimating import estimate_page
+from judging.core.estimating import estimate_page, start_page
 from judging.core.visibility import judges_seen_by
 from judging.models import AuditAnswer, JudgeAudit, Judgment
 from reporting.audits.forms import PAIRS, JudgeAuditForm
@@ -110,10 +109,7 @@ def estimate(request: HttpRequest, study: Study) -> HttpResponse:
 def start(request: HttpRequest, study: Study) -> HttpResponse:
     """Queue an audit, new or again."""
     form = JudgeAuditForm(request.POST, study=study, judges=judges_seen_by(request.user))
-    if form.is_valid() and (audit := attempt(form, form.queue)):
-        messages.success(request, f"Judge {audit.judge} is asked as soon as a worker is free.")
-        return redirect("reporting:audits", study.slug)
-    return _page(request, study, form=form, status=422)
+    return start_page(request, form, study, _page, message="Judge {job.judge} is asked as soon as a worker is free.")
 
 
 @study_view(*READERS)

@@ -9,6 +9,7 @@ from annotation.core.counting import number_of
 from annotation.management.commands._base import argument, arguments_of
 from annotation.management.commands._settings import FORMAT
 from annotation.models import Study
+from judging.core.pricing import money
 from judging.generation.engine import sample
 from judging.generation.estimates import estimate_generating
 from judging.generation.forms import GenerateForm
@@ -17,7 +18,6 @@ from judging.generation.prompt_templates import TEMPLATES
 from judging.generation.sampled_systems import as_dict, instances_with_texts, runs_of, settings_lines
 from judging.generation.services import left_out_lines
 from judging.generation.store import SamplingTotals
-from judging.generation.text import run_summary, summary
 from judging.management.asking import Asking, asking
 from judging.management.commands._runs import ESTIMATE, IDS, PARAM, AskingCommand, text_of
 from judging.models import GenerationRun
@@ -122,3 +122,24 @@ def text_or_file(value: str) -> str:
     except OSError:  # a text that is longer than any name
         is_file = False
     return (text_of(value) if is_file or looks_like_one else value).strip()
+
+
+def summary(run: GenerationRun, counts: InstanceCounts, totals: SamplingTotals) -> str:
+    """Format the outcome as one line."""
+    parts = [f"{totals.stored:,} instances got {run.samples} texts each"]
+    if existing := counts.there + totals.there:
+        parts.append(f"{existing:,} unchanged")
+    if totals.left_out:
+        parts.append(f"{len(totals.left_out):,} left out")
+    if counts.without_source:
+        parts.append(f"{counts.without_source:,} have no source")
+    if totals.cut:
+        parts.append(f"{totals.cut:,} texts ended at the length limit")
+    cost = f", cost {money(totals.usage.cost, run.currency)}" if totals.calls else ""
+    return f"{run.name}: {', '.join(parts)}; cached {totals.cached}, calls {totals.calls}{cost}"
+
+
+def run_summary(run: GenerationRun, instances: int) -> str:
+    """Say what a run has come to over all sessions."""
+    cost = f", cost {money(run.cost, run.currency)}" if run.calls else ""
+    return f"{instances:,} instances have its texts; calls {run.calls:,}{cost}"

@@ -9,10 +9,9 @@ from annotation.core.actions import filled
 from annotation.management.commands._base import argument, arguments_of, one_of
 from annotation.management.commands._settings import FORMAT
 from annotation.models import Study
-from judging.aspects.aspect_sets import current_aspects, edit_aspects, versions_of
+from judging.aspects.aspect_sets import as_dict, current_aspects, edit_aspects, origin_of, versions_of
 from judging.aspects.distillation import work_on
 from judging.aspects.forms import AspectsForm, DistilForm
-from judging.aspects.text import as_dict, origin_of
 from judging.core.pricing import money
 from judging.management.asking import asking
 from judging.management.commands._runs import ESTIMATE, PARAM, AskingCommand, text_of

@@ -17,8 +17,7 @@ from annotation.jobs.work import do_job
 from annotation.models import Generation, Pair, Study
 from annotation.models.jobs import LEASE
 from judging.audits.asking import ask
-from judging.audits.estimates import estimate_stress
-from judging.audits.stress import AGAIN, CHANGES, IDENTICAL, PLAIN, POSITION, StressTest, start_stress
+from judging.audits.stress import AGAIN, CHANGES, IDENTICAL, PLAIN, POSITION, StressTest, estimate_stress, start_stress
 from judging.core.errors import (
     BadSettings,
     CapReached,

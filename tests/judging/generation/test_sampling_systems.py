@@ -19,23 +19,15 @@ from annotation.importing.content import store_generations
 from annotation.importing.study_files import import_study
 from annotation.models import Generation, Instance, Matchup, Pair, Study
 from judging.calls.requests import sample_seed
-from judging.core.errors import (
-    AccessDenied,
-    BadSettings,
-    CapReached,
-    RejectedCall,
-    RunStopped,
-    UnparsedVerdict,
-)
+from judging.core.errors import AccessDenied, BadSettings, CapReached, RejectedCall, RunStopped, UnparsedVerdict
 from judging.endpoints.retrying import RetryingClient, RetryPolicy
 from judging.generation.engine import SamplingSession, sample
 from judging.generation.estimates import estimate_generating
 from judging.generation.instances import InstanceSelection, check_selection, count_instances
 from judging.generation.prompt_templates import TEMPLATES, find_template, own_template
 from judging.generation.sampled_systems import run_by_system, temperatures_of
-from judging.generation.sampled_text import read_text
 from judging.generation.services import Sampling, build_run, start_generating
-from judging.generation.store import SamplingTotals
+from judging.generation.store import SamplingTotals, read_text
 from judging.jobs.progress import ignore_progress
 from judging.methods import Reply
 from judging.models import Completion, Endpoint, GenerationRun
@@ -287,6 +279,8 @@ def test_thoughts_and_blanks_around_a_text_are_no_part_of_it() -> None:
     assert read_text(Reply("A heron", "length")).cut
     with pytest.raises(UnparsedVerdict, match=r"nothing but thoughts \(cut off"):
         read_text(Reply("<think>Hm", "length"))
+    with pytest.raises(UnparsedVerdict, match=r"^empty"):
+        read_text(Reply(" \n"))
 
 
 @pytest.mark.parametrize(
@@ -307,21 +301,11 @@ def test_refusals_are_told_from_texts_that_sound_alike(text: str, is_text: bool)
     if is_text:
         assert read_text(Reply(text)).text == text
     else:
-        with pytest.raises(UnparsedVerdict, match="refused"):
+        with pytest.raises(UnparsedVerdict, match=r"^refused: "):
             read_text(Reply(text))
 
 
 # What is left out
-
-
-@pytest.mark.parametrize(
-    ("answer", "why"),
-    [(" \n", "empty"), ("I'm sorry, but I can't help with that.", "refused: I'm sorry")],
-    ids=["blank", "refused in words"],
-)
-def test_answer_that_is_no_text_says_why(answer: str, why: str) -> None:
-    with pytest.raises(UnparsedVerdict, match=f"^{why}"):
-        read_text(Reply(answer))
 
 
 @pytest.mark.parametrize(
@@ -498,13 +482,6 @@ def test_endpoint_that_leads_elsewhere_now_is_not_asked(study: Study, sampling: 
 
 
 def test_answer_that_another_process_stored_first_is_kept(study: Study, sampling: Sampling) -> None:
-    def meanwhile(question: str, _number: int) -> None:
-        if "talk 3" in question and not Generation.objects.filter(text="theirs").exists():
-            last = study.instances.get(instance_id="s3")
-            store_generations(study=study, system="heron", texts={last.pk: ["theirs"]}, name="x")
-
-    run = start_generating(study, "heron", sampling)
-    del run
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("judging.generation.store.store_generations", _beaten_to_it)
         totals = go(study, "heron", sampling, Writer())

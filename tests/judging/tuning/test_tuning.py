@@ -9,14 +9,11 @@ import pytest
 from django.utils import timezone
 
 from annotation.core.tasks.stopping import StopFlag
-from annotation.jobs.work import do_job
 from annotation.models import Annotator, Assignment, Display, Instance, Rating, Slot, Study
 from judging.audits.on_demand import asker, start_on_demand
 from judging.audits.services import Audit, auditor
 from judging.audits.stress import StressTest, start_stress
-from judging.core.errors import (
-    BadSettings,
-)
+from judging.core.errors import BadSettings
 from judging.endpoints.chat_answers import ChatAnswer, read_answer
 from judging.endpoints.retrying import RetryingClient
 from judging.models import Completion, Judge, JudgeTuning, Judgment
@@ -25,7 +22,7 @@ from judging.runs.services import start_run
 from judging.tuning.candidates import candidates_of
 from judging.tuning.planning import TuningSettings, estimate_tuning, make_plan
 from judging.tuning.searching import Search, TuningStopped, cost_of_tuning
-from judging.tuning.services import queue_tuning, start_tuning
+from judging.tuning.services import start_tuning
 from reporting.logic.text_sets import read_text_sets
 from tests.fakes import ScriptedClient, chat_completion
 from tests.judging.builders import make_batch, make_endpoint, make_judge, make_study, no_sleep, pairs_in
@@ -274,13 +271,3 @@ def test_a_tuning_whose_votes_are_gone_says_so(study: Study, judge: Judge) -> No
         search(tuning).work()
     tuning.refresh_from_db()
     assert (tuning.status, tuning.heartbeat_at, Completion.objects.count()) == ("stopped", None, 0)
-
-
-def test_a_queued_tuning_is_worked_on_once(study: Study, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    tuning = start_tuning(asked_for(study, judge))
-    assert queue_tuning(tuning)
-    assert not queue_tuning(tuning)
-    tuning.refresh_from_db()
-    assert tuning.status == "queued"
-    monkeypatch.setattr("judging.tuning.searching.Search._search", lambda *_: None)
-    assert do_job.call("judging.JudgeTuning", tuning.pk) == "done"
