@@ -1,11 +1,11 @@
 """Judges' verdicts beside the gold of the pairs, with calls, tokens and marks on rationales, as arrays."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Q, Sum
 
 from analysis.judges.accuracy import A_FIRST, B_FIRST, AgainstGold
 from analysis.types import BoolArray, FloatArray, IntArray
@@ -90,52 +90,6 @@ class JudgedGold:
         return AgainstGold(self.verdict[pairs], self.gold.gold[pairs], self.answered[pairs])
 
 
-@dataclass(frozen=True, eq=False)
-class Presentations:
-    """A judge's answers on the pairs of `GoldPairs`, a column for each presentation.
-
-    place         : (n,) of the pair
-    order         : (n,) `A_FIRST` or `B_FIRST`; a jury's verdicts have no order, and stand with A first
-    status        : (n,) code
-    verdict       : (n,) in study order; NaN unless parsed
-    calls, cached : (n,) answers behind it, and how many of these came from the cache
-    made          : (2, n) tokens of prompts and of completions of the calls made for it; NaN where unknown
-    taken         : (2, n) the same of all answers behind it; NaN without stored answers
-    marks         : (2, n) how many marks call the rationale sound, and not sound
-    """
-
-    place: IntArray
-    order: IntArray
-    status: IntArray
-    verdict: FloatArray
-    calls: FloatArray
-    cached: FloatArray
-    made: FloatArray
-    taken: FloatArray
-    marks: FloatArray
-
-    def beside(self, gold: GoldPairs, method: str) -> JudgedGold:
-        """Return it beside the gold. Imported judgments may lack the number of calls: `method` tells."""
-        has_calls = (self.calls > 0) | (method != "imported")
-        calls_made = _total(self.made, np.where(self.calls == self.cached, 0.0, np.nan))
-        sound, unsound = self.marks
-        of_each = {
-            "verdict": self.verdict,
-            "calls": np.where(has_calls, self.calls, np.nan),
-            "calls_made": np.where(has_calls, self.calls - self.cached, np.nan),
-            "tokens": np.where(has_calls, _total(self.taken, calls_made), np.nan),
-            "tokens_made": np.where(has_calls, calls_made, np.nan),
-            "sound": np.where(sound == unsound, np.nan, sound > unsound),
-        }
-        at, shape = (self.place, self.order), (len(gold), 2)
-        status, disputed = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=bool)
-        status[at], disputed[at] = self.status, (sound == unsound) & (sound > 0)
-        columns = {name: np.full(shape, np.nan) for name in of_each}
-        for name, values in of_each.items():
-            columns[name][at] = values
-        return JudgedGold(gold=gold, status=status, disputed=disputed, **columns)
-
-
 def _total(numbers: FloatArray, unknown: FloatArray) -> FloatArray:
     """Sum each column over what is known, else return what stands for it."""
     return np.where(np.isnan(numbers).all(axis=0), unknown, np.nansum(numbers, axis=0))
@@ -164,8 +118,11 @@ def gold_pairs(study: Study) -> GoldPairs:
         )
     }
     clusters = instance_clusters(study)
+    pairs = Pair.objects.filter(matchup__instance__study=study, matchup__instance__gold__isnull=False)
+    names = ("pk", "matchup__instance_id", "matchup__system_a__name", "matchup__system_b__name")
+    ordered = pairs.order_by("matchup__instance__position", "matchup_id", "index")
     rows = []
-    for pair_id, instance_pk, a, b in _pairs(study):
+    for pair_id, instance_pk, a, b in ordered.values_list(*names):
         code, dataset, gold, tags = instances.get(instance_pk, (0, "", None, ()))
         if (verdict := gold_verdict(gold, a, b)) is not None:
             rows.append((pair_id, code, verdict, dataset, tags))
@@ -173,8 +130,10 @@ def gold_pairs(study: Study) -> GoldPairs:
         pair_ids=tuple(row[0] for row in rows),
         instance=np.array([row[1] for row in rows], dtype=np.int64),
         gold=np.array([row[2] for row in rows], dtype=np.float64),
-        datasets={name: _holds(row[3] == name for row in rows) for name in sorted({row[3] for row in rows})},
-        tags={tag: _holds(tag in row[4] for row in rows) for tag in sorted({tag for row in rows for tag in row[4]})},
+        datasets={name: np.array([row[3] == name for row in rows]) for name in sorted({row[3] for row in rows})},
+        tags={
+            tag: np.array([tag in row[4] for row in rows]) for tag in sorted({tag for row in rows for tag in row[4]})
+        },
         clusters=None if clusters is None else np.array([clusters.by_key[pk] for pk in instances], dtype=np.int64),
     )
 
@@ -186,64 +145,68 @@ def judged_gold(study: Study, gold: GoldPairs) -> list[tuple[Judge, JudgedGold]]
     """
     indexes = {pair_id: index for index, pair_id in enumerate(gold.pair_ids)}
     cells: dict[int, Cells] = {}
-    for judge_id, pair_id, order, *cell in _presentations(study):
+    presentations = Judgment.objects.for_question(MAIN).filter(run__study=study, repeat=0, negated=False)
+    stored = presentations.order_by("run__created_at", "run_id", "pk").values_list(
+        *("run__judge_id", "pair_id", "order", "pk", "status", "verdict"),
+        *("calls", "cached", "prompt_tokens", "completion_tokens"),
+    )
+    for judge_id, pair_id, order, *cell in stored.iterator(chunk_size=CHUNK):
         if pair_id in indexes:
             index = (indexes[pair_id], _COLUMNS[order])
             cells_of_judge = cells.setdefault(judge_id, {})
             if cell[1] != Status.PENDING or index not in cells_of_judge:
                 cells_of_judge[index] = tuple(cell)
     ran = [run.judge for run in judges_of(study)]
-    cells |= _jury_cells(study, ran, indexes)
+    for jury in (judge for judge in ran if judge.is_jury):
+        answers = jury_answers(study, jury)
+        cells[jury.pk] = {
+            (indexes[pair], A_FIRST): (0, *answer, 0, 0, None, None)
+            for pair, answer in answers.items()
+            if pair in indexes
+        }
     times, marks = _taken(study), _marks(study)
     judged = []
     for judge in (item for item in ran if item.pk in cells):
         left_out = {indexes[pair] for pair in tuned_pairs(study, judge).tolist() if pair in indexes}
         cells_kept = {index: cell for index, cell in cells[judge.pk].items() if index[0] not in left_out}
-        judged.append((judge, _beside(cells_kept, times, marks).beside(gold, judge.method)))
+        judged.append((judge, _beside(gold, judge, cells_kept, times, marks)))
     return [(judge, item) for judge, item in judged if (item.status > 0).any()]
 
 
-def _pairs(study: Study) -> QuerySet[Pair, Any]:
-    pairs = Pair.objects.filter(matchup__instance__study=study, matchup__instance__gold__isnull=False)
-    names = ("pk", "matchup__instance_id", "matchup__system_a__name", "matchup__system_b__name")
-    return pairs.order_by("matchup__instance__position", "matchup_id", "index").values_list(*names)
-
-
-def _presentations(study: Study) -> Iterable[tuple[Any, ...]]:
-    rows = Judgment.objects.for_question(MAIN).filter(run__study=study, repeat=0, negated=False)
-    return (
-        rows.order_by("run__created_at", "run_id", "pk")
-        .values_list(
-            *("run__judge_id", "pair_id", "order", "pk", "status", "verdict"),
-            *("calls", "cached", "prompt_tokens", "completion_tokens"),
-        )
-        .iterator(chunk_size=CHUNK)
-    )
-
-
-def _jury_cells(study: Study, ran: Iterable[Judge], indexes: dict[int, int]) -> dict[int, Cells]:
-    """Return the verdicts of juries, which have no order, as cells of the first column."""
-    return {
-        jury.pk: {
-            (indexes[pair], A_FIRST): (0, *answer, 0, 0, None, None)
-            for pair, answer in jury_answers(study, jury).items()
-            if pair in indexes
-        }
-        for jury in (judge_run for judge_run in ran if judge_run.is_jury)
-    }
-
-
 def _beside(
-    cells: Cells, times: Mapping[int, tuple[int | None, int | None]], marks: Mapping[int, tuple[int, int]]
-) -> Presentations:
-    index, order = np.array(list(cells), dtype=np.int64).reshape(-1, 2).T
+    gold: GoldPairs,
+    judge: Judge,
+    cells: Cells,
+    times: Mapping[int, tuple[int | None, int | None]],
+    marks: Mapping[int, tuple[int, int]],
+) -> JudgedGold:
+    """Return a judge's answers beside the gold. Imported judgments may lack the number of calls.
+
+    cells : a jury's verdicts have no order, and stand with A first
+    """
+    at = tuple(np.array(list(cells), dtype=np.int64).reshape(-1, 2).T)
     rows = [
         (CODES[status], *counts, *times.get(pk, (None, None)), *marks.get(pk, (0, 0)))
         for pk, status, *counts in cells.values()
     ]
     status, verdict, calls, cached, *more = np.array(rows, dtype=np.float64).reshape(-1, 10).T  # None is NaN
-    calls_made, answers, marked = np.stack(more[:2]), np.stack(more[2:4]), np.stack(more[4:])
-    return Presentations(index, order, status.astype(np.int64), verdict, calls, cached, calls_made, answers, marked)
+    sound, unsound = more[4:]
+    tokens_made = _total(np.stack(more[:2]), np.where(calls == cached, 0.0, np.nan))
+    counted = {
+        "calls": calls,
+        "calls_made": calls - cached,
+        "tokens": _total(np.stack(more[2:4]), tokens_made),
+        "tokens_made": tokens_made,
+    }
+    has_calls = (calls > 0) | (judge.method != "imported")
+    columns = {name: np.where(has_calls, values, np.nan) for name, values in counted.items()}
+    columns |= {"verdict": verdict, "sound": np.where(sound == unsound, np.nan, sound > unsound)}
+    tables = {name: np.full((len(gold), 2), np.nan) for name in columns}
+    codes, disputed = np.zeros((len(gold), 2), dtype=np.int64), np.zeros((len(gold), 2), dtype=bool)
+    codes[at], disputed[at] = status.astype(np.int64), (sound == unsound) & (sound > 0)
+    for name, values in columns.items():
+        tables[name][at] = values
+    return JudgedGold(gold=gold, status=codes, disputed=disputed, **tables)
 
 
 def _taken(study: Study) -> dict[int, tuple[int | None, int | None]]:
@@ -262,7 +225,3 @@ def _marks(study: Study) -> dict[int, tuple[int, int]]:
     ).order_by()
     counts = {f"n_{sound}": Count("pk", filter=Q(sound=sound)) for sound in (True, False)}
     return {pk: (sound, unsound) for pk, sound, unsound in rows.values_list("judgment_id").annotate(**counts)}
-
-
-def _holds(values: Iterable[bool]) -> BoolArray:
-    return np.array(list(values), dtype=bool)

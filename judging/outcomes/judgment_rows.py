@@ -1,7 +1,6 @@
 """Judgments in long form: a row for each presentation, with what it took."""
 
 from collections.abc import Container, Iterator, Mapping
-from decimal import Decimal
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
@@ -107,29 +106,30 @@ def _jury_rows(study: Study, fields: Mapping[str, str], questions: Mapping[int, 
         stored = Pair.objects.filter(matchup__instance__study=study).order_by(*_PLACE)
         paths = [fields[name].removeprefix("pair__").replace("pair_id", "pk") for name in position_fields]
         for pk, *values in stored.values_list("pk", *paths).iterator(chunk_size=EXPORT_CHUNK):
-            if pk in answers:
-                status, verdict = answers[pk]
-                row = {
-                    **dict.fromkeys(fields),
-                    **dict(zip(position_fields, values, strict=True)),
-                    **({"run": run.pk} if "run" in fields else {}),
-                    "study": study.slug,
-                    "judge": run.judge.name,
-                    "method": run.judge.method,
-                    "params": run.judge.params,
-                    "software_version": run.software_version,
-                    **dict.fromkeys(("rationale", "prompt_version", "order"), ""),
-                    "repeat": 0,
-                    "negated": False,
-                    "calls": 0,
-                    "rating": verdict,
-                    "verdict": verdict,
-                    "status": status,
-                    "reason": "" if verdict is not None else "no member has a verdict",
-                }
-                named = {"question": questions[number].key} if questions else {}
-                del row["id"], row["question"]
-                yield {**_export_row(row, []), "shown_first": "", **named}
+            if pk not in answers:
+                continue
+            status, verdict = answers[pk]
+            row = {
+                **dict.fromkeys(fields),
+                **dict(zip(position_fields, values, strict=True)),
+                **({"run": run.pk} if "run" in fields else {}),
+                "study": study.slug,
+                "judge": run.judge.name,
+                "method": run.judge.method,
+                "params": run.judge.params,
+                "software_version": run.software_version,
+                **dict.fromkeys(("rationale", "prompt_version", "order"), ""),
+                "repeat": 0,
+                "negated": False,
+                "calls": 0,
+                "rating": verdict,
+                "verdict": verdict,
+                "status": status,
+                "reason": "" if verdict is not None else "no member has a verdict",
+            }
+            named = {"question": questions[number].key} if questions else {}
+            del row["id"], row["question"]
+            yield {**_export_row(row, []), "shown_first": "", **named}
 
 
 def _export_row(row: dict[str, Any], completions: list[dict[str, Any]]) -> dict[str, Any]:
@@ -142,18 +142,13 @@ def _export_row(row: dict[str, Any], completions: list[dict[str, Any]]) -> dict[
         "rated_at": row["rated_at"] and row["rated_at"].isoformat(),
         "prompt_tokens": _total(completions, "prompt_tokens", row["prompt_tokens"]),
         "completion_tokens": _total(completions, "completion_tokens", row["completion_tokens"]),
-        "cost": _plain(row["cost"]),
+        "cost": None if row["cost"] is None else float(row["cost"]),  # exact to eight decimals below ten million
         "latency_ms": _total(completions, "latency_ms"),
-        "completion_keys": [completion["cache_key"] for completion in completions if completion["cache_key"]],
+        "completion_keys": [item["cache_key"] for item in completions if item["cache_key"]],
         "token_mass": row["token_mass"],
-        **{column: _names(completions, name) for column, name in NAMES.items()},
+        **{column: sorted({item[name] for item in completions} - {""}) for column, name in NAMES.items()},
         "prompt_cut": any(completion["is_cut"] for completion in completions) if completions else None,
     }
-
-
-def _names(completions: list[dict[str, Any]], name: str) -> list[str]:
-    """Return the different names that completions have in a field, in the order of the alphabet."""
-    return sorted({completion[name] for completion in completions} - {""})
 
 
 def _spent(judgment_ids: list[int], cut: Container[int]) -> dict[int, list[dict[str, Any]]]:
@@ -177,8 +172,3 @@ def _total(completions: list[dict[str, Any]], name: str, stored: float | None = 
         return stored
     values = [completion[name] for completion in completions if completion[name] is not None]
     return sum(values) if values else None
-
-
-def _plain(money: Decimal | None) -> float | None:
-    """Convert money to a float for JSON. Exact to eight decimals below ten million."""
-    return None if money is None else float(money)

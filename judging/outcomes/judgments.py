@@ -70,9 +70,8 @@ def judgments(selection: Selection, judge: Judge | JudgeRun, *, question: int = 
     A run stands for its judge; of several runs the latest outcome of a presentation counts.
     """
     judge, configuration = judge.judge if isinstance(judge, JudgeRun) else judge, selection.configuration
-    presented = presentations_of(
-        configuration.study, [judge], question=question, among=configuration.matchups().order_by()
-    )
+    matchups = configuration.matchups().order_by()
+    presented = presentations_of(configuration.study, [judge], question=question, among=matchups)
     return _judged([selection], [judge], presented)[0][0]
 
 
@@ -91,14 +90,11 @@ def verdicts_by_pair(study: Study, judge: Judge, *, dataset: str = "", question:
     """
     presented = presentations_of(study, [judge], question=question).get(judge.pk, NOTHING)
     if dataset:
-        pairs_of_dataset = Pair.objects.filter(
-            matchup__instance__study=study, matchup__instance__dataset=dataset
-        ).order_by()
-        presented = presented.at(np.isin(presented.pair, number_columns(pairs_of_dataset, "pk")[0]))
+        pairs = Pair.objects.filter(matchup__instance__study=study, matchup__instance__dataset=dataset).order_by()
+        presented = presented.at(np.isin(presented.pair, number_columns(pairs, "pk")[0]))
     answered = presented.asked()
-    pairs = answered.pair[answered.begins()].tolist()
-    verdicts = one_verdict_each(answered, judge).tolist()
-    return {pair: None if np.isnan(verdict) else int(verdict) for pair, verdict in zip(pairs, verdicts, strict=True)}
+    verdicts = zip(answered.pair[answered.begins()].tolist(), one_verdict_each(answered, judge).tolist(), strict=True)
+    return {pair: None if np.isnan(verdict) else int(verdict) for pair, verdict in verdicts}
 
 
 def jury_answers(study: Study, jury: Judge, *, question: int = MAIN) -> dict[int, tuple[str, int | None]]:
@@ -115,35 +111,26 @@ def _judged(
 ) -> list[list[Judged]]:
     of_judges = [presented.get(judge.pk, NOTHING) for judge in judges]
     on_each = rows_on_each(selections, *(of_judge.pair for of_judge in of_judges))
-    return [_judged_by(selections, *parts) for parts in zip(judges, of_judges, on_each, strict=True)]
+    return [
+        [_judged_on(selection, judge, of_judge, rows) for selection, rows in zip(selections, rows_of, strict=True)]
+        for judge, of_judge, rows_of in zip(judges, of_judges, on_each, strict=True)
+    ]
 
 
-def _judged_by(
-    selections: Sequence[Selection], judge: Judge, presented: Presented, on_each: Sequence[ConfigurationRows]
-) -> list[Judged]:
-    judgments = []
-    for selection, each in zip(selections, on_each, strict=True):
-        rows = each.selected()
-        rows = rows.among(np.lexsort((rows.index, rows.instance)))
-        of_pairs = presented.at(rows.at)
-        begins, is_asked = of_pairs.begins(), of_pairs.status != OPEN
-        counts = np.bincount(of_pairs.status, minlength=len(STATUSES)).tolist()
-        judgments.append(
-            Judged(
-                _rated(
-                    selection, judge, rows.among(begins), one_verdict_each(of_pairs, judge), of_pairs.first_is_a[begins]
-                ),
-                _rated(
-                    selection, judge, rows.among(is_asked), of_pairs.verdict[is_asked], of_pairs.first_is_a[is_asked]
-                ),
-                one_probability_each(of_pairs, judge),
-                {
-                    "asked": int(is_asked.sum()),
-                    **{name: counts[STATUSES.index(status)] for status, name in COUNTED_AS.items()},
-                },
-            )
-        )
-    return judgments
+def _judged_on(selection: Selection, judge: Judge, presented: Presented, each: ConfigurationRows) -> Judged:
+    rows = each.selected()
+    rows = rows.among(np.lexsort((rows.index, rows.instance)))
+    of_pairs = presented.at(rows.at)
+    begins, is_asked = of_pairs.begins(), of_pairs.status != OPEN
+    counts = np.bincount(of_pairs.status, minlength=len(STATUSES)).tolist()
+    by_status = {name: counts[STATUSES.index(status)] for status, name in COUNTED_AS.items()}
+    verdict, first_is_a = one_verdict_each(of_pairs, judge), of_pairs.first_is_a
+    return Judged(
+        _rated(selection, judge, rows.among(begins), verdict, first_is_a[begins]),
+        _rated(selection, judge, rows.among(is_asked), of_pairs.verdict[is_asked], first_is_a[is_asked]),
+        one_probability_each(of_pairs, judge),
+        {"asked": int(is_asked.sum()), **by_status},
+    )
 
 
 def _rated(

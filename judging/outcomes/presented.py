@@ -107,16 +107,12 @@ def _juries(study: Study, juries: Sequence[Judge], stored: QuerySet[Judgment], q
     votes = [(pair, vote) for pair, cast in people_by_pair(study, question=question).items() for vote in cast]
     voted = np.array(votes, dtype=np.float64).reshape(-1, 2).T
     pairs = _places(study)
-    return {
-        jury.pk: _jury(
-            jury,
-            [presented[name] for name in jury.members if name in presented],
-            [verdicts[name] for name in jury.members if name in presented],
-            voted,
-            pairs,
-        )
-        for jury in juries
-    }
+    results = {}
+    for jury in juries:
+        heard = [name for name in jury.members if name in presented]
+        of_members = [presented[name] for name in heard], [verdicts[name] for name in heard]
+        results[jury.pk] = _jury(jury, *of_members, voted, pairs)
+    return results
 
 
 def _jury(
@@ -125,9 +121,8 @@ def _jury(
     keys = [member.pair[member.begins()] for member in members]
     pair, votes = member_table(keys, verdicts)
     position = np.searchsorted(pairs[0], pair)
-    units = JuryUnits(
-        votes, vote_counts(pair, voted[0].astype(np.int64), voted[1]), pairs[1][position], pairs[2][position]
-    )
+    of_people = vote_counts(pair, voted[0].astype(np.int64), voted[1])
+    units = JuryUnits(votes, of_people, pairs[1][position], pairs[2][position])
     verdict = jury_verdicts(units, jury.params["rule"])
     heard = np.zeros(len(pair), dtype=np.int64)  # 0: no member was asked yet, 1: no one asked has answered, 2: one has
     for member in members:
@@ -174,14 +169,9 @@ def _presented(study: Study, stored: QuerySet[Judgment], judges: Collection[Judg
     return {int(value): everything.at(latest[judge_of_row == value]) for value in np.unique(judge_of_row).tolist()}
 
 
-def _averages(judge: Judge) -> bool:
-    """Tell whether a judge's verdict is its mean probability over both orders."""
-    return judge.order == Judge.OrderPolicy.BOTH and judge.combine == Judge.Combine.PROBABILITY
-
-
 def one_verdict_each(presented: Presented, judge: Judge) -> FloatArray:
     """Combine each pair's presentations, in one or both orders, into a verdict, or NaN where one is missing."""
-    if _averages(judge):
+    if judge.order == Judge.OrderPolicy.BOTH and judge.combine == Judge.Combine.PROBABILITY:
         return averaged_verdict(*_of_orders(presented, judge, _probabilities(presented)))
     first, second = _of_orders(presented, judge, presented.verdict)
     return np.where(np.isnan(first + second), np.nan, np.where(first == second, first, float(Verdict.TIE)))

@@ -6,6 +6,7 @@ All verdicts of a study are loaded as arrays in a constant number of queries; te
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from django.db.models import Prefetch
@@ -85,14 +86,8 @@ class RatersCompared:
     @cached_property
     def kappa(self) -> Proportion:
         """Cohen's kappa of the two."""
-        cells = confusions(self.first, self.second)
-        return statistic_of(
-            cells,
-            self.instance,
-            kappa_from_confusions,
-            n=self.counted,
-            left_out=self.asked - self.counted,
-        )
+        cells, counts = confusions(self.first, self.second), {"n": self.counted, "left_out": self.asked - self.counted}
+        return statistic_of(cells, self.instance, kappa_from_confusions, **counts)
 
     @cached_property
     def per_vote(self) -> Proportion | None:
@@ -130,13 +125,14 @@ def compare(
     study: Study, first: Judge, second: Judge | str, *, dataset: str = "", question: int = MAIN
 ) -> RatersCompared:
     """Compare a judge with another one, with `PEOPLE`, or with the `GOLD`, on the pairs of a study or of one data set."""
-    first_verdicts = verdicts_by_pair(study, first, dataset=dataset, question=question)
+    on: dict[str, Any] = {"dataset": dataset, "question": question}
+    first_verdicts = verdicts_by_pair(study, first, **on)
     votes: Mapping[int, Sequence[int]] = {}
     second_verdicts: Mapping[int, object]
     if second == PEOPLE:
-        second_verdicts = votes = people_by_pair(study, dataset=dataset, question=question)
+        second_verdicts = votes = people_by_pair(study, **on)
     elif isinstance(second, Judge):
-        second_verdicts = verdicts_by_pair(study, second, dataset=dataset, question=question)
+        second_verdicts = verdicts_by_pair(study, second, **on)
     else:
         second_verdicts = gold_by_pair(study)
     pairs = sorted(first_verdicts.keys() & second_verdicts.keys())
@@ -160,16 +156,10 @@ def votes_on(study: Study, pairs: Sequence[int], *, question: int = MAIN) -> dic
         .filter(stage=Rating.Stage.FIRST, display__pair__in=pairs)
         .filter(display__assignment__in=list(counted.order_by().values_list("pk", flat=True)))
         .order_by("display__assignment_id", "display_id")
-        .values_list(
-            "display__pair_id",
-            "display__assignment__annotator__code",
-            "verdict",
-            "reason",
-            "display__assignment__annotator__kind",
-        )
     )
+    annotator = [f"display__assignment__annotator__{name}" for name in ("code", "kind")]
     by_pair: dict[int, dict[str, Vote]] = {}
-    for pair, rater, verdict, reason, kind in ratings:
+    for pair, rater, kind, verdict, reason in ratings.values_list("display__pair_id", *annotator, "verdict", "reason"):
         vote = Vote(rater, verdict, reason, kind == Annotator.Kind.SCRIPTED)
         by_pair.setdefault(pair, {}).setdefault(rater, vote)
     return {pair: list(votes.values()) for pair, votes in by_pair.items()}

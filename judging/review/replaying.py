@@ -1,7 +1,6 @@
 """Replaying a judgment: its method's procedure, run again on the stored answers without any call."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,6 @@ from judging.models.runs import LEFT_OUT
 
 READ, UNPARSED, REFUSED, UNUSED = "read", "unparsed", "refused", "unused"
 MOST_SHOWN = 2000
-Messages = Sequence[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -40,12 +38,6 @@ class ReplayStep:
     before: bool
 
     @property
-    def messages(self) -> Messages:
-        """The messages of the request."""
-        messages: Messages = self.completion.request.get("messages", [])
-        return messages
-
-    @property
     def settings(self) -> dict[str, Any]:
         """The other parameters of the request."""
         return {name: value for name, value in self.completion.request.items() if name != "messages"}
@@ -62,13 +54,27 @@ class Replay:
 
 def replay(judgment: Judgment) -> Replay:
     """Replay a judgment's procedure on its stored answers."""
-    judge = judgment.run.judge
-    presentation = shown_in(judgment)
+    judge, started, questions = judgment.run.judge, judgment.run.started_at, judgment.run.study.questions
+    presentation = present(
+        judge,
+        Pair.objects.values_list(*PAIR_FIELDS).get(pk=judgment.pair_id),
+        question=questions[judgment.question],
+        order=judgment.order,
+        repeat=judgment.repeat,
+        negated=judgment.negated,
+        table=tables_shown(judge, [judgment.pair_id]).get(judgment.pair_id),
+        together=[questions[number] for number in judgment.run.questions],
+    )
+
+    def step(completion: Completion, status: str, value: str = "", attempt: int = 0) -> ReplayStep:
+        before = started is not None and completion.created_at < started
+        return ReplayStep(completion, status, value, attempt, before)
+
     every = list(judgment.completions.exclude(LEFT_OUT).order_by("pk"))
     completions = [item for item in every if not is_unusable(item)]
     method = find_method(judge.method)
     if not isinstance(method, AskingMethod) or judge.endpoint is None:
-        return Replay(presentation, tuple(_unused(judgment, item) for item in every), ())
+        return Replay(presentation, tuple(step(item, UNUSED) for item in every), ())
     requests = Requests(judge, method)
     steps: list[ReplayStep] = []
     try:
@@ -80,30 +86,14 @@ def replay(judgment: Judgment) -> Replay:
             state, completion = answer
             completions.remove(completion)
             reply = Reply(completion.text, completion.finish_reason, completion.response)
-            status, value = _read(state.call, reply)
-            steps.append(ReplayStep(completion, status, value, state.attempt + 1, _before(judgment, completion)))
+            steps.append(step(completion, *_read(state.call, reply), state.attempt + 1))
             case.take(state, StoredAnswer(completion.cache_key or "", reply, pk=completion.pk), paid=False)
         waiting = tuple(state.call for state in case.open_calls())
     except JudgingError:
         waiting = ()  # the method no longer has a prompt for this task: show the stored answers only
-    steps += [_unused(judgment, item) for item in completions]
-    steps += [_unusable(judgment, item) for item in every if is_unusable(item)]
+    steps += [step(item, UNUSED) for item in completions]
+    steps += [step(item, UNUSABLE, _why_unusable(item)) for item in every if is_unusable(item)]
     return Replay(presentation, tuple(steps), waiting)
-
-
-def shown_in(judgment: Judgment) -> Presentation:
-    """Return the presentation of a judgment."""
-    questions = judgment.run.study.questions
-    return present(
-        judgment.run.judge,
-        Pair.objects.values_list(*PAIR_FIELDS).get(pk=judgment.pair_id),
-        question=questions[judgment.question],
-        order=judgment.order,
-        repeat=judgment.repeat,
-        negated=judgment.negated,
-        table=tables_shown(judgment.run.judge, [judgment.pair_id]).get(judgment.pair_id),
-        together=[questions[number] for number in judgment.run.questions],
-    )
 
 
 def _next_answer(case: Case, requests: Requests, repeat: int, completions: list[Completion]) -> Any:
@@ -139,24 +129,14 @@ def _format_value(value: Any) -> str:
     return str(value)[:MOST_SHOWN]
 
 
-def _before(judgment: Judgment, completion: Completion) -> bool:
-    started = judgment.run.started_at
-    return started is not None and completion.created_at < started
-
-
 def is_unusable(completion: Completion) -> bool:
     """Tell whether a completion is stored for its cost only."""
     return completion.cache_key is None and completion.finish_reason == UNUSABLE
 
 
-def _unusable(judgment: Judgment, completion: Completion) -> ReplayStep:
+def _why_unusable(completion: Completion) -> str:
     try:
         read_answer(json.dumps(completion.response))
-        why = ""
     except CallFailed as failure:
-        why = str(failure)
-    return ReplayStep(completion, UNUSABLE, why, 0, _before(judgment, completion))
-
-
-def _unused(judgment: Judgment, completion: Completion) -> ReplayStep:
-    return ReplayStep(completion, UNUSED, "", 0, _before(judgment, completion))
+        return str(failure)
+    return ""

@@ -48,12 +48,8 @@ def amount(cost: Decimal | None, currency: str = "") -> str:
         decimals = 1 - cost.adjusted()
     elif 0 < abs(cost) < 1:
         decimals = 4
-    return f"{_rounded(cost, decimals)} {currency}".strip()
-
-
-def _rounded(value: Decimal | float, decimals: int) -> str:
     # Django writes a number's first decimals: what comes after them would be cut off, and not rounded.
-    return number_format(f"{value:.{decimals}f}", decimal_pos=decimals)
+    return f"{number_format(f'{cost:.{decimals}f}', decimal_pos=decimals)} {currency}".strip()
 
 
 @register.filter

@@ -42,12 +42,12 @@ def import_file(
     """
     kind, fields = resolved(kind=kind, data=data, name=name, slug=slug, mapping=mapping)
     bound = bound or bound_of_upload(kind, settings.UPLOAD_MAX_ROWS)
+    bound.refuse_rows(data, name)
     file: dict[str, Any] = {"kind": kind, "data": data, "name": name, "slug": slug, "dataset": dataset, "bound": bound}
     if fields:
         file["mapping"] = fields
     if kind not in JUDGED_IMPORTS:
         return read_upload(**file, **options)
-    bound.refuse_rows(data, name)
     return JUDGED_IMPORTS[kind](**file, **{name: options[name] for name in NEW_STUDY if name in options})
 
 
