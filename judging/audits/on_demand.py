@@ -22,7 +22,7 @@ from judging.methods import AskingMethod, Baseline, find_method
 from judging.models import Judge, JudgeRun, Judgment, RunHolder
 from judging.runs.claims import free_cells
 from judging.runs.estimates import RunEstimate, estimate
-from judging.runs.judges import add_judge
+from judging.runs.judges import store_judge
 from judging.runs.pair_filters import ON_DEMAND, PairFilter
 from judging.runs.services import NEW_CELL_FIELDS, NEW_CELL_VALUES, check, locked_run, open_failed
 
@@ -79,9 +79,7 @@ def start_on_demand(
     """
     if judge.is_jury:
         raise BadSettings(f"{judge.name} is a jury, which makes no calls: rank with one of its members")
-    like = asker(judge)
-    fields = (*SHARED, "name", "order", "prompt_file", "params")
-    copied, _ = add_judge(**{name: getattr(like, name) for name in fields})
+    copied = store_judge(asker(judge))
     check(study, copied, [question])
     run = locked_run(study, copied, [question], only=ON_DEMAND, status=JudgeRun.Status.PAUSED)
     run.in_flight = in_flight or run.in_flight

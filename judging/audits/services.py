@@ -15,7 +15,7 @@ from judging.core.errors import BadSettings
 from judging.methods import AskingMethod, Baseline, find_method
 from judging.models import Judge, JudgeRun, PromptFile
 from judging.runs.estimates import RunEstimate, estimate
-from judging.runs.judges import add_judge, check_judge, with_temperature
+from judging.runs.judges import check_judge, store_judge, with_temperature
 from judging.runs.pair_filters import PairFilter
 from judging.runs.services import pairs_of, queue_run, start_run
 
@@ -147,8 +147,7 @@ def start_audit(
     """
     judge = auditor(audit)
     if not judge.pk:
-        fields = {name: getattr(judge, name) for name in (*SHARED, "name", "order", "negated", "repeats", "params")}
-        judge, _ = add_judge(**fields, prompt_file=judge.prompt_file)
+        judge = store_judge(judge)
     settings: dict[str, Any] = {**audit.on, "in_flight": in_flight, "max_cost": max_cost, "way": way}
     if queued:
         return queue_run(judge=judge, **settings, limit=limit)

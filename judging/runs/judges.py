@@ -16,39 +16,39 @@ from judging.core.errors import BadSettings, UnknownJudge
 from judging.methods import AskingMethod, Method, find_method, method_names
 from judging.methods.options import CELL, FITTED, LONGEST_CELL
 from judging.methods.prompted import check_wording
-from judging.models import Endpoint, Judge, PromptFile
+from judging.models import Endpoint, Judge
 from judging.wordings.prompt_text import unstorable
 
 MOST_REPEATS = 100
 REPEATED_TEMPERATURE = 0.7  # as in the papers: at 0 every repeat would give the same answer
 
 
+# What a judge of the same name has to have in common, and what only a new one gets.
+COMPARED = (
+    *(
+        "method",
+        "endpoint",
+        "table_endpoint",
+        "order",
+        "combine",
+        "repeats",
+        "negated",
+        "task",
+        "prompt_file",
+        "family",
+    ),
+    *("system_prompt", "table_variant", "params"),
+)
+ONLY_NEW = ("texts_first", "tuned", "seed")
+
+
 @transaction.atomic
 def add_judge(
-    *,
-    name: str,
-    method: str,
-    endpoint: Endpoint | None = None,
-    table_endpoint: Endpoint | None = None,
-    order: str = Judge.OrderPolicy.RANDOM,
-    combine: str = Judge.Combine.TIE,
-    repeats: int = 1,
-    negated: bool = False,
-    task: str = "",
-    prompt_file: PromptFile | None = None,
-    family: str = "",
-    params: Mapping[str, Any] | None = None,
-    system_prompt: str = "",
-    table_variant: str = "",
-    seed: int | None = None,
-    texts_first: bool = True,
-    tuned: Mapping[str, Any] | None = None,
+    *, name: str, method: str, params: Mapping[str, Any] | None = None, seed: int | None = None, **settings: Any
 ) -> tuple[Judge, bool]:
     """Store a judge, unless the same one exists. Return it and whether it is new. Without a seed, one is drawn.
 
-    table_endpoint : that an SC² judge asks for its tables, in place of `endpoint`, which gives the verdict
-    table_variant : of the stored tables that an SC² judge is shown, in place of tables of its own
-    texts_first : of a new judge; one that is there stays as it is; so is `tuned`, how it came of people's votes
+    settings : further fields of a judge; `texts_first` and `tuned` are of a new one, one that is there stays as it is
     Parameters that the endpoint rejects by its last test are left out of a new judge's calls, unless they are given; where it
     keeps to the longest texts of a schema, SC²'s tables have a longest cell.
     Raises: UnknownJudge for an unknown method; BadSettings for settings that don't fit together, or for other settings
@@ -57,42 +57,28 @@ def add_judge(
     existing = Judge.objects.select_for_update(of=("self",)).filter(name=name).first()
     if existing is None and (problem := short_name_problem(Judge, "name", name)):
         raise BadSettings(problem)
-    new_judge = Judge(
-        method=method,
-        endpoint=endpoint,
-        table_endpoint=table_endpoint,
-        table_variant=table_variant,
-        params=dict(params or {}),
-    )
-    fitted = fitted_params(new_judge, existing)
-    fields: dict[str, Any] = {
-        "method": method,
-        "endpoint": endpoint,
-        "table_endpoint": table_endpoint,
-        "order": order,
-        "combine": combine,
-        "repeats": repeats,
-        "negated": negated,
-        "task": task,
-        "prompt_file": prompt_file,
-        "family": family,
-        "system_prompt": system_prompt,
-        "table_variant": table_variant,
-        "params": with_temperature(find_method(method), fitted, repeats),
-    }
-    if seed is not None:
-        fields["seed"] = seed
-    new = {"texts_first": texts_first, "tuned": dict(tuned or {}), "seed": new_seed(), **fields}
-    judge = Judge(name=name, **new)
+    judge = Judge(name=name, method=method, params=dict(params or {}), **settings)
+    judge.seed = new_seed() if seed is None else seed
+    judge.params = with_temperature(find_method(method), fitted_params(judge, existing), judge.repeats)
     check_judge(judge)
+    fields = {field: getattr(judge, field) for field in (*COMPARED, *(() if seed is None else ("seed",)))}
     if existing is not None:
         require_same(f"judge {name}", existing, fields)
         return existing, False
     validate(judge)
+    new = fields | {field: getattr(judge, field) for field in ONLY_NEW}
     judge, is_new = Judge.objects.get_or_create(name=name, defaults=new)
     if not is_new:  # made meanwhile, as by a second click
         require_same(f"judge {name}", judge, fields)
     return judge, is_new
+
+
+def store_judge(judge: Judge) -> Judge:
+    """Return the stored judge of these settings and this name, new or as it is.
+
+    Raises: as `add_judge`
+    """
+    return add_judge(name=judge.name, **{field: getattr(judge, field) for field in (*COMPARED, *ONLY_NEW)})[0]
 
 
 @dataclass(frozen=True)

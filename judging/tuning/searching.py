@@ -18,10 +18,10 @@ from annotation.models import Instance, Pair
 from judging.core.errors import RunStopped
 from judging.endpoints.retrying import MakeClient, retrying_client
 from judging.jobs.progress import OnProgress, Progress, ignore_progress
-from judging.models import Judge, JudgeRun, JudgeTuning
+from judging.models import JudgeRun, JudgeTuning
 from judging.outcomes.people import people_by_pair
 from judging.runs.execution import execute
-from judging.runs.judges import add_judge
+from judging.runs.judges import store_judge
 from judging.runs.pair_filters import ON_DEMAND
 from judging.runs.services import add_cells, locked_run, open_failed
 from judging.tuning.agreement import Votes, best_threshold, compared, verdicts_at
@@ -123,7 +123,8 @@ class Search:
         tuning, candidate = self.tuning, self.tuning.plan["candidates"][index]
         name = f"{tuning.name}-try{index}"
         tried = as_judge(tuning.judge, candidate, name=name, examples=tuning.plan["examples"])
-        judge = _stored(tried, {"candidate_of": tuning.name})
+        tried.tuned = {"candidate_of": tuning.name}
+        judge = store_judge(tried)
         return locked_run(tuning.study, judge, [tuning.question], only=ON_DEMAND, status=JudgeRun.Status.PAUSED)
 
     def _make(self, best: int, threshold: float) -> None:
@@ -135,7 +136,7 @@ class Search:
             judge.params["tie_below"] = threshold
         used = [*plan["shown"], *plan["choosing"]]
         keys = Instance.objects.filter(pk__in=used).order_by("position").values_list("dataset", "instance_id")
-        provenance = {
+        judge.tuned = {
             "from": tuning.judge.name,
             "study": tuning.study.slug,
             "question": tuning.question,
@@ -145,7 +146,7 @@ class Search:
             "at": timezone.now().isoformat(),
             "software_version": tuning.software_version,
         }
-        tuning.tuned = _stored(judge, provenance)
+        tuning.tuned = store_judge(judge)
         tuning.save(update_fields=["tuned"])
 
     def _note(self, tried: dict[int, dict[str, Any]], **more: Any) -> None:
@@ -169,9 +170,3 @@ def _pairs(instances: Sequence[int], votes: Votes) -> IntArray:
     if not voted:
         raise TuningStopped("these instances have no votes left: people were excluded since the start")
     return np.array(voted, dtype=np.int64)
-
-
-def _stored(judge: Judge, tuned: dict[str, Any]) -> Judge:
-    settings = ("name", "method", "endpoint", "order", "combine", "task", "prompt_file", "family", "params")
-    fields = (*settings, "system_prompt", "table_endpoint", "table_variant", "seed", "texts_first")
-    return add_judge(**{name: getattr(judge, name) for name in fields}, tuned=tuned)[0]
