@@ -234,17 +234,12 @@ def pairs_of(study: Study, batch: Batch | None, only: PairFilter = EVERY_PAIR) -
 
     Raises: as `PairFilter.within`
     """
-    return only.within(_pairs_on(study, batch, off_hits=only.off_hits), study)
-
-
-def _pairs_on(study: Study, batch: Batch | None, *, off_hits: bool) -> QuerySet[Pair]:
-    pairs = Pair.objects.filter(matchup__instance__study=study)
+    pairs, batches = Pair.objects.filter(matchup__instance__study=study), study.batches.for_rating()
     if batch is not None:
-        return pairs.filter(pk__in=HitPair.objects.filter(hit__batch=batch).values("pair_id"))
-    batches = study.batches.for_rating()
-    if not off_hits and batches.exists():
-        return pairs.filter(pk__in=HitPair.objects.filter(hit__batch__in=batches.order_by()).values("pair_id"))
-    return pairs
+        pairs = pairs.filter(pk__in=HitPair.objects.filter(hit__batch=batch).values("pair_id"))
+    elif not only.off_hits and batches.exists():
+        pairs = pairs.filter(pk__in=HitPair.objects.filter(hit__batch__in=batches.order_by()).values("pair_id"))
+    return only.within(pairs, study)
 
 
 def add_cells(run: JudgeRun, pairs_to_add: QuerySet[Pair] | None = None) -> None:

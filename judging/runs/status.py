@@ -108,14 +108,14 @@ def counts_of_run(run: JudgeRun) -> dict[int, Counts]:
     """Return the counts of a run by question. A jury's are of its verdicts on pairs."""
     if not run.judge.is_jury:
         return counts_by_question(run.judgments.all())
-    return {number: _of_jury(run, number) for number in run.questions}
-
-
-def _of_jury(run: JudgeRun, question: int) -> Counts:
-    counts = Counter(jury_answers(run.study, run.judge, question=question).values())
-    a, tie, b = (counts[Status.PARSED, verdict] for verdict in (-1, 0, 1))
-    unparsed, errors = counts[Status.UNPARSED, None], counts[Status.ERROR, None]
-    return Counts(a, tie, b, unparsed, refused=0, errors=errors, pending=0, first=0, fetched=0, from_cache=0)
+    by_question = {}
+    for number in run.questions:
+        counts = Counter(jury_answers(run.study, run.judge, question=number).values())
+        a, tie, b = (counts[Status.PARSED, verdict] for verdict in (-1, 0, 1))
+        unparsed, errors = counts[Status.UNPARSED, None], counts[Status.ERROR, None]
+        none = dict.fromkeys(("refused", "pending", "first", "fetched", "from_cache"), 0)
+        by_question[number] = Counts(a=a, tie=tie, b=b, unparsed=unparsed, errors=errors, **none)
+    return by_question
 
 
 def together(counts: Iterable[Counts]) -> Counts:
@@ -156,15 +156,11 @@ def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
 
 def _reported(run: JudgeRun) -> dict[str, Any]:
     """Return the costs that the endpoint reported, where it did, for JSON."""
-    costs_found = reported_costs(run)
-    if not costs_found.answers:
+    costs = reported_costs(run)
+    if not costs.answers:
         return {}
-    costs = {
-        "answers": costs_found.answers,
-        "cost": float(costs_found.cost),
-        "list_price": float(costs_found.list_price),
-    }
-    return {"reported_costs": costs}
+    in_all = {"answers": costs.answers, "cost": float(costs.cost), "list_price": float(costs.list_price)}
+    return {"reported_costs": in_all}
 
 
 def reports_by_procedure(runs: Sequence[JudgeRun]) -> list[dict[str, Any]]:
