@@ -1,4 +1,4 @@
-"""Tables and numbers, made once and written as HTML or plain text."""
+"""Tables and numbers, made once and written as HTML, LaTeX or plain text."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -76,6 +76,68 @@ class DataTable:
     def more(self) -> int:
         """Number of further rows."""
         return len(self.rows) - len(self.shown) + self.beyond
+
+
+SPECIAL_IN_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+
+
+def latex_text(text: str) -> str:
+    """Escape a text for LaTeX. Line ends become spaces."""
+    return "".join(SPECIAL_IN_LATEX.get(char, char) for char in " ".join(text.split()) if char.isprintable())
+
+
+def table_latex(table: DataTable) -> str:
+    """Write a table for a paper, with the package booktabs. The first column is text, the others are numbers."""
+    columns = [column if isinstance(column, Column) else Column(column) for column in table.columns]
+    lines = []
+    for heads, cells, *_css in table.rows:
+        values = zip(cells, columns[len(heads) :], strict=True)
+        numbers = (_latex_cell(value, table.digits, column.unit) for value, column in values)
+        row = " & ".join([*map(latex_text, heads), *numbers])
+        # LaTeX reads a bracket or a star at the beginning of a row as an option of the line break before it.
+        lines.append(f"{'{}' if row.startswith(('[', '*')) else ''}{row} " + r"\\")
+    return "\n".join(
+        [
+            r"\begin{table}[t]",
+            r"\centering",
+            rf"\begin{{tabular}}{{l{'r' * (len(columns) - 1)}}}",
+            r"\toprule",
+            " & ".join(latex_text(column.label) for column in columns) + r" \\",
+            r"\midrule",
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}",
+            rf"\caption{{{latex_text(table.caption)}}}",
+            rf"\label{{tab:{table.name}}}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _latex_cell(value: Any, digits: int, unit: str) -> str:
+    if isinstance(value, float):
+        return f"{value:.{digits}f}"
+    if not isinstance(value, dict):
+        return "--" if value is None else latex_text(str(value))
+    if value["value"] is None:
+        return "--"
+    times = 100 if unit else 1
+    text = f"{times * value['value']:.2f}" + (rf" $\pm$ {times * value['sd']:.2f}" if "sd" in value else "")
+    if value["low"] is None:
+        return f"{text} {value['about']}" if value.get("about") else text
+    return f"{text} {{\\scriptsize [{times * value['low']:.1f}, {times * value['high']:.1f}]}}"
 
 
 def percents(*labels: str) -> list[Column]:

@@ -1,54 +1,11 @@
-"""Judges' accuracies as CSV rows, LaTeX tables and plain text."""
+"""Judges' accuracies as CSV rows, and as tables for a paper and for a terminal."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from annotation.core.counting import counted as count
-from annotation.core.tables import printable
+from annotation.core.counting import counted
+from annotation.core.tables import PERCENT, Column, DataTable, latex_text, percents, printable, table_latex, table_text
 from reporting.accuracy.accuracies import MEASURE_NAMES
-
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-}
-
-
-def latex_text(text: str) -> str:
-    """Escape a text for LaTeX. Line ends become spaces."""
-    return "".join(_SPECIAL.get(char, char) for char in " ".join(text.split()) if char.isprintable())
-
-
-def _guard_option(row: str) -> str:
-    r"""Protect a row that begins with a bracket or a star, which LaTeX would read as an option of the preceding \\."""
-    return "{}" + row if row.startswith(("[", "*")) else row
-
-
-def latex_table(*, header: Sequence[str], rows: Sequence[Sequence[str]], caption: str, label: str) -> str:
-    """Return a table whose first column is text and whose other columns are numbers. Cells are LaTeX already."""
-    lines = [
-        r"\begin{table}[t]",
-        r"\centering",
-        rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}",
-        r"\toprule",
-        " & ".join(header) + r" \\",
-        r"\midrule",
-        *(_guard_option(" & ".join(row)) + r" \\" for row in rows),
-        r"\bottomrule",
-        r"\end{tabular}",
-        rf"\caption{{{caption}}}",
-        rf"\label{{{label}}}",
-        r"\end{table}",
-    ]
-    return "\n".join(lines) + "\n"
-
 
 COUNTS = ("asked", "a", "tie", "b", "unparsed", "refused", "errors")
 PARTS = ("low", "high", "n")
@@ -60,7 +17,7 @@ WORDING_COLUMNS = (
     *("study", "method", "model", "wordings", "judges", "kind", "subset", "pairs_least", "pairs_most", "accuracy"),
     *("accuracy_sd", "accuracy_low", "accuracy_high", "accuracy_n", "why"),
 )
-# Columns of the LaTeX tables; all are shares.
+# Columns of the tables; all are shares.
 SHARES = {
     "accuracy": "Accuracy",
     "accuracy_ab": "A first",
@@ -71,7 +28,6 @@ SHARES = {
     "first_position_rate": "First text",
 }
 USAGE = {"calls_per_verdict": "Calls", "tokens_per_verdict": "Tokens"}
-UNDEFINED = "--"
 
 
 def csv_rows(accuracy: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -106,7 +62,7 @@ def wording_rows(accuracy: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def latex(accuracy: dict[str, Any]) -> str:
-    """Return the tables: accuracy by judge and subset, then every measure on each subset."""
+    """Return the tables for a paper."""
     filters = accuracy["filters"]
     head = (
         f"% {latex_text(accuracy['study'])}, Tandem {latex_text(accuracy['version'])}; needs \\usepackage{{booktabs}}\n"
@@ -115,118 +71,85 @@ def latex(accuracy: dict[str, Any]) -> str:
     )
     if not accuracy["judges"]:
         return head + f"% {latex_text(accuracy['why'])}\n"
-    return "\n".join(
-        [
-            head + _overview(accuracy),
-            *_wordings(accuracy),
-            *(_subset_table(accuracy, subset) for subset in accuracy["subsets"]),
-        ]
-    )
-
-
-def _overview(accuracy: dict[str, Any]) -> str:
-    subsets = accuracy["subsets"]
-    header = ["Judge", *(f"{latex_text(subset['subset'])} ({subset['pairs']})" for subset in subsets)]
-    rows = []
-    for judge in accuracy["judges"]:
-        of = {(row["kind"], row["subset"]): row for row in judge["subsets"]}
-        cells = [_overview_cell(of.get((subset["kind"], subset["subset"])), subset["pairs"]) for subset in subsets]
-        rows.append([latex_text(judge["label"]), *cells])
-    caption = (
-        "Accuracy (\\%), each pair counted once over its orders. Unparsed and refused answers are "
-        "not right. In brackets: pairs, where a judge answered on fewer than the column has."
-    )
-    return latex_table(header=header, rows=rows, caption=caption, label="tab:judges")
-
-
-def _wordings(accuracy: dict[str, Any]) -> list[str]:
-    """Return the table over wordings, if a judge has several."""
-    if not accuracy["wordings"]:
-        return []
-    subsets = [(subset["kind"], subset["subset"]) for subset in accuracy["subsets"]]
-    rows = []
-    for wording in accuracy["wordings"]:
-        of = {(row["kind"], row["subset"]): row["accuracy"] for row in wording["subsets"]}
-        cells = [
-            _spread(of.get(subset), "{:.2f} $\\pm$ {:.2f} {{\\scriptsize [{:.1f}, {:.1f}]}}") for subset in subsets
-        ]
-        rows.append([latex_text(f"{wording['method']}, {wording['model']} ({len(wording['judges'])})"), *cells])
-    caption = (
-        "Accuracy (\\%) over wordings of the same judge (their number in brackets): mean, standard deviation, "
-        "lowest and highest."
-    )
-    header = ["Judge", *(latex_text(name) for _kind, name in subsets)]
-    return [latex_table(header=header, rows=rows, caption=caption, label="tab:judges-wordings")]
-
-
-def _spread(spread: dict[str, Any] | None, form: str) -> str:
-    if spread is None or spread["value"] is None:
-        return UNDEFINED
-    return form.format(*(100 * spread[name] for name in ("value", "sd", "low", "high")))
-
-
-def _overview_cell(row: dict[str, Any] | None, pairs: int) -> str:
-    if row is None or row["accuracy"]["value"] is None:
-        return UNDEFINED
-    fewer = f" ({row['accuracy']['n']})" if row["accuracy"]["n"] != pairs else ""
-    return f"{100 * row['accuracy']['value']:.2f}{fewer}"
-
-
-def _subset_table(accuracy: dict[str, Any], subset: dict[str, Any]) -> str:
-    rows = []
-    for judge in accuracy["judges"]:
-        for row in judge["subsets"]:
-            if (row["kind"], row["subset"]) == (subset["kind"], subset["subset"]):
-                shares = [_share(row[name]) for name in SHARES]
-                rows.append(
-                    [latex_text(judge["label"]), *shares, str(row["unparsed"]), *(_plain(row[k], 1) for k in USAGE)]
-                )
-    name = latex_text(subset["subset"])
-    caption = (
-        f"Judges on {name} ({count(subset['pairs'], 'pairs')} of {count(subset['instances'], 'instances')}): accuracy over both orders and in "
-        "each, share right in both, accuracy where both agree, agreement of the orders, share of verdicts for the text "
-        "shown first (all in \\%, with intervals over instances), unparsed answers, calls and tokens per verdict."
-    )
-    header = ["Judge", *SHARES.values(), "Unparsed", *USAGE.values()]
-    label = "".join(c if c.isascii() and c.isalnum() else "-" for c in subset["subset"].lower())
-    return latex_table(header=header, rows=rows, caption=caption, label=f"tab:judges-{subset['kind']}-{label}")
-
-
-def _share(estimate: dict[str, Any]) -> str:
-    if estimate["value"] is None:
-        return UNDEFINED
-    value = f"{100 * estimate['value']:.2f}"
-    if estimate["low"] is None:
-        return value
-    return f"{value} {{\\scriptsize [{100 * estimate['low']:.1f}, {100 * estimate['high']:.1f}]}}"
+    return head + "\n".join(map(table_latex, _tables(accuracy)))
 
 
 def text(accuracy: dict[str, Any]) -> str:
-    """Return a table for each subset, for a terminal."""
+    """Return the tables for a terminal."""
     if not accuracy["judges"]:
         return f"{printable(accuracy['study'])}: {accuracy['why']}\n"
-    width = max(len(printable(judge["judge"])) for judge in accuracy["judges"])
-    parts = []
-    for subset in accuracy["subsets"]:
-        parts.append(
-            f"{printable(subset['subset'])} ({subset['kind']}), {count(subset['pairs'], 'pairs')} with a gold label"
+    return "\n\n".join(map(table_text, _tables(accuracy))) + "\n"
+
+
+def _tables(accuracy: dict[str, Any]) -> Iterator[DataTable]:
+    """Yield accuracy by judge and subset, then over wordings, then every share on each subset."""
+    subsets = accuracy["subsets"]
+    headings = [Column(f"{subset['subset']} ({subset['pairs']})", unit=PERCENT) for subset in subsets]
+    caption = (
+        "Accuracy (%), each pair counted once over its orders. Unparsed and refused answers are "
+        "not right. In brackets: pairs, where a judge answered on fewer than the column has."
+    )
+    rows = [
+        (
+            (judge["label"],),
+            [
+                of and _without_interval(of["accuracy"], subset["pairs"])
+                for of, subset in zip(_on_each(judge, subsets), subsets, strict=True)
+            ],
         )
-        parts.append("  " + "".join([" " * width, *(f"{title:>13}" for title in SHARES.values()), f"{'unparsed':>13}"]))
-        for judge in accuracy["judges"]:
-            for row in judge["subsets"]:
-                if (row["kind"], row["subset"]) == (subset["kind"], subset["subset"]):
-                    numbers = "".join(f"{_plain(row[name]):>13}" for name in SHARES)
-                    parts.append(f"  {printable(judge['judge']):<{width}}{numbers}{row['unparsed']:>13}")
-        parts.append("")
-    for wording in accuracy["wordings"]:
-        names = ", ".join(printable(f"{judge['judge']} ({judge['wording']})") for judge in wording["judges"])
-        parts.append(f"accuracy over wordings in %: mean, standard deviation, lowest to highest: {names}")
-        for row in wording["subsets"]:
-            spread = _spread(row["accuracy"], "{:.2f} ± {:.2f}, {:.2f} to {:.2f}")
-            parts.append(f"  {printable(row['subset'])}: {spread}; {row['pairs'][0]} to {row['pairs'][1]} pairs")
-        parts.append("")
-    return "\n".join(parts)
+        for judge in accuracy["judges"]
+    ]
+    yield DataTable("judges", caption, ["Judge", *headings], rows)
+    if accuracy["wordings"]:
+        caption = (
+            "Accuracy (%) over wordings of the same judge (their number in brackets): mean, standard deviation, "
+            "lowest and highest."
+        )
+        rows = [
+            (
+                (f"{wording['method']}, {wording['model']} ({len(wording['judges'])})",),
+                [of and of["accuracy"] | {"about": _spread_text(of)} for of in _on_each(wording, subsets)],
+            )
+            for wording in accuracy["wordings"]
+        ]
+        headings = [Column(subset["subset"], unit=PERCENT) for subset in subsets]
+        yield DataTable("judges-wordings", caption, ["Judge", *headings], rows)
+    for at, subset in enumerate(subsets):
+        caption = (
+            f"Judges on {subset['subset']} ({counted(subset['pairs'], 'pairs')} of {counted(subset['instances'], 'instances')}): accuracy over both orders and in "
+            "each, share right in both, accuracy where both agree, agreement of the orders, share of verdicts for the text "
+            "shown first (all in %, with intervals over instances), unparsed answers, calls and tokens per verdict."
+        )
+        rows = [
+            (
+                (judge["label"],),
+                [*(of[name] for name in SHARES), of["unparsed"], *(of[name]["value"] for name in USAGE)],
+            )
+            for judge in accuracy["judges"]
+            if (of := _on_each(judge, subsets)[at])
+        ]
+        headings = [*percents(*SHARES.values()), Column("Unparsed"), *map(Column, USAGE.values())]
+        label = "".join(c if c.isascii() and c.isalnum() else "-" for c in subset["subset"].lower())
+        yield DataTable(f"judges-{subset['kind']}-{label}", caption, ["Judge", *headings], rows, digits=1)
 
 
-def _plain(estimate: dict[str, Any], digits: int = 3) -> str:
-    return UNDEFINED if estimate["value"] is None else f"{estimate['value']:.{digits}f}"
+def _on_each(judge: dict[str, Any], subsets: Sequence[dict[str, Any]]) -> list[dict[str, Any] | None]:
+    """Return a judge's row on each subset, or None where it has none."""
+    of = {(row["kind"], row["subset"]): row for row in judge["subsets"]}
+    return [of.get((subset["kind"], subset["subset"])) for subset in subsets]
+
+
+def _without_interval(accuracy: dict[str, Any], pairs: int) -> dict[str, Any]:
+    fewer = f"({accuracy['n']})" if accuracy["n"] != pairs else ""
+    return {
+        **accuracy,
+        "low": None,
+        "high": None,
+        "why": accuracy.get("why", "") if accuracy["value"] is None else "",
+        "about": fewer,
+    }
+
+
+def _spread_text(row: dict[str, Any]) -> str:
+    spread = "" if row["accuracy"]["value"] is None else f"sd {100 * row['accuracy']['sd']:.1f}; "
+    return f"{spread}{row['pairs'][0]} to {row['pairs'][1]} pairs"

@@ -13,13 +13,14 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.core.reasons import Reason
+from annotation.core.tables import latex_text
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.models import Instance, Pair, Study
 from annotation.studies.instance_tags import tags_of
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, RationaleMark
 from judging.outcomes.gold import gold_pairs
 from reporting.accuracy.accuracies import MEASURE_NAMES, NO_ANSWER, NO_GOLD, judge_accuracy
-from reporting.accuracy.files import COLUMNS, csv_rows, latex, latex_text
+from reporting.accuracy.files import COLUMNS, csv_rows, latex
 from tests.factories import add_instances, make_study, make_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -284,8 +285,8 @@ def test_the_command_prints_what_the_page_downloads(judged: Study, capsys: pytes
     assert json.loads(printed["json"]) == judge_accuracy(judged)
     call_command("judge_accuracy", "judged")
     marked_total = capsys.readouterr().out
-    assert "adversarial (tag), 1 pair with a gold label" in marked_total
-    assert "0.750" in marked_total
+    assert "Judges on adversarial (1 pair of 1 instance)" in marked_total
+    assert "75.0%" in marked_total
 
 
 def test_csv_has_a_row_for_each_judge_and_subset_with_intervals(judged: Study) -> None:
@@ -405,7 +406,7 @@ def test_wordings_of_one_judge_have_a_table_with_their_spread(
     # Of 1, 1/2 and 0: mean 1/2, standard deviation √((1/4 + 0 + 1/4) / 2) = 1/2.
     assert by_subset["all"]["accuracy"] == {"n": 3, "value": 0.5, "low": 0.0, "high": 1.0, "sd": 0.5}
     call_command("judge_accuracy", study.slug)
-    assert "news: 50.00 ± 50.00, 0.00 to 100.00; 1 to 2 pairs" in capsys.readouterr().out
+    assert "50.0% [0.0, 100.0], sd 50.0; 1 to 2 pairs" in capsys.readouterr().out
     assert r"50.00 $\pm$ 50.00 {\scriptsize [0.0, 100.0]}" in latex(judge_accuracy(study))
     client.force_login(make_user("wren", "researcher", study=study))
     page = client.get(reverse(PAGE, args=[study.slug])).text
