@@ -95,7 +95,16 @@ def accuracies(
             }
             for subset in subsets
         ],
-        "judges": [_judge(item, of_it) for (item, _), of_it in zip(judges, rows, strict=True)],
+        "judges": [
+            {
+                "judge": item.name,
+                "method": item.method,
+                "model": None if item.endpoint is None else item.model,
+                "label": str(item.params.get("label", item.name)) if item.method == "imported" else item.name,
+                "subsets": [row for row in of_it if row["asked"]],
+            }
+            for (item, _), of_it in zip(judges, rows, strict=True)
+        ],
     }
     result["wordings"] = over_wordings(result["judges"], {item.name: item for item, _ in judges})
     if not judges:
@@ -103,22 +112,26 @@ def accuracies(
     return result
 
 
-def _judge(judge: JudgeSettings, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "judge": judge.name,
-        "method": judge.method,
-        "model": None if judge.endpoint is None else judge.model,
-        "label": str(judge.params.get("label", judge.name)) if judge.method == "imported" else judge.name,
-        "subsets": [row for row in rows if row["asked"]],
-    }
+def subsets_of(gold: GoldPairs) -> list[Subset]:
+    """List the subsets: data sets, tags, and all pairs."""
+    datasets = [Subset("dataset", name, pairs) for name, pairs in gold.datasets.items()]
+    tags = [Subset("tag", name, pairs) for name, pairs in gold.tags.items()]
+    return [*datasets, *tags, Subset("all", "all", np.ones(len(gold), dtype=bool))]
 
 
 def _row(judge: JudgeSettings, judged: JudgedGold, subset: Subset, settings: IntervalSettings) -> dict[str, Any]:
     answered = subset.pairs & judged.answered.any(axis=1)
     instance = judged.gold.instance[answered]
     measured = _measures(judged, answered, judged.errors(subset.pairs), in_orders=judge.method != JURY)
+    was_asked = subset.pairs & (judged.status > 0).any(axis=1)
     return {
-        **_counts_row(judged, subset),
+        "kind": subset.kind,
+        "subset": subset.name,
+        "instances": len(np.unique(judged.gold.instance[was_asked])),
+        "pairs": int(was_asked.sum()),
+        "asked": int((judged.status[was_asked] > 0).sum()),
+        **_verdict_counts(judged.verdict[was_asked]),
+        **{name: int(judged.count(status)[was_asked].sum()) for status, name in _STATUSES.items()},
         **{name: _estimate(name, rows, instance, basis, settings) for name, rows, basis in measured},
     }
 
@@ -130,19 +143,6 @@ def _estimate(name: str, rows: FloatArray, instance: IntArray, basis: Basis, set
     if (rows % 1).any():
         return mean_estimate(rows, instance, basis, settings)
     return share_estimate(rows, instance, basis, settings)
-
-
-def _counts_row(judged: JudgedGold, subset: Subset) -> dict[str, Any]:
-    was_asked = subset.pairs & (judged.status > 0).any(axis=1)
-    return {
-        "kind": subset.kind,
-        "subset": subset.name,
-        "instances": len(np.unique(judged.gold.instance[was_asked])),
-        "pairs": int(was_asked.sum()),
-        "asked": int((judged.status[was_asked] > 0).sum()),
-        **_verdict_counts(judged.verdict[was_asked]),
-        **{name: int(judged.count(status)[was_asked].sum()) for status, name in _STATUSES.items()},
-    }
 
 
 OF_ORDERS = ("accuracy_ab", "accuracy_ba", "first_position_rate")

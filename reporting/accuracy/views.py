@@ -27,15 +27,16 @@ KINDS = {"dataset": "data set", "tag": "tag", "all": "all pairs"}
 def show(request: HttpRequest, study: Study) -> HttpResponse:
     """Show every judge's accuracy on each subset of the pairs that have a gold label."""
     numbers = judge_accuracy(study)
-    # By accuracy on all pairs that they answered, the best first.
-    judges = sorted(
-        numbers["judges"], key=lambda judge: -((judge["subsets"] and judge["subsets"][-1]["accuracy"]["value"]) or 0)
-    )
-    numbers = {**numbers, "subsets": _without_copies(numbers), "judges": judges}
+    numbers = {**numbers, "subsets": _without_copies(numbers), "judges": sorted(numbers["judges"], key=_by_accuracy)}
+    rows = [
+        {"judge": judge["judge"], "accuracy": judge["subsets"][-1]["accuracy"]}
+        for judge in numbers["judges"]
+        if judge["subsets"]
+    ]
     context = {
         "study": study,
         "found": numbers,
-        "leading": _leading(numbers["judges"]),
+        "leading": [row for row in rows if row["accuracy"]["value"] is not None][:2],
         "overview": _overview(numbers),
         "wordings": [(wording, row) for wording in numbers["wordings"] for row in wording["subsets"]],
         "sections": _sections(numbers),
@@ -67,12 +68,9 @@ def download_wordings(request: HttpRequest, study: Study) -> HttpResponse:
     return as_download(response, f"{study.slug}-judge-accuracy-wordings.csv")
 
 
-def _leading(judges: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the first two of sorted judges that have an accuracy, with that on all pairs."""
-    rows = [
-        {"judge": judge["judge"], "accuracy": judge["subsets"][-1]["accuracy"]} for judge in judges if judge["subsets"]
-    ]
-    return [row for row in rows if row["accuracy"]["value"] is not None][:2]
+def _by_accuracy(judge: dict[str, Any]) -> float:
+    """Return a key that sorts judges by their accuracy on all pairs that they answered, the best first."""
+    return -((judge["subsets"][-1]["accuracy"]["value"] if judge["subsets"] else None) or 0)
 
 
 def _without_copies(numbers: dict[str, Any]) -> list[dict[str, Any]]:

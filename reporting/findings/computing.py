@@ -137,6 +137,10 @@ def compute_rankings(data: StudyData, filters: Filters) -> dict[str, list[dict[s
 
 
 def _described(data: StudyData, votes: VoteTable, scale: StudyScale, filters: Filters) -> dict[str, Any]:
+    programs = data.scripted & {
+        code for configuration in data.configurations for code in configuration.people.rated.raters
+    }
+    note = selection_note([row for configuration in data.configurations for row in configuration.chosen])
     return {
         "study": data.slug,
         "version": VERSION,
@@ -146,21 +150,13 @@ def _described(data: StudyData, votes: VoteTable, scale: StudyScale, filters: Fi
         ],
         "clusters": cluster_counts(votes),
         "horizon": filters.horizon,
-        "pooled": _pooled(data, votes, scale, filters),
+        "pooled": {
+            **pooled_findings(data.configurations, votes, scale, filters, data.baselines),
+            "preferred_first": pooled_positions(data.configurations, votes, filters.intervals, data.baselines),
+            "scripted": bool(programs),
+            **({"chosen_note": note} if note else {}),
+        },
         **ranking_findings(data.configurations, votes, scale, filters),
         "baselines": sorted(data.baselines),
         "amendments": data.amendments,
-    }
-
-
-def _pooled(data: StudyData, votes: VoteTable, scale: StudyScale, filters: Filters) -> dict[str, Any]:
-    programs = data.scripted & {
-        code for configuration in data.configurations for code in configuration.people.rated.raters
-    }
-    note = selection_note([row for configuration in data.configurations for row in configuration.chosen])
-    return {
-        **pooled_findings(data.configurations, votes, scale, filters, data.baselines),
-        "preferred_first": pooled_positions(data.configurations, votes, filters.intervals, data.baselines),
-        "scripted": bool(programs),
-        **({"chosen_note": note} if note else {}),
     }

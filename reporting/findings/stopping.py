@@ -42,23 +42,19 @@ def stop_settled_batches(looked_at: dict[tuple[int, str], int]) -> None:
         if not is_cheap and submitted <= before + LEAST_GROWTH * before:
             continue
         try:
-            _close_if_settled(batch)
+            why = why_settled(batch)
+            rule = batch.stop_rule
+            batch.refresh_from_db(fields=["status", "stop_rule"])  # findings take a while
+            if why and batch.status == Batch.Status.OPEN and batch.stop_rule == rule:
+                reason = f"Stop rule {rule}: {why}"
+                set_batch_status(batch=batch, status=Batch.Status.CLOSED, reason=reason, is_settled=True)
+                log.info("batch %s is closed by its stop rule", batch.pk)
         except OperationalError:  # the next round looks again
             log.warning("the stop rule of batch %s could not be looked at", batch.pk, exc_info=True)
             continue
         except Exception:  # one batch must not keep others open
             log.exception("the stop rule of batch %s failed", batch.pk)
         looked_at[look] = submitted
-
-
-def _close_if_settled(batch: Batch) -> None:
-    why = why_settled(batch)
-    rule = batch.stop_rule
-    batch.refresh_from_db(fields=["status", "stop_rule"])  # findings take a while
-    if why and batch.status == Batch.Status.OPEN and batch.stop_rule == rule:
-        reason = f"Stop rule {rule}: {why}"
-        set_batch_status(batch=batch, status=Batch.Status.CLOSED, reason=reason, is_settled=True)
-        log.info("batch %s is closed by its stop rule", batch.pk)
 
 
 def _why_known(findings: Mapping[str, Any], rule: StopRule) -> str:

@@ -42,7 +42,9 @@ def as_text(findings: dict[str, Any]) -> str:
     configurations = findings["configurations"]
     if configurations:
         sections = [*page_sections(findings, {})["results"].values(), data_section(findings, {})]
-        blocks += ["\n".join([_title(section), *_parts(section)]) for section in sections]
+        blocks += [
+            "\n".join([printable(str(section["title"]).translate(ISOLATES)), *_parts(section)]) for section in sections
+        ]
     if flagged := [row for row in findings["raters"] if row["flags"]]:
         blocks.append("\n".join(["Raters to review; none is left out because of it", *map(_flagged, flagged)]))
     if findings["amendments"]:
@@ -51,10 +53,6 @@ def as_text(findings: dict[str, Any]) -> str:
     if more := len(configurations[MOST["configurations"] :]):
         blocks.append(f"... {more} more configurations: see --format json, or choose two --systems")
     return "\n\n".join(blocks)
-
-
-def _title(section: Mapping[str, Any]) -> str:
-    return printable(str(section["title"]).translate(ISOLATES))
 
 
 def _parts(section: Mapping[str, Any]) -> Iterator[str]:

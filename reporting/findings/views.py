@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.cache import get_conditional_response
 from django.utils.http import http_date, quote_etag
@@ -118,13 +118,12 @@ def chart(request: HttpRequest, study: Study, *, name: str, form: str) -> HttpRe
     snapshot = snapshot_of(study, filters)
     if not snapshot.version:
         return later()
-    of = _configuration_of(request.GET) if name in OF_CONFIGURATION else None
+    of = (
+        (request.GET.get("of", request.GET.get("dataset", "")), request.GET.get("a", ""), request.GET.get("b", ""))
+        if name in OF_CONFIGURATION
+        else None
+    )
     spec = picture_spec(study, filters, snapshot, name, theme, of)
     if spec is None:
         raise Http404("there is no such configuration, or these batches have nothing of it")
     return chart_response(spec, form, width)
-
-
-def _configuration_of(query: QueryDict) -> tuple[str, str, str]:
-    """Return data set and systems: `of` names the data set, or `dataset` where that is filtered by."""
-    return query.get("of", query.get("dataset", "")), query.get("a", ""), query.get("b", "")

@@ -55,7 +55,25 @@ def _batches(study: Study) -> Iterator[str]:
         batches = list(study.batches.exclude(from_elsewhere))
         yield f"The ratings of {len(imported)} batches were collected elsewhere and imported: {_sums(imported)}."
     for batch in batches[:MOST_BATCHES]:
-        yield from _batch(batch)
+        if batch.purpose != Batch.Purpose.RATING:
+            yield f"Batch {batch.name} ({_hits([batch])}) assessed the raters and enters no finding."
+        elif batch.origin == Batch.Origin.IMPORTED:
+            yield f"The ratings of batch {batch.name} were collected elsewhere and imported: {_sums([batch])}."
+        else:
+            spec = str(batch.selection.get("asked", {}).get("spec") or batch.selection.get("spec") or "")
+            if spec:
+                yield f"Batch {batch.name}: {chosen_in_words(spec)} ({spec}, seed {batch.seed})."
+            else:
+                yield f"Batch {batch.name}: how its instances were chosen is not recorded."
+            yield (
+                f"It has {_hits([batch])}, each with N = {counted(batch.pairs_per_hit, 'pairs')} of one instance, "
+                f"for R = {counted(batch.raters_per_hit, 'raters')}; {_submissions([batch])}."
+            )
+        if batch.gold_rate or batch.repeat_rate:
+            yield (
+                f"Of a rater's HITs {batch.gold_rate:g} were hidden checks with a known answer, {batch.repeat_rate:g} "
+                "hidden repeats."
+            )
     if omitted := batches[MOST_BATCHES:]:
         yield f"{len(omitted)} further batch{pluralize(len(omitted), 'es')}: {_sums(omitted)}."
 
@@ -72,28 +90,6 @@ def _submissions(batches: list[Batch]) -> str:
 
 def _sums(batches: list[Batch]) -> str:
     return f"{_hits(batches)}; {_submissions(batches)}"
-
-
-def _batch(batch: Batch) -> Iterator[str]:
-    if batch.purpose != Batch.Purpose.RATING:
-        yield f"Batch {batch.name} ({_hits([batch])}) assessed the raters and enters no finding."
-    elif batch.origin == Batch.Origin.IMPORTED:
-        yield f"The ratings of batch {batch.name} were collected elsewhere and imported: {_sums([batch])}."
-    else:
-        spec = str(batch.selection.get("asked", {}).get("spec") or batch.selection.get("spec") or "")
-        if spec:
-            yield f"Batch {batch.name}: {chosen_in_words(spec)} ({spec}, seed {batch.seed})."
-        else:
-            yield f"Batch {batch.name}: how its instances were chosen is not recorded."
-        yield (
-            f"It has {_hits([batch])}, each with N = {counted(batch.pairs_per_hit, 'pairs')} of one instance, "
-            f"for R = {counted(batch.raters_per_hit, 'raters')}; {_submissions([batch])}."
-        )
-    if batch.gold_rate or batch.repeat_rate:
-        yield (
-            f"Of a rater's HITs {batch.gold_rate:g} were hidden checks with a known answer, {batch.repeat_rate:g} "
-            "hidden repeats."
-        )
 
 
 def _people(study: Study) -> Iterator[str]:

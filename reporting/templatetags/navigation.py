@@ -142,7 +142,14 @@ def navigation_of(study: Study, path: str, user: Any) -> tuple[list[Link], list[
     above = (pair for pair in prefixes if path.startswith(pair[0]))
     # A study that is being created of files has a page outside of its addresses.
     prefix, current_entry = max(above, key=lambda pair: len(pair[0]), default=("", "Overview"))
-    hidden = _hidden_pages(study, current_entry, user)
+    hidden = set()
+    if current_entry == "Overview" and not may_manage(user, study):
+        hidden |= {"annotation:study-settings", "annotation:members"}
+    if current_entry == "Findings":
+        if study.systems.count() <= 2:
+            hidden.add("reporting:leaderboard")
+        if not study.is_two_stage:
+            hidden.add("reporting:table-effect")
     pages = [
         Link(label, address, "page" if address == path else "true" if address == prefix else "")
         for label, view in ENTRIES[current_entry]
@@ -155,16 +162,3 @@ def navigation_of(study: Study, path: str, user: Any) -> tuple[list[Link], list[
     if len(pages) == 1:
         return [replace(entry, current=entry.current and pages[0].current) for entry in entries], []
     return entries, pages
-
-
-def _hidden_pages(study: Study, entry: str, user: Any) -> set[str]:
-    """Return the pages of an entry that the user may not see, or that have nothing to show."""
-    hidden = set()
-    if entry == "Overview" and not may_manage(user, study):
-        hidden |= {"annotation:study-settings", "annotation:members"}
-    if entry == "Findings":
-        if study.systems.count() <= 2:
-            hidden.add("reporting:leaderboard")
-        if not study.is_two_stage:
-            hidden.add("reporting:table-effect")
-    return hidden

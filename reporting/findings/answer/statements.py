@@ -127,7 +127,20 @@ def length_rule(findings: Findings) -> tuple[str, dict[str, Any]] | None:
                 return rule, {"changed": unknown, "known": len(every)}
         return None
     largest = max(changed, key=lambda item: (_turns(item), _moved(item)))
-    values = {**_values(largest), "p_value": largest["length_effect_adjusted"]}
+    plain, equal = largest["plain"], largest["win_rate_a"]
+    ahead = next((rate for rate in (equal, plain) if side(rate)), plain)
+    first, second, change = largest["system_a"], largest["system_b"], largest["change"]
+    if ahead["value"] < 0.5:
+        first, second, plain, equal = second, first, _mirrored(plain), _mirrored(equal)
+        change = _mirrored(change, 0)
+    values = {
+        "first": first,
+        "second": second,
+        "plain": plain["value"],
+        "rate": estimate(equal),
+        "change": estimate(change),
+        "p_value": largest["length_effect_adjusted"],
+    }
     if len(every) == 1:
         turned = (
             RULES[bool(side(largest["plain"])), bool(side(largest["win_rate_a"]))]
@@ -164,23 +177,6 @@ def _turns(findings: Findings) -> bool:
 
 def _moved(findings: Findings) -> float:
     return float(abs(findings["change"]["value"]))
-
-
-def _values(findings: Findings) -> dict[str, Any]:
-    """Return win rates and their change: of the system preferred at equal lengths by more than chance, or the headline's."""
-    plain, equal = findings["plain"], findings["win_rate_a"]
-    ahead = next((rate for rate in (equal, plain) if side(rate)), plain)
-    first, second, change = findings["system_a"], findings["system_b"], findings["change"]
-    if ahead["value"] < 0.5:
-        first, second, plain, equal = second, first, _mirrored(plain), _mirrored(equal)
-        change = _mirrored(change, 0)
-    return {
-        "first": first,
-        "second": second,
-        "plain": plain["value"],
-        "rate": estimate(equal),
-        "change": estimate(change),
-    }
 
 
 def seen_from(configuration: Findings, system: str | None) -> Findings:

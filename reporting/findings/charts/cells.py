@@ -59,7 +59,36 @@ def cells_body(
         min(maximum, size) for maximum, size in zip(LARGE if counted else SMALL, (room / across, 99), strict=True)
     )
     size = {"width": {"step": round(width)}, "height": {"step": height}}
-    x, y = _columns_axis(columns, titles[1], counted), _rows_axis(rows, titles[0], letters)
+    x, y = (
+        {
+            "field": "column",
+            "type": "nominal",
+            "sort": list(columns),
+            "title": titles[1],
+            "axis": {
+                "orient": "top",
+                "labelAngle": -35 if max(map(len, columns)) > 6 else 0,
+                "labelFontSize": 12 if counted else 11,
+                "domain": False,
+                "ticks": False,
+            },
+            "scale": {"domain": list(columns)},
+        },
+        {
+            "field": "row",
+            "type": "nominal",
+            "sort": list(rows),
+            "title": titles[0],
+            "axis": {
+                "labelLimit": COLUMN_WIDTH,
+                "labelFontSize": letters,
+                "labelPadding": 5,
+                "domain": False,
+                "ticks": False,
+            },
+            "scale": {"domain": list(rows)},
+        },
+    )
     unnamed = {**y, "title": None, "axis": None}
     drawn = [
         {
@@ -73,40 +102,6 @@ def cells_body(
     data = {"data": {"values": [_row(cell) for cell in cells]}}
     in_row = len(panels) if side_by_side else 2 if two else 1
     return {**data, "concat": drawn, "columns": in_row, **({"spacing": SPACING} if side_by_side else {})}
-
-
-def _columns_axis(columns: Sequence[str], title: str, counted: bool) -> Spec:
-    return {
-        "field": "column",
-        "type": "nominal",
-        "sort": list(columns),
-        "title": title,
-        "axis": {
-            "orient": "top",
-            "labelAngle": -35 if max(map(len, columns)) > 6 else 0,
-            "labelFontSize": 12 if counted else 11,
-            "domain": False,
-            "ticks": False,
-        },
-        "scale": {"domain": list(columns)},
-    }
-
-
-def _rows_axis(rows: Sequence[str], title: str, letters: int) -> Spec:
-    return {
-        "field": "row",
-        "type": "nominal",
-        "sort": list(rows),
-        "title": title,
-        "axis": {
-            "labelLimit": COLUMN_WIDTH,
-            "labelFontSize": letters,
-            "labelPadding": 5,
-            "domain": False,
-            "ticks": False,
-        },
-        "scale": {"domain": list(rows)},
-    }
 
 
 def _layers(position: Spec, count: str | None) -> list[Spec]:

@@ -117,7 +117,15 @@ def dot_rows(
     if len(series) > 1:
         layers += _series_names(drawn, layers[-1]["encoding"], THEMES[theme])
     if is_above:
-        layers += _names(y, THEMES[theme])
+        text = {"type": "text", "align": "left", "baseline": "middle", "dy": POINT // 2 + 2, "limit": COLUMN_WIDTH}
+        layers += [
+            {
+                "transform": [{"filter": {"field": "_first", "equal": True}}],
+                "mark": {**text, "fontSize": 12, **colours},
+                "encoding": {"y": {**y, "bandPosition": 0}, "x": {"value": 4}, "text": {"field": "_label"}},
+            }
+            for colours in (_ground(THEMES[theme]), {"color": THEMES[theme].ink})
+        ]
     size = {"width": COLUMN_WIDTH, "height": {"step": step, "for": "position"}}
     if not panel:
         return {"data": {"values": drawn}, **size, "layer": layers}, notes
@@ -213,19 +221,6 @@ def _labelled(rows: Sequence[Row]) -> tuple[list[Row], str]:
         labelled.append({**row, "_label": label, "_first": key not in used})
         used.add(key)
     return labelled, f"n = {span_text(everything)} instances" if is_alike else COUNTED
-
-
-def _names(y: Spec, theme: Theme) -> list[Spec]:
-    """Return the layers of the names above their rows, on a ground that interrupts the lines behind them."""
-    text = {"type": "text", "align": "left", "baseline": "middle", "dy": POINT // 2 + 2, "limit": COLUMN_WIDTH}
-    return [
-        {
-            "transform": [{"filter": {"field": "_first", "equal": True}}],
-            "mark": {**text, "fontSize": 12, **colours},
-            "encoding": {"y": {**y, "bandPosition": 0}, "x": {"value": 4}, "text": {"field": "_label"}},
-        }
-        for colours in (_ground(theme), {"color": theme.ink})
-    ]
 
 
 def _layers(

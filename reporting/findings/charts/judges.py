@@ -20,7 +20,7 @@ from reporting.core.charts import (
 )
 from reporting.core.raters import PEOPLE
 from reporting.core.text import JUDGE
-from reporting.core.themes import THEMES, Theme
+from reporting.core.themes import THEMES
 from reporting.findings.charts.common import (
     NO_PREFERENCE,
     SUBJECT,
@@ -133,7 +133,26 @@ def winning_rates(findings: Findings, theme: str) -> Spec:
     ]
     x = quantity("epsilon", "ε", **padded(row["epsilon"] for row in rows))
     rows = with_end_labels(rows, x, "judge", "winning_rate", CURVE_HEIGHT)
-    body = {"data": {"values": rows}, "height": CURVE_HEIGHT, "layer": _steps(x, epsilon, THEMES[theme])}
+    y = quantity("winning_rate", "Winning rate ω", **shares())
+    dashed = {"type": "rule", "color": THEMES[theme].ink, "strokeDash": [4, 4]}
+    body = {
+        "data": {"values": rows},
+        "height": CURVE_HEIGHT,
+        "layer": [
+            {"mark": dashed, "encoding": {"y": {"datum": 0.5, "type": "quantitative"}}},
+            {"mark": {**dashed, "strokeDash": [1, 3]}, "encoding": {"x": {"datum": epsilon, "type": "quantitative"}}},
+            {
+                "mark": {"type": "line", "interpolate": "step-after"},
+                "encoding": {"x": x, "y": y, "color": LOOK["color"], "detail": {"field": "judge"}},
+            },
+            {
+                "transform": [{"filter": {"field": "_marked", "equal": True}}],
+                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+                "encoding": {"x": x, "y": y, **LOOK},
+            },
+            end_layer(x, y),
+        ],
+    }
     return column_spec(body, [title, meaning], notes, theme)
 
 
@@ -162,26 +181,6 @@ def calibration(findings: Findings, theme: str) -> Spec:
     diagonal = {"data": {"values": ends}, "mark": dashed, "encoding": {"x": x, "y": y}}
     body = curve_body(rows, x, y, diagonal)
     return column_spec(body, [title, meaning], notes, theme)
-
-
-def _steps(x: Spec, epsilon: float, look: Theme) -> list[Spec]:
-    """Return the curves of winning rates, with points, and lines at ω = 0.5 and at the ε chosen."""
-    y = quantity("winning_rate", "Winning rate ω", **shares())
-    dashed = {"type": "rule", "color": look.ink, "strokeDash": [4, 4]}
-    return [
-        {"mark": dashed, "encoding": {"y": {"datum": 0.5, "type": "quantitative"}}},
-        {"mark": {**dashed, "strokeDash": [1, 3]}, "encoding": {"x": {"datum": epsilon, "type": "quantitative"}}},
-        {
-            "mark": {"type": "line", "interpolate": "step-after"},
-            "encoding": {"x": x, "y": y, "color": LOOK["color"], "detail": {"field": "judge"}},
-        },
-        {
-            "transform": [{"filter": {"field": "_marked", "equal": True}}],
-            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-            "encoding": {"x": x, "y": y, **LOOK},
-        },
-        end_layer(x, y),
-    ]
 
 
 def self_preference(findings: Findings, theme: str) -> Spec:

@@ -54,7 +54,9 @@ def consistency_by_bin(findings: Findings, theme: str) -> Spec:
         {
             float(value)
             for rating_set in with_sets(findings)
-            for value in _values(rating_set, "consistency_distribution")
+            for value in {
+                value for bin_ in rating_set["bins"] for value in bin_["consistency_distribution"] or {"0.0": 0}
+            }
         }
     )
     colour = {
@@ -138,10 +140,6 @@ def _stacked(rater: Findings, name: str, measure: str) -> list[dict[str, Any]]:
             for index, (value, count) in enumerate(counts.items())
         ]
     return rows
-
-
-def _values(rater: Findings, name: str) -> set[str]:
-    return {value for bin_ in rater["bins"] for value in bin_[name] or {"0.0": 0}}
 
 
 MEAN_CONSISTENCY = "Mean consistency by separability"

@@ -81,17 +81,6 @@ def judge_names(study: Study) -> list[str]:
     return sorted({run.judge.name for runs in judges_by_question for run in runs})
 
 
-def _epsilon(text: str) -> float:
-    """Read the agreement that a judge may lack, a number from 0 to 1. Empty text stands for the default."""
-    try:
-        value = float(text or DEFAULT_EPSILON)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise UnknownName(f"epsilon is a number from 0 to 1, such as 0.1 for crowd workers, not {text}")
-    return value
-
-
 def _one_of(kind: str, name: str, options: Sequence[str]) -> str:
     """Check a name. An empty one stands for the first option."""
     if name and name not in options:
@@ -144,6 +133,13 @@ def filters_of(study: Study, query: QueryDict) -> Filters:
     if systems and len(systems) > 2:
         raise UnknownName(f"a pair has two systems, {len(systems)} are named: {', '.join(systems)}")
     switches: dict[str, Any] = {switch: _is_on(switch, query.get(switch, "")) for switch in SWITCHES}
+    text = query.get("epsilon", "")
+    try:
+        epsilon = float(text or DEFAULT_EPSILON)
+    except ValueError:
+        epsilon = -1.0
+    if not 0 <= epsilon <= 1:
+        raise UnknownName(f"epsilon is a number from 0 to 1, such as 0.1 for crowd workers, not {text}")
     return Filters(
         similarity=similarity_name,
         batches=None if batches is None else tuple(batch.name for batch in batches),
@@ -155,7 +151,7 @@ def filters_of(study: Study, query: QueryDict) -> Filters:
         stage=_one_of("stage", query.get("stage", ""), Rating.Stage.values),
         ties=cast(Ties, _one_of("way of ties", query.get("ties", ""), get_args(Ties))),
         question=question_named(study, query.get("question", "")),
-        epsilon=_epsilon(query.get("epsilon", "")),
+        epsilon=epsilon,
         **switches,
     )
 
@@ -208,12 +204,28 @@ def offered(study: Study, filters: Mapping[str, Any]) -> dict[str, Any]:
     stages   : whether there are second votes
     excluded : number of HITs that were excluded manually
     """
-    hits, by_arm, excluded = _hits(study)
+    work = Assignment.objects.filter(
+        annotator__study=study, purpose=Assignment.Purpose.RATING, state=Assignment.State.SUBMITTED
+    )
+    rows = (
+        work.filter(annotator__withdrawn_at=None)
+        .order_by("annotator__code", "arm")
+        .values_list("annotator__code", "arm")
+        .annotate(hits=Count("pk"), left_out=Count("pk", filter=Q(excluded=True) | Q(annotator__excluded=True)))
+    )
+    raters: Counter[str] = Counter()
+    arms: Counter[str] = Counter()
+    excluded = 0
+    for code, arm, hits, left_out in rows:
+        raters[code] += hits
+        arms[arm] += hits
+        excluded += left_out
+    del arms[""]
     counts: dict[str, Mapping[str, int | None]] = {
         **_instances(study),
         "batches": dict.fromkeys(study.batches.for_rating().values_list("name", flat=True)),
-        "raters": hits,
-        "arms": by_arm,
+        "raters": raters,
+        "arms": dict(sorted(arms.items())),
         "judges": dict.fromkeys(judge_names(study)),
     }
     units = {"datasets": "instances", "systems": "matchups", "raters": "HITs", "arms": "HITs"}
@@ -240,25 +252,3 @@ def _instances(study: Study) -> dict[str, dict[str, int]]:
         systems.update({names[a]: count, names[b]: count})
     datasets = study.instances.order_by("dataset").values_list("dataset").annotate(Count("pk"))
     return {"datasets": dict(datasets), "systems": dict(systems)}
-
-
-def _hits(study: Study) -> tuple[dict[str, int], dict[str, int], int]:
-    """Return the number of submitted HITs of each rater and of each arm, and of those that were excluded manually."""
-    work = Assignment.objects.filter(
-        annotator__study=study, purpose=Assignment.Purpose.RATING, state=Assignment.State.SUBMITTED
-    )
-    rows = (
-        work.filter(annotator__withdrawn_at=None)
-        .order_by("annotator__code", "arm")
-        .values_list("annotator__code", "arm")
-        .annotate(hits=Count("pk"), left_out=Count("pk", filter=Q(excluded=True) | Q(annotator__excluded=True)))
-    )
-    raters: Counter[str] = Counter()
-    arms: Counter[str] = Counter()
-    excluded = 0
-    for code, arm, hits, left_out in rows:
-        raters[code] += hits
-        arms[arm] += hits
-        excluded += left_out
-    del arms[""]
-    return dict(raters), dict(sorted(arms.items())), excluded

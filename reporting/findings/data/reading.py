@@ -1,6 +1,6 @@
 """Models → arrays: everything that findings are computed from, read by the filters."""
 
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -34,7 +34,7 @@ from judging.models import Judge
 from judging.outcomes.judgments import judges_of, judgments_on_each
 from judging.outcomes.provenance import provenance_of_judges, settings_of_judges
 from reporting.core.people import rater_of_people, raters_of_judges, scripted_codes
-from reporting.core.raters import JudgeRater, Rater
+from reporting.core.raters import JudgeRater
 from reporting.core.selected_batches import selection_rows_by_configuration, with_mixed_draws
 from reporting.findings.data.inputs import (
     Checks,
@@ -77,7 +77,21 @@ def read_study(study: Study, filters: Filters) -> StudyData:
     pairs, separabilities = _pairs(study, selections, filters), _separabilities(selections, runs, filters)
     mixed = with_mixed_draws(study.batches.for_rating(), batches)
     selections = [_without_chances(item) if item.configuration.key in mixed else item for item in selections]
-    people = _people(study, selections, batches, filters, mixed)
+    raters = Whose(filters.raters, filters.arms, filters.with_excluded)
+    answers = human_answers_on_each(
+        study,
+        selections,
+        batches,
+        stage=filters.stage,
+        question=filters.question_number,
+        raters=raters,
+        timed=not filters.estimates_only,
+    )
+    answers = [
+        replace(item, rated=_without_chances(item.rated)) if selection.configuration.key in mixed else item
+        for selection, item in zip(selections, answers, strict=True)
+    ]
+    people = [rater_of_people(item, with_incomplete=filters.with_incomplete) for item in answers]
     clusters = None if filters.estimates_only else instance_clusters(study)
     selected = selection_rows_by_configuration(study.batches.for_rating(), batches)
     judges_asked = [run.judge for run in judges_of(study, batches, question=filters.question_number)]
@@ -89,7 +103,13 @@ def read_study(study: Study, filters: Filters) -> StudyData:
         slug=study.slug,
         configurations=tuple(
             ConfigurationData(
-                configuration=_compared(selection.configuration),
+                configuration=Compared(
+                    selection.configuration.dataset,
+                    *(
+                        ComparedSystem(system.name, system.family)
+                        for system in (selection.configuration.system_a, selection.configuration.system_b)
+                    ),
+                ),
                 selection=Selected(selection.instance_ids, pairs[index], _clusters(selection, clusters)),
                 separability=separabilities[index],
                 people=people[index],
@@ -193,39 +213,8 @@ def _is_covered(configuration: Configuration, filters: Filters) -> bool:
     )
 
 
-def _compared(configuration: Configuration) -> Compared:
-    return Compared(
-        configuration.dataset,
-        *(ComparedSystem(system.name, system.family) for system in (configuration.system_a, configuration.system_b)),
-    )
-
-
 def _without_chances(of: Chances) -> Chances:
     return replace(of, chance=np.full_like(of.chance, np.nan))
-
-
-def _people(
-    study: Study,
-    selections: Sequence[Selection],
-    batches: Sequence[Batch] | None,
-    filters: Filters,
-    mixed: Set[Key],
-) -> list[Rater]:
-    raters = Whose(filters.raters, filters.arms, filters.with_excluded)
-    answers = human_answers_on_each(
-        study,
-        selections,
-        batches,
-        stage=filters.stage,
-        question=filters.question_number,
-        raters=raters,
-        timed=not filters.estimates_only,
-    )
-    answers = [
-        replace(item, rated=_without_chances(item.rated)) if selection.configuration.key in mixed else item
-        for selection, item in zip(selections, answers, strict=True)
-    ]
-    return [rater_of_people(item, with_incomplete=filters.with_incomplete) for item in answers]
 
 
 def _judges(

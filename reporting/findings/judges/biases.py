@@ -211,12 +211,11 @@ def _judge(
 
 def _side(data: ConfigurationData, family: str) -> int:
     """Return -1 where A alone is of the family, +1 where B alone is, else 0."""
-    a, b = (_same(system.family, family) for system in (data.configuration.system_a, data.configuration.system_b))
+    a, b = (
+        (bool(system.family.strip()) and system.family.strip().casefold() == family.strip().casefold())
+        for system in (data.configuration.system_a, data.configuration.system_b)
+    )
     return int(b) - int(a)
-
-
-def _same(first: str, second: str) -> bool:
-    return bool(first.strip()) and first.strip().casefold() == second.strip().casefold()
 
 
 def _share(towards: FloatArray) -> FloatArray:

@@ -157,7 +157,9 @@ class _Beside:
         decided, left_out = self.instance[rows], int(is_judged.sum() - rows.sum())
         majorities = Basis(len(decided), "pairs with a majority", TIE_EQUALS_TIE, left_out, NO_MAJORITY)
         equal = mean_rows((self.verdict == self.majority)[rows].astype(np.float64))
-        cells = self.both_ways(_cells(self.cluster[rows], self.verdict[rows], self.majority[rows]))
+        distinct, code = np.unique(self.cluster[rows], return_inverse=True)
+        cell = 9 * code + 3 * (self.verdict[rows] + 1).astype(np.int64) + (self.majority[rows] + 1).astype(np.int64)
+        cells = self.both_ways(np.bincount(cell, minlength=9 * len(distinct)).reshape(-1, 3, 3).astype(np.float64))
 
         def kappa(sums: FloatArray, basis: Basis, instances: int) -> Estimate:
             return statistic(sums, kappa_from_confusions, basis, settings, instances=instances, ceiling=1.0)
@@ -178,13 +180,6 @@ class _Beside:
         judge = (verdict[:, np.newaxis] == (-1, 0, 1))[:, :, np.newaxis] * counts[:, np.newaxis, :]
         cells = [sum(self.both_ways(table)) for table in (judge, coincidences_of_counts(counts))]
         return cluster_sums(np.stack(cells, axis=1), self.cluster[~self.left_out])
-
-
-def _cells(cluster: IntArray, first: FloatArray, second: FloatArray) -> FloatArray:
-    """(n_clusters, 3, 3) confusions of two columns without missing values, by cluster."""
-    distinct, code = np.unique(cluster, return_inverse=True)
-    cell = 9 * code + 3 * (first + 1).astype(np.int64) + (second + 1).astype(np.int64)
-    return np.bincount(cell, minlength=9 * len(distinct)).reshape(-1, 3, 3).astype(np.float64)
 
 
 def _kappa_difference(sums: FloatArray) -> FloatArray:
@@ -303,7 +298,10 @@ def _jury(jury: JuryMembers, votes: VoteTable, filters: Filters) -> dict[str, An
         votes.configuration[rated],
     )
     voting, pairs = np.unique((~np.isnan(units.votes)).sum(axis=1), return_counts=True)
-    correlation = _correlation(units, filters)
+    sums = error_sums(units)
+    n = int(sums[:, range(len(sums[0])), range(len(sums[0])), 0].max(axis=1).sum()) if len(sums) else 0
+    basis = Basis(n, "pairs with a majority", TIE_EQUALS_TIE, len(units.votes) - n, NO_ERRORS_TOGETHER)
+    correlation = statistic_estimate(sums, mean_error_correlation, basis, filters.intervals, ceiling=1.0)
     return {
         **description,
         "voting": dict(zip(map(str, voting.tolist()), pairs.tolist(), strict=True)),
@@ -311,13 +309,6 @@ def _jury(jury: JuryMembers, votes: VoteTable, filters: Filters) -> dict[str, An
         "effective_members": _effective(correlation, len(members)),
         "without": _without(units, votes.instance[rated], members, jury.rule, filters),
     }
-
-
-def _correlation(units: JuryUnits, filters: Filters) -> Estimate:
-    sums = error_sums(units)
-    n = int(sums[:, range(len(sums[0])), range(len(sums[0])), 0].max(axis=1).sum()) if len(sums) else 0
-    basis = Basis(n, "pairs with a majority", TIE_EQUALS_TIE, len(units.votes) - n, NO_ERRORS_TOGETHER)
-    return statistic_estimate(sums, mean_error_correlation, basis, filters.intervals, ceiling=1.0)
 
 
 def _effective(correlation: Estimate, members: int) -> Estimate:

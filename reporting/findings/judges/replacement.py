@@ -13,7 +13,6 @@ from analysis.judges.prediction_powered import prediction_powered_win_rate, win_
 from analysis.judges.replacement import (
     MIN_INSTANCES,
     MIN_PEOPLE,
-    AlternativeAnnotatorTest,
     alternative_annotator_test,
 )
 from analysis.refusal import REFUSALS, Refusal
@@ -85,7 +84,34 @@ def _judge(
         "judge": name.removeprefix("judge:"),
         "rater": name,
         "epsilon": epsilon,
-        "alternative_annotator": _alternative_annotator(alternative, votes.people),
+        "alternative_annotator": {
+            "epsilon": alternative.epsilon,
+            "winning_rate": number(alternative.winning_rate),
+            "passes": alternative.passes,
+            "advantage": number(alternative.advantage),
+            "tested": sum(person.tested for person in alternative.people),
+            "min_instances": MIN_INSTANCES,
+            "min_people": MIN_PEOPLE,
+            "without_judge": alternative.without_judge,
+            "curve": [
+                {"epsilon": epsilon, "winning_rate": number(rate)}
+                for epsilon, rate in zip(alternative.epsilons.tolist(), alternative.winning_rates.tolist(), strict=True)
+            ],
+            "people": [
+                {
+                    "rater": votes.people[person.person],
+                    "n_instances": person.n_instances,
+                    "tested": person.tested,
+                    "judge_wins": person.judge_wins,
+                    "person_wins": person.person_wins,
+                    "p_value": number(person.p_value),
+                    "adjusted": number(person.adjusted),
+                    "rejected": person.rejected,
+                }
+                for person in alternative.people
+            ],
+            **_why(alternative.refusal),
+        },
         "non_inferiority": {
             "overall": _non_inferiority(overall, shown(overall).needed, settings),
             "bins": [
@@ -100,37 +126,6 @@ def _judge(
             if rater.name == name
         ],
         "verdict": verdict(tests, [(bin_["low"], bin_["high"]) for bin_ in listed], alternative, kappa, family),
-    }
-
-
-def _alternative_annotator(test: AlternativeAnnotatorTest, people: Sequence[str]) -> dict[str, Any]:
-    return {
-        "epsilon": test.epsilon,
-        "winning_rate": number(test.winning_rate),
-        "passes": test.passes,
-        "advantage": number(test.advantage),
-        "tested": sum(person.tested for person in test.people),
-        "min_instances": MIN_INSTANCES,
-        "min_people": MIN_PEOPLE,
-        "without_judge": test.without_judge,
-        "curve": [
-            {"epsilon": epsilon, "winning_rate": number(rate)}
-            for epsilon, rate in zip(test.epsilons.tolist(), test.winning_rates.tolist(), strict=True)
-        ],
-        "people": [
-            {
-                "rater": people[person.person],
-                "n_instances": person.n_instances,
-                "tested": person.tested,
-                "judge_wins": person.judge_wins,
-                "person_wins": person.person_wins,
-                "p_value": number(person.p_value),
-                "adjusted": number(person.adjusted),
-                "rejected": person.rejected,
-            }
-            for person in test.people
-        ],
-        **_why(test.refusal),
     }
 
 

@@ -120,20 +120,22 @@ def shown(
     else:
         status = "few" if has_few else "open"
     needed = None if status in ("passes", "chance") else needed
-    return NonInferiorityResult(status, test.n_instances, needed, low, high, _evidence(test))
-
-
-def _evidence(test: NonInferiority) -> Values:
-    """Return the difference, and how far people agree beyond chance, each with its interval."""
     above = test.above_chance
-    return {
-        "difference": {"value": number(test.difference), "low": number(test.low), "high": number(test.high)},
-        "above_chance": {
-            "value": number(test.people_above_chance),
-            "low": number(above.low),
-            "high": number(above.high),
+    return NonInferiorityResult(
+        status,
+        test.n_instances,
+        needed,
+        low,
+        high,
+        {
+            "difference": {"value": number(test.difference), "low": number(test.low), "high": number(test.high)},
+            "above_chance": {
+                "value": number(test.people_above_chance),
+                "low": number(above.low),
+                "high": number(above.high),
+            },
         },
-    }
+    )
 
 
 @dataclass(frozen=True)

@@ -131,47 +131,6 @@ def pooled_findings(
 ) -> dict[str, Any]:
     """Return five equal-width bins over all configurations, or `null` with the reason."""
     bins = pooled_bins(scale)
-    sets = _sets(everything, votes, bins)
-    sets_of_study = {
-        "fully_consistent": [
-            {
-                **own.named,
-                **fully_consistent(own.consistency, own.instance, own.rater, filters.intervals, left_out=own.left_out),
-            }
-            for own in sets
-        ],
-        "uninformative": [{**own.named, **uninformative(own.consistency, own.instance)} for own in sets],
-    }
-    if bins is None:
-        why = scale.why or NONE_DEFINED
-        return {"mean_consistency_by_bin": None, "strength_by_bin": None, **sets_of_study, **why.as_json()}
-    missing = int((bins.of_instance < 0).sum())
-    counted = without_baselines((own.name for own in sets if own.kind == "judge"), baselines)
-    averaged = [own for own in sets if own.name in counted]
-    return {
-        **scale.described,
-        "edges": bins.edges.tolist(),
-        "undefined": missing,
-        **(_in_no_bin(missing).as_json() if missing else {}),
-        "mean_consistency_by_bin": _by_bin(
-            bins,
-            lambda index: [
-                *(_consistency(rating_set, index, filters) for rating_set in sets),
-                *_mean_of_judges(averaged, index, filters),
-            ],
-        ),
-        "strength_by_bin": _by_bin(bins, lambda index: [_strength(rating_set, index, filters) for rating_set in sets]),
-        **sets_of_study,
-    }
-
-
-def pooled_bins(scale: StudyScale) -> Bins | None:
-    """Return five equal-width bins of all configurations' instances, one after another, or None without a separability."""
-    together = np.concatenate([np.empty(0), *scale.values])
-    return None if np.isnan(together).all() else bins_of(together, POOLED_BINS)
-
-
-def _sets(everything: Sequence[ConfigurationData], votes: VoteTable, bins: Bins | None) -> list[PooledSets]:
     starts = np.cumsum([0, *(len(data.selection.instance_ids) for data in everything)])
     several = [len(data.selection.pairs) > len(data.selection.instance_ids) for data in everything]
     results = []
@@ -195,7 +154,44 @@ def _sets(everything: Sequence[ConfigurationData], votes: VoteTable, bins: Bins 
                 left_out=sum(rater.left_out for _, rater in parts),
             )
         )
-    return results
+    sets = results
+    sets_of_study = {
+        "fully_consistent": [
+            {
+                **own.named,
+                **fully_consistent(own.consistency, own.instance, own.rater, filters.intervals, left_out=own.left_out),
+            }
+            for own in sets
+        ],
+        "uninformative": [{**own.named, **uninformative(own.consistency, own.instance)} for own in sets],
+    }
+    if bins is None:
+        why = scale.why or NONE_DEFINED
+        return {"mean_consistency_by_bin": None, "strength_by_bin": None, **sets_of_study, **why.as_json()}
+    missing = int((bins.of_instance < 0).sum())
+    counted = without_baselines((own.name for own in sets if own.kind == "judge"), baselines)
+    averaged = [own for own in sets if own.name in counted]
+    return {
+        **scale.described,
+        "edges": bins.edges.tolist(),
+        "undefined": missing,
+        **((ONE_IN_NO_BIN if missing == 1 else IN_NO_BIN).with_values(matchups=missing).as_json() if missing else {}),
+        "mean_consistency_by_bin": _by_bin(
+            bins,
+            lambda index: [
+                *(_consistency(rating_set, index, filters) for rating_set in sets),
+                *_mean_of_judges(averaged, index, filters),
+            ],
+        ),
+        "strength_by_bin": _by_bin(bins, lambda index: [_strength(rating_set, index, filters) for rating_set in sets]),
+        **sets_of_study,
+    }
+
+
+def pooled_bins(scale: StudyScale) -> Bins | None:
+    """Return five equal-width bins of all configurations' instances, one after another, or None without a separability."""
+    together = np.concatenate([np.empty(0), *scale.values])
+    return None if np.isnan(together).all() else bins_of(together, POOLED_BINS)
 
 
 def _persons(raters: Sequence[Rater], rows: Sequence[IntArray]) -> IntArray:
@@ -204,10 +200,6 @@ def _persons(raters: Sequence[Rater], rows: Sequence[IntArray]) -> IntArray:
     return np.concatenate(
         [np.searchsorted(names, rater.rated.raters)[own] for rater, own in zip(raters, rows, strict=True)]
     )
-
-
-def _in_no_bin(matchups: int) -> Reason:
-    return (ONE_IN_NO_BIN if matchups == 1 else IN_NO_BIN).with_values(matchups=matchups)
 
 
 def _by_bin(bins: Bins, listed: Callable[[int], list[dict[str, Any]]]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from analysis.agreement.dawid_skene import DawidSkene, dawid_skene
 from analysis.agreement.leave_one_out import Votes
 from analysis.agreement.severity import severity
 from analysis.intervals.jackknife import MIN_CLUSTERS, Bounds
-from analysis.types import FloatArray, IntArray
+from analysis.types import FloatArray
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, estimate_with_bounds, number
 from reporting.core.reasons import NO_SPREAD, TOO_FEW
 from reporting.findings.data.inputs import ConfigurationData
@@ -44,7 +44,9 @@ def aggregated_verdicts(everything: Sequence[ConfigurationData], votes: VoteTabl
         groups = np.append(groups, groups + configurations)
     directed = replace(cast, verdict=cast.verdict * np.resize(votes.direction, cast.n_units)[cast.unit])
     estimates = dawid_skene(directed, group=groups, max_iterations=rounds, tolerance=TOLERANCE)
-    verdict, majority = estimates.verdict[:n] * votes.direction, _majority(counts)
+    highest = counts.max(axis=1, keepdims=True)
+    alone = (counts == highest).sum(axis=1) == 1
+    verdict, majority = estimates.verdict[:n] * votes.direction, np.where(alone, VALUES[counts.argmax(axis=1)], np.nan)
     prevalence = np.full((configurations, 3), np.nan)  # the last configurations may have no votes
     estimated = estimates.prevalence[:configurations]
     prevalence[: len(estimated)] = estimated
@@ -61,13 +63,6 @@ def aggregated_verdicts(everything: Sequence[ConfigurationData], votes: VoteTabl
         ],
         "people": _people(estimates, directed, votes.people, compares_two=votes.compares_two),
     }
-
-
-def _majority(counts: IntArray) -> FloatArray:
-    """Return the verdict of most people per unit, as `analysis.agreement.coefficients.majority`, or NaN where the first place is shared."""
-    highest = counts.max(axis=1, keepdims=True)
-    alone = (counts == highest).sum(axis=1) == 1
-    return np.where(alone, VALUES[counts.argmax(axis=1)], np.nan)
 
 
 def _configuration(

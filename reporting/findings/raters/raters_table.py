@@ -169,7 +169,9 @@ def raters_table(data: StudyData, votes: VoteTable, filters: Filters) -> list[di
             continue
         code = votes.people[person]
         n_sets, incomplete, consistency = sets[person]
-        agreement = _agreement(agreements[person], agreeing[rows], filters)
+        alone = int(np.isnan(agreeing[rows]).sum())
+        basis = Basis(len(agreeing[rows]) - alone, "ratings beside others'", TIE_IN_AGREEMENT, alone, NOBODY_BESIDE)
+        agreement = mean_of_spread(agreements[person], basis, filters.intervals)
         speed = _speed(votes.seconds[rows], votes.characters[votes.unit[rows]])
         sided = rows[~np.isnan(votes.on_left[rows])]  # the others' sides are not known
         on_left = votes.on_left[sided]
@@ -201,13 +203,6 @@ def _others(votes: VoteTable) -> FloatArray:
     sizes = counts.sum(axis=1, keepdims=True)
     shares: FloatArray = np.divide(counts, sizes, out=np.full_like(counts, np.nan), where=sizes > 0)
     return shares
-
-
-def _agreement(spread: Spread, agreeing: FloatArray, filters: Filters) -> Estimate:
-    """Return the mean share of other people who gave this person's vote, as `analysis.agreement.leave_one_out` defines it."""
-    alone = int(np.isnan(agreeing).sum())
-    basis = Basis(len(agreeing) - alone, "ratings beside others'", TIE_IN_AGREEMENT, alone, NOBODY_BESIDE)
-    return mean_of_spread(spread, basis, filters.intervals)
 
 
 def _by_chance(own: list[FloatArray], others: list[FloatArray]) -> float:

@@ -33,22 +33,7 @@ def configuration_section(
     figures : makes the pictures by part
     """
     people, judges = configuration["raters"][0], configuration["raters"][1:]
-    return {
-        "one": configuration,
-        "name": configuration_name(configuration),
-        "people": people,
-        "judges": judges,
-        "raters": _raters(configuration, at),
-        "bins": _bins(configuration, at) if people["bins"] else [],
-        "distributions": _distributions(configuration, at),
-        "answers": _answers(judges, at),
-        "weighted": [rater for rater in configuration["raters"] if "weighted" in rater],
-        "figures": figures(configuration),
-    }
-
-
-def _raters(findings: Findings, at: int) -> DataTable:
-    of_people, consistent = findings["raters"][0]["ratings"], not has_one_pair([findings])
+    of_people, consistent = configuration["raters"][0]["ratings"], not has_one_pair([configuration])
     columns = [measure for measure in measures() if JUDGE in measure.kinds] if of_people else []
     rows: list[Row] = [
         (
@@ -59,11 +44,11 @@ def _raters(findings: Findings, at: int) -> DataTable:
                 rater["ratings"],
                 "{a} / {tie} / {b}".format(**rater["counts"]),
                 *([rater["mean_consistency"]] * consistent),
-                _toward(rater["mean_preference_strength"], findings),
+                _toward(rater["mean_preference_strength"], configuration),
                 *(value or None for measure in columns for value in measure.estimates(rater)),
             ],
         )
-        for rater in raters_with_verdicts(findings)
+        for rater in raters_with_verdicts(configuration)
     ]
     headings = [
         *("Rater", "Raters", "Rating sets", "Ratings", "A / tie / B"),
@@ -71,7 +56,18 @@ def _raters(findings: Findings, at: int) -> DataTable:
         "Mean preference strength",
         *(heading for measure in columns for heading in measure.headings()),
     ]
-    return DataTable(f"raters-{at}", "People and judges", headings, rows)
+    return {
+        "one": configuration,
+        "name": configuration_name(configuration),
+        "people": people,
+        "judges": judges,
+        "raters": DataTable(f"raters-{at}", "People and judges", headings, rows),
+        "bins": _bins(configuration, at) if people["bins"] else [],
+        "distributions": _distributions(configuration, at),
+        "answers": _answers(judges, at),
+        "weighted": [rater for rater in configuration["raters"] if "weighted" in rater],
+        "figures": figures(configuration),
+    }
 
 
 def _toward(strength: Findings, findings: Findings) -> Findings:

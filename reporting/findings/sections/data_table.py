@@ -35,7 +35,10 @@ def by_bin(
     listed = list(bins)
     raters = list(
         dict.fromkeys(
-            rater["rater"] for bin_ in listed for rater in bin_["raters"] if key in rater and _has_value(rater[key])
+            rater["rater"]
+            for bin_ in listed
+            for rater in bin_["raters"]
+            if key in rater and (not isinstance(rater[key], Mapping) or rater[key]["value"] is not None)
         )
     )
     rows = []
@@ -44,10 +47,6 @@ def by_bin(
         rows.append(((bin_text(bin_), bin_["instances"]), [by_rater.get(rater) for rater in raters]))
     headings = ["Separability", counted or "Instances", *(Column(rater_name(rater), unit=unit) for rater in raters)]
     return DataTable(name, caption, headings, rows)
-
-
-def _has_value(estimate: Any) -> bool:
-    return not isinstance(estimate, Mapping) or estimate["value"] is not None
 
 
 def bin_text(bin_: Mapping[str, Any], digits: int = 2) -> str:

@@ -46,7 +46,12 @@ SORTS: dict[str, tuple[str, Callable[[RaterRow], float | None]]] = {
     "left": ("Preferences for the text shown first", lambda row: row["left_share"]["value"]),
     "seconds": ("Seconds a pair", lambda row: row["seconds_median"]),
     "gold": ("Known answers", lambda row: row["gold"]["share"]),
-    "influence": ("Largest change without this rater", lambda row: _size(row["influence"]["win_rate"]["change"])),
+    "influence": (
+        "Largest change without this rater",
+        lambda row: (
+            None if row["influence"]["win_rate"]["change"] is None else abs(row["influence"]["win_rate"]["change"])
+        ),
+    ),
 }
 
 
@@ -345,6 +350,13 @@ def raters_section(study: Study, numbers: dict[str, Any], sort_by: str, filters:
     columns = _columns(ordered, has_one_pair(numbers["configurations"]))
     pages = dict(study.annotators.filter(code__in=[row["rater"] for row in listed]).values_list("code", "pk"))
     flagged = sum(bool(row["flags"]) for row in ordered)
+    counts, caption = "{a} / {tie} / {b} / {shared}", "Verdicts of the majority and of the model, in pairs"
+    cells: Columns = {
+        "Pairs": "pairs",
+        "Majority: A / tie / B / none": lambda item: counts.format(**item["majority"]),
+        "Model: A / tie / B / none": lambda item: counts.format(**item["verdicts"]),
+        "They differ on": lambda item: f"{item['differs']} of {item['differs_of']}",
+    }
     return {
         "title": Title("raters_flagged" if flagged else "raters", {"raters": len(ordered), "flagged": flagged}),
         "main": "reporting/findings/sections/_raters_table.html",
@@ -363,7 +375,9 @@ def raters_section(study: Study, numbers: dict[str, Any], sort_by: str, filters:
         ],
         "severity": _severity(numbers.get("rater_severity")),
         "severity_notes": _severity_notes(numbers.get("rater_severity")),
-        "verdicts": _verdicts(numbers["dawid_skene"]),
+        "verdicts": table_of(
+            "dawid-skene", caption, numbers["dawid_skene"]["configurations"] or (), CONFIGURATION, cells
+        ),
         "of_few_ratings": sum(row["ratings"] < LEAST_CONFUSED for row in numbers["dawid_skene"]["people"] or ()),
         "least_ratings": LEAST_CONFUSED,
         "confusions": _confusions(numbers["dawid_skene"]),
@@ -436,18 +450,6 @@ def _short_codes(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return {code: code.partition("@")[0] if len(batches) == 1 else code for code in codes}
 
 
-def _verdicts(found: RaterRow) -> DataTable | None:
-    """Return Dawid and Skene's verdicts beside the majority by configuration."""
-    counts, caption = "{a} / {tie} / {b} / {shared}", "Verdicts of the majority and of the model, in pairs"
-    cells: Columns = {
-        "Pairs": "pairs",
-        "Majority: A / tie / B / none": lambda item: counts.format(**item["majority"]),
-        "Model: A / tie / B / none": lambda item: counts.format(**item["verdicts"]),
-        "They differ on": lambda item: f"{item['differs']} of {item['differs_of']}",
-    }
-    return table_of("dawid-skene", caption, found["configurations"] or (), CONFIGURATION, cells)
-
-
 def _confusions(found: RaterRow) -> DataTable:
     """Return each person's confusion matrix: a column for each true class with the shares of A, tie and B given there.
 
@@ -483,7 +485,3 @@ def _order(key: Callable[[RaterRow], float | None]) -> Callable[[RaterRow], Any]
 
 def _points(change: float | None) -> str:
     return "" if change is None else f"{fixed(100 * change, 1, signed=True)} points"
-
-
-def _size(change: float | None) -> float | None:
-    return None if change is None else abs(change)

@@ -72,11 +72,6 @@ def _main_table(
         return _rates_by_rater(by_rater, people, shown)
     if raters[0]["is_people"] or len(raters) == 1:
         return table
-    return _ranks_by_judge(by_rater, raters)
-
-
-def _ranks_by_judge(by_rater: Mapping[str, list[Findings]], raters: list[dict[str, Any]]) -> DataTable:
-    """Return each system's rank and win rate by each judge, where no person rated."""
     listed = raters[:MOST_BESIDE]
     rates = [
         {
@@ -161,12 +156,35 @@ def _rater(
 ) -> dict[str, Any]:
     named, main = {ranking["measure"]: ranking for ranking in rankings}, _main(rankings)
     order = [row["system"] for row in main["systems"]]
+    rates = named["win_rate"]
+    rate_of = {row["system"]: row for row in rates["systems"]}
+    measures = [rates] if main is rates else [rates, main]
+    rows: list[Row] = [
+        (
+            (row["system"],),
+            [
+                rank_text(row),
+                _without_n(rates, rate_of[row["system"]]),
+                *([] if main is rates else [_without_n(main, row)]),
+                rate_of[row["system"]]["n"],
+                rate_of[row["system"]]["n_instances"],
+            ],
+        )
+        for row in main["systems"]
+    ]
+    rater = people if main["rater"] == PEOPLE else f"judge “{printable(rater_name(main['rater']))}”"
+    caption = f"Ranking by {rater}; ranks with their range"
+    columns = ["System", "Rank", *map(_heading, measures), "Verdicts", "Instances"]
+    groups = "; ".join(", ".join(group) for group in main.get("groups", ()))
+    listed = [f"Groups that were never compared, each with ranks of its own: {groups}."] if groups else []
+    reasons = {MEASURES[item["measure"]][0]: _why_no_interval(item) for item in (named["win_rate"], main)}
+    without = [f"{name}: {why}." for name, why in reasons.items() if why]
     return {
         "rater": main["rater"],
         "is_people": main["kind"] == "person",
         "first": first_text(main, judges),
-        "table": _ranking_table(at, main, named["win_rate"], people),
-        "notes": _notes(main, named["win_rate"]),
+        "table": DataTable(f"ranking-{at}", caption, columns, rows, most=MOST_RANKED),
+        "notes": [*listed, *([f"{main['note'].capitalize()}."] if "note" in main else []), *without],
         "others": _other_rankings(
             at, main, [named[name] for name in MEASURES if name in named and named[name] is not main]
         ),
@@ -209,29 +227,6 @@ def tested_p_text(p_value: float | None, tests: int) -> str:
     return f"p\N{NO-BREAK SPACE}{p}" if tests < 2 else f"p {p}, adjusted by Holm’s method"
 
 
-def _ranking_table(at: int, main: Findings, rates: Findings, people: str) -> DataTable:
-    """Return the systems with their ranks and win rates, and with the scores that more than two are ranked by."""
-    rate_of = {row["system"]: row for row in rates["systems"]}
-    measures = [rates] if main is rates else [rates, main]
-    rows: list[Row] = [
-        (
-            (row["system"],),
-            [
-                rank_text(row),
-                _without_n(rates, rate_of[row["system"]]),
-                *([] if main is rates else [_without_n(main, row)]),
-                rate_of[row["system"]]["n"],
-                rate_of[row["system"]]["n_instances"],
-            ],
-        )
-        for row in main["systems"]
-    ]
-    rater = people if main["rater"] == PEOPLE else f"judge “{printable(rater_name(main['rater']))}”"
-    caption = f"Ranking by {rater}; ranks with their range"
-    columns = ["System", "Rank", *map(_heading, measures), "Verdicts", "Instances"]
-    return DataTable(f"ranking-{at}", caption, columns, rows, most=MOST_RANKED)
-
-
 def _without_n(ranking: Findings, row: Findings) -> dict[str, Any]:
     """Return the cell of a value whose n has a column, without a reason that is that of all rows."""
     alike = {"why": ""} if _why_no_interval(ranking) and row["value"] is not None else {}
@@ -247,15 +242,6 @@ def _why_no_interval(ranking: Findings) -> str:
     """Return the reason why no system has an interval, if it is the same for all."""
     reasons = {row["why"] if row["low"] is None else "" for row in ranking["systems"] if row["value"] is not None}
     return str(reasons.pop()) if len(reasons) == 1 else ""
-
-
-def _notes(main: Findings, rates: Findings) -> list[str]:
-    """Return what limits the ranking."""
-    groups = "; ".join(", ".join(group) for group in main.get("groups", ()))
-    listed = [f"Groups that were never compared, each with ranks of its own: {groups}."] if groups else []
-    reasons = {MEASURES[item["measure"]][0]: _why_no_interval(item) for item in (rates, main)}
-    without = [f"{name}: {why}." for name, why in reasons.items() if why]
-    return [*listed, *([f"{main['note'].capitalize()}."] if "note" in main else []), *without]
 
 
 def _other_rankings(at: int, main: Findings, others: list[Findings]) -> dict[str, Any]:
@@ -334,13 +320,17 @@ def _matrix(matrix: Findings, order: list[str]) -> dict[str, Any]:
         for opponent in systems:
             n = matrix["comparisons"][at[system]][at[opponent]]
             share = matrix["wins"][at[system]][at[opponent]] / n if n else None
-            cells.append(None if system == opponent else {"n": n, "percent": percent(share, 0), "shade": _shade(share)})
+            cells.append(
+                None
+                if system == opponent
+                else {
+                    "n": n,
+                    "percent": percent(share, 0),
+                    "shade": (0 if share is None else max(0, min(SHADES, round((share - 0.5) * 2 * SHADES)))),
+                }
+            )
         rows.append((system, cells))
     return {"systems": systems, "rows": rows, "more": len(order) - len(systems)}
-
-
-def _shade(share: float | None) -> int:
-    return 0 if share is None else max(0, min(SHADES, round((share - 0.5) * 2 * SHADES)))
 
 
 def _tests_table(at: int, tests: list[Findings], order: list[str]) -> DataTable | None:
@@ -397,7 +387,16 @@ def lengths_section(raters: list[Findings], shown: str | None = None) -> dict[st
             verdicts += rater["kind"] == "person" and verdict is not None
             changed += rater["kind"] == "person" and verdict not in (None, SAME)
             lengths = [None if row[key] is None else round(row[key]) for key in ("mean_length_a", "mean_length_b")]
-            cells = [_sided(row["plain"]), _sided(row["win_rate_a"]), _change(row), verdict, _effect(row), *lengths]
+            value, low, high = (row[f"length_effect{end}"] for end in ("", "_low", "_high"))
+            why = row["win_rate_a"].get("why") or (NO_OVERLAP_HERE.text if value is None else "")
+            cells = [
+                _sided(row["plain"]),
+                _sided(row["win_rate_a"]),
+                {**row["change"], "about": "", "why": ""},
+                verdict,
+                {"value": value, "low": low, "high": high, "about": "", "why": why},
+                *lengths,
+            ]
             cells += [_common_effect(row)] if together else []
             rows.append(((configuration_name(row), rater_name(rater["rater"])), cells))
     headings = [
@@ -430,18 +429,6 @@ def _unchanged_title(raters: list[Findings], tested: int, shown: str | None) -> 
     if len(every) == 1 and rates:
         return Title("length_equal", {**first, "rate": rates[0]})
     return Title("lengths", {"configurations": tested}) if tested else Title("lengths_untested", {})
-
-
-def _effect(findings: Findings) -> dict[str, Any]:
-    """Return the effect of length as a cell. Its n and reasons are those of the win rate at equal lengths."""
-    value, low, high = (findings[f"length_effect{end}"] for end in ("", "_low", "_high"))
-    why = findings["win_rate_a"].get("why") or (NO_OVERLAP_HERE.text if value is None else "")
-    return {"value": value, "low": low, "high": high, "about": "", "why": why}
-
-
-def _change(findings: Findings) -> dict[str, Any]:
-    """Return the change of the win rate at equal lengths. Its n and reasons are those of the win rate."""
-    return {**findings["change"], "about": "", "why": ""}
 
 
 def _common_effect(findings: Findings) -> str:

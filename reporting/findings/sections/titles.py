@@ -90,7 +90,12 @@ class Title:
 
 def _text(name: str, value: Any) -> str:
     if isinstance(value, Mapping):
-        return _estimate(value, is_share=name not in DECIMAL)
+        is_share = name not in DECIMAL
+        text = percent(value["value"]) if is_share else fixed(value["value"], 2)
+        if value["low"] is None:
+            return f"{text}, n = {counted(value['n_instances'], 'instances')}"
+        ends = [f"{100 * value[end]:z.1f}" if is_share else fixed(value[end], 2) for end in ("low", "high")]
+        return f"{text} [{', '.join(ends)}]"
     if isinstance(value, str):
         return value if name in ("people", "place", "least_bin", "most_bin") else isolated(value)
     return counted(value, name) if name in COUNTED else str(value)
@@ -99,15 +104,6 @@ def _text(name: str, value: Any) -> str:
 def isolated(name: str) -> str:
     """Return a name within marks that keep its direction of writing from the text around it."""
     return f"\N{FIRST STRONG ISOLATE}{printable(name)}\N{POP DIRECTIONAL ISOLATE}"
-
-
-def _estimate(estimate: Findings, *, is_share: bool) -> str:
-    """Write an estimate as 52.5% [31.4, 73.6] or 0.41 [0.30, 0.52], or with its n where it has no interval."""
-    text = percent(estimate["value"]) if is_share else fixed(estimate["value"], 2)
-    if estimate["low"] is None:
-        return f"{text}, n = {counted(estimate['n_instances'], 'instances')}"
-    ends = [f"{100 * estimate[end]:z.1f}" if is_share else fixed(estimate[end], 2) for end in ("low", "high")]
-    return f"{text} [{', '.join(ends)}]"
 
 
 def rater_subject(rater: str, people: str) -> str:

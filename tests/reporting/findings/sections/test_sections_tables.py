@@ -4,7 +4,7 @@ from typing import Any
 
 from annotation.core.tables import DataTable
 from reporting.findings.sections.people import _confusions, _generalizability, _natural, _severity, _severity_notes
-from reporting.findings.sections.rankings import _other_rankings, _ranks_by_judge
+from reporting.findings.sections.rankings import _main_table, _other_rankings
 from tests.reporting.builders import labels
 
 BATCH = "@news"
@@ -57,12 +57,16 @@ def test_a_ranking_without_values_is_a_note_and_no_column() -> None:
 
 
 def test_judges_alone_stand_beside_each_other() -> None:
-    rates = {"judge:coin": (0.5, 0.4), "judge:mini": (0.2, 0.8)}
+    rates = {"judge:coin": (0.5, 0.4, 0.3), "judge:mini": (0.2, 0.8, 0.1)}
+    systems = ("heron", "ibis", "owl")
     by_rater = {
-        name: [{"measure": "win_rate", "systems": [{"system": "heron", "value": h}, {"system": "ibis", "value": i}]}]
-        for name, (h, i) in rates.items()
+        name: [
+            {"measure": "win_rate", "systems": [{"system": s, "value": v} for s, v in zip(systems, own, strict=True)]}
+        ]
+        for name, own in rates.items()
     }
-    ranking = DataTable("r", "", [], [(("ibis",), ["1"]), (("heron",), ["2"])])
-    table = _ranks_by_judge(by_rater, [{"rater": name, "table": ranking} for name in rates])
+    ranking = DataTable("r", "", [], [((name,), [str(rank)]) for rank, name in enumerate(("ibis", "heron", "owl"), 1)])
+    raters = [{"rater": name, "table": ranking, "is_people": False} for name in rates]
+    table = _main_table(by_rater, raters, "people", None)
     assert labels(table) == ["System", "coin", "mini"]
-    assert [[cell["value"] for cell in cells] for _head, cells in table.rows] == [[0.4, 0.8], [0.5, 0.2]]
+    assert [[cell["value"] for cell in cells] for _head, cells in table.rows] == [[0.4, 0.8], [0.5, 0.2], [0.3, 0.1]]
