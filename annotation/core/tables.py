@@ -154,7 +154,7 @@ def estimate_text(estimate: dict[str, Any], digits: int = 3, unit: str = "") -> 
     """Format an estimate as `0.384 [0.310, 0.455], n = 150 rating sets`, or with the reason for a missing one."""
     if estimate["value"] is None:
         return f"{UNDEFINED} ({estimate['why']})" if estimate["why"] else UNDEFINED
-    digits, times = estimate.get("digits", 1 if unit else digits), 100 if unit else 1
+    digits = estimate.get("digits", 1 if unit else digits)
     if "about" in estimate:
         n = estimate["about"]
     else:
@@ -167,14 +167,16 @@ def estimate_text(estimate: dict[str, Any], digits: int = 3, unit: str = "") -> 
             n += f", as good as {estimate['effective_n']:.1f} of equal size"
     if estimate.get("coin") is not None:
         n += f"; a coin has {fixed(estimate['coin'], digits)}"
-    numbers = [
-        None if estimate[key] is None else fixed(times * estimate[key], digits) for key in ("value", "low", "high")
-    ]
-    text = f"{numbers[0]}{unit}"
-    if numbers[1] is None:
-        why = f" ({estimate['why']})" if estimate.get("why") else ""
-        return f"{', '.join(filter(None, [text, n]))}{why}"
-    return ", ".join(filter(None, [f"{text} [{numbers[1]}, {numbers[2]}]", n]))
+    why = f" ({estimate['why']})" if estimate["low"] is None and estimate.get("why") else ""
+    return f"{', '.join(filter(None, [interval_text(estimate, digits, unit), n]))}{why}"
+
+
+def interval_text(value: float | Mapping[str, Any], digits: int, unit: str = "") -> str:
+    """Write a number, with its interval if it has one, as `52.5% [31.4, 73.6]`. With a unit it is a share."""
+    estimate = value if isinstance(value, Mapping) else {"value": value}
+    ends = [estimate.get(end) for end in ("value", "low", "high")]
+    number, low, high = (None if end is None else fixed(100 * end if unit else end, digits) for end in ends)
+    return f"{number}{unit}" if low is None else f"{number}{unit} [{low}, {high}]"
 
 
 def printable(text: str) -> str:

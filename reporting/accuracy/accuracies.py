@@ -1,7 +1,7 @@
 """Judges against gold labels, by subset: accuracy in each order, position bias, calls and tokens."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
@@ -14,7 +14,7 @@ from annotation.core.reasons import Reason
 from annotation.core.version import VERSION
 from annotation.models import Study
 from judging.outcomes.gold import GoldPairs, JudgedGold, gold_pairs, judged_gold
-from reporting.core.estimates import Basis, Estimate, IntervalSettings, mean_estimate, share_estimate
+from reporting.core.estimates import Basis, IntervalSettings, mean_estimate, share_estimate
 from reporting.core.reasons import ALL_TIES, NO_ORDER, NOT_BOTH_ORDERS
 from reporting.core.wordings import JudgeSettings, sets_of_wordings, settings_of, spread_over_wordings
 
@@ -27,6 +27,8 @@ NO_GOLD = Reason(
     "no_gold", "no pair of the study has a gold label: instances need a gold that names the better system, or scores"
 )
 NO_ANSWER = Reason("no_answer", "no pair with a gold label was judged yet")
+NO_A_FIRST = Reason("no_a_first", "no pair was asked with A shown first")
+NO_B_FIRST = Reason("no_b_first", "no pair was asked with B shown first")
 NEVER_AGREED = Reason("never_agreed", "no pair has the same verdict in both orders")
 NO_VERDICT = Reason("no_verdict", "no verdict")
 COST_UNKNOWN = Reason("cost_unknown", "the number of calls is not known for all of these verdicts")
@@ -132,30 +134,28 @@ def _row(judge: JudgeSettings, judged: JudgedGold, subset: Subset, settings: Int
         "asked": int((judged.status[was_asked] > 0).sum()),
         **_verdict_counts(judged.verdict[was_asked]),
         **{name: int(judged.count(status)[was_asked].sum()) for status, name in _STATUSES.items()},
-        **{name: _estimate(name, rows, instance, basis, settings) for name, rows, basis in measured},
+        # A mean where a row is a mean itself, of two orders or of costs.
+        **{
+            name: mean_estimate(rows, instance, basis, settings, ceiling=math.inf if name in COSTS else 1.0)
+            if name in COSTS or (rows % 1).any()
+            else share_estimate(rows, instance, basis, settings)
+            for name, rows, basis in measured
+        },
     }
-
-
-def _estimate(name: str, rows: FloatArray, instance: IntArray, basis: Basis, settings: IntervalSettings) -> Estimate:
-    """Return a share of answers or verdicts. A mean where a row is a mean itself (of two orders) or a cost."""
-    if name in COSTS:
-        return mean_estimate(rows, instance, basis, settings, ceiling=math.inf)
-    if (rows % 1).any():
-        return mean_estimate(rows, instance, basis, settings)
-    return share_estimate(rows, instance, basis, settings)
 
 
 OF_ORDERS = ("accuracy_ab", "accuracy_ba", "first_position_rate")
 _STATUSES = {"unparsed": "unparsed", "refused": "refused", "error": "errors"}
-MeasureSums = tuple[str, FloatArray, Basis]
 
 
-def _measures(judged: JudgedGold, pairs: BoolArray, errors: IntArray, *, in_orders: bool) -> Iterator[MeasureSums]:
+def _measures(
+    judged: JudgedGold, pairs: BoolArray, errors: IntArray, *, in_orders: bool
+) -> Iterator[tuple[str, FloatArray, Basis]]:
     """Yield name, sums per pair and basis of each measure."""
     against = judged.against_gold(pairs)
     for name, sums_of in MEASURES.items():
         sums = sums_of(against)
-        basis = _BASES[name](against, int(sums[:, 1].sum()), errors)
+        basis = _basis(name, against, int(sums[:, 1].sum()), errors)
         if not in_orders and name in OF_ORDERS:
             sums, basis = np.zeros_like(sums), Basis(0, basis.of, basis.tie_rule, why=NO_ORDER)
         yield name, sums, basis
@@ -177,46 +177,36 @@ def _measures(judged: JudgedGold, pairs: BoolArray, errors: IntArray, *, in_orde
         yield name, rows, Basis(n, unit, TIE_IN_WRONG, marked_total - usable, NO_MARKS)
 
 
-def _order_basis(order: int) -> Callable[[AgainstGold, int, IntArray], Basis]:
-    def basis(against: AgainstGold, n: int, errors: IntArray) -> Basis:
-        return Basis(n, "answers", TIE_IN_ACCURACY, int(errors[order]), _ORDER_NOT_ASKED[order])
-
-    return basis
-
-
-_ORDER_NOT_ASKED = (
-    Reason("no_a_first", "no pair was asked with A shown first"),
-    Reason("no_b_first", "no pair was asked with B shown first"),
-)
-
-
-def _agreeing_basis(against: AgainstGold, n: int, errors: IntArray) -> Basis:
-    left_out = int(against.asked.all(axis=1).sum()) - n
-    return Basis(n, "pairs with one verdict in both orders", TIE_IN_ACCURACY, left_out, NEVER_AGREED)
-
-
-def _agreement_basis(against: AgainstGold, n: int, errors: IntArray) -> Basis:
-    left_out = int(against.asked.all(axis=1).sum()) - n
-    return Basis(n, "pairs with a verdict in both orders", TIE_IN_AGREEMENT, left_out, NOT_BOTH_ORDERS)
-
-
-def _first_position_basis(against: AgainstGold, n: int, errors: IntArray) -> Basis:
-    why = NO_VERDICT if np.isnan(against.verdict).all() else ALL_TIES
-    return Basis(n, "verdicts for either text", TIE_IN_POSITION, int((against.verdict == 0).sum()), why)
-
-
-# An error is not an answer: it is excluded from every accuracy.
-_BASES: dict[str, Callable[[AgainstGold, int, IntArray], Basis]] = {
-    "accuracy": lambda _against, n, errors: Basis(n, "pairs", TIE_IN_ACCURACY, int(errors.sum()), NO_ANSWER),
-    "accuracy_ab": _order_basis(0),
-    "accuracy_ba": _order_basis(1),
-    "accuracy_both_orders_right": lambda result, n, _errors: Basis(
-        n, "pairs asked in both orders", TIE_IN_ACCURACY, len(result) - n, NOT_BOTH_ORDERS
-    ),
-    "accuracy_when_orders_agree": _agreeing_basis,
-    "positional_agreement": _agreement_basis,
-    "first_position_rate": _first_position_basis,
-}
+def _basis(name: str, against: AgainstGold, n: int, errors: IntArray) -> Basis:
+    """Return what an accuracy rests on. An error is not an answer: it is excluded from every accuracy."""
+    in_both = int(against.asked.all(axis=1).sum())
+    without_position = NO_VERDICT if np.isnan(against.verdict).all() else ALL_TIES
+    bases: dict[str, tuple[str, str, int, Reason]] = {
+        "accuracy": ("pairs", TIE_IN_ACCURACY, int(errors.sum()), NO_ANSWER),
+        "accuracy_ab": ("answers", TIE_IN_ACCURACY, int(errors[0]), NO_A_FIRST),
+        "accuracy_ba": ("answers", TIE_IN_ACCURACY, int(errors[1]), NO_B_FIRST),
+        "accuracy_both_orders_right": (
+            "pairs asked in both orders",
+            TIE_IN_ACCURACY,
+            len(against) - n,
+            NOT_BOTH_ORDERS,
+        ),
+        "accuracy_when_orders_agree": (
+            "pairs with one verdict in both orders",
+            TIE_IN_ACCURACY,
+            in_both - n,
+            NEVER_AGREED,
+        ),
+        "positional_agreement": ("pairs with a verdict in both orders", TIE_IN_AGREEMENT, in_both - n, NOT_BOTH_ORDERS),
+        "first_position_rate": (
+            "verdicts for either text",
+            TIE_IN_POSITION,
+            int((against.verdict == 0).sum()),
+            without_position,
+        ),
+    }
+    of, tie_rule, left_out, why = bases[name]
+    return Basis(n, of, tie_rule, left_out, why)
 
 
 def _verdict_counts(verdicts: FloatArray) -> dict[str, int]:
@@ -235,12 +225,11 @@ def over_wordings(rows: Sequence[dict[str, Any]], judges: Mapping[str, JudgeSett
         judge = judges[row["judge"]]
         return "" if judge.endpoint is None else judge.besides_wording
 
-    sets = sets_of_wordings(rows, alike=alike, wording=lambda row: judges[row["judge"]].wording, answers=_answers)
+    def answers(row: dict[str, Any]) -> int:
+        return sum(subset["accuracy"]["n"] for subset in row["subsets"] if subset["kind"] == "all")
+
+    sets = sets_of_wordings(rows, alike=alike, wording=lambda row: judges[row["judge"]].wording, answers=answers)
     return [_over(sorted(rows_of_set, key=itemgetter("judge")), judges) for rows_of_set in sets]
-
-
-def _answers(row: dict[str, Any]) -> int:
-    return sum(subset["accuracy"]["n"] for subset in row["subsets"] if subset["kind"] == "all")
 
 
 def _over(rows: Sequence[dict[str, Any]], judges: Mapping[str, JudgeSettings]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from annotation.questions.questions import MAIN
 from annotation.studies.outcomes import Answers, Selection, human_answers
 from judging.models import Judge, JudgeRun
 from judging.outcomes.judgments import Judged, judgments
-from reporting.core.raters import PEOPLE, JudgeRater, Positions, Rater, rater
+from reporting.core.raters import PEOPLE, Positions, Rater, rater
 from reporting.core.text import JUDGE
 from reporting.core.votes import by_position
 
@@ -67,7 +67,7 @@ def departures(study: Study) -> str:
     return sha256(repr(list(raters.values_list("pk", "withdrawn_at", "erased_at"))).encode()).hexdigest()[:32]
 
 
-def judge_raters(selection: Selection, runs: Sequence[JudgeRun], *, question: int = MAIN) -> tuple[JudgeRater, ...]:
+def judge_raters(selection: Selection, runs: Sequence[JudgeRun], *, question: int = MAIN) -> tuple[Rater, ...]:
     """Read the answers of each run's judge to a question on a selection. A pair whose calls failed has none.
 
     A judge that was asked the question on none of these pairs is left out.
@@ -78,7 +78,7 @@ def judge_raters(selection: Selection, runs: Sequence[JudgeRun], *, question: in
 
 def raters_of_judges(
     selection: Selection, judged_by: Iterable[tuple[Judge, Judged]], *, with_incomplete: bool = False
-) -> tuple[JudgeRater, ...]:
+) -> tuple[Rater, ...]:
     """Return judges as raters of a selection, without those that were asked nothing."""
     pairs = selection.pairs_by_instance()
     return tuple(
@@ -88,7 +88,7 @@ def raters_of_judges(
     )
 
 
-def _judge_rater(judge: Judge, judged: Judged, pairs: IntArray, *, with_incomplete: bool) -> JudgeRater:
+def _judge_rater(judge: Judge, judged: Judged, pairs: IntArray, *, with_incomplete: bool) -> Rater:
     # By presentation, not by pair: a judge asked in both orders that always prefers the first text has only ties by pair.
     # A jury's verdicts are on pairs, which have no order.
     rated, ordered = judged.shown, not judge.is_jury
@@ -98,9 +98,8 @@ def _judge_rater(judge: Judge, judged: Judged, pairs: IntArray, *, with_incomple
     )
     name = f"judge:{judge.name}"
     judge_rater = rater(name, "judge", judged.rated, positions, {}, with_incomplete=with_incomplete, pairs=pairs)
-    if not np.isnan(judged.p_b).all():
-        judge_rater = replace(judge_rater, p_b=judged.p_b)
-    return JudgeRater(judge_rater, judged.counts, judge.family)
+    p_b = None if np.isnan(judged.p_b).all() else judged.p_b
+    return replace(judge_rater, p_b=p_b, status=judged.counts, family=judge.family)
 
 
 def everyone_of(study: Study) -> list[str]:

@@ -1,7 +1,7 @@
 """A rater of one configuration: verdicts and rating sets, in one form for people and judges."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -46,6 +46,8 @@ class Rater:
     incomplete   : rating sets that lack a rating, in use or not
     exclusions   : verdicts that were excluded, by reason
     p_b          : a judge's probability of B beside each verdict; NaN for none. None where it has none at all
+    status       : counts of a judge's presentations by status
+    family       : of a judge's model, as it is named on systems; empty where not stated
     """
 
     name: str
@@ -62,23 +64,13 @@ class Rater:
     incomplete: int
     exclusions: dict[str, int]
     p_b: FloatArray | None = None
+    status: dict[str, int] = field(default_factory=dict)
+    family: str = ""
 
     @property
     def left_out(self) -> int:
         """Rating sets that are not in use."""
         return int((~self.in_use).sum())
-
-
-@dataclass(frozen=True, eq=False)
-class JudgeRater:
-    """A judge as a rater, with the status counts of its presentations.
-
-    family : of the judge's model, as it is named on systems; empty where not stated
-    """
-
-    rater: Rater
-    status: dict[str, int]
-    family: str = ""
 
 
 def rater(
@@ -111,7 +103,7 @@ def rater(
     in_use = (rating_sets_found.present > 1) | ((rating_sets_found.present == 1) & (most_pairs == 1))
     if not with_incomplete:
         in_use &= ~rating_sets_found.incomplete
-    sets = RatingSets(**{field.name: getattr(rating_sets_found, field.name)[in_use] for field in fields(RatingSets)})
+    sets = RatingSets(**{column.name: getattr(rating_sets_found, column.name)[in_use] for column in fields(RatingSets)})
     steadiness, strength = consistency_and_strength(sets.ratings)
     return Rater(
         name=name,

@@ -199,7 +199,7 @@ class ConfigurationRatings:
     @classmethod
     def of(cls, data: ConfigurationData) -> "ConfigurationRatings":
         """Take them from what findings are computed from."""
-        return cls(data.selection.instance_ids, data.chosen, data.raters)
+        return cls(data.instance_ids, data.chosen, data.raters)
 
 
 @dataclass(frozen=True, eq=False)

@@ -105,7 +105,7 @@ def _ratings_on(configuration: Configuration, judge_runs: Sequence[JudgeRun], qu
     people = people_rater(selection, None, question=question)
     judges = judge_raters(selection, judge_runs, question=question)
     rows_selected = selection_rows(batches_for_rating(configuration))
-    return ConfigurationRatings(selection.instance_ids, rows_selected, (people, *(judge.rater for judge in judges)))
+    return ConfigurationRatings(selection.instance_ids, rows_selected, (people, *judges))
 
 
 def selected_configurations(study: Study, filters: SeparabilityFilters) -> list[Configuration]:

@@ -7,7 +7,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 from annotation.core.counting import counted
-from annotation.core.tables import UNDEFINED, fixed
+from annotation.core.tables import UNDEFINED, fixed, interval_text
 from reporting.core.text import level_text, rater_name
 
 register = template.Library()
@@ -27,7 +27,7 @@ def with_interval(estimate: dict[str, Any], digits: int = 3) -> str:
     """Format an estimate as `0.49 [0.42, 0.54]`, or with the reason why it has no interval."""
     if estimate["low"] is None:
         return f"{decimals(estimate['value'], digits)} ({estimate['why']})"
-    return f"{decimals(estimate['value'], digits)} [{decimals(estimate['low'], digits)}, {decimals(estimate['high'], digits)}]"
+    return interval_text(estimate, digits)
 
 
 @register.filter

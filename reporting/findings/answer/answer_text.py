@@ -1,6 +1,6 @@
 """The sentences of the answer, and how their values are written."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from string import Formatter
 from typing import Any
 
@@ -8,12 +8,12 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from annotation.core.counting import counted, rounded_up
-from annotation.core.tables import fixed, printable
+from annotation.core.tables import fixed, interval_text, printable
 from reporting.core.reasons import TOO_FEW
 from reporting.findings.judges.verdicts import points_text, range_text
 
 # The result stands between asterisks, then follow its number and condition. A format after a colon is a number of decimals, a
-# method of the writer, or what is counted.
+# key of WRITERS, or what is counted.
 TEXTS = {
     "no_data": "**No data yet.** Import instances with texts of two systems.",
     "no_ratings": "**No ratings yet.**",
@@ -203,6 +203,59 @@ RESULTS = {
 MOST_NAMED = 3  # judges
 
 
+def _points(value: Any) -> str:
+    """Write a difference of shares in percentage points; a plain number is the one that is allowed."""
+    return points_text(-value if isinstance(value, float) else value["value"])
+
+
+def _rank(rank: Mapping[str, Any]) -> str:
+    """Write the interval of a rank, or the rank if it has none."""
+    low, high = rank["low"] or rank["value"], rank["high"] or rank["value"]
+    return f"{low}" if low == high else f"{low}–{high}"
+
+
+def _sample(sample: Mapping[str, int]) -> str:
+    """Write the number of instances, with that of clusters where they are not the same."""
+    clusters = f" in {counted(sample['clusters'], 'clusters')}" if "clusters" in sample else ""
+    return f"{counted(sample['instances'], 'instances')}{clusters}"
+
+
+def _alpha(alpha: Mapping[str, Any]) -> str:
+    without = "too few instances for an interval" if alpha.get("why_code") == TOO_FEW.code else "no interval"
+    ends = [abs(alpha[end] or 0) for end in ("low", "high")]
+    digits = 2 + sum(
+        any(0 < end < least for end in ends) for least in (0.005, 0.0005)
+    )  # no end is shown as 0 that is not
+    return f"ordinal α {interval_text(alpha, digits)}{f', {without}' if alpha['low'] is None else ''}; 0 is chance"
+
+
+def _p(value: float) -> str:
+    smallest = 0.001
+    return f"p < {fixed(smallest, 3)}" if value < smallest else f"p = {fixed(value, 3)}"
+
+
+def _places(settled: Mapping[str, int]) -> str:
+    return f"{settled['places']} of {settled['of']} places {'is' if settled['places'] == 1 else 'are'} settled"
+
+
+# By the format after a colon.
+WRITERS: dict[str, Callable[[Any], str]] = {
+    "percent": lambda value: interval_text(value, 1, "%"),
+    "share": lambda value: f"{fixed(100 * value, 0)}%",
+    "about": lambda number: f"{rounded_up(number):,}",
+    "others": lambda number: "One other" if number == 1 else f"{number} others",
+    "points": _points,
+    "range": range_text,
+    "ends": lambda value: range_text(value)[1:-1],
+    "change": lambda value: interval_text(value, 1, " points"),
+    "rank": _rank,
+    "sample": _sample,
+    "alpha": _alpha,
+    "p": _p,
+    "places": _places,
+}
+
+
 class _Writer(Formatter):
     """Plain text of the values in a sentence."""
 
@@ -215,56 +268,10 @@ class _Writer(Formatter):
         if not format_spec:
             return f"{value:,}"
         if format_spec.isdecimal():
-            return _estimate(value, int(format_spec))
-        write = getattr(self, f"write_{format_spec}", None)
+            return interval_text(value, int(format_spec))
+        own = {"results": self.write_results, "winner": self.write_winner, "rates": self.write_rates}
+        write = own.get(format_spec) or WRITERS.get(format_spec)
         return write(value) if write else counted(value, format_spec)
-
-    def write_percent(self, value: Any) -> str:
-        return _estimate(value, 1, scale=100, unit="%")
-
-    def write_share(self, value: float) -> str:
-        return f"{fixed(100 * value, 0)}%"
-
-    def write_about(self, number: int) -> str:
-        return f"{rounded_up(number):,}"
-
-    def write_others(self, number: int) -> str:
-        return "One other" if number == 1 else f"{number} others"
-
-    def write_points(self, value: Any) -> str:
-        """Write a difference of shares in percentage points; a plain number is the one that is allowed."""
-        return points_text(-value if isinstance(value, float) else value["value"])
-
-    def write_range(self, value: Mapping[str, Any]) -> str:
-        return range_text(value)
-
-    def write_ends(self, value: Mapping[str, Any]) -> str:
-        return range_text(value)[1:-1]
-
-    def write_change(self, value: Mapping[str, Any]) -> str:
-        return _estimate(value, 1, scale=100, unit=" points")
-
-    def write_rank(self, rank: Mapping[str, Any]) -> str:
-        """Write the interval of a rank, or the rank if it has none."""
-        low, high = rank["low"] or rank["value"], rank["high"] or rank["value"]
-        return f"{low}" if low == high else f"{low}–{high}"
-
-    def write_sample(self, sample: Mapping[str, int]) -> str:
-        """Write the number of instances, with that of clusters where they are not the same."""
-        clusters = f" in {counted(sample['clusters'], 'clusters')}" if "clusters" in sample else ""
-        return f"{counted(sample['instances'], 'instances')}{clusters}"
-
-    def write_alpha(self, alpha: Mapping[str, Any]) -> str:
-        without = "too few instances for an interval" if alpha.get("why_code") == TOO_FEW.code else "no interval"
-        ends = [abs(alpha[end] or 0) for end in ("low", "high")]
-        digits = 2 + sum(
-            any(0 < end < least for end in ends) for least in (0.005, 0.0005)
-        )  # no end is shown as 0 that is not
-        return f"ordinal α {_estimate(alpha, digits)}{f', {without}' if alpha['low'] is None else ''}; 0 is chance"
-
-    def write_p(self, value: float) -> str:
-        smallest = 0.001
-        return f"p < {fixed(smallest, 3)}" if value < smallest else f"p = {fixed(value, 3)}"
 
     def write_results(self, results: list[dict[str, Any]]) -> str:
         """Write what judges say: their names and what they prefer, or their number where they are many."""
@@ -288,13 +295,10 @@ class _Writer(Formatter):
         number = len(rates) if len(rates) <= MOST_NAMED else MOST_NAMED - 1
         of_one = bool(self.write_winner(rates))
         listed = [
-            f"{'' if of_one else self.name(rate['system']) + ' '}{self.write_percent(rate)} with “{self.name(rate['judge'])}”"
+            f"{'' if of_one else self.name(rate['system']) + ' '}{interval_text(rate, 1, '%')} with “{self.name(rate['judge'])}”"
             for rate in rates[:number]
         ]
         return ", ".join([*listed, *([f"{len(rates) - number} more under Rankings"] * (number < len(rates)))])
-
-    def write_places(self, settled: Mapping[str, int]) -> str:
-        return f"{settled['places']} of {settled['of']} places {'is' if settled['places'] == 1 else 'are'} settled"
 
 
 class _PageWriter(_Writer):
@@ -302,15 +306,6 @@ class _PageWriter(_Writer):
 
     def name(self, name: str) -> str:
         return format_html("<bdi>{}</bdi>", name)
-
-
-def _estimate(value: Any, digits: int, *, scale: int = 1, unit: str = "") -> str:
-    """Write a number, with its interval in brackets if it has one."""
-    estimate = value if isinstance(value, Mapping) else {"value": value}
-    text = f"{fixed(scale * estimate['value'], digits)}{unit}"
-    if estimate.get("low") is None:
-        return text
-    return f"{text} [{fixed(scale * estimate['low'], digits)}, {fixed(scale * estimate['high'], digits)}]"
 
 
 def _template(rule: str, values: Mapping[str, Any]) -> str:

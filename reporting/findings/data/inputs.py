@@ -9,7 +9,7 @@ from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.questions.questions import MAIN, Question
 from judging.outcomes.answer_origins import Provenance
 from reporting.core.estimates import IntervalSettings
-from reporting.core.raters import JudgeRater, Rater
+from reporting.core.raters import Rater
 from reporting.findings.data.separability_bins import Separability, SeparabilityMeasure
 
 DEFAULT_EPSILON = 0.1  # for crowd workers, see `analysis.judges.replacement`
@@ -126,32 +126,25 @@ class Pairs:
 
 
 @dataclass(frozen=True, eq=False)
-class Selected:
-    """The instances and pairs of a configuration that findings cover. The place of an instance is its code in outcomes.
-
-    clusters : (n,) code over the study of the cluster of each instance; None where each instance is its own
-    """
-
-    instance_ids: tuple[str, ...]
-    pairs: Pairs
-    clusters: IntArray | None = None
-
-
-@dataclass(frozen=True, eq=False)
 class ConfigurationData:
     """One configuration with the verdicts of people and judges on it.
 
+    instance_ids : the selected instances. The place of one is its code in outcomes
+    pairs       : of these instances
+    clusters    : (n,) code over the study of the cluster of each instance; None where each instance is its own
     chosen      : how instances were selected, see `reporting.core.selected_batches`
     judged_only : by judge, verdicts on instances that stand on no HIT, with codes of their own
-    judged_only_clusters : of those instances, as `Selected.clusters`
+    judged_only_clusters : of those instances, as `clusters`
     """
 
     configuration: Compared
-    selection: Selected
+    instance_ids: tuple[str, ...]
+    pairs: Pairs
     separability: Separability
     people: Rater
-    judges: tuple[JudgeRater, ...]
+    judges: tuple[Rater, ...]
     chosen: list[dict[str, Any]]
+    clusters: IntArray | None = None
     judged_only: Mapping[str, Outcomes] = field(default_factory=dict)
     judged_only_clusters: IntArray | None = None
 
@@ -168,7 +161,7 @@ class ConfigurationData:
     @property
     def raters(self) -> tuple[Rater, ...]:
         """People first, then the judges."""
-        return (self.people, *(judge.rater for judge in self.judges))
+        return (self.people, *self.judges)
 
 
 @dataclass(frozen=True, eq=False)

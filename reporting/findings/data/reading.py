@@ -34,7 +34,7 @@ from judging.models import Judge
 from judging.outcomes.judgments import judges_of, judgments_on_each
 from judging.outcomes.provenance import provenance_of_judges, settings_of_judges
 from reporting.core.people import rater_of_people, raters_of_judges, scripted_codes
-from reporting.core.raters import JudgeRater
+from reporting.core.raters import Rater
 from reporting.core.selected_batches import selection_rows_by_configuration, with_mixed_draws
 from reporting.findings.data.inputs import (
     Checks,
@@ -45,7 +45,6 @@ from reporting.findings.data.inputs import (
     JuryMembers,
     Pairs,
     Planned,
-    Selected,
     StudyAlignments,
     StudyData,
 )
@@ -110,7 +109,9 @@ def read_study(study: Study, filters: Filters) -> StudyData:
                         for system in (selection.configuration.system_a, selection.configuration.system_b)
                     ),
                 ),
-                selection=Selected(selection.instance_ids, pairs[index], _clusters(selection, clusters)),
+                instance_ids=selection.instance_ids,
+                pairs=pairs[index],
+                clusters=_clusters(selection, clusters),
                 separability=separabilities[index],
                 people=people[index],
                 judges=judges[index],
@@ -223,7 +224,7 @@ def _judges(
     unplaced: Sequence[Selection],
     filters: Filters,
     judges: Sequence[Judge],
-) -> tuple[list[tuple[JudgeRater, ...]], dict[Key, dict[str, Outcomes]]]:
+) -> tuple[list[tuple[Rater, ...]], dict[Key, dict[str, Outcomes]]]:
     """Read judges on each selection, and by configuration their verdicts on instances that stand on no HIT."""
     # First those on no HIT: the other selections know their pairs too, as not selected.
     judged = judgments_on_each(study, [*unplaced, *selections], judges, question=filters.question_number)

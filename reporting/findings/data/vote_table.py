@@ -110,8 +110,8 @@ class VoteTable:
 def vote_table(everything: Sequence[ConfigurationData], bins: Bins | None = None) -> VoteTable:
     """Join all configurations. `bins` are those of all their instances, see `pooled.pooled_bins`."""
     raters = raters_by_name(everything)
-    starts = np.cumsum([0, *(len(data.selection.instance_ids) for data in everything)])
-    pairs = [data.selection.pairs for data in everything]
+    starts = np.cumsum([0, *(len(data.instance_ids) for data in everything)])
+    pairs = [data.pairs for data in everything]
     numbers = [rater.rated.outcomes.pair for parts in raters.values() for _, rater in parts]
     width = 1 + max((int(own.max(initial=0)) for own in (*numbers, *(pair.index for pair in pairs))), default=0)
     keys = {
@@ -179,7 +179,7 @@ def vote_table(everything: Sequence[ConfigurationData], bins: Bins | None = None
 
 
 def _instance_codes(everything: Sequence[ConfigurationData]) -> tuple[IntArray, ...]:
-    named = [(data.dataset, data.selection.instance_ids) for data in everything]
+    named = [(data.dataset, data.instance_ids) for data in everything]
     names: dict[str, set[str]] = {}
     for dataset, ids in named:
         names.setdefault(dataset, set()).update(ids)
@@ -189,7 +189,7 @@ def _instance_codes(everything: Sequence[ConfigurationData]) -> tuple[IntArray, 
 
 
 def _clusters(everything: Sequence[ConfigurationData], instances: Sequence[IntArray]) -> IntArray | None:
-    selected = [(codes, data.selection.clusters) for codes, data in zip(instances, everything, strict=True)]
+    selected = [(codes, data.clusters) for codes, data in zip(instances, everything, strict=True)]
     if all(clusters is None for _, clusters in selected):
         return None
     of_instance = np.zeros(1 + max(int(codes.max(initial=0)) for codes in instances), dtype=np.int64)

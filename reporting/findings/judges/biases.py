@@ -159,9 +159,9 @@ def _configuration(verdicts: _Verdicts, rate: LengthAdjustedRate, settings: Inte
 
 def _lengths(data: ConfigurationData, rater: Rater) -> tuple[FloatArray, FloatArray]:
     """Return the lengths of A's and of B's text in characters for each verdict."""
-    pairs, outcomes = data.selection.pairs, rater.rated.outcomes
+    pairs, outcomes = data.pairs, rater.rated.outcomes
     width = 1 + max(int(pairs.index.max(initial=0)), int(outcomes.pair.max(initial=0)))
-    table = np.full((2, len(data.selection.instance_ids) * width), np.nan)
+    table = np.full((2, len(data.instance_ids) * width), np.nan)
     table[:, pairs.instance * width + pairs.index] = pairs.length_a, pairs.length_b
     at = outcomes.instance * width + outcomes.pair
     return table[0, at], table[1, at]
@@ -171,7 +171,7 @@ def self_preference(
     everything: Sequence[ConfigurationData], votes: VoteTable, filters: Filters
 ) -> list[dict[str, Any]]:
     """Return per judge the win share of its family's systems with it, with people on the same pairs, and the difference."""
-    families = {judge.rater.name: judge.family for data in everything for judge in data.judges}
+    families = {judge.name: judge.family for data in everything for judge in data.judges}
     return [
         {
             "judge": name.removeprefix("judge:"),

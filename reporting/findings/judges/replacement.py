@@ -154,7 +154,7 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, settings: Interva
 
     The judge's verdicts on instances on no HIT count among those that it judged only.
     """
-    n = len(data.selection.instance_ids)
+    n = len(data.instance_ids)
     people, f = (
         win_shares(-item.rated.outcomes.verdict, item.rated.outcomes.instance, n) for item in (data.people, judge)
     )
@@ -164,7 +164,7 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, settings: Interva
     drawn_unequally = bool(kinds - set(CHOSEN))
     weighted = not unknown and bool(rated.any())
     only = _judged_only(data, judge)
-    clusters = data.selection.clusters
+    clusters = data.clusters
     if clusters is not None:
         others = data.judged_only_clusters if len(only) else None
         clusters = np.append(clusters, np.empty(0, dtype=np.int64) if others is None else others[: len(only)])

@@ -273,26 +273,26 @@ def _bases(rater: Rater, is_selected: BoolArray) -> list[Basis]:
 
 
 def configuration_findings(data: ConfigurationData, filters: Filters, scripted: frozenset[str]) -> dict[str, Any]:
-    filters = replace(filters, clusters=data.selection.clusters)
+    filters = replace(filters, clusters=data.clusters)
     named, settings = data.configuration, filters.intervals
     bins, votes = data.separability.bins, units(data.people.rated.outcomes)
     return {
         "dataset": named.dataset,
         "system_a": named.system_a.name,
         "system_b": named.system_b.name,
-        "instances": len(data.selection.instance_ids),
-        "pairs": len(data.selection.pairs),
+        "instances": len(data.instance_ids),
+        "pairs": len(data.pairs),
         "chosen": data.chosen,
         **({"chosen_note": selection_note(data.chosen)} if data.chosen else {}),
-        **separability_findings(data.selection.instance_ids, data.separability),
+        **separability_findings(data.instance_ids, data.separability),
         "raters": [_people(data, votes, filters, scripted)]
         + [
             {
-                **rater_findings(judge.rater, bins, settings),
-                **weighted_findings(judge.rater, settings),
+                **rater_findings(judge, bins, settings),
+                **weighted_findings(judge, settings),
                 **_why_no_bins(data),
                 **judge.status,
-                **_measures(data, judge.rater, votes, settings),
+                **_measures(data, judge, votes, settings),
             }
             for judge in data.judges
         ],
@@ -319,7 +319,7 @@ def _measures(data: ConfigurationData, rater: Rater, votes: Units, settings: Int
     return {
         **compute_measures(inputs),
         **confusion_findings(inputs),
-        **consistency_of_instances(rater, data.selection.instance_ids),
+        **consistency_of_instances(rater, data.instance_ids),
     }
 
 

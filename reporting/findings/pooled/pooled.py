@@ -131,8 +131,8 @@ def pooled_findings(
 ) -> dict[str, Any]:
     """Return five equal-width bins over all configurations, or `null` with the reason."""
     bins = pooled_bins(scale)
-    starts = np.cumsum([0, *(len(data.selection.instance_ids) for data in everything)])
-    several = [len(data.selection.pairs) > len(data.selection.instance_ids) for data in everything]
+    starts = np.cumsum([0, *(len(data.instance_ids) for data in everything)])
+    several = [len(data.pairs) > len(data.instance_ids) for data in everything]
     results = []
     for name, every in raters_by_name(everything).items():
         # Sets of one rating are not comparable with others: they count where the study has no others.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from annotation.core.counting import counted
-from annotation.core.tables import Column, DataTable, fixed
+from annotation.core.tables import POINTS, Column, DataTable, fixed, interval_text
 from reporting.core.text import rater_name
 
 LEAST_P = 0.001  # smaller ones are not written out
@@ -64,11 +64,7 @@ CONFIGURATION: Columns = {"Configuration": configuration_name}
 
 def short_points(estimate: Mapping[str, Any]) -> str:
     """Return a difference of shares that has a value with its interval and n in one line."""
-    n = f"n = {counted(estimate['n'], estimate['of'])}"
-    value, *limits = (
-        None if estimate[key] is None else fixed(100 * estimate[key], 1) for key in ("value", "low", "high")
-    )
-    return f"{value} points{'' if None in limits else f' [{limits[0]}, {limits[1]}]'} ({n})"
+    return f"{interval_text(estimate, 1, POINTS)} (n = {counted(estimate['n'], estimate['of'])})"
 
 
 def p_text(p_value: float | None, equals: str = "") -> str:

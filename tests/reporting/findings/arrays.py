@@ -1,14 +1,15 @@
 """Builds what findings are computed from as arrays, without a database."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from analysis.types import Outcomes
 from annotation.studies.rated_pairs import RatedPairs
-from reporting.core.raters import JudgeRater, Positions, Rater, rater
-from reporting.findings.data.inputs import Compared, ComparedSystem, ConfigurationData, Pairs, Selected
+from reporting.core.raters import Positions, Rater, rater
+from reporting.findings.data.inputs import Compared, ComparedSystem, ConfigurationData, Pairs
 from reporting.findings.data.separability_bins import Separability
 from reporting.findings.sections.configurations import EXCLUSIONS
 
@@ -70,14 +71,15 @@ def configuration_data(
     a, b = (ComparedSystem(name, (families or {}).get(name, "")) for name in systems)
     return ConfigurationData(
         configuration=Compared(dataset, a, b),
-        selection=Selected(tuple(f"{prefix or dataset}-{n}" for n in range(instances)), pairs),
+        instance_ids=tuple(f"{prefix or dataset}-{n}" for n in range(instances)),
+        pairs=pairs,
         separability=Separability(None, np.full(instances, np.nan), None),
         people=rater_of("people", "person", people, chance),
         judges=tuple(
-            JudgeRater(
+            replace(
                 rater_of(f"judge:{name}", "judge", [(i, pair, f"judge:{name}", verdict) for i, pair, verdict in rows]),
-                {"asked": len(rows), "parsed": len(rows), **dict.fromkeys(("unparsed", "refused", "errors"), 0)},
-                (families or {}).get(name, ""),
+                status={"asked": len(rows), "parsed": len(rows), **dict.fromkeys(("unparsed", "refused", "errors"), 0)},
+                family=(families or {}).get(name, ""),
             )
             for name, rows in judges.items()
         ),

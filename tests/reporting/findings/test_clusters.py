@@ -32,7 +32,7 @@ def configuration(verdicts: list[list[int]], systems: tuple[str, str], copies: i
     data = configuration_data(people, judges, instances=len(every), systems=systems, prefix="-".join(systems))
     start = {"one": 0, "two": INSTANCES, "three": 2 * INSTANCES}[systems[0]]
     clusters = start + np.arange(len(every)) // copies
-    return replace(data, selection=replace(data.selection, clusters=clusters if copies > 1 else None))
+    return replace(data, clusters=clusters if copies > 1 else None)
 
 
 def estimates(value: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:

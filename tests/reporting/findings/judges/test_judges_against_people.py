@@ -217,7 +217,7 @@ def test_own_family_is_preferred_by_what_people_do_not() -> None:
 def test_family_counts_on_either_side_and_once_only() -> None:
     mirrored = prefers(0.1, 0.4)
     names = {"one": "gpt", "two": "Mistral", "j": "gpt"}
-    judged = [(u, 0, v) for u, v in enumerate(mirrored.judges[0].rater.rated.outcomes.verdict.tolist())]
+    judged = [(u, 0, v) for u, v in enumerate(mirrored.judges[0].rated.outcomes.verdict.tolist())]
     people = mirrored.people.rated
     rows = [
         (int(u), 0, people.raters[r], v)

@@ -39,7 +39,7 @@ def data(**more: Any) -> ConfigurationData:
 
 
 def found_on(one: ConfigurationData, settings: IntervalSettings) -> tuple[dict[str, Any], dict[str, Any]]:
-    people, judge = one.people, one.judges[0].rater
+    people, judge = one.people, one.judges[0]
     counted = units(people.rated.outcomes)
     return (
         {
@@ -71,10 +71,7 @@ def test_means_over_instances_and_people_are_those_of_the_arithmetic() -> None:
     assert agreement["over"] == ["instances", "raters"]
     outcomes = one.people.rated.outcomes
     beside = np.array(
-        [
-            one.judges[0].rater.rated.outcomes.verdict[4 * i + p]
-            for i, p in zip(outcomes.instance, outcomes.pair, strict=True)
-        ]
+        [one.judges[0].rated.outcomes.verdict[4 * i + p] for i, p in zip(outcomes.instance, outcomes.pair, strict=True)]
     )
     hits = np.stack([beside == outcomes.verdict, np.ones(len(beside))], axis=1)
     share = share_interval(ratio_spread(hits, outcomes.instance, outcomes.rater))

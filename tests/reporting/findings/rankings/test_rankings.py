@@ -17,7 +17,7 @@ from annotation.core.reasons import Reason
 from annotation.studies.rated_pairs import RatedPairs
 from reporting.core.raters import PEOPLE, Positions, Rater, rater
 from reporting.core.reasons import TOO_FEW
-from reporting.findings.data.inputs import Compared, ComparedSystem, ConfigurationData, Filters, Pairs, Selected
+from reporting.findings.data.inputs import Compared, ComparedSystem, ConfigurationData, Filters, Pairs
 from reporting.findings.data.separability_bins import Separability
 from reporting.findings.data.vote_table import vote_table
 from reporting.findings.pooled.pooled import StudyScale
@@ -81,7 +81,8 @@ def configuration(a: str, b: str, votes: Sequence[Vote], *, dataset: str = "news
     pairs = Pairs(empty.astype(np.int64), empty.astype(np.int64), empty, empty, empty)
     return ConfigurationData(
         configuration=Compared(dataset, ComparedSystem(a), ComparedSystem(b)),
-        selection=Selected(instances, pairs),
+        instance_ids=instances,
+        pairs=pairs,
         separability=Separability(None, np.full(len(instances), np.nan), None, NOT_COMPUTED),
         people=voter(votes, instances),
         judges=(),
@@ -116,7 +117,7 @@ def column(ranking: dict[str, Any], key: str = "value") -> dict[str, Any]:
 
 
 def scale_of(data: Sequence[ConfigurationData], delta: float = 0.4) -> StudyScale:
-    return StudyScale(values=tuple(np.full(len(one.selection.instance_ids), delta) for one in data))
+    return StudyScale(values=tuple(np.full(len(one.instance_ids), delta) for one in data))
 
 
 @pytest.mark.parametrize("name", list(CASES))

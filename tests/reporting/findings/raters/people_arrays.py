@@ -14,7 +14,6 @@ from reporting.findings.data.inputs import (
     ComparedSystem,
     ConfigurationData,
     Pairs,
-    Selected,
     StudyData,
 )
 from reporting.findings.data.separability_bins import Separability
@@ -58,10 +57,8 @@ def configuration_of(
     half = np.full(len(instance), characters / 2)
     return ConfigurationData(
         configuration=Compared(dataset, ComparedSystem(systems[0]), ComparedSystem(systems[1])),
-        selection=Selected(
-            tuple(f"{dataset}-{number}" for number in range(n)),
-            Pairs(instance, index, half, half, np.full(len(instance), np.nan)),
-        ),
+        instance_ids=tuple(f"{dataset}-{number}" for number in range(n)),
+        pairs=Pairs(instance, index, half, half, np.full(len(instance), np.nan)),
         separability=Separability(None, np.full(n, np.nan), None, NOT_COMPUTED),
         people=rater(
             "people",
