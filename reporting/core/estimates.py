@@ -176,7 +176,7 @@ def bounded_estimate(
     value, n = _value(sums, statistic), len(sums) if clusters is None else clusters
     level, error = settings.level_of(n), statistic_error(sums, statistic)
     bounds = mean_bounds(value, error, n, floor=floor, ceiling=ceiling, level=level)
-    return estimate_with_bounds(value, bounds, basis, settings, n, minimum=MIN_CLUSTERS)
+    return estimate_with_bounds(value, (bounds.low, bounds.high), basis, settings, n, minimum=MIN_CLUSTERS)
 
 
 def statistic_estimate(
@@ -198,7 +198,7 @@ def statistic_estimate(
         return value_estimate(value, basis, settings, n)
     error = statistic_error(sums, statistic) if n >= MIN_FOR_STATISTIC else math.nan
     bounds = statistic_interval(value, error, n, ceiling=ceiling, level=settings.level_of(n))
-    estimate = estimate_with_bounds(value, bounds, basis, settings, n, minimum=MIN_FOR_STATISTIC)
+    estimate = estimate_with_bounds(value, (bounds.low, bounds.high), basis, settings, n, minimum=MIN_FOR_STATISTIC)
     return estimate if settings.clusters is None or instances is None else {**estimate, "n_instances": instances}
 
 
@@ -235,7 +235,7 @@ def build_estimate(
 
 
 def estimate_with_bounds(
-    value: float, bounds: Bounds, basis: Basis, settings: IntervalSettings, instances: int, *, minimum: int
+    value: float, limits: tuple[float, float], basis: Basis, settings: IntervalSettings, instances: int, *, minimum: int
 ) -> Estimate:
     """Return a value with a given interval as a JSON object. NaN becomes `null` with the reason.
 
@@ -244,10 +244,11 @@ def estimate_with_bounds(
     estimate = _estimate(value, basis, settings, instances)
     if math.isnan(value):
         return {**estimate, **basis.why.as_json()}
-    if math.isnan(bounds.low):
+    low, high = map(number, limits)
+    if low is None:
         why = TOO_FEW.with_values(of=settings.unit, least=minimum) if instances < minimum else NO_SPREAD
         return {**estimate, **why.as_json()}
-    return {**estimate, "low": number(bounds.low), "high": number(bounds.high)}
+    return {**estimate, "low": low, "high": high}
 
 
 def number(value: float) -> float | None:
@@ -307,7 +308,8 @@ def _estimate(value: float, basis: Basis, settings: IntervalSettings, instances:
 
 
 def _of_spread(spread: Spread, bounds: Bounds, basis: Basis, settings: IntervalSettings) -> Estimate:
-    estimate = estimate_with_bounds(spread.value, bounds, basis, settings, spread.instances, minimum=MIN_CLUSTERS)
+    limits = bounds.low, bounds.high
+    estimate = estimate_with_bounds(spread.value, limits, basis, settings, spread.instances, minimum=MIN_CLUSTERS)
     if spread.raters is None:
         is_uneven = estimate["low"] is not None and spread.effective < UNEVEN * spread.instances
         return {**estimate, "effective_n": round(spread.effective, 1)} if is_uneven else estimate

@@ -131,8 +131,8 @@ def length_rule(findings: Findings) -> tuple[str, dict[str, Any]] | None:
     ahead = next((rate for rate in (equal, plain) if side(rate)), plain)
     first, second, change = largest["system_a"], largest["system_b"], largest["change"]
     if ahead["value"] < 0.5:
-        first, second, plain, equal = second, first, _mirrored(plain), _mirrored(equal)
-        change = _mirrored(change, 0)
+        first, second, plain, equal = second, first, mirrored(plain), mirrored(equal)
+        change = mirrored(change, 0)
     values = {
         "first": first,
         "second": second,
@@ -183,10 +183,11 @@ def seen_from(configuration: Findings, system: str | None) -> Findings:
     """Return a configuration with the win rates of `system`, if it is its B, and their change."""
     if configuration["system_b"] != system:
         return configuration
-    rates = {key: _mirrored(configuration[key]) for key in ("plain", "win_rate_a")}
-    return {**configuration, **rates, "change": _mirrored(configuration["change"], 0)}
+    rates = {key: mirrored(configuration[key]) for key in ("plain", "win_rate_a")}
+    return {**configuration, **rates, "change": mirrored(configuration["change"], 0)}
 
 
-def _mirrored(rate: Findings, total: int = 1) -> dict[str, Any]:
+def mirrored(rate: Findings, total: int = 1) -> dict[str, Any]:
+    """Return a share seen from the other side, or with a total of 0 a difference."""
     value, low, high = (None if rate[key] is None else total - rate[key] for key in ("value", "high", "low"))
     return {**rate, "value": value, "low": low, "high": high}

@@ -159,6 +159,11 @@ class ConfigurationData:
         return self.configuration.system_a.name, self.configuration.system_b.name
 
     @property
+    def named(self) -> dict[str, str]:
+        """The configuration's names in the JSON."""
+        return {"dataset": self.dataset, "system_a": self.systems[0], "system_b": self.systems[1]}
+
+    @property
     def raters(self) -> tuple[Rater, ...]:
         """People first, then the judges."""
         return (self.people, *self.judges)

@@ -15,7 +15,6 @@ from analysis.bias.length_adjusted import (
     length_adjusted_win_rates,
 )
 from analysis.intervals.bootstrap import mean_rows, ratio
-from analysis.intervals.jackknife import Bounds
 from analysis.intervals.multiple_testing import holm
 from analysis.types import FloatArray, IntArray
 from annotation.core.database.aggregates import grouped
@@ -126,11 +125,8 @@ def _configuration(verdicts: _Verdicts, rate: LengthAdjustedRate, settings: Inte
 
     def estimate(value: float, low: float, high: float) -> dict[str, Any]:
         """Return no value where lengths hardly overlap, or say all: at equal lengths it would be a guess."""
-        value, bounds = (
-            (math.nan if unknown else value),
-            Bounds(low, high, settings.level, rate.n_instances),
-        )
-        return estimate_with_bounds(value, bounds, basis, settings, rate.n_instances, minimum=MIN_INSTANCES)
+        value = math.nan if unknown else value
+        return estimate_with_bounds(value, (low, high), basis, settings, rate.n_instances, minimum=MIN_INSTANCES)
 
     together = {
         "ridge": rate.ridge,
@@ -140,9 +136,7 @@ def _configuration(verdicts: _Verdicts, rate: LengthAdjustedRate, settings: Inte
     p_value = settings.p_value_of(rate.effect_p_value, rate.n_instances)
     effect = (rate.length_effect, rate.effect_low, rate.effect_high, p_value)
     return {
-        "dataset": verdicts.data.dataset,
-        "system_a": verdicts.data.systems[0],
-        "system_b": verdicts.data.systems[1],
+        **verdicts.data.named,
         "win_rate_a": estimate(rate.win_rate, rate.low, rate.high),
         "plain": mean_estimate(mean_rows((1 + verdicts.towards_a) / 2), verdicts.instance, basis, settings),
         "change": estimate(rate.change, rate.change_low, rate.change_high),

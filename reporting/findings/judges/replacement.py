@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from analysis.grouping import count_groups
-from analysis.intervals.jackknife import MIN_CLUSTERS, Bounds
+from analysis.intervals.jackknife import MIN_CLUSTERS
 from analysis.judges.non_inferiority import NonInferiority, non_inferiority, non_inferiority_by_bin
 from analysis.judges.prediction_powered import prediction_powered_win_rate, win_shares
 from analysis.judges.replacement import (
@@ -132,15 +132,15 @@ def _judge(
 def _non_inferiority(test: NonInferiority, needed: int | None, settings: IntervalSettings) -> dict[str, Any]:
     basis = Basis(test.n_votes, "ratings", TIE_EQUALS_TIE, test.without_judge, NO_SHARED_VOTES)
 
-    def estimate(value: float, bounds: Bounds) -> Estimate:
-        return estimate_with_bounds(value, bounds, basis, settings, test.n_instances, minimum=MIN_CLUSTERS)
+    def estimate(value: float, low: float, high: float) -> Estimate:
+        return estimate_with_bounds(value, (low, high), basis, settings, test.n_instances, minimum=MIN_CLUSTERS)
 
     return {
-        "difference": estimate(test.difference, Bounds(test.low, test.high, test.level, test.n_instances)),
+        "difference": estimate(test.difference, test.low, test.high),
         "judge_agreement": number(test.judge_agreement),
         "people_agreement": number(test.people_agreement),
         "people_by_chance": number(test.people_by_chance),
-        "people_above_chance": estimate(test.people_above_chance, test.above_chance),
+        "people_above_chance": estimate(test.people_above_chance, test.above_chance.low, test.above_chance.high),
         "n_people": test.n_people,
         "passes": test.passes,
         "p_value": number(test.p_value),
@@ -185,16 +185,13 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, settings: Interva
 
     def estimate(value: float, low: float, high: float, why: Reason) -> Estimate:
         basis = Basis(powered.n_rated, "instances", TIE_IS_HALF, left_out, why)
-        bounds = Bounds(low, high, settings.level, powered.n_clusters)
-        estimate = estimate_with_bounds(value, bounds, basis, settings, powered.n_clusters, minimum=MIN_CLUSTERS)
+        estimate = estimate_with_bounds(value, (low, high), basis, settings, powered.n_clusters, minimum=MIN_CLUSTERS)
         return {**estimate, "n_instances": powered.n_rated}
 
     plain = powered.plain
     numbers = {"coefficient": powered.coefficient, "effective_n": powered.effective_n, "saved": powered.saved}
     return {
-        "dataset": data.dataset,
-        "system_a": data.systems[0],
-        "system_b": data.systems[1],
+        **data.named,
         "win_rate_a": estimate(
             np.nan if why else powered.estimate, powered.low, powered.high, why or NOTHING_TO_MEASURE
         ),

@@ -274,12 +274,10 @@ def _bases(rater: Rater, is_selected: BoolArray) -> list[Basis]:
 
 def configuration_findings(data: ConfigurationData, filters: Filters, scripted: frozenset[str]) -> dict[str, Any]:
     filters = replace(filters, clusters=data.clusters)
-    named, settings = data.configuration, filters.intervals
+    settings = filters.intervals
     bins, votes = data.separability.bins, units(data.people.rated.outcomes)
     return {
-        "dataset": named.dataset,
-        "system_a": named.system_a.name,
-        "system_b": named.system_b.name,
+        **data.named,
         "instances": len(data.instance_ids),
         "pairs": len(data.pairs),
         "chosen": data.chosen,

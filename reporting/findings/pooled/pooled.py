@@ -418,4 +418,4 @@ def _estimate(value: float, without: FloatArray, ratings: int, settings: Interva
     n, basis = len(without), Basis(ratings, "ratings", "a tie counts as half", why=NO_VARIATION)
     error = math.sqrt((n - 1) * float(without.var()))  # of the jackknife
     bounds = statistic_interval(value, error, n, floor=0.0, ceiling=1.0, level=settings.level)
-    return estimate_with_bounds(value, bounds, basis, settings, n, minimum=MIN_FOR_STATISTIC)
+    return estimate_with_bounds(value, (bounds.low, bounds.high), basis, settings, n, minimum=MIN_FOR_STATISTIC)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.intervals.analytic import MIN_FOR_STATISTIC, Spread, ratio_spread, two_sided_p_value
+from analysis.intervals.analytic import MIN_FOR_STATISTIC, ratio_spread, two_sided_p_value
 from analysis.intervals.jackknife import MIN_CLUSTERS
 from analysis.ranking import (
     Differences,
@@ -188,39 +188,30 @@ def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any
     return results
 
 
-def win_loss_spread(comparisons: RaterComparisons, filters: Filters) -> Spread:
-    """Return the win-loss rate of the first of two systems with its standard error."""
-    rater = comparisons.outcomes.rater if filters.two_way else None
-    rows = win_loss_sums(comparisons.outcomes, 0)
-    return exactly_tested(ratio_spread(rows, comparisons.cluster, rater), rows, comparisons.cluster, 0.0)
-
-
 def difference_of_two(comparisons: RaterComparisons, filters: Filters) -> Differences:
     """Return the test of the win-loss rate of the first of two systems against 0, as the ranks take it.
 
     It is the test that the intervals of both rates imply: they leave out one half, or 0, where it is significant.
     """
-    spread = win_loss_spread(comparisons, filters)
+    rows = win_loss_sums(comparisons.outcomes, 0)
+    spread = ratio_spread(rows, comparisons.cluster, comparisons.outcomes.rater if filters.two_way else None)
+    spread = exactly_tested(spread, rows, comparisons.cluster, 0.0)
     p_value = np.full(
         min(len(comparisons.outcomes), 1), filters.intervals.p_value_of(two_sided_p_value(spread), spread.clusters)
     )
-    rows = np.zeros(len(p_value), dtype=np.int64)
-    value, error = (np.full(len(rows), item) for item in (spread.value, spread.error))
-    return Differences(rows, rows + 1, value, error, rows + spread.clusters - 1, p_value, p_value)
+    first = np.zeros(len(p_value), dtype=np.int64)
+    value, error = (np.full(len(first), item) for item in (spread.value, spread.error))
+    return Differences(first, first + 1, value, error, first + spread.clusters - 1, p_value, p_value)
 
 
 def win_loss_test(comparisons: RaterComparisons, filters: Filters) -> dict[str, Any]:
     """Return the same test with the difference: the win-loss rate of the first of two systems, with its interval."""
-    outcomes, basis = (
-        comparisons.outcomes,
-        Basis(len(comparisons.outcomes), "verdicts", TIE_IN_WIN_LOSS, comparisons.excluded, NEVER_COMPARED),
-    )
-    rows = win_loss_sums(outcomes, 0)
+    outcomes, rows = comparisons.outcomes, win_loss_sums(comparisons.outcomes, 0)
+    basis = Basis(len(outcomes), "verdicts", TIE_IN_WIN_LOSS, comparisons.excluded, NEVER_COMPARED)
     difference = mean_estimate(
         rows, outcomes.instance, basis, filters.intervals, floor=-1, rater=outcomes.rater, exact=True
     )
-    spread = win_loss_spread(comparisons, filters)
-    p_value = filters.intervals.p_value_of(two_sided_p_value(spread), spread.clusters)
+    p_value = float(max(difference_of_two(comparisons, filters).p_value, default=math.nan))
     return _test(comparisons, "win_loss_rate", (0, 1), difference, (p_value, p_value), of=int(not math.isnan(p_value)))
 
 

@@ -10,7 +10,7 @@ from analysis.agreement.coefficients import VALUES
 from analysis.agreement.dawid_skene import DawidSkene, dawid_skene
 from analysis.agreement.leave_one_out import Votes
 from analysis.agreement.severity import severity
-from analysis.intervals.jackknife import MIN_CLUSTERS, Bounds
+from analysis.intervals.jackknife import MIN_CLUSTERS
 from analysis.types import FloatArray
 from reporting.core.estimates import Basis, Estimate, IntervalSettings, estimate_with_bounds, number
 from reporting.core.reasons import NO_SPREAD, TOO_FEW
@@ -70,9 +70,7 @@ def _configuration(
 ) -> dict[str, Any]:
     both = ~np.isnan(verdict) & ~np.isnan(by_most)
     return {
-        "dataset": data.dataset,
-        "system_a": data.systems[0],
-        "system_b": data.systems[1],
+        **data.named,
         "pairs": len(verdict),
         "prevalence": dict(zip(CLASSES, map(number, prevalence.tolist()), strict=True)),
         "verdicts": _counted(verdict),
@@ -169,5 +167,4 @@ def _kind(
 
 def _estimate(limits: list[float], basis: Basis, settings: IntervalSettings, clusters: int) -> Estimate:
     value, low, high = limits
-    bounds = Bounds(low, high, settings.level, clusters)
-    return estimate_with_bounds(value, bounds, basis, settings, clusters, minimum=MIN_CLUSTERS)
+    return estimate_with_bounds(value, (low, high), basis, settings, clusters, minimum=MIN_CLUSTERS)

@@ -7,10 +7,10 @@ from typing import Any
 from annotation.core.counting import number_of
 from annotation.core.tables import MOST_ROWS, DataTable, Row, fixed
 from reporting.core.text import rater_name, subject
-from reporting.findings.answer.statements import has_one_pair
+from reporting.findings.answer.statements import has_one_pair, mirrored
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
-from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name, mirrored, raters_with_verdicts
+from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name, raters_with_verdicts
 from reporting.findings.sections.titles import Title
 
 Findings = Mapping[str, Any]
@@ -76,7 +76,7 @@ def _toward(strength: Findings, findings: Findings) -> Findings:
         return strength
     if strength["value"] > 0:
         return {**strength, "about": f"toward {findings['system_b']}"}
-    return {**mirrored(strength), "about": f"toward {findings['system_a']}"}
+    return {**mirrored(strength, 0), "about": f"toward {findings['system_a']}"}
 
 
 def _strengths(distribution: Mapping[str, int], findings: Findings) -> str:

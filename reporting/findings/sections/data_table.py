@@ -79,14 +79,6 @@ def adjusted_heading(tests: int) -> str:
     return f"p, adjusted by Holm’s method over {tests} tests"
 
 
-def mirrored(difference: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a difference the other way round."""
-    low, high = difference["low"], difference["high"]
-    turned = {} if low is None else {"low": -high, "high": -low}
-    value = difference["value"]
-    return {**difference, "value": None if value is None else -value, **turned}
-
-
 def raters_with_verdicts(configuration: Mapping[str, Any]) -> list[Any]:
     """Return the raters of a configuration that have verdicts, or all where none has."""
     raters = configuration["raters"]

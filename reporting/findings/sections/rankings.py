@@ -8,9 +8,9 @@ from annotation.core.database.aggregates import grouped
 from annotation.core.tables import PERCENT, POINTS, Column, DataTable, Row, fixed, percents, printable
 from reporting.core.raters import PEOPLE
 from reporting.core.text import rater_name, subject
-from reporting.findings.answer.statements import leading_system, seen_from, side
+from reporting.findings.answer.statements import leading_system, mirrored, seen_from, side
 from reporting.findings.reasons import NO_OVERLAP_HERE, TESTS_PENDING, UNEQUAL
-from reporting.findings.sections.data_table import LEAST_P, adjusted_heading, configuration_name, mirrored, p_text
+from reporting.findings.sections.data_table import LEAST_P, adjusted_heading, configuration_name, p_text
 from reporting.findings.sections.titles import Title, lowest_and_highest, rater_subject
 
 Findings = Mapping[str, Any]
@@ -342,7 +342,7 @@ def _tests_table(at: int, tests: list[Findings], order: list[str]) -> DataTable 
     for test_row in sorted(tests, key=lambda test: sorted(ranked[test[key]] for key in ("system_a", "system_b"))):
         better, worse, difference = test_row["system_a"], test_row["system_b"], test_row["difference"]
         if ranked[better] > ranked[worse]:
-            better, worse, difference = worse, better, mirrored(difference)
+            better, worse, difference = worse, better, mirrored(difference, 0)
         p_values = [p_text(test_row["p_value"]), *([p_text(test_row["adjusted"])] if several else [])]
         rows.append(((better, worse), [{**difference, "digits": 0, "about": _met_text(test_row)}, *p_values]))
     caption = (
