@@ -27,7 +27,7 @@ from analysis.planning.bins import assign, equal_width_edges
 from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.studies.rated_pairs import RatedPairs
 from reporting.core.estimates import Basis, IntervalSettings, mean_estimate
-from reporting.core.raters import PEOPLE, JudgeRater, Positions, Rater, rater
+from reporting.core.raters import PEOPLE, Positions, Rater, rater
 from reporting.core.text import JUDGE
 from reporting.findings.answer import judges_alone
 from reporting.findings.answer.answer import agreement, consistency_rises, headline_of
@@ -39,7 +39,6 @@ from reporting.findings.data.inputs import (
     ConfigurationData,
     Filters,
     Pairs,
-    Selected,
 )
 from reporting.findings.data.separability_bins import Bins, Separability
 from reporting.findings.data.vote_table import VoteTable, vote_table
@@ -463,16 +462,14 @@ def configuration(
     length_a, length_b = (none, none) if lengths is None else lengths
     return ConfigurationData(
         configuration=Compared(dataset, *(ComparedSystem(name) for name in systems)),
-        selection=Selected(
-            tuple(f"{dataset}-{number:05}" for number in range(n)),
-            Pairs(np.repeat(np.arange(n), pairs), np.tile(np.arange(pairs), n), length_a, length_b, none),
-            # Codes of clusters are of the study: data sets have none in common.
-            None if source == 1 else zlib.crc32(dataset.encode()) % 10_000 * 10_000 + np.arange(n) // source,
-        ),
+        instance_ids=tuple(f"{dataset}-{number:05}" for number in range(n)),
+        pairs=Pairs(np.repeat(np.arange(n), pairs), np.tile(np.arange(pairs), n), length_a, length_b, none),
+        # Codes of clusters are of the study: data sets have none in common.
+        clusters=None if source == 1 else zlib.crc32(dataset.encode()) % 10_000 * 10_000 + np.arange(n) // source,
         separability=Separability(None, np.full(n, np.nan), None),
         people=_rater(PEOPLE, "person", votes, tuple(f"person {number}" for number in range(people))),
         judges=tuple(
-            JudgeRater(_rater(name, "judge", own[:, :, np.newaxis], (name,)), {})
+            _rater(name, "judge", own[:, :, np.newaxis], (name,))
             for name, own in ((f"judge:{number}", own) for number, own in enumerate(verdicts))
         ),
         chosen=[],

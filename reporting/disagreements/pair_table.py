@@ -70,18 +70,18 @@ def pair_table(first: Sequence[ConfigurationData], revised: Sequence[Configurati
     """Join the pairs of all configurations. `revised` has people's votes after a second stage."""
     people = tuple(sorted({code for data in first for code in data.people.rated.raters}))
     code_of = {code: index for index, code in enumerate(people)}
-    names = sorted({judge.rater.name for data in first for judge in data.judges})
+    names = sorted({judge.name for data in first for judge in data.judges})
     parts: list[dict[str, np.ndarray]] = []
     start = 0
     for index, data in enumerate(first):
-        pairs = data.selection.pairs
+        pairs = data.pairs
         width = 1 + int(pairs.index.max(initial=0))
         keys = np.unique(pairs.instance * width + pairs.index)
         votes = _votes(data.people, keys, width, code_of)
         second_votes = None if revised is None else _votes(revised[index].people, keys, width, code_of)
         bins = data.separability.bins
         instance = keys // width
-        judges = {judge.rater.name: judge.rater for judge in data.judges}
+        judges = {judge.name: judge for judge in data.judges}
         parts.append(
             {
                 "configuration": np.full(len(keys), index),
@@ -107,7 +107,7 @@ def pair_table(first: Sequence[ConfigurationData], revised: Sequence[Configurati
 def _named(data: ConfigurationData) -> OfConfiguration:
     bins = data.separability.bins
     edges = () if bins is None else tuple(bins.edges.tolist())
-    return OfConfiguration(data.dataset, data.systems, data.selection.instance_ids, edges)
+    return OfConfiguration(data.dataset, data.systems, data.instance_ids, edges)
 
 
 _KINDS: dict[str, type] = {

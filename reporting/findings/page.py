@@ -5,7 +5,6 @@ Findings of many configurations are megabytes of JSON, from which a page takes h
 
 import json
 import zlib
-from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -119,7 +118,11 @@ def _body(
         "figures": figures,
         **sections,
         "configurations": [
-            configuration_section(item, at, partial(_figures_of, study, filters, numbers))
+            configuration_section(
+                item,
+                at,
+                lambda item: by_section(OF_CONFIGURATION, lambda name: figure_of(study, name, numbers, filters, item)),
+            )
             for at, item in enumerate(page, page.start_index())
         ],
         "raters": raters,
@@ -144,12 +147,6 @@ def _as_planned(study: Study, plan: dict[str, Any] | None) -> str:
     if len(content["systems"]) < study.systems.count():
         query += [("system", name) for name in content["systems"]]
     return urlencode([*query, ("question", content["question"]), ("epsilon", content["epsilon"])])
-
-
-def _figures_of(
-    study: Study, filters: Filters, numbers: dict[str, Any], configuration: dict[str, Any]
-) -> dict[str, list[dict[str, Any]]]:
-    return by_section(OF_CONFIGURATION, lambda name: figure_of(study, name, numbers, filters, configuration))
 
 
 def figure_of(

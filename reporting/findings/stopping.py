@@ -1,8 +1,6 @@
 """Stopping batches whose stop rule holds, by findings that hold at every look."""
 
 import logging
-from collections.abc import Mapping
-from typing import Any
 
 from django.db import OperationalError
 
@@ -26,7 +24,16 @@ def why_settled(batch: Batch) -> str:
     judges = (rule.judge,) if rule.kind == JUDGE else ()
     main = question_named(batch.study, "")
     findings = findings_under(batch.study, Filters(batches=(batch.name,), judges=judges, rounds=1, question=main))
-    return _why_judged(findings, rule) if rule.kind == JUDGE else _why_known(findings, rule)
+    if rule.kind == JUDGE:
+        verdicts = (row["verdict"] for row in findings["replacement"] if row["judge"] == rule.judge)
+        return next((str(row["text"]) for row in verdicts if row["rule"] in (*MAY_REPLACE, "worse")), "")
+    [rates] = [row for row in findings["rankings"] if (row["rater"], row["measure"]) == ("people", "win_rate")]
+    rate = rates["systems"][0]
+    low, high = rate["low"], rate["high"]
+    if low is None:
+        return ""
+    holds = not low <= 0.5 <= high if rule.kind == DECIDED else high - low <= rule.value
+    return f"{rate['system']} wins {rate['value']:.1%} [{low:.1%}, {high:.1%}] of ratings." if holds else ""
 
 
 def stop_settled_batches(looked_at: dict[tuple[int, str], int]) -> None:
@@ -55,23 +62,3 @@ def stop_settled_batches(looked_at: dict[tuple[int, str], int]) -> None:
         except Exception:  # one batch must not keep others open
             log.exception("the stop rule of batch %s failed", batch.pk)
         looked_at[look] = submitted
-
-
-def _why_known(findings: Mapping[str, Any], rule: StopRule) -> str:
-    """Tell whether the win rate of people's votes is decided, or known well enough."""
-    [rates] = [row for row in findings["rankings"] if (row["rater"], row["measure"]) == ("people", "win_rate")]
-    rate = rates["systems"][0]
-    low, high = rate["low"], rate["high"]
-    if low is None:
-        return ""
-    holds = not low <= 0.5 <= high if rule.kind == DECIDED else high - low <= rule.value
-    return f"{rate['system']} wins {rate['value']:.1%} [{low:.1%}, {high:.1%}] of ratings." if holds else ""
-
-
-def _why_judged(findings: Mapping[str, Any], rule: StopRule) -> str:
-    """Tell whether a judge may, or may not, replace a rater."""
-    for judge in findings["replacement"]:
-        verdict = judge["verdict"]
-        if judge["judge"] == rule.judge and verdict["rule"] in (*MAY_REPLACE, "worse"):
-            return str(verdict["text"])
-    return ""

@@ -52,7 +52,12 @@ def by_rater(numbers: Findings) -> list[dict[str, Any]]:
 
 def _of_rater(named: Mapping[str, Findings], cycles: list[list[str]]) -> dict[str, Any]:
     main = named.get("bradley_terry", named["win_rate"])
-    rows_by_measure = {name: _rows(named[name]) for name in MEASURES if name in named}
+    rows_by_measure = {}
+    for name in MEASURES:
+        if name in named:
+            # The order of scores that depend on opponents is not a ranking.
+            without = {"rank": None} if named[name]["first"].get("why_code") == UNEQUAL.code else {}
+            rows_by_measure[name] = {row["system"]: {**row, **without} for row in named[name]["systems"]}
     limits = [(row["rank_low"] or 0, row["rank_high"] or 0) for row in main["systems"]]
     return {
         "rater": main["rater"],
@@ -67,7 +72,7 @@ def _of_rater(named: Mapping[str, Findings], cycles: list[list[str]]) -> dict[st
             {
                 "system": name,
                 **{
-                    measure: {field: rows[name].get(field) for field in (*ABOUT, "why_code")}
+                    measure: {key: rows[name].get(key) for key in (*ABOUT, "why_code")}
                     for measure, rows in rows_by_measure.items()
                 },
             }
@@ -75,12 +80,6 @@ def _of_rater(named: Mapping[str, Findings], cycles: list[list[str]]) -> dict[st
         ],
         "cycles": cycles,
     }
-
-
-def _rows(ranking: Findings) -> dict[str, Findings]:
-    """Return the rows of a ranking by system, without ranks where the order of the scores is not a ranking."""
-    without = {"rank": None} if ranking["first"].get("why_code") == UNEQUAL.code else {}
-    return {row["system"]: {**row, **without} for row in ranking["systems"]}
 
 
 COLUMNS = ("dataset", "rater", "kind", "system", "measure", *ABOUT)

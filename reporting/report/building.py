@@ -91,16 +91,13 @@ def report_page(study: Study, findings: dict[str, Any]) -> str:
         "amendments": amendments_shown(findings["amendments"]),
         "references": [ENTRIES[key] for key in cited(findings)],
     }
-    html = _without_dead_links(render_to_string("reporting/report/report.html", context))
-    # On paper nothing can be opened.
-    return re.sub(r"<details(?! open)", "<details open", html)
-
-
-def _without_dead_links(html: str) -> str:
-    """Leave out links to sections of the findings page that a report doesn't have."""
+    html: str = render_to_string("reporting/report/report.html", context)
+    # A report lacks some sections of the findings page, to which there are links.
     ids = set(re.findall(r'\bid="([^"]+)"', html))
     link = r'<small><a href="#([^"]+)">[^<]*</a></small>'
-    return re.sub(link, lambda match: match[0] if match[1] in ids else "", html)
+    html = re.sub(link, lambda match: match[0] if match[1] in ids else "", html)
+    # On paper nothing can be opened.
+    return re.sub(r"<details(?! open)", "<details open", html)
 
 
 def _figure(name: str, findings: dict[str, Any], configuration: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from annotation.models import Annotator, Assignment, Batch, Consent, Hit, Study
 from annotation.studies.configurations import configurations as known_configurations
 from annotation.studies.outcomes import select_each
 from judging.methods.prompts import files_named
-from judging.models import Endpoint, Judge, JudgeRun, Judgment
+from judging.models import JudgeRun, Judgment
 from judging.outcomes.judgments import judges_of
 from reporting.core.text import level_text
 
@@ -133,22 +133,16 @@ def _judges(study: Study) -> Iterator[str]:
         if judge.endpoint is None:
             without_model.setdefault((judge.method, software), []).append(judge.name)
             continue
+        tables = "" if judge.table_endpoint is None else f", with tables by {judge.table_endpoint.model}"
         named = (f"{version} (SHA-256 {digest})" if (digest := _hash(run, version)) else version for version in prompts)
         yield (
-            f"Judge {judge.name}: method {judge.method}, model {_model_of(judge, judge.endpoint)}, "
+            f"Judge {judge.name}: method {judge.method}, model {judge.endpoint.model}{tables}, "
             f"parameters {json.dumps(judge.params, sort_keys=True)}, order of the texts: {judge.get_order_display()}; "
             f"prompt {', '.join(named) or 'not recorded'}; software version {software}."
         )
     for (method, software), names in without_model.items():
         judges = f"{'Judge' if len(names) == 1 else 'Judges'} {', '.join(names)}"
         yield f"{judges}: method {method}, which asks no model here; software version {software}."
-
-
-def _model_of(judge: Judge, endpoint: Endpoint) -> str:
-    """Name the model that a judge asks, and that of its tables where it is another one."""
-    if judge.table_endpoint is None:
-        return endpoint.model
-    return f"{endpoint.model}, with tables by {judge.table_endpoint.model}"
 
 
 def _hash(run: JudgeRun, version: str) -> str:

@@ -61,12 +61,14 @@ def answer(findings: Findings) -> list[dict[str, Any]]:
     """
     if not findings["configurations"]:
         statements = [Statement("no_data")]
-    elif not _people(findings):
+    elif not any(configuration["raters"][0]["ratings"] for configuration in findings["configurations"]):
         statements = list(judges_alone(findings)) or [Statement("no_ratings", ["configurations.raters"])]
         statements[1:1] = _collecting(findings)
     else:
         headline = headline_of(findings)
-        length = list(_length(findings))
+        length = [
+            Statement(rule, ["length_adjusted"], values) for rule, values in filter(None, [length_rule(findings)])
+        ]
         if not length:
             headline.values.update(unchanged_by_length(findings, headline.values.get("first")))
         changes = [statement for statement in length if CLAIM_OF_RULE.get(statement.rule)]
@@ -103,12 +105,6 @@ def _as_json(statement: Statement, findings: Findings) -> dict[str, Any]:
         "evidence": statement.evidence,
         "text": english(statement.rule, statement.values),
     }
-
-
-def _people(findings: Findings) -> list[Findings]:
-    """Return people's findings in each configuration that they rated."""
-    people = (configuration["raters"][0] for configuration in findings["configurations"])
-    return [person for person in people if person["ratings"]]
 
 
 def _ranking(findings: Findings, measure: str) -> Findings | None:
@@ -233,14 +229,10 @@ def _consistency(findings: Findings) -> Iterator[Statement]:
         values["left_out"] = share["excluded"]
     if (independent := _independent(findings)) is not None and "with_incomplete" not in values:
         values["independent"] = independent
-        ends = (share["low"], share["high"])
-        if None not in ends:
-            values[_side_of(independent, *ends)] = True
+        if share["low"] is not None:
+            is_below, is_above = independent < share["low"], independent > share["high"]
+            values["below" if is_below else "above" if is_above else "within"] = True
     yield Statement("consistency", evidence, values)
-
-
-def _side_of(value: float, low: float, high: float) -> str:
-    return "below" if value < low else "above" if value > high else "within"
 
 
 def _independent(findings: Findings) -> float | None:
@@ -339,19 +331,17 @@ def _reach(details: Findings, end: str) -> float:
 
 def _alike(judge: str, judges: set[str], tests: Iterable[Findings]) -> int:
     """Count the other judges that are not shown to agree less with people than this one."""
-    farther = {
-        ({test["judge_a"], test["judge_b"]} - {judge}).pop()
-        for test in tests
-        if judge in (test["judge_a"], test["judge_b"]) and _is_first(test, judge)
-    }
+    farther = set()
+    for test in tests:
+        adjusted, difference = test["adjusted"], test["difference"]
+        is_first_nearer = (difference["value"] or 0) > 0
+        nearer, other = (
+            test["judge_a" if is_first_nearer else "judge_b"],
+            test["judge_b" if is_first_nearer else "judge_a"],
+        )
+        if nearer == judge and adjusted is not None and adjusted < 1 - difference["level"]:
+            farther.add(other)
     return len(judges - {judge} - farther)
-
-
-def _is_first(test: Findings, judge: str) -> bool:
-    """Tell whether a judge agrees more with people than the other one of a test, by more than chance."""
-    adjusted, difference = test["adjusted"], test["difference"]
-    nearer = test["judge_a"] if (difference["value"] or 0) > 0 else test["judge_b"]
-    return adjusted is not None and adjusted < 1 - difference["level"] and nearer == judge
 
 
 def _standing(judge: Findings) -> tuple[bool, int, float, str]:
@@ -386,12 +376,6 @@ def _position_of_judges(findings: Findings) -> Iterator[Statement]:
     judges = {row["rater"].removeprefix(JUDGE) for row in findings["pooled"].get("preferred_first", ())} - {PEOPLE}
     statements = position(findings, sorted(judges - set(findings.get("baselines") or ())))
     yield from (statement for statement in statements if statement.rule == "position_bias")
-
-
-def _length(findings: Findings) -> Iterator[Statement]:
-    if rule_and_values := length_rule(findings):
-        rule, values = rule_and_values
-        yield Statement(rule, ["length_adjusted"], values)
 
 
 def _missing(findings: Findings, headline: Statement) -> Iterator[Statement]:

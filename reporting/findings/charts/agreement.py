@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from reporting.core.charts import (
     MAX_NAME_LENGTH,
@@ -187,7 +186,7 @@ def people_confusion(findings: Findings, theme: str) -> Spec:
     title, model = "How each person rates, by the model", findings["dawid_skene"]
     if not model["people"]:
         return empty_chart(title, model["why"], theme)
-    classes, colours = list(CLASSES), _scale(findings, PEOPLE, theme)
+    colours = _scale(findings, PEOPLE, theme)
     by_ratings = sorted(model["people"], key=lambda person: (-person["ratings"], person["rater"]))
     names_drawn, more = first_of([person["rater"] for person in by_ratings], MAX_PEOPLE)
     names = short_names(names_drawn, LONGEST_PERSON)
@@ -197,12 +196,19 @@ def people_confusion(findings: Findings, theme: str) -> Spec:
         if person["rater"] in names
     }
     cells = [
-        _of_person(person, labels[person["rater"]], (classes[true], classes[index]), share, colours)
+        ShadedCell(
+            f"model: {CLASSES[true]}",
+            labels[person["rater"]],
+            CLASSES[verdict],
+            share,
+            colours,
+            {"rater": shorten(person["rater"]), "true": true, "vote": verdict, "n": person["rated"][true]},
+        )
         for person in by_ratings
         if person["rater"] in labels
-        for true, row in enumerate(person["confusion"])
+        for true, row in zip(CLASSES, person["confusion"], strict=True)
         if row is not None
-        for index, share in enumerate(row)
+        for verdict, share in zip(CLASSES, row, strict=True)
     ]
     body = cells_body(
         cells,
@@ -221,15 +227,6 @@ def people_confusion(findings: Findings, theme: str) -> Spec:
     ]
     meaning = "share of a person’s ratings, in percent, where the model of Dawid and Skene says A, tie or B"
     return column_spec(body, [title, meaning], notes, theme)
-
-
-def _of_person(
-    person: dict[str, Any], label: str, classes: tuple[str, str], share: float, colours: tuple[str, str]
-) -> ShadedCell:
-    true, verdict = classes
-    data = {"rater": shorten(person["rater"]), "true": true, "vote": verdict, "n": person["rated"][true]}
-    panel = f"model: {CLASSES[true]}"
-    return ShadedCell(panel, label, CLASSES[verdict], share, colours, data)
 
 
 def _scale(findings: Findings, rater: str, theme: str) -> tuple[str, str]:

@@ -64,7 +64,11 @@ def preferences(findings: Findings, theme: str) -> Spec:
         for row in ranking["systems"]
         if row["system"] == system and row["value"] is not None and ranking["rater"] in raters
     ]
-    opponents = ["systems met different opponents"] if any(map(_is_unequal, rankings)) else []
+    opponents = (
+        ["systems met different opponents"]
+        if UNEQUAL.code in [ranking["first"].get("why_code") for ranking in rankings]
+        else []
+    )
     best, series = ["Win rates, best ranked first"], list(names.values())
     return dots_picture(findings, best, rows, series, axis, theme, why="", notes=[*opponents, *more], **HALF)
 
@@ -226,7 +230,3 @@ def _ranked(findings: Findings) -> list[str]:
         (ranking for ranking in rankings if any(row["value"] is not None for row in ranking["systems"])), rankings[0]
     )
     return [row["system"] for row in main["systems"]]
-
-
-def _is_unequal(ranking: Findings) -> bool:
-    return bool(ranking["first"].get("why_code") == UNEQUAL.code)

@@ -71,7 +71,13 @@ def read_study(study: Study, filters: Filters) -> StudyData:
     batches = None if filters.batches is None else batches_named(study, filters.batches)
     existing = configurations(study, checks=False)
     keys = None if batches is None else set(map(_key, batches))
-    covered = [item for item in existing if _is_covered(item, filters) and (keys is None or item.key in keys)]
+    covered = [
+        item
+        for item in existing
+        if (filters.datasets is None or item.dataset in filters.datasets)
+        and {item.system_a.name, item.system_b.name} >= set(filters.systems or ())
+        and (keys is None or item.key in keys)
+    ]
     selections, runs = select_each(study, covered, batches), runs_by_configuration(study)
     pairs, separabilities = _pairs(study, selections, filters), _separabilities(selections, runs, filters)
     mixed = with_mixed_draws(study.batches.for_rating(), batches)
@@ -205,13 +211,6 @@ def _submitted(slots: QuerySet[Slot]) -> QuerySet[Slot]:
 
 def _key(batch: Batch) -> Key:
     return batch.dataset, batch.system_a_id, batch.system_b_id
-
-
-def _is_covered(configuration: Configuration, filters: Filters) -> bool:
-    systems = {configuration.system_a.name, configuration.system_b.name}
-    return (filters.datasets is None or configuration.dataset in filters.datasets) and systems >= set(
-        filters.systems or ()
-    )
 
 
 def _without_chances(of: Chances) -> Chances:

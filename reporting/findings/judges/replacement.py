@@ -163,7 +163,9 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, settings: Interva
     unknown = int(np.isnan(chances[rated]).sum())
     drawn_unequally = bool(kinds - set(CHOSEN))
     weighted = not unknown and bool(rated.any())
-    only = _judged_only(data, judge)
+    apart = data.judged_only.get(judge.name)  # on instances that stand on no HIT
+    codes = 0 if apart is None else apart.instance.max(initial=-1) + 1
+    only = np.empty(0) if apart is None else win_shares(-apart.verdict, apart.instance, codes)
     clusters = data.clusters
     if clusters is not None:
         others = data.judged_only_clusters if len(only) else None
@@ -202,14 +204,6 @@ def _prediction_powered(data: ConfigurationData, judge: Rater, settings: Interva
         "weighted": weighted and bool(np.ptp(chances[rated])),
         **(why.as_json() if why else {}),
     }
-
-
-def _judged_only(data: ConfigurationData, judge: Rater) -> FloatArray:
-    """Return A's share of the judge's verdicts on each instance that stands on no HIT."""
-    outcomes = data.judged_only.get(judge.name)
-    if outcomes is None:
-        return np.empty(0)
-    return win_shares(-outcomes.verdict, outcomes.instance, outcomes.instance.max(initial=-1) + 1)
 
 
 def _chances(people: Rater, n_instances: int, after_random: BoolArray | None) -> FloatArray:

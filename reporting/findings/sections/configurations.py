@@ -10,7 +10,7 @@ from reporting.core.text import rater_name, subject
 from reporting.findings.answer.statements import has_one_pair, mirrored
 from reporting.findings.measures import measures
 from reporting.findings.measures.registry import JUDGE
-from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name, raters_with_verdicts
+from reporting.findings.sections.data_table import bin_text, by_bin, configuration_name, raters_with_verdicts, table_of
 from reporting.findings.sections.titles import Title
 
 Findings = Mapping[str, Any]
@@ -64,7 +64,13 @@ def configuration_section(
         "raters": DataTable(f"raters-{at}", "People and judges", headings, rows),
         "bins": _bins(configuration, at) if people["bins"] else [],
         "distributions": _distributions(configuration, at),
-        "answers": _answers(judges, at),
+        "answers": table_of(
+            f"answers-{at}",
+            "What judges answered",
+            judges,
+            {"Judge": lambda rater: rater_name(rater["rater"])},
+            {key.capitalize(): key for key in ("asked", "parsed", "unparsed", "refused", "errors")},
+        ),
         "weighted": [rater for rater in configuration["raters"] if "weighted" in rater],
         "figures": figures(configuration),
     }
@@ -166,15 +172,6 @@ def _distributions(findings: Findings, at: int) -> list[DataTable]:
 def _counts(distribution: Mapping[str, int]) -> str:
     """List how many rating sets have each value, as `0.0: 12`."""
     return "; ".join(f"{fixed(float(value), 2)}: {count}" for value, count in distribution.items())
-
-
-def _answers(judges: list[Findings], at: int) -> DataTable | None:
-    if not judges:
-        return None
-    keys = ("asked", "parsed", "unparsed", "refused", "errors")
-    headings = ["Judge", "Asked", "Parsed", "Unparsed", "Refused", "Errors"]
-    rows: list[Row] = [((rater_name(rater["rater"]),), [rater[key] for key in keys]) for rater in judges]
-    return DataTable(f"answers-{at}", "What judges answered", headings, rows)
 
 
 def clusters_text(numbers: Findings) -> str:

@@ -249,7 +249,13 @@ def _other_rankings(at: int, main: Findings, others: list[Findings]) -> dict[str
     without = [ranking for ranking in others if not _order(ranking)]  # whose reason stands once, not in each row
     scored = [ranking for ranking in others if ranking["measure"] != "win_rate" and ranking not in without]
     columns = [
-        {row["system"]: {**_cell(ranking, row), "about": _other_rank(row)} for row in ranking["systems"]}
+        {
+            row["system"]: {
+                **_cell(ranking, row),
+                "about": f"rank {rank_text(row)}{', not tested' * (row['rank'] is not None and row['rank_low'] is None)}",
+            }
+            for row in ranking["systems"]
+        }
         for ranking in scored
     ]
     rows: list[Row] = [((row["system"],), [column[row["system"]] for column in columns]) for row in main["systems"]]
@@ -302,12 +308,6 @@ def rank_text(row: Findings) -> str:
         if low != high
         else str(row["rank"])
     )
-
-
-def _other_rank(row: Findings) -> str:
-    """Return a rank in words, and whether no test gives its range."""
-    untested = row["rank"] is not None and row["rank_low"] is None
-    return f"rank {rank_text(row)}{', not tested' * untested}"
 
 
 def _matrix(matrix: Findings, order: list[str]) -> dict[str, Any]:
@@ -397,7 +397,11 @@ def lengths_section(raters: list[Findings], shown: str | None = None) -> dict[st
                 {"value": value, "low": low, "high": high, "about": "", "why": why},
                 *lengths,
             ]
-            cells += [_common_effect(row)] if together else []
+            cells += (
+                [f"{fixed(fit['length_effect'], 3)} ({fit['ridge']:g})" if (fit := row.get("together")) else ""]
+                if together
+                else []
+            )
             rows.append(((configuration_name(row), rater_name(rater["rater"])), cells))
     headings = [
         *("Configuration", "Rater", *percents(f"Win rate of {shown or 'A'}", "At equal lengths")),
@@ -429,12 +433,6 @@ def _unchanged_title(raters: list[Findings], tested: int, shown: str | None) -> 
     if len(every) == 1 and rates:
         return Title("length_equal", {**first, "rate": rates[0]})
     return Title("lengths", {"configurations": tested}) if tested else Title("lengths_untested", {})
-
-
-def _common_effect(findings: Findings) -> str:
-    """Return the effect of length over a data set's configurations that are fitted together, and the ridge around it."""
-    together = findings.get("together")
-    return f"{fixed(together['length_effect'], 3)} ({together['ridge']:g})" if together else ""
 
 
 def _sided(rate: Findings) -> dict[str, Any]:
