@@ -76,12 +76,10 @@ def accuracies(
     judges       : sorted by name
     rounds, seed : reported as the filters; no interval here draws
     """
+    datasets = [Subset("dataset", name, pairs) for name, pairs in gold.datasets.items()]
+    tags = [Subset("tag", name, pairs) for name, pairs in gold.tags.items()]
+    subsets = [*datasets, *tags, Subset("all", "all", np.ones(len(gold), dtype=bool))]
     settings = IntervalSettings(seed=seed, rounds=rounds, clusters=gold.clusters)
-    subsets = [
-        *(Subset("dataset", name, pairs) for name, pairs in gold.datasets.items()),
-        *(Subset("tag", name, pairs) for name, pairs in gold.tags.items()),
-        Subset("all", "all", np.ones(len(gold), dtype=bool)),
-    ]
     rows = [[_row(item, judged, subset, settings) for subset in subsets] for item, judged in judges]
     result: dict[str, Any] = {
         "study": slug,
@@ -112,13 +110,6 @@ def accuracies(
     if not judges:
         result |= (NO_ANSWER if len(gold) else NO_GOLD).as_json()
     return result
-
-
-def subsets_of(gold: GoldPairs) -> list[Subset]:
-    """List the subsets: data sets, tags, and all pairs."""
-    datasets = [Subset("dataset", name, pairs) for name, pairs in gold.datasets.items()]
-    tags = [Subset("tag", name, pairs) for name, pairs in gold.tags.items()]
-    return [*datasets, *tags, Subset("all", "all", np.ones(len(gold), dtype=bool))]
 
 
 def _row(judge: JudgeSettings, judged: JudgedGold, subset: Subset, settings: IntervalSettings) -> dict[str, Any]:

@@ -13,9 +13,8 @@ from annotation.questions.questions import MAIN
 from annotation.studies.outcomes import Answers, Selection, human_answers
 from judging.models import Judge, JudgeRun
 from judging.outcomes.judgments import Judged, judgments
-from reporting.core.raters import PEOPLE, Positions, Rater, rater
+from reporting.core.raters import PEOPLE, Positions, Rater, by_position, rater
 from reporting.core.text import JUDGE
-from reporting.core.votes import by_position
 
 
 def people_rater(

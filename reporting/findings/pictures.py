@@ -172,15 +172,6 @@ def by_section(names: Iterable[str], figures: Callable[[str], dict[str, Any]]) -
     return grouped((KINDS[name].section, figures(name)) for name in names)
 
 
-def everyone_in(findings: Findings) -> list[str]:
-    """Return the names of all raters, people first."""
-    return list(
-        dict.fromkeys(
-            rater["rater"] for configuration in findings["configurations"] for rater in configuration["raters"]
-        )
-    )
-
-
 def draw(
     name: str,
     findings: Findings,
@@ -196,7 +187,11 @@ def draw(
     shared: dict[str, Any] = {
         key: findings[key] for key in ("filters", "being_computed", "clusters") if key in findings
     }
-    everyone = findings.get(EVERYONE) or everyone_in(findings)
+    everyone = findings.get(EVERYONE) or list(
+        dict.fromkeys(
+            rater["rater"] for configuration in findings["configurations"] for rater in configuration["raters"]
+        )
+    )
     drawn = {**(findings if configuration is None else {**configuration, **shared}), EVERYONE: everyone}
     drawn[SUBJECT] = subject(findings["configurations"])
     if KINDS[name].sets and has_one_pair(findings["configurations"] if configuration is None else [configuration]):

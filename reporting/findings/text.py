@@ -7,7 +7,7 @@ from annotation.core.counting import counted
 from annotation.core.tables import DataTable, numbers_text, printable, table_text
 from reporting.core.text import level_text
 from reporting.findings.answer.planned import plan_notes
-from reporting.findings.data.asked import selection_text
+from reporting.findings.data.asked import selection_of
 from reporting.findings.raters.raters_table import flag_text
 from reporting.findings.sections import page_sections
 from reporting.findings.sections.configurations import configuration_section, data_section
@@ -30,8 +30,8 @@ def as_text(findings: dict[str, Any]) -> str:
     blocks = [f"study {printable(findings['study'])} (version {findings['version']})"]
     if "question" in findings["filters"]:
         blocks.append(f"about the question {findings['filters']['question']}")
-    if selection := selection_text(findings["filters"]):
-        blocks.append(f"about a part of the study: {selection}")
+    if selection := selection_of(findings["filters"]):
+        blocks.append(f"about a part of the study: {'; '.join(map(printable, selection))}")
     headline, *statements = (
         f"[{sentence['plan']}] {sentence['text']}" if "plan" in sentence else str(sentence["text"])
         for sentence in findings["answer"]

@@ -13,7 +13,7 @@ from annotation.models import Generation, Pair, Study
 from annotation.studies.configurations import Configuration, configurations
 from annotation.studies.outcomes import Selection, human_answers_on_each, select_each
 from judging.outcomes.judgments import judges_of, judgments_on_each
-from reporting.core.votes import drop_repeats
+from reporting.core.raters import drop_repeats
 from reporting.logic.presentations import Texts, as_shown
 
 PEOPLE = "people"

@@ -67,11 +67,14 @@ def report_page(study: Study, findings: dict[str, Any]) -> str:
         if not row["excluded"] and row["stage"] == findings["filters"]["stage"]
     )
     figures = by_section(OF_STUDY, lambda name: _figure(name, findings))
+    path = find("css/report.css")
+    if not isinstance(path, str):
+        raise FileNotFoundError("css/report.css")
     context = {
         "study": study,
         "found": findings,
         "made_at": timezone.now(),
-        "style": report_style(),
+        "style": Path(path).read_text(encoding="utf-8"),
         "answer": answer_section(findings["answer"]),
         "figures": figures,
         **(page_sections(findings, figures) if configurations else {}),
@@ -122,11 +125,3 @@ def _figure(name: str, findings: dict[str, Any], configuration: dict[str, Any] |
         "size": size_of(spec),
         "links": {},
     }
-
-
-def report_style() -> str:
-    """Return the style of a page that stands alone."""
-    path = find("css/report.css")
-    if not isinstance(path, str):
-        raise FileNotFoundError("css/report.css")
-    return Path(path).read_text(encoding="utf-8")

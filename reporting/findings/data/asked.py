@@ -13,7 +13,6 @@ from analysis import similarity
 from analysis.ranking.bradley_terry import Ties
 from annotation.core.errors import UnknownName
 from annotation.core.measured import names_of
-from annotation.core.tables import printable
 from annotation.models import Assignment, Rating, Study
 from annotation.questions.questions import MAIN
 from annotation.studies.configurations import matchup_counts
@@ -190,11 +189,6 @@ def selection_of(filters: Mapping[str, Any]) -> list[str]:
     if filters["with_incomplete"]:
         parts.append("Incomplete rating sets count too: the more ratings are missing, the more consistent a set looks")
     return parts
-
-
-def selection_text(filters: Mapping[str, Any]) -> str:
-    """Say it for a terminal, or an empty string where the filters leave all."""
-    return "; ".join(map(printable, selection_of(filters)))
 
 
 def offered(study: Study, filters: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,7 @@ from analysis.grouping import count_groups, groups
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.database.aggregates import grouped
 from annotation.core.database.columns import places
-from reporting.core.raters import PEOPLE, Rater
-from reporting.core.votes import by_position
+from reporting.core.raters import PEOPLE, Rater, by_position
 from reporting.findings.data.inputs import ConfigurationData
 from reporting.findings.data.separability_bins import Bins
 

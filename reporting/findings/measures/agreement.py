@@ -11,6 +11,7 @@ from analysis.agreement.coefficients import (
     alpha_from_coincidences,
     coincidences_of_counts,
     degree_alpha_from_coincidences,
+    degrees,
     majority_sums_of,
     vote_sums,
     vote_sums_of_counts,
@@ -20,8 +21,7 @@ from analysis.agreement.gwet import gwet_from_sums, gwet_sums
 from analysis.intervals.bootstrap import mean_sums, ratio
 from annotation.core.tables import PERCENT
 from reporting.core.estimates import Basis, Estimate, number
-from reporting.core.raters import Rater
-from reporting.core.votes import degrees_of, units, verdicts_beside
+from reporting.core.raters import Rater, units, verdicts_beside
 from reporting.findings.measures.registry import JUDGE, PERSON, MeasureInput, measure
 from reporting.findings.reasons import (
     NO_COMMON_VOTES,
@@ -105,7 +105,7 @@ def gwet(inputs: MeasureInput) -> dict[str, Estimate]:
 def five_level_alpha(inputs: MeasureInput) -> Estimate:
     """Krippendorff's ordinal alpha of verdicts with their strengths, over all pairs with two or more such votes."""
     rated = inputs.rater.rated
-    votes = units(rated.outcomes, degrees_of(rated), limit=2)
+    votes = units(rated.outcomes, degrees(rated.outcomes.verdict, rated.strength), limit=2)
     basis = Basis(
         int((votes.sizes > 1).sum()),
         "pairs with two or more ratings",

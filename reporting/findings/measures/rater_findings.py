@@ -24,10 +24,9 @@ from reporting.core.estimates import (
     share_estimate,
 )
 from reporting.core.instance_selection import selection_note
-from reporting.core.raters import Positions, Rater
+from reporting.core.raters import Positions, Rater, Units, units
 from reporting.core.reasons import ALL_TIES, NO_ORDER, UNKNOWN_ORDER
 from reporting.core.text import SCRIPTED
-from reporting.core.votes import Units, units
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.data.separability_bins import Bins, separability_findings
 from reporting.findings.measures.agreement import confusion_findings, consistency_of_instances

@@ -18,8 +18,7 @@ from reporting.core.estimates import (
     share_estimate,
     statistic_estimate,
 )
-from reporting.core.raters import Rater
-from reporting.core.votes import Units, verdicts_beside
+from reporting.core.raters import Rater, Units, verdicts_beside
 
 PERSON, JUDGE = "person", "judge"  # kinds of raters
 

@@ -68,9 +68,30 @@ def ranking_findings(
             ]
             result["system_tests"] += [] if filters.estimates_only else strength_tests(strengths, filters)
         elif not filters.estimates_only:
-            result["system_tests"].append(win_loss_test(comparison, filters))
+            outcomes, rows = comparison.outcomes, win_loss_sums(comparison.outcomes, 0)
+            basis = Basis(len(outcomes), "verdicts", TIE_IN_WIN_LOSS, comparison.excluded, NEVER_COMPARED)
+            difference = mean_estimate(
+                rows, outcomes.instance, basis, filters.intervals, floor=-1, rater=outcomes.rater, exact=True
+            )
+            p_value = float(max(difference_of_two(comparison, filters).p_value, default=math.nan))
+            result["system_tests"].append(
+                _test(
+                    comparison, "win_loss_rate", (0, 1), difference, (p_value, p_value), of=int(not math.isnan(p_value))
+                )
+            )
         result["rankings"] += [{**item, "chosen_note": note} if note else item for item in rankings]
-        result["win_matrices"].append(matrix_of_wins(comparison))
+        matrix = comparison.matrix
+        result["win_matrices"].append(
+            {
+                "rater": comparison.rater,
+                "kind": comparison.kind,
+                "systems": list(comparison.names),
+                "wins": matrix.points.tolist(),
+                "comparisons": matrix.played.astype(int).tolist(),
+                "ties": matrix.tied.astype(int).tolist(),
+                "cycles": [[comparison.names[code] for code in cycle] for cycle in preference_cycles(matrix)],
+            }
+        )
     return result
 
 
@@ -134,20 +155,6 @@ def _rates(comparisons: RaterComparisons, filters: Filters) -> list[list[dict[st
     return results
 
 
-def matrix_of_wins(comparisons: RaterComparisons) -> dict[str, Any]:
-    """Return wins with ties as half, comparisons and ties of each system against each other one, and cycles."""
-    matrix = comparisons.matrix
-    return {
-        "rater": comparisons.rater,
-        "kind": comparisons.kind,
-        "systems": list(comparisons.names),
-        "wins": matrix.points.tolist(),
-        "comparisons": matrix.played.astype(int).tolist(),
-        "ties": matrix.tied.astype(int).tolist(),
-        "cycles": [[comparisons.names[code] for code in cycle] for cycle in preference_cycles(matrix)],
-    }
-
-
 def strength_tests(strengths: Strengths, filters: Filters) -> list[dict[str, Any]]:
     """Return a test of the difference of Bradley-Terry strengths, on Elo's scale, for every two systems of one group.
 
@@ -202,17 +209,6 @@ def difference_of_two(comparisons: RaterComparisons, filters: Filters) -> Differ
     first = np.zeros(len(p_value), dtype=np.int64)
     value, error = (np.full(len(first), item) for item in (spread.value, spread.error))
     return Differences(first, first + 1, value, error, first + spread.clusters - 1, p_value, p_value)
-
-
-def win_loss_test(comparisons: RaterComparisons, filters: Filters) -> dict[str, Any]:
-    """Return the same test with the difference: the win-loss rate of the first of two systems, with its interval."""
-    outcomes, rows = comparisons.outcomes, win_loss_sums(comparisons.outcomes, 0)
-    basis = Basis(len(outcomes), "verdicts", TIE_IN_WIN_LOSS, comparisons.excluded, NEVER_COMPARED)
-    difference = mean_estimate(
-        rows, outcomes.instance, basis, filters.intervals, floor=-1, rater=outcomes.rater, exact=True
-    )
-    p_value = float(max(difference_of_two(comparisons, filters).p_value, default=math.nan))
-    return _test(comparisons, "win_loss_rate", (0, 1), difference, (p_value, p_value), of=int(not math.isnan(p_value)))
 
 
 def _test(

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 
 from reporting.findings import snapshots
-from reporting.leaderboard.text import ranks_by_rater
+from reporting.leaderboard.views import ranks_by_rater
 from tests.factories import signed_in
 from tests.reporting.builders import build_configuration, build_study, build_user, judge, rate
 

@@ -8,8 +8,8 @@ import pytest
 
 from analysis.intervals.analytic import mean_interval, ratio_spread, share_interval
 from reporting.core.estimates import IntervalSettings
+from reporting.core.raters import units
 from reporting.core.reasons import TOO_FEW
-from reporting.core.votes import units
 from reporting.findings.data.inputs import ConfigurationData, Filters
 from reporting.findings.measures import MeasureInput, compute_measures
 from reporting.findings.measures.rater_findings import few_raters_note, rater_findings, weighted_findings

@@ -6,8 +6,7 @@ import numpy as np
 
 from analysis.types import Outcomes
 from annotation.studies.rated_pairs import RatedPairs
-from reporting.core.raters import Positions, rater
-from reporting.core.votes import by_position
+from reporting.core.raters import Positions, by_position, rater
 from reporting.findings.data.inputs import (
     Checks,
     Compared,
