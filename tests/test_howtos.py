@@ -461,7 +461,7 @@ def test_the_demos_own_study_becomes_two_stage_before_the_first_vote() -> None:
 def test_jury(capsys: pytest.CaptureFixture[str]) -> None:
     study = make_judged_study("tea")
     assert len(walk("docs/howto/improve_a_judge.md#create-a-jury")) == 9
-    assert "juries: independent votes that they are worth" in capsys.readouterr().out
+    assert "Juries: how many independent votes they are worth" in capsys.readouterr().out
     for run in study.judge_runs.filter(judge__method="jury"):
         assert len(verdicts_by_pair(study, run.judge)) == 6
 
@@ -482,7 +482,7 @@ def test_tuning(capsys: pytest.CaptureFixture[str]) -> None:
             call_command(name, *arguments[:-1], "a lot")
     said = capsys.readouterr().out
     assert "held out: 15" in said
-    assert "judges tuned on people's ratings" in said
+    assert "plain-tuned was tuned on ratings of 15 instances" in said
     tuned = Judge.objects.get(name="plain-tuned")
     assert len(tuned.tuned["instances"]) == 15
     assert Judgment.objects.filter(run__judge=tuned, run__study=study).count() == 30

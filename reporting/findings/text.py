@@ -100,8 +100,23 @@ def _configuration(configuration: dict[str, Any]) -> str:
 
 def _further(raters: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for rater in raters:
-        if numbers := {key: rater[key] for key in ("note", "degrees", "weighted") if key in rater}:
+        if numbers := {key: rater[key] for key in ("note", "degrees") if key in rater}:
             yield numbers_text({rater["rater"]: numbers})
+        if "weighted" in rater:
+            yield table_text(_weighted(rater["rater"], rater["weighted"]))
+
+
+def _weighted(rater: str, weighted: Mapping[str, Any]) -> DataTable:
+    shares = {f"share of {name}": weighted["shares"][key] for key, name in (("a", "A"), ("tie", "ties"), ("b", "B"))}
+    keys = ("mean_consistency", "mean_preference_strength", "win_rate_a")
+    named = {**{key.replace("_", " "): weighted[key] for key in keys}, **shares}
+    caption = (
+        f"{rater}, weighted back to all instances: {counted(weighted['instances'], 'instances')}, as good as "
+        f"{weighted['effective_instances']:.1f} of equal weight; weights {weighted['smallest_weight']:.2f} to "
+        f"{weighted['largest_weight']:.2f}; {counted(weighted['rating_sets_left_out'], 'rating sets')} left out"
+    )
+    rows = [((name,), [estimate["as_drawn"], estimate]) for name, estimate in named.items()]
+    return DataTable("weighted", caption, ["", "As drawn", "Weighted back"], rows)
 
 
 def _flagged(row: dict[str, Any]) -> str:

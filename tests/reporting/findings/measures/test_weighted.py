@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from annotation.models import Annotator, Assignment, Batch, Hit, HitPair, Study
 from tests.annotation.batches.test_batches import chosen, separate
@@ -47,7 +48,7 @@ def drawn(db: None) -> Batch:
     return batch
 
 
-def test_estimates_from_an_importance_sample_by_hand(drawn: Batch) -> None:
+def test_estimates_from_an_importance_sample_by_hand(drawn: Batch, capsys: pytest.CaptureFixture[str]) -> None:
     people = rater_of(drawn.study)
     found = people["weighted"]
 
@@ -57,6 +58,9 @@ def test_estimates_from_an_importance_sample_by_hand(drawn: Batch) -> None:
     assert found["mean_consistency"]["as_drawn"] == pytest.approx(1 / 2)
     assert (found["mean_consistency"]["n"], found["mean_consistency"]["of"]) == (6, "rating sets")
     assert (found["mean_consistency"]["low"], found["mean_consistency"]["n_instances"]) == (None, 2)
+    call_command("findings", drawn.study.slug)
+    [line] = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("  mean consistency")]
+    assert line[2:4] == ["0.500", "0.333,"]  # both numbers side by side
     assert found["mean_preference_strength"]["value"] == pytest.approx(-1 / 3)
     assert found["mean_preference_strength"]["as_drawn"] == pytest.approx(-1 / 2)
     # Six of six verdicts for A, and three of six: (6·1.25 + 3·2.5) / (6·1.25 + 6·2.5), drawn (6 + 3) / 12.
