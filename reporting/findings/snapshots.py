@@ -117,6 +117,15 @@ def _compute(study: Study, query: str, filters: Filters, version: str, read_at: 
     return _keep(study, query, findings, version=version, departed=departed, read_at=read_at)
 
 
+def _estimate(study: Study, query: str, filters: Filters) -> None:
+    """Compute estimates without intervals and keep them. They read less."""
+    from reporting.findings.computing import compute_estimates
+
+    now, first = timezone.now(), replace(filters, estimates_only=True)
+    departed = departures(study)
+    _keep(study, query, compute_estimates(read_study(study, first), first), departed=departed, read_at=now)
+
+
 @transaction.atomic
 def _keep(
     study: Study, query: str, computed: dict[str, Any], *, departed: str, read_at: datetime, version: str = ""
@@ -145,10 +154,7 @@ def renew_snapshot(study_id: int, query: str) -> bool:
     try:
         filters = filters_of(study, QueryDict(query))
         if stored is None:
-            # Estimates without intervals read less.
-            read_at, first = timezone.now(), replace(filters, estimates_only=True)
-            departed, estimates = departures(study), compute_estimates(read_study(study, first), first)
-            _keep(study, query, estimates, departed=departed, read_at=read_at)
+            _estimate(study, query, filters)
         now, version = timezone.now(), version_of(study)
         if stored is not None and stored.version == version:
             FindingsSnapshot.objects.filter(pk=stored.pk).update(checked_at=now)
