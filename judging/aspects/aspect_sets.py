@@ -16,9 +16,9 @@ from annotation.core.version import VERSION
 from annotation.jobs.work import is_taken
 from annotation.models import Pair, ResearchGroup, Study
 from annotation.questions.questions import MAIN
-from judging.calls.adhoc import AdhocRequests, estimate_procedure
-from judging.calls.dry_run import CallsEstimate
+from judging.calls.dry_run import CallsEstimate, estimate_procedure
 from judging.calls.presentations import IDENTITY_FIELDS, identity_of, wording_of
+from judging.calls.requests import AdhocRequests
 from judging.core.errors import BadSettings
 from judging.jobs.bounds import set_bounds
 from judging.methods.direct import LONGEST_ASPECT

@@ -7,8 +7,8 @@ from annotation.core.tasks.stopping import StopFlag
 from annotation.jobs.work import held
 from annotation.models import Study
 from judging.aspects.aspect_sets import DISTILLED, PAIRS, procedure_of, sample_of, store_distilled
-from judging.calls.adhoc import AdhocRequests
-from judging.calls.adhoc_runner import ProcedureUsage, run_procedure
+from judging.calls.adhoc import ProcedureUsage, run_procedure
+from judging.calls.requests import AdhocRequests
 from judging.jobs.progress import OnProgress, ignore_progress, noted_by
 from judging.methods.sc2.distilling import prompt_versions
 from judging.methods.task_files import task_of

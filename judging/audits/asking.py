@@ -9,8 +9,7 @@ from annotation.core.database.bulk_sql import update_rows
 from annotation.core.tasks.stopping import StopFlag
 from annotation.jobs.work import held
 from judging.audits.stress import Status, asking_method, cells_of, endpoint_of
-from judging.calls.adhoc_runner import ProcedureUsage
-from judging.calls.billed import BilledSession
+from judging.calls.adhoc import BilledSession, ProcedureUsage
 from judging.calls.cases import Case
 from judging.calls.presentations import prompt_version
 from judging.calls.requests import Requests, setting_of

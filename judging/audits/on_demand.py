@@ -20,7 +20,7 @@ from judging.core.pricing import check_cap
 from judging.jobs.leases import has_live_worker
 from judging.methods import AskingMethod, Baseline, find_method
 from judging.models import Judge, JudgeRun, Judgment, RunHolder
-from judging.runs.claims import free_cells
+from judging.runs.cells import free_cells
 from judging.runs.estimates import RunEstimate, estimate
 from judging.runs.judges import store_judge
 from judging.runs.pair_filters import ON_DEMAND, PairFilter

@@ -1,4 +1,4 @@
-"""The budget of a run: what is spent, what calls in flight may cost, and whether one more fits under the cap."""
+"""The budget of a run: what answers cost, what calls in flight may cost, and whether one more fits under the cap."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -6,9 +6,16 @@ from typing import Any
 
 from django.db.models import F, Max
 
+from annotation.core.reasons import reason
+from judging.calls.cases import FailedCall, StoredAnswer, Usage
 from judging.calls.requests import Request
-from judging.core.pricing import cost_of
+from judging.core.constants import NO_ANSWER
+from judging.core.errors import AccessDenied, CallFailed, CapReached, RejectedCall, RunStopped
+from judging.core.pricing import billed_cost, cost_of, money
+from judging.endpoints.chat_answers import ChatAnswer
 from judging.jobs.leases import HeartbeatReply
+from judging.jobs.progress import Progress
+from judging.methods import Reply
 from judging.methods.sc2.record import MAKING
 from judging.models import Completion, Endpoint, JudgeRun
 
@@ -166,3 +173,72 @@ class Budget:
     def store(self, key: str) -> None:
         """Record that an answer is stored: the next heartbeat counts it."""
         self._stored += self._open.pop(key, Decimal(0))
+
+
+class Transport:
+    """A way to get answers to calls, which are counted under a budget.
+
+    tables : the endpoint of the calls that make tables, where it is another one
+    batch : through the provider's Batch API, at its price
+    error : why the work can't continue, once what came back is stored
+    """
+
+    def __init__(
+        self, progress: Progress, endpoint: Endpoint, tables: Endpoint | None = None, *, batch: bool = False
+    ) -> None:
+        self.progress = progress
+        self.progress.currency = endpoint.currency
+        self.sizes = CallSizes()
+        self.budget = Budget(endpoint, self.sizes, tables, batch=batch)
+        self.error: Exception | None = None
+
+    def halt(self, error: Exception) -> None:
+        """Note why the work can't continue."""
+        self.error = self.error or error
+
+    def take_answer(self, request: Request, answer: ChatAnswer) -> StoredAnswer:
+        """Count what an answer took, usable or not, and return it as it is to be stored."""
+        counts = (answer.prompt_tokens, answer.completion_tokens)
+        self.sizes.learn(request, *counts)
+        endpoint = self.budget.endpoint_for(request)
+        listed = cost_of(endpoint, *counts, cached_tokens=answer.cached_tokens, batch=self.budget.batch)
+        billed = billed_cost(endpoint, answer.billed)
+        if billed is not None:
+            self.sizes.learn_price(billed, listed)
+        cost = listed if billed is None else billed
+        self.budget.settle(request.key, cost)
+        progress = self.progress
+        progress.cost = None if progress.cost is None or cost is None else progress.cost + cost
+        if cost is None and self.budget.granted is not None:
+            self.halt(RunStopped(reason("tokens_unknown")))
+        reply = Reply(answer.text, answer.finish_reason, answer.response)
+        return StoredAnswer(
+            request.key,
+            reply,
+            usage=Usage(*counts, cost),
+            request=request,
+            latency_ms=answer.latency_ms,
+            list_price=None if billed is None else listed,
+        )
+
+    def take_failure(self, request: Request, error: CallFailed) -> FailedCall | None:
+        """Return a failed call as the session gets it, with what the endpoint charged for it. `None`: its cell stays open."""
+        if isinstance(error, AccessDenied):
+            self.halt(RunStopped(reason("access_denied", error=error.reason)))
+        charged = None if error.charged is None else self.take_answer(request, error.charged)
+        if charged is None:
+            self.budget.settle(request.key, None)
+        if charged is None and isinstance(error, AccessDenied):
+            return None
+        rejected = isinstance(error, RejectedCall) and error.request_only
+        is_temporary = not isinstance(error, RejectedCall)
+        cause = error.cause if isinstance(error, RejectedCall) else NO_ANSWER
+        why = error.reason
+        if isinstance(error, RejectedCall) and request.body.get("logprobs") and "logprob" in str(error):
+            why = reason("no_logprobs_taken", why=why)
+        return FailedCall(request.key, why, rejected, charged, is_temporary, cause, error.kind)
+
+    def cap_reached(self) -> CapReached:
+        """Return the error for a cap that allows no further call."""
+        cap, spent = (money(item, self.progress.currency) for item in (self.budget.cap, self.budget.spent))
+        return CapReached(reason("cap_reached", cap=cap, spent=spent))

@@ -11,13 +11,13 @@ from decimal import Decimal
 from typing import Any
 
 from annotation.core.reasons import NO_REASON
-from judging.calls.cases import Case, StoredAnswer
-from judging.calls.failures import FailedCall
-from judging.calls.procedure_pool import ProcedurePool
-from judging.calls.requests import Request, Requests
-from judging.calls.results import read_reply
+from judging.calls.cases import AnyProcedure, Case, Cell, FailedCall, StoredAnswer
+from judging.calls.requests import Request, Requests, read_reply
+from judging.calls.session import ProcedurePool
 from judging.core.errors import UnparsedVerdict
+from judging.core.pricing import cost_of
 from judging.methods import Call, Reply
+from judging.models import Endpoint
 
 FILLER = "It is clear and complete, and it says what matters most."
 DEFAULT_LENGTH = 600  # characters of an answer that a later prompt contains
@@ -77,7 +77,7 @@ class DryPool(ProcedurePool):
         return self.found
 
     def _fill_in(self, request: Request) -> list[Case]:
-        waiting = list(self.waiting_for(request.key))
+        waiting = list(self._asking[request.key][1])
         guessed = any(case in self._guessing for case, _ in waiting)
         self.found.setdefault(request.key, measure_call(request.kind, request.body, guessed=guessed))
         self._guessing.update(case for case, _ in waiting)
@@ -202,4 +202,16 @@ def estimates_by_kind(
             completion_tokens=round(calls[kind] * scale * sizes.answer_tokens(kind)),
         )
         for kind in dict.fromkeys(item.kind for item in dry_calls)
+    )
+
+
+def estimate_procedure(procedure: AnyProcedure, *, endpoint: Endpoint, requests: Requests) -> CallsEstimate:
+    """Run a procedure without calls, on stored answers and, where there is none, on the calls' examples."""
+    kinds = estimates_by_kind(DryPool(requests).dry_run([Case(Cell(0), procedure)]).values())
+    sums = sums_of(kinds)
+    return CallsEstimate(
+        **sums,
+        cost=cost_of(endpoint, sums["prompt_tokens"], sums["completion_tokens"]),
+        currency=endpoint.currency,
+        kinds=kinds,
     )

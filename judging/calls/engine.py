@@ -13,17 +13,15 @@ from contextlib import suppress
 
 from asgiref.sync import async_to_sync, sync_to_async
 
-from judging.calls.cases import StoredAnswer
-from judging.calls.failures import FailedCall
+from judging.calls.budget import Transport
+from judging.calls.cases import FailedCall, StoredAnswer
 from judging.calls.requests import Request
 from judging.calls.session import Session, StepResult
-from judging.calls.transport import Transport
 from judging.core.errors import CallFailed, StatusChanged
 from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.rate_limiter import RateLimiter
 from judging.endpoints.retrying import MakeClient
 from judging.jobs import leases
-from judging.jobs.leases import HeartbeatReply
 from judging.methods.sc2.record import MAKING
 from judging.models import Endpoint
 
@@ -55,7 +53,8 @@ class Engine(Transport):
     def __init__(
         self, session: Session, make_client: MakeClient, endpoint: Endpoint, tables: Endpoint | None = None
     ) -> None:
-        super().__init__(session, endpoint, tables)
+        super().__init__(session.progress, endpoint, tables)
+        self.session = session
         self.client = make_client(endpoint)
         self.tables_client = make_client(tables) if tables else self.client
         self.clients = list({id(item): item for item in (self.client, self.tables_client)}.values())
@@ -161,20 +160,15 @@ class Engine(Transport):
         self._report_progress()
         if result.halt:
             raise result.halt
-        if result.heartbeat is not None:
-            self._apply_heartbeat(result.heartbeat)
+        if (heartbeat := result.heartbeat) is not None:
+            self._stopped_as = "" if heartbeat.should_continue else heartbeat.status
+            if not self._stopped_as:
+                self.limiter.set_maximum(heartbeat.in_flight)
+                self.budget.set(heartbeat)
+                self._budget_is_fresh = True
+                if heartbeat.endpoint is not None:
+                    self.limiter.set_limits(*heartbeat.limits)
         return result
-
-    def _apply_heartbeat(self, heartbeat: HeartbeatReply) -> None:
-        """Apply the limits of a heartbeat's reply."""
-        self._stopped_as = "" if heartbeat.should_continue else heartbeat.status
-        if self._stopped_as:
-            return
-        self.limiter.set_maximum(heartbeat.in_flight)
-        self.budget.set(heartbeat)
-        self._budget_is_fresh = True
-        if heartbeat.endpoint is not None:
-            self.limiter.set_limits(*heartbeat.limits)
 
     def _send(self) -> None:
         """Start as many calls as limits and budget allow."""

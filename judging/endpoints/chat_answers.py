@@ -1,31 +1,34 @@
-"""Parsing a chat endpoint's response into an answer or an error. No network.
+"""Parsing a chat endpoint's response into an answer or an error, without secrets, and its usage. No network.
 
 Besides OpenAI's format: content as a list of parts (Mistral), reasoning in a separate field (DeepSeek, vLLM), errors in
 a body with status 200 or within a choice (OpenRouter), as plain text (Ollama) or at the top of the body (vLLM, Mistral).
+Reasoning counts within the completion's tokens (OpenAI), beside them (xAI) or in the total alone (Gemini).
 """
 
 import json
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from annotation.core.reasons import Reason, reason
 from judging.core.errors import CallFailed, RejectedCall, TransientFailure
-from judging.endpoints.failures import ErrorDetails, details_of, failure_of, status_of
-from judging.endpoints.reported_usage import read_usage
-from judging.endpoints.waits import wait_of
+from judging.core.pricing import CAPS_BELOW, PLACES
+from judging.endpoints.failures import ErrorDetails, details_of, failure_of, status_of, wait_of
 
 TEXT_PARTS = frozenset({"text", "output_text"})
 UNUSABLE = "unusable"  # finish reason of stored responses that were charged for and hold no answer
 Scrub = Callable[[str], str]
+TICKS = Decimal(10_000_000_000)  # of a US dollar, in which xAI writes prices
 
 
 @dataclass(frozen=True)
 class ChatAnswer:
     """The answer to one call, or `None` for what the endpoint didn't report.
 
+    prompt_tokens, completion_tokens : those from its cache included; everything that was written, reasoning included
     cached_tokens : those of the prompt that it took from its cache of prefixes
     billed : the call's price by the endpoint, in US dollars
     """
@@ -62,7 +65,9 @@ def read_answer(content: str, *, latency_ms: float | None = None, scrub: Scrub |
     try:
         text, finish_reason = _first_answer(response)
     except CallFailed as failure:
-        failure.charged = _charged(response, latency_ms)
+        unusable = _answer(response, "", UNUSABLE, latency_ms)
+        is_charged = unusable.prompt_tokens or unusable.completion_tokens or unusable.billed
+        failure.charged = unusable if is_charged else None
         raise
     return _answer(response, text, finish_reason, latency_ms)
 
@@ -97,14 +102,9 @@ def text_of(content: object) -> str | None:
         return content or ""
     if not isinstance(content, list) or not all(isinstance(part, str | dict) for part in content):
         return None
-    return "".join(_text_of_part(part) for part in content)
-
-
-def _text_of_part(part: str | dict[str, Any]) -> str:
-    if isinstance(part, str):
-        return part
-    text = part.get("text") if part.get("type", "text") in TEXT_PARTS else None
-    return text if isinstance(text, str) else ""
+    parts = [{"text": part} if isinstance(part, str) else part for part in content]
+    texts = [part.get("text") for part in parts if part.get("type", "text") in TEXT_PARTS]
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def error_in(body: Mapping[str, Any]) -> CallFailed | None:
@@ -131,15 +131,30 @@ def with_raw(why: Reason, error: ErrorDetails) -> Reason:
 
 
 def _answer(response: dict[str, Any], text: str, finish_reason: str, latency_ms: float | None) -> ChatAnswer:
-    usage = read_usage(response.get("usage"), is_empty=not text)
-    tokens = usage.prompt_tokens, usage.completion_tokens
-    return ChatAnswer(text, finish_reason, response, *tokens, latency_ms, usage.cached_tokens, usage.billed)
-
-
-def _charged(response: dict[str, Any], latency_ms: float | None) -> ChatAnswer | None:
-    """Return a response without an answer as a `ChatAnswer`, if the endpoint counted tokens for it."""
-    answer = _answer(response, "", UNUSABLE, latency_ms)
-    return answer if answer.prompt_tokens or answer.completion_tokens or answer.billed else None
+    """Return an answer with the usage that its response reports. An answer without text may have written 0 tokens."""
+    usage = response.get("usage")
+    if not isinstance(usage, dict):
+        return ChatAnswer(text, finish_reason, response, None, None, latency_ms)
+    completion, total = token_count(usage.get("completion_tokens")), token_count(usage.get("total_tokens"))
+    details = usage.get("completion_tokens_details")
+    reasoning = (token_count(details.get("reasoning_tokens")) or 0) if isinstance(details, dict) else 0
+    details = usage.get("prompt_tokens_details")  # of OpenAI, vLLM and OpenRouter; DeepSeek has another field
+    cached = details.get("cached_tokens") if isinstance(details, dict) else usage.get("prompt_cache_hit_tokens")
+    cached_tokens = token_count(cached) or 0
+    prompt = token_count(usage.get("prompt_tokens")) or None  # 0 is a count of nothing, since no prompt is empty
+    cache_tokens = cached_tokens + (token_count(usage.get("cache_creation_input_tokens")) or 0)
+    if prompt is not None and (
+        cached_tokens > prompt or (cache_tokens and total == prompt + (completion or 0) + cache_tokens)
+    ):
+        prompt += cache_tokens
+    written = completion
+    if reasoning > (completion or 0):
+        written = (completion or 0) + reasoning
+    if prompt is not None and total is not None and total > prompt:
+        written = max(written or 0, total - prompt)
+    if written == 0 and (prompt is None or text):
+        written = None
+    return ChatAnswer(text, finish_reason, response, prompt, written, latency_ms, cached_tokens, billed_in(usage))
 
 
 def not_a_completion(content: str) -> CallFailed:
@@ -179,3 +194,70 @@ def scrub_json(value: Any, scrub: Scrub) -> Any:
 def one_line(text: str, length: int) -> str:
     """Return the start of a text on one line."""
     return " ".join(text.split())[:length]
+
+
+def billed_in(usage: Mapping[str, Any]) -> Decimal | None:
+    """Return the price of the call, with what the account pays the provider itself (OpenRouter), or of xAI.
+
+    A price of 0 is none: a proxy that knows no prices writes it too.
+    """
+    price = amount(usage.get("cost"))
+    if price is None:
+        ticks = amount(usage.get("cost_in_usd_ticks"))
+        price = None if ticks is None else ticks / TICKS
+    elif usage.get("is_byok") is True and isinstance(details := usage.get("cost_details"), dict):
+        price += amount(details.get("upstream_inference_cost")) or 0
+    return price.quantize(PLACES) if price and price < CAPS_BELOW else None
+
+
+def amount(value: object) -> Decimal | None:
+    """Return a number that is not negative, or `None` for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() and 0 <= number < TICKS * CAPS_BELOW else None
+
+
+def token_count(value: object) -> int | None:
+    """Return a token count, also if it was sent as a string or a float, or `None` for anything else."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 11:
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
+
+
+class Secrets:
+    """Secrets to scrub from answers: the endpoint's key, and header values from the environment."""
+
+    def __init__(self, values: Iterable[str]) -> None:
+        self.values = [value for value in values if value]
+        self.echoes = [(echo_of(value), loose_echo_of(value)) for value in self.values]
+
+    def scrub(self, text: str) -> str:
+        """Replace every secret in a text, and what databases reject."""
+        text = storable(text)
+        for exact, _ in self.echoes:
+            text = exact.sub("[key]", text)
+        return text
+
+    def is_clean(self, content: str) -> bool:
+        """Tell whether nothing in a JSON document can need scrubbing, which is cheaper than scrubbing each string."""
+        if "\\u" in content or "\x00" in content:
+            return False
+        return not any(loose.search(content) for _, loose in self.echoes)
+
+
+def echo_of(secret: str) -> re.Pattern[str]:
+    """Match a secret verbatim and as JSON may escape it, also in nested JSON: `\\/`, `\\u0073`."""
+    return re.compile(
+        "".join(rf"(?:\\{{0,4}}{re.escape(character)}|\\{{1,4}}u(?i:{ord(character):04x}))" for character in secret)
+    )
+
+
+def loose_echo_of(secret: str) -> re.Pattern[str]:
+    """Match what `echo_of` could match once JSON without `\\u` is parsed: each nesting level doubles backslashes."""
+    return re.compile("".join(rf"\\*{re.escape(character)}" for character in secret))

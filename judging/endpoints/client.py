@@ -1,38 +1,43 @@
 """The client of language models' endpoints: the official `openai` library, its answers read by `chat_answers.py`.
 
-Web workers never import this module.
+Web workers never import this module. Only here `aiohttp` is used, for what the library's own transport over it lacks:
+checked addresses, and a bound on answers.
 """
 
+import ipaddress
 import re
+import socket
 import time
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Collection, Mapping
+from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
+import aiohttp
 import httpx2
 import openai
+from aiohttp.abc import ResolveResult
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.resolver import ThreadedResolver
 from django.conf import settings
 from openai import RequestOptions, omit
 
 from annotation.core.reasons import reason
+from annotation.core.tls import tls_context
 from annotation.core.version import VERSION
 from judging.core.errors import CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.chat_answers import (
     ChatAnswer,
-    Scrub,
+    Secrets,
     a_stream,
     one_line,
     parse_json,
     read_answer,
     scrub_json,
-    storable,
     with_raw,
 )
-from judging.endpoints.credentials import headers_of, key_of
-from judging.endpoints.failures import ErrorDetails, error_of, failure_of
-from judging.endpoints.hosts import proxy_of
-from judging.endpoints.transport import CONNECTION_ERRORS, CheckedClient
-from judging.endpoints.waits import wait_of
+from judging.endpoints.checks import check_addresses, headers_of, key_of, proxy_of
+from judging.endpoints.failures import ErrorDetails, error_of, failure_of, wait_of
 from judging.models import Endpoint
 
 FILE_SECONDS = 600.0  # for a file of thousands of requests or answers
@@ -48,6 +53,103 @@ AZURE_PATH = re.compile(r"(.+)/openai(?:/deployments/([^/]+))?/?")
 OWN_HEADERS = ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version", "Async")
 WITHOUT_OWN_HEADERS = {f"X-Stainless-{name}": omit for name in OWN_HEADERS}
 WITHOUT_HEADERS_OF_CALLS = {f"x-stainless-{name}": omit for name in ("retry-count", "read-timeout")}
+MAX_ANSWER, MAX_FILE = 64 * 2**20, 1024 * 2**20  # bytes, unpacked: an endpoint may answer without an end
+FILE_PATH = "/content"  # end of the path of a file's content
+IDLE_SECONDS = 5.0  # of a connection that is kept: many servers close theirs soon after
+CONNECTION_ERRORS = (TimeoutError, aiohttp.ClientError, HttpProcessingError, OSError, httpx2.HTTPError)
+# Set anew by the client, or without meaning for it.
+DROPPED_HEADERS = frozenset({"content-encoding", "content-length", "set-cookie", "transfer-encoding"})
+
+
+class CheckedResolver(ThreadedResolver):
+    """Resolves to allowed addresses only: DNS may have changed since the endpoint was checked."""
+
+    def __init__(self, allowlist: Collection[str]) -> None:
+        super().__init__()
+        self.allowlist = allowlist
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """Resolve a host.
+
+        Raises: EndpointRefused
+        """
+        results = await super().resolve(host, port, family)
+        addresses = [ipaddress.ip_address(result["host"].partition("%")[0]) for result in results]
+        check_addresses(host, addresses, allowlist=self.allowlist)
+        return results
+
+
+class CheckedClient(httpx2.AsyncClient):
+    """Sends requests to allowed addresses, or to a proxy, without following redirects or keeping cookies.
+
+    What httpx2 does to a request (merging headers and cookies, authentication, redirects) is left out: it takes a fifth of
+    the processor time of a call.
+
+    names     : of the headers to send, in lower case; the library reads further ones from the environment
+    allowlist : hosts and addresses that are allowed though they aren't public
+    """
+
+    def __init__(self, *, names: Collection[str], allowlist: Collection[str], proxy: str | None = None) -> None:
+        super().__init__(transport=httpx2.AsyncBaseTransport(), trust_env=False)
+        self.names = frozenset(name.encode() for name in names)
+        self.allowlist = allowlist
+        self.proxy = proxy
+        self._session: aiohttp.ClientSession | None = None
+
+    def build_request(self, method: str, url: httpx2.URL | str, **options: Any) -> httpx2.Request:
+        """Return a request as the library describes it."""
+        if (content := options.pop("content", None)) is not None:
+            options["stream"] = httpx2.ByteStream(content)  # by itself, a request would add headers that aren't sent
+        extensions = {"timeout": options.pop("timeout").as_dict()}
+        return httpx2.Request(method, parsed_url(str(url)), extensions=extensions, **options)
+
+    async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
+        """Send a request and read the whole answer.
+
+        Raises: RejectedCall if it is too long; TransientFailure without a connection in time; EndpointRefused;
+        CONNECTION_ERRORS
+        """
+        timeout = request.extensions["timeout"]
+        if self._session is None:  # made in the loop that uses it
+            connector = aiohttp.TCPConnector(
+                ssl=tls_context(), limit=0, keepalive_timeout=IDLE_SECONDS, resolver=CheckedResolver(self.allowlist)
+            )
+            self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+        sent = self._session.request(
+            request.method,
+            str(request.url),
+            headers=[(n.decode(), value.decode()) for n, value in request.headers.raw if n.lower() in self.names],
+            data=await request.aread(),
+            allow_redirects=False,
+            proxy=self.proxy,
+            timeout=aiohttp.ClientTimeout(total=timeout["read"], connect=timeout["connect"]),
+        )
+        limit = MAX_FILE if request.url.path.endswith(FILE_PATH) else MAX_ANSWER
+        try:
+            async with sent as answer:
+                content = bytearray()
+                while chunk := await answer.content.readany():
+                    content += chunk
+                    if len(content) > limit:
+                        raise RejectedCall(reason("response_too_large", number=limit // 2**20))
+        except aiohttp.ConnectionTimeoutError:
+            why = reason("no_connection_within", seconds=timeout["connect"])
+            raise TransientFailure(why, kind="no connection") from None
+        headers = [(name, value) for name, value in answer.headers.items() if name.lower() not in DROPPED_HEADERS]
+        return httpx2.Response(answer.status, headers=headers, content=bytes(content), request=request)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+
+
+@lru_cache(maxsize=100)
+def parsed_url(url: str) -> httpx2.URL:
+    """Parse a URL."""
+    return httpx2.URL(url)
 
 
 class ChatClient(Protocol):
@@ -98,7 +200,8 @@ class OpenAIClient:
             options=self._options,
         )
         content = await self._receive(completion)
-        return read_answer(content, latency_ms=(time.monotonic() - started) * 1000, scrub=self.scrubber(content))
+        scrub = None if self.secrets.is_clean(content) else self.scrub
+        return read_answer(content, latency_ms=(time.monotonic() - started) * 1000, scrub=scrub)
 
     async def upload(self, content: bytes) -> str:
         """Upload a batch's file of requests and return the provider's id of the file."""
@@ -172,10 +275,6 @@ class OpenAIClient:
         """Remove secrets that the endpoint may have echoed, and characters that can't be stored."""
         return self.secrets.scrub(text)
 
-    def scrubber(self, content: str) -> Scrub | None:
-        """Return the scrubber for an answer's texts, or `None` if nothing in it can need scrubbing."""
-        return None if self.secrets.is_clean(content) else self.scrub
-
     def connection_failure(self, error: BaseException, seconds: float) -> TransientFailure:
         """Describe a connection error in one line, without the address."""
         if isinstance(error, TimeoutError):
@@ -191,17 +290,13 @@ class OpenAIClient:
         kind = f"HTTP {status}"
         if status < 400:
             return RejectedCall(reason("redirected", status=status), kind=kind, request_only=False)
-        error = self.error_in(content)
+        try:
+            error = error_of(self._read(content))
+        except RejectedCall:  # not JSON
+            error = ErrorDetails(message=self.scrub(content))
         text = one_line(self.scrub(content), 300).rstrip(": ")
         why = reason("http_error", status=status, text=text) if text else reason("http_status", status=status)
         return failure_of(status, with_raw(why, error), kind=kind, error=error, wait=wait_of(status, headers, error))
-
-    def error_in(self, content: str) -> ErrorDetails:
-        """Return the error in the body of an HTTP error."""
-        try:
-            return error_of(self._read(content))
-        except RejectedCall:  # not JSON
-            return ErrorDetails(message=self.scrub(content))
 
 
 def api_of(endpoint: Endpoint, key: str | None, headers: Mapping[str, str]) -> openai.AsyncOpenAI:
@@ -241,39 +336,6 @@ def timeouts(seconds: float) -> httpx2.Timeout:
 def text_of(content: bytes) -> str:
     """Return an answer as text."""
     return content.decode("utf-8", "replace")
-
-
-class Secrets:
-    """Secrets to scrub from answers: the endpoint's key, and header values from the environment."""
-
-    def __init__(self, values: Iterable[str]) -> None:
-        self.values = [value for value in values if value]
-        self.echoes = [(echo_of(value), loose_echo_of(value)) for value in self.values]
-
-    def scrub(self, text: str) -> str:
-        """Replace every secret in a text, and what databases reject."""
-        text = storable(text)
-        for exact, _ in self.echoes:
-            text = exact.sub("[key]", text)
-        return text
-
-    def is_clean(self, content: str) -> bool:
-        """Tell whether nothing in a JSON document can need scrubbing, which is cheaper than scrubbing each string."""
-        if "\\u" in content or "\x00" in content:
-            return False
-        return not any(loose.search(content) for _, loose in self.echoes)
-
-
-def echo_of(secret: str) -> re.Pattern[str]:
-    """Match a secret verbatim and as JSON may escape it, also in nested JSON: `\\/`, `\\u0073`."""
-    return re.compile(
-        "".join(rf"(?:\\{{0,4}}{re.escape(character)}|\\{{1,4}}u(?i:{ord(character):04x}))" for character in secret)
-    )
-
-
-def loose_echo_of(secret: str) -> re.Pattern[str]:
-    """Match what `echo_of` could match once JSON without `\\u` is parsed: each nesting level doubles backslashes."""
-    return re.compile("".join(rf"\\*{re.escape(character)}" for character in secret))
 
 
 def id_in(record: Any) -> str:

@@ -1,9 +1,13 @@
-"""Classes of an endpoint's errors: transient, rejected or denied."""
+"""Classes of an endpoint's errors (transient, rejected or denied), and how long it asks to wait. No network."""
 
 import json
+import math
 import re
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 from annotation.core.reasons import Reason
 from judging.core.constants import FILTERED, REJECTED, TOO_LONG
@@ -53,6 +57,16 @@ ERROR_WORDS = (
     (404, r"not found|does not exist|no such|unknown model|invalid model"),
     (400, r"invalid|bad request|unsupported|not support|context length|too long|unprocessable"),
 )
+THROTTLED = frozenset({429, 503})
+UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+PART = r"(\d+(?:\.\d+)?)(h|ms|m|s|us|µs|ns)"
+DURATION = re.compile(rf"(?:{PART})+", re.ASCII)
+# OpenAI, Azure, Groq and OpenRouter; Anthropic; the draft of a standard.
+RESET = re.compile(r"(?:x-)?ratelimit-reset(?:-[\w-]+)?|anthropic-ratelimit-[\w-]+-reset")
+IN_MESSAGE = re.compile(
+    rf"(?:try again|retry) (?:in|after) (?:(?P<duration>(?:{PART})+)|(?P<seconds>\d+(?:\.\d+)?) sec)", re.IGNORECASE
+)
+EPOCH = 1e9  # larger numbers are seconds since 1970, and still larger ones milliseconds
 
 
 @dataclass(frozen=True)
@@ -79,8 +93,8 @@ def details_of(error: object) -> ErrorDetails:
     """Read an error in a body: an object, as most have it, or a text."""
     if not isinstance(error, dict):
         return ErrorDetails(message=str(error or ""))
-    inner = error.get("innererror")
-    entries = [entry for entry in _list(error.get("details")) if isinstance(entry, dict)]
+    inner, listed = error.get("innererror"), error.get("details")
+    entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     names = [*map(error.get, ("code", "type", "status")), *(entry.get("reason") for entry in entries)]
     names.append(inner.get("code") if isinstance(inner, dict) else None)
     metadata = error.get("metadata")
@@ -102,19 +116,17 @@ def error_of(body: object) -> ErrorDetails:
     return details_of(error if isinstance(error, dict) else {"message": error, **body})
 
 
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def status_of(error: ErrorDetails) -> int | None:
     """Return the HTTP status that an error's code, type or message stands for, or `None`."""
-    return next((status for hint in error.hints if (status := _status_of_hint(hint)) is not None), None)
-
-
-def _status_of_hint(hint: str) -> int | None:
-    if hint.isdecimal():
-        return int(hint) if len(hint) == 3 and 400 <= int(hint) < 600 else None
-    return next((status for status, words in ERROR_WORDS if re.search(words, plain_words(hint))), None)
+    for hint in error.hints:
+        if hint.isdecimal():
+            if len(hint) == 3 and 400 <= int(hint) < 600:
+                return int(hint)
+            continue
+        for status, words in ERROR_WORDS:
+            if re.search(words, plain_words(hint)):
+                return status
+    return None
 
 
 def plain_words(hint: str) -> str:
@@ -133,21 +145,17 @@ def failure_of(
     hints = [plain_words(hint) for hint in error.hints]
     if status in FILTER_STATUSES and any(re.search(FILTER, hint) for hint in hints):
         return RejectedCall(reason, kind=kind, cause=FILTERED)
-    if status in DENIED_STATUSES or _is_denied(error, status, wait):
+    is_denied = status < 500 and (
+        any(re.search(DENIED_NAMES, plain_words(name)) for name in error.names)
+        or (wait is None and any(re.search(DENIED_MESSAGES, plain_words(text)) for text in (error.message, error.raw)))
+    )
+    if status in DENIED_STATUSES or is_denied:
         return AccessDenied(reason, kind=kind)
     if _is_too_long(status, hints):
         return RejectedCall(reason, kind=kind, cause=TOO_LONG)
     if status in TRANSIENT_STATUSES or status >= 500:
         return TransientFailure(reason, retry_after=wait, throttled=status == 429, kind=kind)
     return RejectedCall(reason, kind=kind, request_only=status in REQUEST_STATUSES, cause=REJECTED)
-
-
-def _is_denied(error: ErrorDetails, status: int, wait: float | None) -> bool:
-    if status >= 500:
-        return False
-    if any(re.search(DENIED_NAMES, plain_words(name)) for name in error.names):
-        return True
-    return wait is None and any(re.search(DENIED_MESSAGES, plain_words(text)) for text in (error.message, error.raw))
 
 
 def _is_too_long(status: int, hints: list[str]) -> bool:
@@ -160,3 +168,52 @@ def _is_too_long(status: int, hints: list[str]) -> bool:
     return status in REQUEST_STATUSES and any(
         re.search(LENGTH, hint) and (not re.search(LENGTH_OF_ANSWER, hint) or "context" in hint) for hint in hints
     )
+
+
+def wait_of(status: int, headers: Mapping[str, str], error: ErrorDetails) -> float | None:
+    """Return the seconds to wait before another call, or `None` where the endpoint doesn't say.
+
+    Headers on limits come with other errors too, and tell nothing about these.
+    """
+    names = {name.lower(): value.strip() for name, value in headers.items()}
+    milliseconds = names.get("retry-after-ms", "")
+    if re.fullmatch(r"\d+(?:\.\d+)?", milliseconds):
+        seconds: float | None = float(milliseconds) / 1000
+    else:
+        seconds = seconds_in(names.get("retry-after", ""))
+    if seconds is None and status in THROTTLED:
+        seconds = seconds_in(error.delay)
+        if seconds is None and (match := IN_MESSAGE.search(error.message)):
+            seconds = seconds_in(match["duration"] or match["seconds"])
+        seconds = _until_reset(names) if seconds is None else seconds
+    return None if seconds is None else max(0.0, seconds)
+
+
+def seconds_in(value: str) -> float | None:
+    """Return seconds from now for a number, a duration such as 7m12s, a Unix time or a date, else `None`."""
+    if DURATION.fullmatch(value):
+        return sum(float(number) * UNITS[unit] for number, unit in re.findall(PART, value))
+    try:
+        seconds = float(value)
+    except ValueError:
+        for parse in (parsedate_to_datetime, datetime.fromisoformat):
+            with suppress(ValueError, OverflowError):
+                at = parse(value)
+                return (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+        return None
+    if not math.isfinite(seconds):  # "nan" is a number too
+        return None
+    if seconds < EPOCH:
+        return seconds
+    return seconds / (1000 if seconds > 1000 * EPOCH else 1) - datetime.now(UTC).timestamp()
+
+
+def _until_reset(headers: Mapping[str, str]) -> float | None:
+    """Return when the exhausted limits, or all if the headers don't say which, are reset."""
+    resets = {
+        name: seconds
+        for name, value in headers.items()
+        if RESET.fullmatch(name) and (seconds := seconds_in(value)) is not None
+    }
+    exhausted = [seconds for name, seconds in resets.items() if headers.get(name.replace("reset", "remaining")) == "0"]
+    return max(exhausted or resets.values(), default=None)

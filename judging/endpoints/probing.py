@@ -12,10 +12,9 @@ from django.utils import timezone
 
 from judging.core.errors import AccessDenied, CallFailed, EndpointRefused, JudgingError, RejectedCall, TransientFailure
 from judging.endpoints.chat_answers import ChatAnswer
+from judging.endpoints.checks import check_host, check_key_env
 from judging.endpoints.client import OpenAIClient
-from judging.endpoints.credentials import check_key_env
-from judging.endpoints.features import FEATURES
-from judging.endpoints.services import check_host
+from judging.endpoints.services import FEATURES
 from judging.models import Endpoint
 
 MAX_TOKENS = 64

@@ -14,11 +14,9 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 from annotation.core.reasons import reason
 from judging.core.errors import CallFailed, EndpointRefused, RunStopped, TransientFailure
 from judging.endpoints.chat_answers import ChatAnswer
+from judging.endpoints.checks import UnresolvedHost, check_host, check_key_env
 from judging.endpoints.client import ChatClient, OpenAIClient
-from judging.endpoints.credentials import check_key_env
-from judging.endpoints.hosts import UnresolvedHost
 from judging.endpoints.rate_limiter import Clock, RateLimiter, Sleep
-from judging.endpoints.services import check_host
 from judging.models import Endpoint
 
 log = logging.getLogger(__name__)

@@ -2,17 +2,21 @@
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 
 from annotation.core.names import short_name_problem
 from annotation.studies.services import validate
 from judging.core.checks import differences, require_same
 from judging.core.errors import BadSettings, UnknownJudge
-from judging.endpoints.credentials import check_headers, check_key_env
-from judging.endpoints.hosts import UnresolvedHost, check_endpoint, proxy_of, resolve
+from judging.endpoints.checks import (
+    UnresolvedHost,
+    check_headers,
+    check_host,
+    check_key_env,
+)
 from judging.models import Endpoint
 
 log = logging.getLogger(__name__)
@@ -21,6 +25,17 @@ CHANGEABLE = (
     *("timeout_seconds", "headers", "requests_per_minute", "tokens_per_minute"),
     *("price_prompt", "price_completion", "batch_discount", "cached_discount", "currency"),
 )
+# In the order of testing and display.
+FEATURES: dict[str, str] = {
+    "chat": "Answers questions",
+    "logprobs": "Log-probabilities",
+    "json_schema": "JSON schema",
+    "schema_lengths": "Longest texts in a JSON schema",
+    "tools": "Function calls",
+    "seed": "Same seed, same answer",
+    "n": "Several answers to one call (n)",
+    "batch": "Batch API",
+}
 
 
 @transaction.atomic
@@ -41,7 +56,10 @@ def add_endpoint(*, name: str, base_url: str, model: str, key_env: str = "", **m
     existing = Endpoint.objects.select_for_update().filter(name=name).first()
     if existing is not None:
         require_same(f"endpoint {name}", existing, identity)
-        require_unchanged(existing, more)
+        if changed := differences(existing, more, hidden=["headers"]):  # not in passing
+            raise BadSettings(
+                f"endpoint {existing} exists with other settings: {'; '.join(changed)}; to change these, update it"
+            )
         return existing, False
     if problem := short_name_problem(Endpoint, "name", name):
         raise BadSettings(problem)
@@ -49,17 +67,6 @@ def add_endpoint(*, name: str, base_url: str, model: str, key_env: str = "", **m
     validate(endpoint)
     endpoint.save()
     return endpoint, True
-
-
-def require_unchanged(existing: Endpoint, limits: Mapping[str, Any]) -> None:
-    """Refuse to change prices, limits and headers of an existing endpoint in passing.
-
-    Raises: BadSettings listing the differences.
-    """
-    if changed := differences(existing, limits, hidden=["headers"]):
-        raise BadSettings(
-            f"endpoint {existing} exists with other settings: {'; '.join(changed)}; to change these, update it"
-        )
 
 
 @transaction.atomic
@@ -103,18 +110,6 @@ def check_settings(changes: Mapping[str, Any]) -> None:
     check_headers(changes.get("headers", {}))
 
 
-def check_host(base_url: object) -> None:
-    """Refuse a base URL that the settings don't allow. Resolves the host each time, unless only the proxy can.
-
-    Raises: EndpointRefused
-    """
-    try:
-        check_endpoint(str(base_url), allowlist=settings.ENDPOINT_ALLOWLIST, resolver=resolve)
-    except UnresolvedHost:
-        if not proxy_of(str(base_url)):
-            raise
-
-
 def find_endpoint(name: str) -> Endpoint:
     """Return the endpoint of this name.
 
@@ -125,3 +120,24 @@ def find_endpoint(name: str) -> Endpoint:
         names = ", ".join(Endpoint.objects.values_list("name", flat=True)) or "none yet"
         raise UnknownJudge(f"there is no endpoint {name}; there are: {names}")
     return endpoint
+
+
+@dataclass(frozen=True)
+class FeatureSupport:
+    """True if an endpoint supports one feature. `works` is `None` if unknown."""
+
+    name: str
+    label: str
+    works: bool | None
+    why: str
+
+
+def supported_by(endpoint: Endpoint) -> list[FeatureSupport]:
+    """List the features found by the endpoint's last test, or an empty string if it was never tested."""
+    if endpoint.tested_at is None:
+        return []
+    why = endpoint.supports.get("why") or {}
+    return [
+        FeatureSupport(name, label, endpoint.supports.get(name), str(why.get(name, "")))
+        for name, label in FEATURES.items()
+    ]

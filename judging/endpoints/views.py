@@ -13,9 +13,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.core.http import attempt, is_htmx
 from annotation.members.permissions import READERS, account_of, has_any_role
-from judging.endpoints.features import supported_by
 from judging.endpoints.forms import EndpointForm, LimitsForm
-from judging.endpoints.services import add_endpoint, edit_endpoint
+from judging.endpoints.services import add_endpoint, edit_endpoint, supported_by
 from judging.endpoints.tasks import is_being_tested, queue_test
 from judging.models import Endpoint
 

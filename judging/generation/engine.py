@@ -13,7 +13,7 @@ from annotation.core.reasons import reason
 from annotation.core.tasks.stopping import StopFlag
 from annotation.jobs.work import held
 from annotation.models.jobs import LEASE
-from judging.calls.billed import BilledSession
+from judging.calls.adhoc import BilledSession
 from judging.calls.budget import CallSizes
 from judging.calls.cases import Case
 from judging.calls.store import PendingWrites

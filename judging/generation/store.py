@@ -12,8 +12,7 @@ from annotation.core.files.lines import text_problem
 from annotation.core.reasons import reason
 from annotation.importing.content import store_generations
 from judging.calls.cases import AnyProcedure, Case, Cell, Usage
-from judging.calls.requests import Requests
-from judging.calls.results import read_reply
+from judging.calls.requests import Requests, read_reply
 from judging.core.errors import RunStopped, UnparsedVerdict
 from judging.generation.prompt_templates import Wording
 from judging.methods import Call, Reply

@@ -6,10 +6,9 @@ from typing import Any
 
 from annotation.models import Pair
 from judging.calls.cases import Case, Cell, StoredAnswer
-from judging.calls.made_tables import tables_shown
 from judging.calls.presentations import PAIR_FIELDS, present
-from judging.calls.requests import Requests, setting_of
-from judging.calls.results import marked_refusal, read_reply, worded_refusal
+from judging.calls.requests import Requests, marked_refusal, read_reply, setting_of, worded_refusal
+from judging.calls.store import tables_shown
 from judging.core.errors import CallFailed, JudgingError, UnparsedVerdict
 from judging.endpoints.chat_answers import UNUSABLE, read_answer
 from judging.methods import AskingMethod, Call, Outcome, Presentation, Reply, find_method

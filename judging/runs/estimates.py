@@ -14,7 +14,6 @@ from annotation.models import Batch, Pair, Study
 from annotation.questions.questions import Question
 from judging.calls.cases import Case, Cell
 from judging.calls.dry_run import (
-    CallKindEstimate,
     CallsEstimate,
     DryCall,
     DryPool,
@@ -24,9 +23,9 @@ from judging.calls.dry_run import (
     measure_call,
     sums_of,
 )
-from judging.calls.made_tables import tables_shown
 from judging.calls.presentations import PAIR_FIELDS, identity_of, orders_for, present
 from judging.calls.requests import Requests, setting_of
+from judging.calls.store import tables_shown
 from judging.core.constants import FINAL_CAUSES
 from judging.core.errors import BadSettings
 from judging.core.pricing import cost_of, total_cost
@@ -166,28 +165,23 @@ def estimate_of_cells(
     calls = pool.dry_run(Case(Cell(0, repeat=repeat), method.ask(displayed, setting)) for repeat, displayed in cells)
     scale = pending / len(cells) if cells else 0.0
     kinds = estimates_by_kind(list(calls.values()) if shared is None else shared.new(calls), lessons, scale=scale)
+    costs = []  # those that make tables at the prices of the endpoint that they go to
+    for item in judge.endpoints:
+        of_tables = item == judge.table_endpoint
+        sums = sums_of(kind for kind in kinds if not judge.table_endpoint or (kind.kind in MAKING) == of_tables)
+        tokens = sums["prompt_tokens"], sums["completion_tokens"]
+        costs.append(cost_of(item, *tokens, batch=way == JudgeRun.Way.BATCH))
     return RunEstimate(
         presentations=presentations,
         pending=pending,
         **sums_of(kinds),
-        cost=cost_of_kinds(judge, kinds, batch=way == JudgeRun.Way.BATCH),
+        cost=total_cost(costs),
         currency=endpoint.currency,
         sampled=min(len(cells), pending),
         learned_from=lessons.count,
         kinds=kinds,
         spent=spent,
     )
-
-
-def cost_of_kinds(judge: Judge, kinds: Sequence[CallKindEstimate], *, batch: bool = False) -> Decimal | None:
-    """Return the cost of a judge's calls, those that make tables at the prices of the endpoint that they go to."""
-    costs = []
-    for endpoint in judge.endpoints:
-        of_tables = endpoint == judge.table_endpoint
-        kinds_counted = [kind for kind in kinds if not judge.table_endpoint or (kind.kind in MAKING) == of_tables]
-        sums = sums_of(kinds_counted)
-        costs.append(cost_of(endpoint, sums["prompt_tokens"], sums["completion_tokens"], batch=batch))
-    return total_cost(costs)
 
 
 def settled_cells(run: JudgeRun) -> QuerySet[Judgment]:
@@ -219,13 +213,10 @@ def sample_of_cells(
             orders_for(judge, identity_of(*fields)), repeats_and_questions(judge, list(by_number))
         ):
             if (pk, order, repeat, negated, number) not in done:
-                cell: dict[str, Any] = {
-                    "question": by_number[number],
-                    "order": order,
-                    "repeat": repeat,
-                    "negated": negated,
-                }
-                cells.append((repeat, present(judge, fields, **cell, table=tables.get(pk), together=questions)))
+                cell: dict[str, Any] = {"question": by_number[number], "order": order, "repeat": repeat}
+                cells.append(
+                    (repeat, present(judge, fields, **cell, negated=negated, table=tables.get(pk), together=questions))
+                )
     return cells
 
 

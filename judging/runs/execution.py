@@ -8,8 +8,7 @@ from django.db import InterfaceError, OperationalError
 from annotation.core.reasons import reason
 from annotation.core.tasks.stopping import StopFlag
 from judging.calls.engine import carry_out
-from judging.calls.requests import setting_of
-from judging.calls.results import parsed
+from judging.calls.requests import parsed, setting_of
 from judging.calls.store import PendingWrites, Result, stamp_of, write
 from judging.core.errors import CapReached, JudgingError, RunBusy, RunStopped, StatusChanged
 from judging.endpoints.retrying import MakeClient, checked, retrying_client
@@ -17,11 +16,9 @@ from judging.jobs import leases
 from judging.jobs.progress import OnProgress, Progress, RunWork, ignore_progress
 from judging.methods import AskingMethod, Baseline, Outcome, find_method
 from judging.models import JudgeRun, Judgment
-from judging.runs.claims import claim, free_cells, load
+from judging.runs.cells import RunWorkerSession, claim, free_cells, load, reparse_run
 from judging.runs.provider_batches.execution import BatchPending, BatchWork
 from judging.runs.provider_batches.provider import cancel_batches
-from judging.runs.reparse import reparse_run
-from judging.runs.worker_loop import RunWorkerSession
 
 log = logging.getLogger(__name__)
 BASELINE_CHUNK = 500
@@ -119,38 +116,26 @@ def fill_cells(job: RunWork, make_client: MakeClient) -> bool:
     while not leases.finish(job.run, job.worker):
         if job.stop.is_set() or job.cells_left == 0:
             return False
-        if not free_cells(job.run).exists():
-            wait_for_others(job)
+        if not free_cells(job.run).exists():  # other workers fill the last cells
+            job.stop.wait_for(leases.HEARTBEAT_SECONDS)
+            if not leases.send_heartbeat(job.worker).should_continue:
+                raise StatusChanged
+            job.count_done()
+            job.on_progress(job.progress)
         elif isinstance(method, Baseline):
             fill_from_baseline(job, method)
         elif isinstance(method, AskingMethod):
-            ask_endpoint(job, method, make_client)
+            endpoint, tables = job.run.judge.endpoint, job.run.judge.table_endpoint
+            if endpoint is None:
+                raise RunStopped(reason("no_endpoint", judge=str(job.run.judge)))
+            with checked(endpoint, tables):
+                if job.run.way == JudgeRun.Way.BATCH:
+                    BatchWork(job, method, endpoint).work()
+                else:
+                    carry_out(RunWorkerSession(job, method), endpoint, make_client, tables=tables)
         else:
             raise RunStopped(reason("made_elsewhere", method=method.name))
     return True
-
-
-def wait_for_others(job: RunWork) -> None:
-    """Wait for one heartbeat while other workers fill the last cells."""
-    job.stop.wait_for(leases.HEARTBEAT_SECONDS)
-    if not leases.send_heartbeat(job.worker).should_continue:
-        raise StatusChanged
-    job.count_done()
-    job.on_progress(job.progress)
-
-
-def ask_endpoint(job: RunWork, method: AskingMethod, make_client: MakeClient) -> None:
-    """Fill open cells by asking the judge's endpoint, after checking its host again."""
-    endpoint = job.run.judge.endpoint
-    if endpoint is None:
-        raise RunStopped(reason("no_endpoint", judge=str(job.run.judge)))
-
-    tables = job.run.judge.table_endpoint
-    with checked(endpoint, tables):
-        if job.run.way == JudgeRun.Way.BATCH:
-            BatchWork(job, method, endpoint).work()
-        else:
-            carry_out(RunWorkerSession(job, method), endpoint, make_client, tables=tables)
 
 
 def fill_from_baseline(job: RunWork, method: Baseline) -> None:

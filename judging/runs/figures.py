@@ -72,21 +72,15 @@ def figures_of(run: JudgeRun, *, question: int = MAIN) -> RunFigures:
     parsed = int((~np.isnan(verdict)).sum())
     first, longer = first_sums(verdict, cells.first_is_a[counted]), longer_sums(verdict, *lengths)
     instance = cells.instance[counted]
+    edges = [0, *(None if np.isinf(edge) else round(100 * edge) for edge in EXCESS)]
+    bins = zip(edges, edges[1:], longer_by_excess(verdict, *lengths), strict=False)
     return RunFigures(
         first=None if run.judge.is_jury else proportion(first, instance, left_out=parsed - int(first[:, 1].sum())),
         longer=proportion(longer, instance, left_out=parsed - int(longer[:, 1].sum())),
-        length_bins=_length_bins(longer_by_excess(verdict, *lengths)),
+        length_bins=tuple(LengthBin(low or 0, high, int(won), int(decided)) for low, high, (won, decided) in bins),
         orders=_orders(cells, counted),
         self_agreement=_self_agreement(cells),
         negation=_negation(cells),
-    )
-
-
-def _length_bins(sums: FloatArray) -> tuple[LengthBin, ...]:
-    edges = [0, *(None if np.isinf(edge) else round(100 * edge) for edge in EXCESS)]
-    return tuple(
-        LengthBin(low or 0, high, int(longer), int(decided))
-        for low, high, (longer, decided) in zip(edges, edges[1:], sums, strict=False)
     )
 
 

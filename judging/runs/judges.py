@@ -1,7 +1,6 @@
 """Adding, checking and finding judges."""
 
-from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
@@ -81,54 +80,32 @@ def store_judge(judge: Judge) -> Judge:
     return add_judge(name=judge.name, **{field: getattr(judge, field) for field in (*COMPARED, *ONLY_NEW)})[0]
 
 
-@dataclass(frozen=True)
-class Fit:
-    """Parameters of calls fitted to an endpoint's test.
-
-    rejects : those that it rejects; `length`: its name for the limit on tokens
-    bounds  : it keeps to the longest texts in a JSON schema
-    """
-
-    rejects: Set[str]
-    length: str
-    bounds: bool
-
-
 def fitted_params(judge: Judge, existing: Judge | None) -> dict[str, Any]:
-    """Return the parameters of a new judge, fitted to what its endpoints' tests found. Those of one that is there, as they are."""
-    fit = found_at(judge.endpoint, judge.table_endpoint) if existing is None else fit_of(existing, judge.params)
-    params = fit_params(find_method(judge.method), judge.params, fit)
-    if fit.bounds and not judge.table_variant and CELL in find_method(judge.method).options:
-        params.setdefault(CELL, LONGEST_CELL)
-    return params
+    """Return a judge's parameters, fitted to what its endpoints' tests found when it was added.
 
-
-def found_at(endpoint: Endpoint | None, table_endpoint: Endpoint | None) -> Fit:
-    """Return what the last tests found of a judge's endpoint, and of the one that makes its tables, if that is another one."""
-    supports = [item.supports for item in (endpoint, table_endpoint) if item is not None]
-    rejects = {name for item in supports for name in item.get("rejects", ())}
-    length = next(filter(None, (item.get("length", "") for item in supports)), "")
-    return Fit(rejects, length, bounds=bool(supports and supports[-1].get("schema_lengths")))
-
-
-def fit_of(judge: Judge, params: Mapping[str, Any]) -> Fit:
-    """Return the same as it was when a judge was added with these parameters: a later test doesn't change it."""
-    rejects = {name for name in FITTED if name not in params and judge.params.get(name, "") is None}
-    renamed = "max_completion_tokens" in judge.params and "max_completion_tokens" not in params
-    return Fit(rejects | ({"max_tokens"} if renamed else set()), "max_completion_tokens", bounds=CELL in judge.params)
-
-
-def fit_params(method: Method, params: Mapping[str, Any], fit: Fit) -> dict[str, Any]:
-    """Return a judge's parameters without those that its endpoint rejects, and with its name for the limit on tokens."""
+    Those that are rejected are left out, and the limit on tokens has the endpoint's name for it. The cells of tables have a
+    longest text where the endpoint that makes them keeps to it.
+    """
+    method, params = find_method(judge.method), judge.params
+    if existing is None:
+        supports = [item.supports for item in (judge.endpoint, judge.table_endpoint) if item is not None]
+        rejects = {name for item in supports for name in item.get("rejects", ())}
+        length = next(filter(None, (item.get("length", "") for item in supports)), "")
+        has_bounds = bool(supports and supports[-1].get("schema_lengths"))
+    else:  # a later test doesn't change it
+        rejects = {name for name in FITTED if name not in params and existing.params.get(name, "") is None}
+        length, has_bounds = "max_completion_tokens", CELL in existing.params
+        if length in existing.params and length not in params:
+            rejects.add("max_tokens")
     fitted, defaults = dict(params), getattr(method, "default_params", None)
-    rejects, length = fit.rejects, fit.length
-    if defaults is None:
-        return fitted
-    fitted |= {name: None for name in FITTED if name in rejects and name not in params}
-    if "max_tokens" in rejects and length and length not in params:
-        limit = fitted.pop("max_tokens", defaults.get("max_tokens"))
-        fitted |= {"max_tokens": None} if "max_tokens" in defaults else {}
-        fitted |= {length: limit} if limit is not None else {}
+    if defaults is not None:
+        fitted |= {name: None for name in FITTED if name in rejects and name not in params}
+        if "max_tokens" in rejects and length and length not in params:
+            limit = fitted.pop("max_tokens", defaults.get("max_tokens"))
+            fitted |= {"max_tokens": None} if "max_tokens" in defaults else {}
+            fitted |= {length: limit} if limit is not None else {}
+    if has_bounds and not judge.table_variant and CELL in method.options:
+        fitted.setdefault(CELL, LONGEST_CELL)
     return fitted
 
 
@@ -158,7 +135,11 @@ def check_judge(judge: Judge) -> None:
         raise BadSettings(f"repeats must be between 1 and {MOST_REPEATS}, got {judge.repeats}")
     check_tables(judge, method)
     if judge.combine == Judge.Combine.PROBABILITY:
-        check_probabilities(judge, method)
+        if judge.order != Judge.OrderPolicy.BOTH:
+            raise BadSettings("probabilities are averaged over both orders: choose order both")
+        if not gives_probabilities(method, judge.params):
+            option = " without logprobs=true" if "logprobs" in method.options else ""
+            raise BadSettings(f"method {judge.method} gives no probability of a verdict{option}: choose combine tie")
     if judge.is_jury:
         check_jury(judge)
         return
@@ -243,18 +224,6 @@ def check_baseline(judge: Judge) -> None:
         raise BadSettings(f"method {judge.method} asks no model: it takes no parameters, got {', '.join(judge.params)}")
     if judge.prompt_file is not None or judge.system_prompt:
         raise BadSettings(f"method {judge.method} asks no model: it takes no prompt file and no system prompt")
-
-
-def check_probabilities(judge: Judge, method: Method) -> None:
-    """Refuse to average probabilities if only one order is asked, or the method gives none.
-
-    Raises: BadSettings
-    """
-    if judge.order != Judge.OrderPolicy.BOTH:
-        raise BadSettings("probabilities are averaged over both orders: choose order both")
-    if not gives_probabilities(method, judge.params):
-        option = " without logprobs=true" if "logprobs" in method.options else ""
-        raise BadSettings(f"method {judge.method} gives no probability of a verdict{option}: choose combine tie")
 
 
 def gives_probabilities(method: Method, params: Mapping[str, Any]) -> bool:

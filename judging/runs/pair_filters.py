@@ -61,11 +61,27 @@ class PairFilter:
             )
             pairs = pairs.filter(matchup__instance__dataset=self.dataset)
         if self.systems:
-            pairs = pairs.filter(_between(study, self.systems))
+            if len(set(self.systems)) != 2:
+                raise BadSettings(f"a run is about the pairs of two systems; {len(set(self.systems))} are named")
+            _require("system", self.systems, study.systems.order_by("position").values_list("name", flat=True))
+            first, second = self.systems
+            pairs = pairs.filter(
+                Q(matchup__system_a__name=first, matchup__system_b__name=second)
+                | Q(matchup__system_a__name=second, matchup__system_b__name=first)
+            )
         if self.tags:
-            pairs = pairs.filter(matchup__instance__in=_tagged(study, self.tags))
+            by_instance = {pk: tags_of(metadata) for pk, metadata in study.instances.values_list("pk", "metadata")}
+            _require("tag", self.tags, {tag for tags in by_instance.values() for tag in tags})
+            tagged = [pk for pk, tags in by_instance.items() if not set(self.tags).isdisjoint(tags)]
+            _refuse_many(len(tagged))
+            pairs = pairs.filter(matchup__instance__in=tagged)
         if self.instances:
-            pairs = pairs.filter(matchup__instance__in=_named(study, self.instances))
+            _refuse_many(len(self.instances))
+            keys = dict(Instance.objects.filter(study=study).order_by().values_list("instance_id", "pk"))
+            if unknown := [name for name in self.instances if name not in keys]:
+                more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+                raise UnknownName(f"study {study.slug} has no instance {unknown[0]}{more}")
+            pairs = pairs.filter(matchup__instance__in=[keys[name] for name in self.instances])
         return pairs
 
 
@@ -81,33 +97,6 @@ def filter_of(stored: Mapping[str, Any]) -> PairFilter:
         on_demand=stored.get("on_demand", False),
         **{name: tuple(stored.get(name, ())) for name in ("systems", "tags", "instances")},
     )
-
-
-def _between(study: Study, systems: tuple[str, ...]) -> Q:
-    if len(set(systems)) != 2:
-        raise BadSettings(f"a run is about the pairs of two systems; {len(set(systems))} are named")
-    _require("system", systems, study.systems.order_by("position").values_list("name", flat=True))
-    first, second = systems
-    return Q(matchup__system_a__name=first, matchup__system_b__name=second) | Q(
-        matchup__system_a__name=second, matchup__system_b__name=first
-    )
-
-
-def _tagged(study: Study, tags: tuple[str, ...]) -> list[int]:
-    by_instance = {pk: tags_of(metadata) for pk, metadata in study.instances.values_list("pk", "metadata")}
-    _require("tag", tags, {tag for result in by_instance.values() for tag in result})
-    tagged = [pk for pk, result in by_instance.items() if not set(tags).isdisjoint(result)]
-    _refuse_many(len(tagged))
-    return tagged
-
-
-def _named(study: Study, instances: tuple[str, ...]) -> list[int]:
-    _refuse_many(len(instances))
-    keys = dict(Instance.objects.filter(study=study).order_by().values_list("instance_id", "pk"))
-    if unknown := [name for name in instances if name not in keys]:
-        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-        raise UnknownName(f"study {study.slug} has no instance {unknown[0]}{more}")
-    return [keys[name] for name in instances]
 
 
 def _refuse_many(count: int) -> None:

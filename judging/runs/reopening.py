@@ -16,9 +16,9 @@ from judging.calls.requests import setting_of
 from judging.core.errors import BadSettings, RunBusy
 from judging.core.pricing import check_cap
 from judging.jobs import leases
-from judging.methods import AskingMethod, Setting, find_method
+from judging.methods import AskingMethod, find_method
 from judging.models import JudgeRun, Judgment
-from judging.runs.reparse import replayed
+from judging.runs.cells import replayed
 from judging.runs.services import lock_run, open_failed
 from judging.runs.tasks import enqueue_run
 
@@ -52,7 +52,17 @@ def retry_run(*, run: JudgeRun, unparsed: bool = False, errors: bool = False, by
     if not isinstance(method, AskingMethod):
         raise BadSettings(f"method {method.name} makes no calls, so nothing can be asked again")
     _check(run)
-    lost = _unanswered_cells(run, method) if unparsed else []
+    lost: list[int] = []
+    if unparsed:  # those of another prompt version are left out, unless they got no answer at all
+        setting, questions = setting_of(run.judge), [run.study.questions[number] for number in run.questions]
+        presentations = [asked_about(run.judge, run.study.task_kind, item, questions) for item in questions]
+        versions = [
+            prompt_version(method, version, presentation)
+            for presentation in presentations
+            for version in (setting, setting.without_schema())
+        ]
+        cells = run.judgments.filter(Q(calls=0) | Q(prompt_version__in=versions), status=UNPARSED)
+        lost = [case.cell.pk for _, cases in replayed(run, method, cells) for case in cases if _lacks_an_answer(case)]
     with transaction.atomic():
         run = lock_run(run)
         _check(run)
@@ -83,24 +93,6 @@ def _check(run: JudgeRun) -> None:
     if open_cells := run.judgments.filter(status=PENDING).count():
         raise RunBusy(f"{run} has {open_cells} open presentations: resume it first")
     check_cap(run.max_cost, *run.judge.endpoints)
-
-
-def _unanswered_cells(run: JudgeRun, method: AskingMethod) -> list[int]:
-    """Return the unparsed cells whose procedure, replayed, waits for an answer.
-
-    Cells of another prompt version are left out, unless they got no answer at all.
-    """
-    is_unanswered = Q(calls=0) | _asked_as_today(run, method, setting_of(run.judge))
-    cells = run.judgments.filter(is_unanswered, status=UNPARSED)
-    return [case.cell.pk for _, cases in replayed(run, method, cells) for case in cases if _lacks_an_answer(case)]
-
-
-def _asked_as_today(run: JudgeRun, method: AskingMethod, setting: Setting) -> Q:
-    """Return the filter of the cells whose question was asked with today's prompt."""
-    questions, settings = [run.study.questions[number] for number in run.questions], (setting, setting.without_schema())
-    presentations = [asked_about(run.judge, run.study.task_kind, item, questions) for item in questions]
-    versions = [prompt_version(method, setting, description) for description in presentations for setting in settings]
-    return Q(prompt_version__in=versions)
 
 
 def _lacks_an_answer(case: Case) -> bool:

@@ -1,6 +1,6 @@
 """Starting, stopping and resuming runs, and adding their cells."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from itertools import product
 from typing import Any
@@ -243,24 +243,22 @@ def pairs_of(study: Study, batch: Batch | None, only: PairFilter = EVERY_PAIR) -
 
 
 def add_cells(run: JudgeRun, pairs_to_add: QuerySet[Pair] | None = None) -> None:
-    """Add a run's missing cells (orders × repeats × questions, plain and negated) on its pairs, or on `pairs_to_add`."""
-    pairs_to_add = pairs_of(run.study, run.batch, filter_of(run.pair_filter)) if pairs_to_add is None else pairs_to_add
-    pairs = pairs_to_add.exclude(pk__in=run.judgments.order_by().values("pair_id"))
-    ids = list(pairs.order_by("pk").values_list("pk", flat=True))
-    for start in range(0, len(ids), CHUNK):
-        chunk = Pair.objects.filter(pk__in=ids[start : start + CHUNK]).order_by("pk")
-        insert_rows(Judgment, NEW_CELL_FIELDS, missing_cells(run, chunk.values_list("pk", *IDENTITY_FIELDS)))
-
-
-def missing_cells(run: JudgeRun, pairs: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """Yield the values of a new cell for each presentation of the given pairs, with each question of the run.
+    """Add a run's missing cells (orders × repeats × questions, plain and negated) on its pairs, or on `pairs_to_add`.
 
     All questions on a pair have the same order of the texts, as people see them.
     """
+    pairs_to_add = pairs_of(run.study, run.batch, filter_of(run.pair_filter)) if pairs_to_add is None else pairs_to_add
+    pairs = pairs_to_add.exclude(pk__in=run.judgments.order_by().values("pair_id"))
+    ids = list(pairs.order_by("pk").values_list("pk", flat=True))
     cells = repeats_and_questions(run.judge, run.questions)
-    for pk, *fields in pairs:
-        for order, cell in product(orders_for(run.judge, identity_of(*fields)), cells):
-            yield (run.pk, pk, order, *cell, *NEW_CELL_VALUES.values())
+    for start in range(0, len(ids), CHUNK):
+        chunk = Pair.objects.filter(pk__in=ids[start : start + CHUNK]).order_by("pk")
+        rows = (
+            (run.pk, pk, order, *cell, *NEW_CELL_VALUES.values())
+            for pk, *fields in chunk.values_list("pk", *IDENTITY_FIELDS)
+            for order, cell in product(orders_for(run.judge, identity_of(*fields)), cells)
+        )
+        insert_rows(Judgment, NEW_CELL_FIELDS, rows)
 
 
 def repeats_and_questions(judge: Judge, questions: Sequence[int]) -> list[tuple[int, bool, int]]:

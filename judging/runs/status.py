@@ -14,7 +14,6 @@ from judging.outcomes.answer_origins import warnings_of
 from judging.outcomes.judgments import jury_answers
 from judging.outcomes.provenance import provenance_of_run
 from judging.runs.usage import (
-    CallKindUsage,
     RunUsage,
     calls_by_kind,
     failures_by_cause,
@@ -108,14 +107,14 @@ def counts_of_run(run: JudgeRun) -> dict[int, Counts]:
     """Return the counts of a run by question. A jury's are of its verdicts on pairs."""
     if not run.judge.is_jury:
         return counts_by_question(run.judgments.all())
-    by_question = {}
-    for number in run.questions:
-        counts = Counter(jury_answers(run.study, run.judge, question=number).values())
-        a, tie, b = (counts[Status.PARSED, verdict] for verdict in (-1, 0, 1))
-        unparsed, errors = counts[Status.UNPARSED, None], counts[Status.ERROR, None]
-        none = dict.fromkeys(("refused", "pending", "first", "fetched", "from_cache"), 0)
-        by_question[number] = Counts(a=a, tie=tie, b=b, unparsed=unparsed, errors=errors, **none)
-    return by_question
+    return {number: _of_jury(run, number) for number in run.questions}
+
+
+def _of_jury(run: JudgeRun, question: int) -> Counts:
+    counts = Counter(jury_answers(run.study, run.judge, question=question).values())
+    a, tie, b = (counts[Status.PARSED, verdict] for verdict in (-1, 0, 1))
+    unparsed, errors = counts[Status.UNPARSED, None], counts[Status.ERROR, None]
+    return Counts(a, tie, b, unparsed, refused=0, errors=errors, pending=0, first=0, fetched=0, from_cache=0)
 
 
 def together(counts: Iterable[Counts]) -> Counts:
@@ -149,18 +148,11 @@ def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
         **_outcomes(by_question, counts, runs[0].study),
         **tokens_and_money(usage, counts.parsed),
         "failures": [asdict(cause) for cause in failures_by_cause(*runs)],
-        "calls_by_kind": [kind_as_dict(kind) for run in runs for kind in calls_by_kind(run)],
-        "provenance": [{"run": run.pk, **result.as_json(), **_reported(run)} for run, result in provenance],
+        "calls_by_kind": [kind.as_dict() for run in runs for kind in calls_by_kind(run)],
+        "provenance": [
+            {"run": run.pk, **result.as_json(), **reported_costs(run).as_dict()} for run, result in provenance
+        ],
     }
-
-
-def _reported(run: JudgeRun) -> dict[str, Any]:
-    """Return the costs that the endpoint reported, where it did, for JSON."""
-    costs = reported_costs(run)
-    if not costs.answers:
-        return {}
-    in_all = {"answers": costs.answers, "cost": float(costs.cost), "list_price": float(costs.list_price)}
-    return {"reported_costs": in_all}
 
 
 def reports_by_procedure(runs: Sequence[JudgeRun]) -> list[dict[str, Any]]:
@@ -216,13 +208,6 @@ def tokens_and_money(usage: RunUsage, verdicts: int) -> dict[str, Any]:
         "cost_per_verdict": float(cost / verdicts) if cost is not None and verdicts else None,
         "currency": usage.currency,
     }
-
-
-def kind_as_dict(kind: CallKindUsage) -> dict[str, Any]:
-    """Return the answers of one kind for JSON."""
-    values = asdict(kind)
-    unknown = values.pop("unpriced") or kind.cost is None
-    return {**values, "cost": None if unknown else float(kind.cost or 0)}
 
 
 def pairs_without_source(run: JudgeRun) -> int:

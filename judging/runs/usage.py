@@ -1,8 +1,9 @@
 """Calls, tokens, cost and pace of runs, aggregated in the database."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from django.db.models import Count, F, Min, Q, QuerySet, Sum
 
@@ -103,6 +104,12 @@ class CallKindUsage:
     cost: Decimal | None
     unpriced: int
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the answers for JSON."""
+        values = asdict(self)
+        unknown = values.pop("unpriced") or self.cost is None
+        return {**values, "cost": None if unknown else float(self.cost or 0)}
+
 
 def calls_by_kind(run: JudgeRun) -> list[CallKindUsage]:
     """Count the answers behind a run by kind of call, cached ones included."""
@@ -155,6 +162,11 @@ class ReportedCosts:
     def differs(self) -> bool:
         """Tell whether they differ by more than rounding."""
         return abs(self.cost - self.list_price) > self.answers * PLACES
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the costs for JSON, where there are any."""
+        costs = {"answers": self.answers, "cost": float(self.cost), "list_price": float(self.list_price)}
+        return {"reported_costs": costs} if self.answers else {}
 
 
 def reported_costs(run: JudgeRun) -> ReportedCosts:

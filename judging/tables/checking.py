@@ -7,8 +7,8 @@ from typing import Any
 from django.utils import timezone
 
 from annotation.models import Study
-from judging.calls.adhoc import AdhocRequests
-from judging.calls.adhoc_runner import ProcedureUsage, run_procedure
+from judging.calls.adhoc import ProcedureUsage, run_procedure
+from judging.calls.requests import AdhocRequests
 from judging.models import Endpoint, TableCheck
 from judging.tables.checked_tables import model_figures
 from judging.tables.entailment_calls import asking, name_of, open_tables

@@ -14,8 +14,8 @@ from analysis.similarity.content_words import is_blank
 from annotation.core.errors import AnnotationError
 from annotation.core.reasons import reason
 from annotation.models import ComparisonTable, Study
-from judging.calls.adhoc import AdhocRequests, estimate_procedure
-from judging.calls.dry_run import CallsEstimate
+from judging.calls.dry_run import CallsEstimate, estimate_procedure
+from judging.calls.requests import AdhocRequests
 from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.methods import Call, Reply
 from judging.methods.parsing.answers import answer_lines

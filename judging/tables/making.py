@@ -12,7 +12,7 @@ from django.db import transaction
 
 from annotation.models import Batch, Study
 from annotation.questions.questions import MAIN
-from judging.calls.made_tables import publication_of, publish_tables, refuse_other_makers
+from judging.calls.store import publication_of, publish_tables, refuse_other_makers
 from judging.core.errors import BadSettings
 from judging.methods.options import ASKED, FIXED, OFFLINE, ONLINE
 from judging.models import Endpoint, Judge, JudgeRun

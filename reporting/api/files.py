@@ -19,7 +19,7 @@ from annotation.core.errors import BadFields
 from annotation.models import Study
 from annotation.studies.questions import find_question
 from judging.audits.on_demand import asker
-from judging.calls.adhoc import AdhocRequests
+from judging.calls.requests import AdhocRequests
 from judging.core.fields import AskingForm
 from judging.core.pricing import check_cap
 from judging.core.visibility import judges_seen_by

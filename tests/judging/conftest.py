@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from judging.endpoints import services
-from judging.endpoints.hosts import Address, literal
+from judging.endpoints import checks
+from judging.endpoints.checks import Address, literal
 from tests.standin.process import StandInProcess, running
 
 PUBLIC = ipaddress.ip_address("93.184.216.34")
@@ -20,7 +20,7 @@ def resolve_to_public(host: str, port: int) -> list[Address]:
 
 @pytest.fixture(autouse=True)
 def _no_name_service(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(services, "resolve", resolve_to_public)
+    monkeypatch.setattr(checks, "resolve", resolve_to_public)
 
 
 @pytest.fixture(scope="session")

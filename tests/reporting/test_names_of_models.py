@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 
 from annotation.importing.formats.public_forms import AUTO
 from annotation.models import Rating, Study
-from judging.endpoints import services
+from judging.endpoints import checks
 from judging.endpoints.retrying import RetryingClient
 from judging.generation.engine import sample
 from judging.generation.prompt_templates import find_template
@@ -55,7 +55,7 @@ def store() -> Study:
     """Store a study with votes, a judge, a jury of it, and a system whose texts were sampled."""
     study = make_study(systems=(SYSTEM, "other"), k=1)
     endpoint = make_endpoint(model=MODEL)
-    with patch.object(services, "resolve", resolve_to_public):
+    with patch.object(checks, "resolve", resolve_to_public):
         sampling = Sampling(endpoint=endpoint, template=find_template("plain"), samples=1)
         run = start_generating(study, SAMPLED, sampling)
         sample(run, make_client=lambda _: RetryingClient(ScriptedClient(then="A text.")))

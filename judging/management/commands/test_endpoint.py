@@ -5,9 +5,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.management.commands._base import TandemCommand, argument
-from judging.endpoints.features import supported_by
 from judging.endpoints.probing import probe_endpoint
-from judging.endpoints.services import find_endpoint
+from judging.endpoints.services import find_endpoint, supported_by
 
 ANSWERS = {True: "yes", False: "no", None: "unknown"}
 

@@ -16,12 +16,10 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from annotation.core.reasons import reason
-from judging.calls.budget import Budget, longest_allowed
-from judging.calls.cases import Case, StoredAnswer
-from judging.calls.failures import FailedCall
+from judging.calls.budget import Budget, Transport, longest_allowed
+from judging.calls.cases import Case, FailedCall, StoredAnswer
 from judging.calls.requests import Request, cache_key
 from judging.calls.session import StepResult
-from judging.calls.transport import Transport
 from judging.core.errors import CallFailed, RejectedCall, RunBusy, RunStopped, StatusChanged, TransientFailure
 from judging.core.pricing import cost_of
 from judging.endpoints.chat_answers import UNUSABLE, ChatAnswer
@@ -29,10 +27,9 @@ from judging.jobs import leases
 from judging.jobs.progress import RunWork
 from judging.methods import AskingMethod
 from judging.models import Completion, Endpoint, Judgment, ProviderBatch
-from judging.runs.claims import free_cells, load, next_free
+from judging.runs.cells import RunWorkerSession, free_cells, load, next_free
 from judging.runs.provider_batches.files import Lines, RequestFile
 from judging.runs.provider_batches.provider import BatchProvider, end
-from judging.runs.worker_loop import RunWorkerSession
 
 CELLS = 500  # started at a time
 ROUNDS = 3  # batches per request, before its cell ends in an error
@@ -94,10 +91,9 @@ class PassSession(RunWorkerSession):
 class BatchWork(Transport):
     """One worker's execution of a run through batches."""
 
-    session: PassSession
-
     def __init__(self, job: RunWork, method: AskingMethod, endpoint: Endpoint) -> None:
-        super().__init__(PassSession(job, method), endpoint, batch=True)
+        super().__init__(job.progress, endpoint, batch=True)
+        self.session = PassSession(job, method)
         self.job = job
         self.provider = BatchProvider(job.run, endpoint, self.step)
         self.lines: Lines = {}
@@ -123,7 +119,9 @@ class BatchWork(Transport):
             if not self.session.open_cells().exists():
                 return
             if not self.provider.open_batches().exists() and self.has_room and not self.provider.is_full:
-                self.raise_stalled()
+                if self.is_short:
+                    raise self.cap_reached()
+                raise RunStopped(reason("nothing_asked", number=self.session.open_cells().count()))
             finished = self.poll()
             while not finished and self.must_wait() and not self.is_over:
                 if not self.job.wait_for_batches:
@@ -247,8 +245,12 @@ class BatchWork(Transport):
             return self.take_answer(request, line)
         if line is not None:
             self.failures[request.key] = line
-            if line.charged is not None and not self.is_new(request, line.charged):
-                line.charged = None
+            if line.charged is not None:
+                stored = self.unusable[request.key]
+                if line.charged.response in stored:  # a batch may be collected twice
+                    line.charged = None
+                else:
+                    stored.append(line.charged.response)
         failure = self.failures.get(request.key) or self.unanswered(request)
         is_final = not isinstance(failure, TransientFailure) or self.tried[request.key] >= ROUNDS
         gives_up = is_final and request.key not in self.open_keys
@@ -268,14 +270,6 @@ class BatchWork(Transport):
         if handed_in and self.session.pool.falls_back(request.key):
             return RejectedCall(reason("none_came_back_to_schema"))
         return TransientFailure(reason("none_came_back"))
-
-    def is_new(self, request: Request, answer: ChatAnswer) -> bool:
-        """Tell whether an unusable answer was not stored before, and remember it: a batch may be collected twice."""
-        keys = self.unusable[request.key]
-        if answer.response in keys:
-            return False
-        keys.append(answer.response)
-        return True
 
     @cached_property
     def unusable(self) -> dict[str, list[Any]]:
@@ -304,12 +298,3 @@ class BatchWork(Transport):
         if self.is_short or self.owes or not self.budget.reserve(request):
             self.is_short = True
         return not self.is_short
-
-    def raise_stalled(self) -> None:
-        """Raise the reason why cells are open without an open batch.
-
-        Raises: RunStopped
-        """
-        if self.is_short:
-            raise self.cap_reached()
-        raise RunStopped(reason("nothing_asked", number=self.session.open_cells().count()))

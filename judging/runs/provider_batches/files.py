@@ -36,17 +36,12 @@ class RequestFile:
         return len(self.keys) >= min(self.most or MOST_REQUESTS, MOST_REQUESTS) or self.size >= MOST_BYTES
 
     def add(self, request: Request) -> None:
-        """Add a request."""
-        line = request_line(request.key, request.body)
+        """Add a request as a line, with its cache key as id."""
+        values = {"custom_id": request.key, "method": "POST", "url": "/v1/chat/completions", "body": request.body}
+        line = json.dumps(values, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
         self.keys.append(request.key)
         self.lines.append(line)
         self.size += len(line)
-
-
-def request_line(key: str, body: Mapping[str, Any]) -> bytes:
-    """Return a request as a line, with its cache key as id."""
-    line = {"custom_id": key, "method": "POST", "url": "/v1/chat/completions", "body": body}
-    return json.dumps(line, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def read_lines(content: str, scrub: Scrub) -> Iterator[tuple[str, ChatAnswer | CallFailed]]:

@@ -181,9 +181,20 @@ class BatchProvider:
         Raises: CallFailed; what `send_heartbeat` raises
         """
 
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(RetryPolicy().may_retry),
+            stop=stop_after_attempt(TRIES),
+            wait=lambda state: wanted_pause(state) or PAUSE_SECONDS * 2 ** (state.attempt_number - 1),
+            reraise=True,
+        )
+
         async def with_heartbeats() -> T:
             client = OpenAIClient(self.endpoint)
-            asking = asyncio.create_task(with_retries(client, send))
+
+            async def ask() -> T:
+                return await send(client)
+
+            asking: asyncio.Task[T] = asyncio.create_task(retrying(ask))
             try:
                 while not (await asyncio.wait([asking], timeout=leases.HEARTBEAT_SECONDS))[0]:
                     await sync_to_async(self.send_heartbeat)()
@@ -194,21 +205,6 @@ class BatchProvider:
                 await client.close()
 
         return async_to_sync(with_heartbeats)()
-
-
-async def with_retries(client: OpenAIClient, send: Callable[[OpenAIClient], Awaitable[T]]) -> T:
-    """Call the provider's API, and again after transient failures."""
-    retrying = AsyncRetrying(
-        retry=retry_if_exception(RetryPolicy().may_retry),
-        stop=stop_after_attempt(TRIES),
-        wait=lambda state: wanted_pause(state) or PAUSE_SECONDS * 2 ** (state.attempt_number - 1),
-        reraise=True,
-    )
-
-    async def ask() -> T:
-        return await send(client)
-
-    return await retrying(ask)
 
 
 def end(batch: ProviderBatch, status: str, message: Reason | str) -> None:

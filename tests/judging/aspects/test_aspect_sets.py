@@ -24,7 +24,7 @@ from judging.aspects.aspect_sets import (
     versions_of,
 )
 from judging.aspects.distillation import distil
-from judging.calls.adhoc_runner import ProcedureUsage
+from judging.calls.adhoc import ProcedureUsage
 from judging.core.errors import BadSettings, RunStopped, UnparsedVerdict
 from judging.endpoints.retrying import RetryingClient
 from judging.methods.sc2.distilling import prompt_versions

@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from annotation.core.errors import Interrupted
 from annotation.core.tasks.stopping import StopFlag
-from judging.calls.adhoc import AdhocProcedure, AdhocRequests, estimate_procedure
-from judging.calls.adhoc_runner import ProcedureResult, run_procedure
-from judging.calls.requests import Requests
+from judging.calls.adhoc import AdhocProcedure, ProcedureResult, run_procedure
+from judging.calls.dry_run import estimate_procedure
+from judging.calls.requests import AdhocRequests, Requests
 from judging.core.constants import REJECTED, TOO_LONG
 from judging.core.errors import (
     AccessDenied,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from annotation.core.reasons import reason
-from judging.calls.results import marked_refusal, unparsed
+from judging.calls.requests import marked_refusal, unparsed
 from judging.core.errors import AccessDenied, CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.chat_answers import UNUSABLE, read_answer
 from judging.methods import Reply

@@ -11,12 +11,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from judging.core.errors import BadSettings, EndpointRefused, RejectedCall, TransientFailure
-from judging.endpoints import hosts, services
-from judging.endpoints.chat_answers import ChatAnswer
-from judging.endpoints.client import OpenAIClient, Secrets
-from judging.endpoints.credentials import check_headers
-from judging.endpoints.hosts import UnresolvedHost, proxy_of
-from judging.endpoints.services import check_host
+from judging.endpoints import checks
+from judging.endpoints.chat_answers import ChatAnswer, Secrets
+from judging.endpoints.checks import UnresolvedHost, check_headers, check_host, proxy_of, resolve
+from judging.endpoints.client import OpenAIClient
 from judging.models import Endpoint
 from tests.fakes import Reply, StandIn, chat_completion
 from tests.standin.process import StandInProcess
@@ -209,7 +207,7 @@ def test_slow_body_runs_into_the_time_out(standin: StandInProcess) -> None:
 
 
 def test_an_answer_without_an_end_is_not_read_to_it(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judging.endpoints.transport.MAX_ANSWER", 100)
+    monkeypatch.setattr("judging.endpoints.client.MAX_ANSWER", 100)
     with pytest.raises(RejectedCall, match="the answer is longer"):
         using(standin, complete)
 
@@ -324,7 +322,7 @@ def test_hosts_that_are_listed_need_no_proxy(url: str, expected: str | None, set
 def test_host_is_checked_behind_a_proxy_as_far_as_it_has_an_address_here(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(services, "resolve", hosts.resolve)
+    monkeypatch.setattr(checks, "resolve", resolve)
     monkeypatch.setattr(socket, "getaddrinfo", unknown_name)
     with pytest.raises(UnresolvedHost):
         check_host("https://models.example/v1")

@@ -11,8 +11,7 @@ import pytest
 from judging.core.errors import AccessDenied, CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.chat_answers import read_answer
 from judging.endpoints.client import OpenAIClient
-from judging.endpoints.failures import ErrorDetails
-from judging.endpoints.waits import seconds_in, wait_of
+from judging.endpoints.failures import ErrorDetails, seconds_in, wait_of
 from judging.models import Endpoint
 
 GEMINI_LIMIT = {

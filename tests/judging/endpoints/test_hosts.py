@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from judging.core.errors import EndpointRefused
-from judging.endpoints.hosts import Address, UnresolvedHost, check_endpoint, literal, resolve
+from judging.endpoints.checks import Address, UnresolvedHost, check_endpoint, literal, resolve
 
 
 def names(**addresses: str):  # type: ignore[no-untyped-def]

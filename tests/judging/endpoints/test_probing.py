@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 
 from annotation.core.tasks.stopping import StopFlag
 from judging.core.errors import BadSettings
-from judging.endpoints.features import supported_by
 from judging.endpoints.probing import probe_endpoint
+from judging.endpoints.services import supported_by
 from judging.models import Endpoint, TableMaking
 from judging.runs.execution import execute
 from judging.runs.judges import add_judge

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from judging.calls.results import LONGEST_ANSWER, read_reply
+from judging.calls.requests import LONGEST_ANSWER, read_reply
 from judging.core.errors import UnparsedVerdict
 from judging.generation import store
 from judging.methods import Call, Reply

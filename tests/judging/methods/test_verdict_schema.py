@@ -12,8 +12,8 @@ from judging.methods import Presentation, PromptedMethod, Reply, Setting, find_m
 from judging.methods.base import SCHEMA_PARAM
 from judging.models import Completion, Endpoint, Judgment
 from judging.review.replaying import replay
+from judging.runs.cells import reparse_run
 from judging.runs.estimates import estimate
-from judging.runs.reparse import reparse_run
 from tests.fakes import Body, ScriptedClient
 from tests.judging.builders import judge_with, make_endpoint, make_judge, make_study
 

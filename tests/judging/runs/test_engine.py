@@ -6,8 +6,8 @@ import pytest
 
 from analysis.types import Verdict
 from annotation.core.tasks.stopping import StopFlag
-from judging.calls import results
-from judging.calls.results import MAX_SAMPLES
+from judging.calls import requests
+from judging.calls.requests import MAX_SAMPLES
 from judging.core.constants import MOST_FAILURES
 from judging.core.errors import AccessDenied, RejectedCall, UnparsedVerdict
 from judging.methods import Outcome, Reply, find_method
@@ -297,7 +297,7 @@ def test_numbers_that_are_none_lose_no_answer() -> None:
     ("answer", "reason"),
     [
         pytest.param(CUT_OFF, "cut off at the length", id="cut off"),
-        pytest.param("a" * (results.LONGEST_ANSWER + 1), "characters; at most", id="too long to be read"),
+        pytest.param("a" * (requests.LONGEST_ANSWER + 1), "characters; at most", id="too long to be read"),
     ],
 )
 @pytest.mark.any_engine
@@ -326,6 +326,6 @@ def test_further_attempts_that_are_stored_still_count(monkeypatch: pytest.Monkey
 
 @pytest.mark.any_engine
 def test_answer_without_an_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "LONGEST_ANSWER", 100)
+    monkeypatch.setattr(requests, "LONGEST_ANSWER", 100)
     judge_with(ScriptedClient(then="a" * 101 + "\nPreferred: A"), make_study(instances=1, k=1), make_judge())
     assert Judgment.objects.get().status == "unparsed"

@@ -10,16 +10,16 @@ from annotation.core.reasons import reason
 from annotation.core.tasks.stopping import StopFlag
 from annotation.models import Generation, Study
 from judging.calls.cases import StoredAnswer
-from judging.calls.procedure_pool import JudgmentPool
+from judging.calls.session import JudgmentPool
 from judging.core.errors import RejectedCall, TransientFailure
 from judging.endpoints.retrying import RetryingClient
 from judging.jobs import leases
 from judging.jobs.progress import Progress, RunWork
 from judging.methods import Reply, base
 from judging.models import Completion, Judge, Judgment
+from judging.runs.cells import RunWorkerSession
 from judging.runs.execution import ExecutionResult, execute
 from judging.runs.services import start_run
-from judging.runs.worker_loop import RunWorkerSession
 from tests.fakes import Body, ScriptedClient, chat_completion
 from tests.judging.builders import judge_with, make_endpoint, make_judge, make_study, no_sleep
 from tests.judging.methods.methods import Noted, Polled

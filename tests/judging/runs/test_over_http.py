@@ -13,8 +13,9 @@ from django.db import connection
 
 from annotation.core.tasks.stopping import StopFlag
 from judging.core.errors import AccessDenied, CallFailed, RejectedCall, TransientFailure
-from judging.endpoints import hosts, services
+from judging.endpoints import checks
 from judging.endpoints.chat_answers import ChatAnswer, read_answer
+from judging.endpoints.checks import resolve
 from judging.endpoints.client import OpenAIClient
 from judging.endpoints.retrying import RetryingClient, RetryPolicy
 from judging.models import Completion, Endpoint, JudgeRun, Judgment
@@ -194,7 +195,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
     """Let every name be public at first and lead to this machine from then on."""
     service = Names("93.184.216.34", "127.0.0.1")
     monkeypatch.setattr(socket, "getaddrinfo", service.getaddrinfo)
-    monkeypatch.setattr(services, "resolve", hosts.resolve)
+    monkeypatch.setattr(checks, "resolve", resolve)
     return service
 
 
@@ -237,7 +238,7 @@ def test_researchers_are_not_told_where_an_endpoint_is(base_url: str, monkeypatc
         raise socket.gaierror("Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    monkeypatch.setattr(services, "resolve", hosts.resolve)
+    monkeypatch.setattr(checks, "resolve", resolve)
     run = start_run(study=make_study(), judge=make_judge(endpoint=make_endpoint(base_url)))
     ended = execute(
         run.pk, stop=StopFlag(), make_client=lambda endpoint: RetryingClient(OpenAIClient(endpoint), sleep=no_sleep)

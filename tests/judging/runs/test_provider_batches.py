@@ -17,7 +17,7 @@ from judging.calls import session
 from judging.core.errors import AccessDenied, CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.client import OpenAIClient
 from judging.models import Completion, JudgeRun, Judgment, ProviderBatch, RunWorker
-from judging.runs import tasks, worker_loop
+from judging.runs import cells, tasks
 from judging.runs.execution import ExecutionResult, execute
 from judging.runs.provider_batches import execution as provider_batches
 from judging.runs.provider_batches import files as batch_files
@@ -300,7 +300,7 @@ def test_answers_of_no_use_are_paid_for_once_however_often_their_batch_is_collec
 def test_kill_in_the_middle_of_storing_costs_nothing(standin: StandInProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     start_at_a_time(monkeypatch, 2)
     run = batch_run(standin, instances=3)
-    real, written = worker_loop.write, []
+    real, written = cells.write, []
 
     def write(writes: Any, stamp: Any) -> None:
         written.append(1)
@@ -308,7 +308,7 @@ def test_kill_in_the_middle_of_storing_costs_nothing(standin: StandInProcess, mo
             raise Killed
         real(writes, stamp)
 
-    monkeypatch.setattr(worker_loop, "write", write)
+    monkeypatch.setattr(cells, "write", write)
     with pytest.raises(Killed):
         work(run)
     assert (ProviderBatch.objects.get().status, Completion.objects.count()) == ("in_progress", 2)

@@ -16,12 +16,12 @@ from annotation.studies.services import save_settings
 from judging.core.errors import BadSettings
 from judging.models import Completion, JudgeRun, Judgment, TableMaking
 from judging.outcomes.judgments import judgments
+from judging.runs.cells import reparse_run
 from judging.runs.estimates import estimate
 from judging.runs.execution import execute
 from judging.runs.figures import figures_of
 from judging.runs.provider_batches import execution as provider_batches
 from judging.runs.reopening import Reopened, retry_run
-from judging.runs.reparse import reparse_run
 from judging.runs.services import run_again, start_run
 from judging.tables.figures import table_figures
 from tests.fakes import ScriptedClient

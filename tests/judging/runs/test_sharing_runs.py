@@ -15,8 +15,7 @@ from annotation.core.reasons import reason
 from annotation.core.tasks.stopping import StopFlag
 from annotation.models.jobs import LEASE
 from judging.calls.cases import StoredAnswer, Usage
-from judging.calls.requests import Request
-from judging.calls.results import parsed
+from judging.calls.requests import Request, parsed
 from judging.calls.store import PendingWrites, Result, Stamp, write, write_answers
 from judging.core.errors import BadSettings
 from judging.endpoints.chat_answers import ChatAnswer
@@ -25,8 +24,8 @@ from judging.endpoints.retrying import RetryingClient
 from judging.jobs import leases
 from judging.methods import Outcome, Reply
 from judging.models import Completion, Endpoint, JudgeRun, Judgment, RunWorker
-from judging.runs import claims
-from judging.runs.claims import claim
+from judging.runs import cells
+from judging.runs.cells import claim
 from judging.runs.execution import ExecutionResult, execute
 from judging.runs.services import pause_run, start_run
 from tests.fakes import Body, ScriptedClient, StandIn
@@ -344,7 +343,7 @@ def test_worker_that_was_removed_claims_nothing_until_it_has_joined_again(
     removed = join(run)
     leases.remove_worker(RunWorker.objects.get(pk=removed.pk))
     assert claim(run, removed, limit=5) == []
-    real, reaped = claims.claim, []
+    real, reaped = cells.claim, []
 
     def reap_first(run: JudgeRun, worker: RunWorker, *, limit: int) -> list[int]:
         if not reaped:  # as after a laptop was suspended
@@ -352,7 +351,7 @@ def test_worker_that_was_removed_claims_nothing_until_it_has_joined_again(
             leases.remove_worker(RunWorker.objects.get(pk=worker.pk))
         return real(run, worker, limit=limit)
 
-    monkeypatch.setattr("judging.runs.worker_loop.claim", reap_first)
+    monkeypatch.setattr("judging.runs.cells.claim", reap_first)
     monkeypatch.setattr("judging.runs.execution.claim", reap_first)
     ended = execute(run.pk, stop=StopFlag(), make_client=lambda _: RetryingClient(ScriptedClient(), sleep=no_sleep))
     assert (ended.status, len(reaped)) == ("done", 1)

@@ -12,10 +12,9 @@ from judging.jobs import leases
 from judging.methods import find_method
 from judging.models import Completion, JudgeRun, Judgment
 from judging.review.replaying import replay
-from judging.runs.claims import claim, load
+from judging.runs.cells import claim, load, reparse_run
 from judging.runs.estimates import estimate
 from judging.runs.judges import add_judge
-from judging.runs.reparse import reparse_run
 from judging.runs.services import start_run
 from tests.fakes import ScriptedClient, chat_completion
 from tests.judging.builders import COHERENCE, judge_with, make_endpoint, make_judge, make_study

@@ -11,7 +11,7 @@ from django.urls import reverse
 from judging.methods import AskingMethod, find_method
 from judging.models import JudgeRun, Judgment
 from judging.outcomes.judgment_rows import judgment_rows
-from judging.runs.reparse import reparse_run
+from judging.runs.cells import reparse_run
 from tests.fakes import ScriptedClient, chat_completion
 from tests.judging.builders import judge_with, make_endpoint, make_judge, make_study
 

@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from annotation.core.tasks.stopping import StopFlag
 from annotation.models import ComparisonTable, Generation
 from annotation.rating.second_stage import turned_rows
-from judging.calls.made_tables import publish_tables, table_id_of
+from judging.calls.store import publish_tables, table_id_of
 from judging.core.errors import BadSettings
 from judging.endpoints.client import OpenAIClient
 from judging.endpoints.retrying import RetryingClient
