@@ -171,30 +171,29 @@ class Engine(Transport):
         return result
 
     def _send(self) -> None:
-        """Start as many calls as limits and budget allow."""
+        """Start as many calls as limits and budget allow.
+
+        Raises: CapReached
+        """
         most_open = 2 * self.limiter.concurrency.maximum  # including those that wait for a retry
         spacing = min(MAX_SPACING, SPACING * self._mean_latency / max(1, self.limiter.concurrency.allowed))
         for choice in range(
             min(self.limiter.free_places - self._starting, most_open - len(self._tasks), len(self._ready))
         ):
             if not self.budget.reserve(self._ready[0]):
-                self._check_cap()
+                # Once no other call may cost less than was reserved, a heartbeat counts all workers' costs.
+                if not (self._tasks or self._answers) and self.budget.is_short:
+                    if not self._budget_is_fresh:
+                        self._heartbeat_due = True
+                        self._wake.set()
+                    elif self.budget.alone:
+                        raise self.cap_reached()
                 return
             self._budget_is_fresh = False
             self._starting += 1
             task = asyncio.create_task(self._ask(self._ready.popleft(), after=choice * spacing))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-
-    def _check_cap(self) -> None:
-        """Stop if there is no money left for another call, once a heartbeat has counted all workers' costs."""
-        if self._tasks or self._answers or not self.budget.is_short:
-            return  # these may cost less than was reserved
-        if not self._budget_is_fresh:
-            self._heartbeat_due = True
-            self._wake.set()
-        elif self.budget.alone:
-            raise self.cap_reached()
 
     async def _ask(self, request: Request, *, after: float) -> None:
         """Make a call after a delay, and queue its answer for the session."""

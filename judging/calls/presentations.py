@@ -70,12 +70,10 @@ def prompt_version(method: Method, setting: Setting, presentation: Presentation)
     if not version:
         return version
     words = [item.question for item in presentation.together or (presentation,) if item.task == CRITERION]
-    more_parts = {"system": setting.system_prompt, "question": "\x00".join(words)}
-    return version + "".join(f"+{name}-{_short_hash(text)}" for name, text in more_parts.items() if text)
-
-
-def _short_hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    for name, text in {"system": setting.system_prompt, "question": "\x00".join(words)}.items():
+        if text:
+            version += f"+{name}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    return version
 
 
 def asked_about(

@@ -137,8 +137,12 @@ class ProcedurePool:
                 elif state.last_resort is not None:
                     case.give_up(state)
                     advanced[id(case)] = case
-                elif self._wait_for(case, state, request):
-                    requests.append(request)
+                else:
+                    state.waiting = True
+                    if request.key not in self._asking:
+                        self._asking[request.key] = (request, [])
+                        requests.append(request)
+                    self._asking[request.key][1].append((case, state))
             running = list(advanced.values())
         return requests
 
@@ -182,14 +186,6 @@ class ProcedurePool:
         if state.call.plain is not None and not self.takes_schema:
             state.fall_back()
         return self.requests.request(state.call, repeat=case.cell.repeat, attempt=state.attempt)
-
-    def _wait_for(self, case: Case, state: CallState, request: Request) -> bool:
-        """Add a case to those that wait for an answer and return whether it is the first."""
-        state.waiting = True
-        is_new = request.key not in self._asking
-        _, waiting = self._asking.setdefault(request.key, (request, []))
-        waiting.append((case, state))
-        return is_new
 
     def end_case(self, case: Case, reading: Reading) -> None:
         """Note a result."""

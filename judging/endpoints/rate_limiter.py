@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from annotation.core.reasons import NO_REASON, Reason, reason
+from annotation.core.reasons import NO_REASON, reason
 from judging.core.errors import CallFailed, RunStopped, TransientFailure
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -244,7 +244,9 @@ class RateLimiter:
             async with self._turnstile:
                 while True:
                     if self.breaker.has_given_up:
-                        raise RunStopped(self._reason_given_up())
+                        seconds = round(self.clock.now() - self.breaker.opened_at)
+                        probes = self.breaker.probe_policy.probes
+                        raise RunStopped(reason("endpoint_down", seconds=seconds, probes=probes, error=self._reason))
                     wait = self._wait(tokens)
                     if wait is None:
                         self._changed.clear()
@@ -299,8 +301,3 @@ class RateLimiter:
         if wait is None:
             return None
         return max(wait, self._hold_until - now, self.requests.wait(now), self.tokens.wait(now, tokens))
-
-    def _reason_given_up(self) -> Reason:
-        seconds = round(self.clock.now() - self.breaker.opened_at)
-        probes = self.breaker.probe_policy.probes
-        return reason("endpoint_down", seconds=seconds, probes=probes, error=self._reason)

@@ -66,7 +66,10 @@ def retry_run(*, run: JudgeRun, unparsed: bool = False, errors: bool = False, by
     with transaction.atomic():
         run = lock_run(run)
         _check(run)
-        opened = Reopened(_open(run, lost), open_failed(run, final=True) if errors else 0)
+        values, cells = {"status": PENDING, "failure": "", "judged_at": None}, run.judgments.filter(status=UNPARSED)
+        # Their answers stay linked and counted.
+        found = sum(cells.filter(pk__in=part).update(**values) for part in chunked(lost))
+        opened = Reopened(found, open_failed(run, final=True) if errors else 0)
         if opened.total:
             run.status, run.message, run.finished_at = JudgeRun.Status.QUEUED, NO_REASON, None
             run.save(update_fields=["status", "message", "finished_at"])
@@ -100,10 +103,3 @@ def _lacks_an_answer(case: Case) -> bool:
     if case.reading is not None:
         return case.reading.status == Judgment.Status.PARSED
     return any(state.waiting and not state.attempt for state in case.call_states)
-
-
-def _open(run: JudgeRun, ids: list[int]) -> int:
-    """Open unparsed cells. Their answers stay linked and counted."""
-    values = {"status": PENDING, "failure": "", "judged_at": None}
-    unparsed = run.judgments.filter(status=UNPARSED)
-    return sum(unparsed.filter(pk__in=part).update(**values) for part in chunked(ids))

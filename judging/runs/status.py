@@ -1,7 +1,7 @@
 """Outcomes and usage of runs, aggregated in the database."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
@@ -67,6 +67,7 @@ class Counts:
         return counts
 
 
+# In the order of the fields of `Counts`.
 COUNTED = {
     "a": Count("pk", filter=Q(verdict=-1)),
     "tie": Count("pk", filter=Q(verdict=0)),
@@ -90,31 +91,26 @@ def count_runs(study: Study) -> dict[tuple[int, int], Counts]:
     """Return the counts of every run of a study by primary key and question, in one query."""
     judgments = Judgment.objects.filter(run__study=study).order_by()
     rows = judgments.values("run_id", "question").annotate(**COUNTED).values_list("run_id", "question", *COUNTED)
-    return {(run, question): _counts(values) for run, question, *values in rows}
+    return {(run, question): Counts(*values) for run, question, *values in rows}
 
 
 def counts_by_question(judgments: QuerySet[Judgment]) -> dict[int, Counts]:
     """Return the counts of a set of judgments by question, in one query."""
     rows = judgments.order_by("question").values("question").annotate(**COUNTED).values_list("question", *COUNTED)
-    return {question: _counts(values) for question, *values in rows}
-
-
-def _counts(values: Sequence[int]) -> Counts:
-    return Counts(**dict(zip(COUNTED, values, strict=True)))
+    return {question: Counts(*values) for question, *values in rows}
 
 
 def counts_of_run(run: JudgeRun) -> dict[int, Counts]:
     """Return the counts of a run by question. A jury's are of its verdicts on pairs."""
     if not run.judge.is_jury:
         return counts_by_question(run.judgments.all())
-    return {number: _of_jury(run, number) for number in run.questions}
-
-
-def _of_jury(run: JudgeRun, question: int) -> Counts:
-    counts = Counter(jury_answers(run.study, run.judge, question=question).values())
-    a, tie, b = (counts[Status.PARSED, verdict] for verdict in (-1, 0, 1))
-    unparsed, errors = counts[Status.UNPARSED, None], counts[Status.ERROR, None]
-    return Counts(a, tie, b, unparsed, refused=0, errors=errors, pending=0, first=0, fetched=0, from_cache=0)
+    result = {}
+    for number in run.questions:
+        counts = Counter(jury_answers(run.study, run.judge, question=number).values())
+        a, tie, b = (counts[Status.PARSED, verdict] for verdict in (-1, 0, 1))
+        unparsed, errors = counts[Status.UNPARSED, None], counts[Status.ERROR, None]
+        result[number] = Counts(a, tie, b, unparsed, 0, errors, pending=0, first=0, fetched=0, from_cache=0)
+    return result
 
 
 def together(counts: Iterable[Counts]) -> Counts:
@@ -131,11 +127,7 @@ def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
     calls_by_kind : answers behind the runs, each counted once, cached ones included
     provenance    : of each run with stored answers, who gave them, and how many prompts were probably cut
     """
-    judgments = Judgment.objects.filter(run__in=runs)
-    by_question = _counts_of_runs(runs)
-    counts = together(by_question.values())
     endpoint = runs[0].judge.endpoint
-    usage = usage_of(judgments, endpoint.currency if endpoint else "")
     provenance = [
         (run, provenance_found) for run in runs if (provenance_found := provenance_of_run(run, MAKING)) is not None
     ]
@@ -145,8 +137,7 @@ def report_on(runs: Sequence[JudgeRun]) -> dict[str, Any]:
         "status": [run.status for run in runs],
         "messages": [run.message.text for run in runs if run.message],
         "warnings": origin_warnings,
-        **_outcomes(by_question, counts, runs[0].study),
-        **tokens_and_money(usage, counts.parsed),
+        **_sums(runs, endpoint.currency if endpoint else ""),
         "failures": [asdict(cause) for cause in failures_by_cause(*runs)],
         "calls_by_kind": [kind.as_dict() for run in runs for kind in calls_by_kind(run)],
         "provenance": [
@@ -161,35 +152,32 @@ def reports_by_procedure(runs: Sequence[JudgeRun]) -> list[dict[str, Any]]:
     for run in runs:
         currency = run.judge.endpoint.currency if run.judge.endpoint else ""
         groups.setdefault((run.judge.method, currency), []).append(run)
-    results = []
-    for (method, currency), members in sorted(groups.items()):
-        judgments = Judgment.objects.filter(run__in=members)
-        by_question = _counts_of_runs(members)
-        counts = together(by_question.values())
-        money = tokens_and_money(usage_of(judgments, currency), counts.parsed)
-        outcomes = _outcomes(by_question, counts, members[0].study)
-        results.append({"method": method, "judges": len({run.judge_id for run in members}), **outcomes, **money})
-    return results
+    return [
+        {"method": method, "judges": len({run.judge_id for run in members}), **_sums(members, currency)}
+        for (method, currency), members in sorted(groups.items())
+    ]
 
 
-def _counts_of_runs(runs: Sequence[JudgeRun]) -> dict[int, Counts]:
-    """Return the counts of some runs of one method by question."""
-    if not runs[0].judge.is_jury:
-        return counts_by_question(Judgment.objects.filter(run__in=runs))
-    each = [counts_of_run(run) for run in runs]
-    return {number: together(item[number] for item in each if number in item) for number in sorted(set().union(*each))}
+def _sums(runs: Sequence[JudgeRun], currency: str) -> dict[str, Any]:
+    """Return outcomes, tokens and money of some runs of one method for JSON.
 
-
-def _outcomes(by_question: Mapping[int, Counts], counts: Counts, study: Study) -> dict[str, Any]:
-    """Return counts for JSON. Where a study asks several questions, the verdicts are counted for each by itself."""
-    questions, outcomes = study.questions, counts.as_dict()
-    if len(questions) == 1:
-        return outcomes
-    of_verdicts = ("a", "tie", "b", "first")
-    return {
-        **{name: count for name, count in outcomes.items() if name not in of_verdicts},
-        "questions": [{"question": questions[number].key, **item.as_dict()} for number, item in by_question.items()],
-    }
+    Where their study asks several questions, the verdicts are counted for each by itself.
+    """
+    judgments, questions = Judgment.objects.filter(run__in=runs), runs[0].study.questions
+    if runs[0].judge.is_jury:
+        each = [counts_of_run(run) for run in runs]
+        numbers = sorted(set().union(*each))
+        by_question = {number: together(item[number] for item in each if number in item) for number in numbers}
+    else:
+        by_question = counts_by_question(judgments)
+    counts = together(by_question.values())
+    outcomes: dict[str, Any] = dict(counts.as_dict())
+    if len(questions) > 1:
+        outcomes = {name: count for name, count in outcomes.items() if name not in ("a", "tie", "b", "first")}
+        outcomes["questions"] = [
+            {"question": questions[key].key, **item.as_dict()} for key, item in by_question.items()
+        ]
+    return {**outcomes, **tokens_and_money(usage_of(judgments, currency), counts.parsed)}
 
 
 def tokens_and_money(usage: RunUsage, verdicts: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,11 +87,3 @@ def batch_errors(record: Mapping[str, Any]) -> str:
 def is_over_queue_limit(message: str) -> bool:
     """Tell whether an error says that too much is queued at the provider."""
     return bool(QUEUE_LIMIT.search(plain_words(message)))
-
-
-def outcome_line(status: str, keys: Sequence[str], lines: Lines) -> str:
-    """Say what became of a batch's requests."""
-    came = [lines[key] for key in keys if key in lines]
-    answered = sum(isinstance(line, ChatAnswer) for line in came)
-    missing = len(keys) - len(came)
-    return f"{status}: {answered} answered, {len(came) - answered} failed, {missing} missing"

@@ -14,6 +14,7 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
 from annotation.core.reasons import Reason, reason
 from judging.core.errors import CallFailed, JudgingError, RejectedCall, RunStopped, TransientFailure
+from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.client import OpenAIClient, id_in
 from judging.endpoints.retrying import RetryPolicy, checked, wanted_pause
 from judging.jobs import leases
@@ -23,7 +24,6 @@ from judging.runs.provider_batches.files import (
     RequestFile,
     batch_errors,
     is_over_queue_limit,
-    outcome_line,
     read_lines,
 )
 
@@ -172,7 +172,9 @@ class BatchProvider:
 
         content = self.call(download)
         lines = {key: content[key] for key in batch.keys if key in content}
-        batch.message = outcome_line(record["status"], batch.keys, lines)
+        answered, missing = sum(isinstance(line, ChatAnswer) for line in lines.values()), len(batch.keys) - len(lines)
+        failed = len(lines) - answered
+        batch.message = f"{record['status']}: {answered} answered, {failed} failed, {missing} missing"
         return lines
 
     def call(self, send: Callable[[OpenAIClient], Awaitable[T]]) -> T:
