@@ -61,6 +61,7 @@ def test_the_next_hit_takes_the_place_of_the_last(open_as: OpenAs, transactional
         third = page.url
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url.removeprefix(third)))
+        page.wait_for_timeout(200)  # less than 50 ms are a time of 0.0 s
         page.keyboard.press("3")
         expect(walk.pair(page, 0).locator(".saved")).to_contain_text("Saved at")
         page.keyboard.press("Enter")
