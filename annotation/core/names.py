@@ -84,8 +84,9 @@ class ShortNameField(forms.SlugField):
 
 
 def pair_label(first: str, second: str, between: str = " / ") -> str:
-    """Return a label of two names that no other two have: a name that holds what stands between them is quoted."""
-    return between.join(f"“{name}”" if between in name else name for name in (first, second))
+    """Return a label of two names that differs from other pairs': a name is quoted where it would hide its end."""
+    mark = between.strip()
+    return between.join(f"“{name}”" if mark in name.split() else name for name in (first, second))
 
 
 def free_short_name(model: type[Model], name: str, reserved: Collection[str] = ()) -> str:

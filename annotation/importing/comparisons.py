@@ -1,8 +1,9 @@
 """Storing comparisons made elsewhere: their instances, and the votes of people."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from annotation.core.database.bulk_sql import chunked
 from annotation.core.files.lines import FileData
 from annotation.core.names import trim
 from annotation.importing.content import StoredInstances, stage_instances
@@ -44,10 +45,7 @@ def stage_people(
     by_people = [item for item in comparisons if not item.by_judge and item.verdict is not None]
     if not by_people:
         return StoredRatings(0, 0)
-    pairs = {
-        (pair.matchup.instance.instance_id, pair.matchup.system_a.name, pair.matchup.system_b.name, pair.index): pair
-        for pair in stored_pairs(target, {row.instance_id for row in instances})
-    }
+    pairs = dict(stored_pairs(target, {row.instance_id for row in instances}))
     asks_tie_kind = target.study.questions[MAIN].tie_kinds
     rows = []
     for comparison in by_people:
@@ -58,9 +56,9 @@ def stage_people(
         pair = pairs[instance_id, a, b, index]
         row = RatingRow(
             number=comparison.number,
-            batch=default_batch(pair.matchup.instance.dataset, a, b),
-            hit=comparison.hit or f"{instance_id[:100]}/{pair.matchup.system_a_id}/{pair.matchup.system_b_id}",
-            pair=RatedPair.of(pair),
+            batch=default_batch(pair.dataset, a, b),
+            hit=comparison.hit or f"{instance_id[:100]}/{pair.system_a_id}/{pair.system_b_id}",
+            pair=pair,
             rater=comparison.rater,
             verdict=verdict if a_is_left else -verdict,
             a_is_left=a_is_left if comparison.order_known else None,
@@ -72,11 +70,16 @@ def stage_people(
     return stage_ratings(target=target, rows=rows, name=name)
 
 
-def stored_pairs(target: Target, instance_ids: set[str]) -> Iterable[Pair]:
-    """Yield the pairs of some instances of an import's target, with their instances and systems."""
-    related = Pair.objects.filter(matchup__instance__study__in=target.studies).select_related(
-        "matchup__instance", "matchup__system_a", "matchup__system_b"
-    )
-    for pair in related.defer("matchup__instance__source").iterator(chunk_size=2000):
-        if pair.matchup.instance.instance_id in instance_ids:
-            yield pair
+def stored_pairs(
+    target: Target, instance_ids: Collection[str]
+) -> Iterator[tuple[tuple[str, str, str, int], RatedPair]]:
+    """Yield the pairs of some instances of an import's target, each after its instance, systems A and B, and index."""
+    names = ("instance__instance_id", "system_a__name", "system_b__name")
+    keys = ("pk", "instance__dataset", "system_a_id", "system_b_id")
+    columns = ("index", "pk", *(f"matchup__{column}" for column in (*names, *keys)))
+    for some in chunked(sorted(instance_ids)):
+        pairs = Pair.objects.filter(
+            matchup__instance__study__in=target.studies, matchup__instance__instance_id__in=some
+        )
+        for index, pk, instance, a, b, *rest in pairs.order_by().values_list(*columns):
+            yield (instance, a, b, index), RatedPair(pk, *rest)

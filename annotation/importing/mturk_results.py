@@ -12,7 +12,7 @@ from annotation.importing.comparisons import stored_pairs
 from annotation.importing.content import StoredInstances, orientations, stage_instances
 from annotation.importing.formats.mturk import MturkRow, parse_mturk
 from annotation.importing.formats.study_file import InstanceRow
-from annotation.importing.rating_rows import RatedPair, RatingRow, default_batch
+from annotation.importing.rating_rows import RatingRow, default_batch
 from annotation.importing.ratings import StoredRatings, stage_ratings
 from annotation.importing.staging import open_import
 from annotation.models import Study
@@ -63,10 +63,7 @@ def import_mturk(
         }
         in_order = sorted(instances.values(), key=lambda row: row.number)
         stored = stage_instances(target=target, rows=in_order, name=name)
-        pairs = {
-            (pair.matchup.instance.instance_id, pair.index): RatedPair.of(pair)
-            for pair in stored_pairs(target, set(ids.values()))
-        }
+        pairs = dict(stored_pairs(target, set(ids.values())))
         batch = batch or default_batch(dataset, system_1, system_2)
         has_reasons = study.first_reason != FirstReason.OFF
         rated = [
@@ -74,7 +71,7 @@ def import_mturk(
                 number=row.number,
                 batch=batch,
                 hit=row.hit if row.named_hit else ids[row.hit],
-                pair=pairs[ids[row.hit], index],
+                pair=pairs[ids[row.hit], system_1, system_2, index],
                 # Worker ids identify people within one file only, so the batch is added.
                 rater=f"{row.worker}@{batch}",
                 verdict=answer.verdict if answer else None,

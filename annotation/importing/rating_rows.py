@@ -14,7 +14,7 @@ from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
 from annotation.importing.formats.ratings_file import LONGEST, RatingValues
 from annotation.importing.staging import Target
-from annotation.models import Annotator, Assignment, Batch, ComparisonTable, Display, Hit, Pair, Rating, Study
+from annotation.models import Annotator, Assignment, Batch, ComparisonTable, Display, Hit, Rating, Study
 from annotation.questions.questions import MAIN, Answer
 
 SCRIPTED = "scripted"  # how the codes of programs begin
@@ -35,12 +35,6 @@ class RatedPair:
     index: int = 0
     index_a: int = 0
     index_b: int = 0
-
-    @classmethod
-    def of(cls, pair: Pair) -> "RatedPair":
-        """Return the keys of a pair that was read with its matchup and instance."""
-        matchup = pair.matchup
-        return cls(pair.pk, matchup.pk, matchup.instance.dataset, matchup.system_a_id, matchup.system_b_id)
 
     @property
     def configuration(self) -> tuple[str, int, int]:

@@ -55,7 +55,8 @@ def read_upload(
         if kind == "mturk":
             study, stored, ratings = import_mturk(system_1=system_1, system_2=system_2, **texts)
             contents = f"{number_of(ratings.added, 'rating')} on {number_of(stored.added, 'new instance')}"
-            is_news, notices = bool(ratings.added), (*stored.notices, *ratings.notices)
+            is_news = bool(stored.added or ratings.added or ratings.notices)
+            notices = (*stored.notices, *ratings.notices)
         elif kind == "ratings":
             study, ratings = import_ratings(**file)
             contents, notices = number_of(ratings.added, "rating"), ratings.notices

@@ -47,7 +47,7 @@ def _about_stopping(plan: Mapping[str, Any]) -> Iterator[str]:
 
 
 def component_name(name: str) -> str:
-    """Return the translated name of a variance component."""
+    """Return the name of a variance component in words."""
     return {
         "instance": "instances",
         "pair": "pairs of an instance",

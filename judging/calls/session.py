@@ -1,7 +1,8 @@
 """The database side of an engine's work: starts procedures, prepares requests, processes answers, stores results.
 
-A pool advances many procedures as far as there are answers; what is missing becomes requests. Its session runs in one thread, step by step, while the event loop in another makes the calls. What is started, and where results
-go, is up to the subclasses: cells of a run, a single procedure, texts of a system.
+A pool advances many procedures as far as there are answers; what is missing becomes requests. Its session runs in one
+thread, step by step, while the event loop in another makes the calls. What is started, and where results go, is up to the
+subclasses: cells of a run, a single procedure, texts of a system.
 """
 
 import time

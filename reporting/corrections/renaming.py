@@ -158,11 +158,11 @@ def rename_judge(*, study: Study, name: str, to: str, by: User | None = None, re
     if judge.runs.filter(status__in=(JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)).exists():
         raise AnnotationError(f"A run of judge {name} is active. Pause it first.")
     planning = []
-    for other in Study.objects.filter(events__kind=Event.Kind.PLANNED).distinct():
+    planned = Study.objects.filter(events__kind=Event.Kind.PLANNED).exclude(pk__in=[study.pk for study in studies])
+    for other in planned.distinct():
         plan = frozen_plan(other)
         content = content_today(other, plan) if plan else {}
-        names_it = name in content.get("judges", ()) or content.get("stop_rule") == f"judge:{name}"
-        if names_it and other not in studies:
+        if name in content.get("judges", ()) or content.get("stop_rule") == f"judge:{name}":
             planning.append(other)
     judge.name = to
     judge.save(update_fields=["name"])

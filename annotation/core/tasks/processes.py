@@ -1,4 +1,4 @@
-"""Names of processes, for rows that say which process works on them."""
+"""Names of processes, for rows that say which process works on them, and threads that repeat their work."""
 
 import hashlib
 import logging
@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from django.db import connections
+
+log = logging.getLogger(__name__)
 
 
 def this_machine() -> str:
@@ -39,9 +41,6 @@ def is_gone(name: str) -> bool:
     except PermissionError:
         return False
     return False
-
-
-log = logging.getLogger(__name__)
 
 
 class RepeatingThread(threading.Thread):

@@ -56,7 +56,7 @@ def _probability(fields: Fields) -> float | None:
     """Return the probability of the second output, or None where there is no preference."""
     preference = fields.record.get("preference")
     if isinstance(preference, str) and (number := lines.parse_number(preference or "0")) is not None:  # of CSV
-        preference = number or None
+        preference = number if preference else None
     if preference is None:
         return None
     is_number = isinstance(preference, int | float) and not isinstance(preference, bool)

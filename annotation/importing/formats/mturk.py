@@ -77,7 +77,8 @@ def parse_mturk(
     header, records, bad = lines.read_csv(data)
     if not bad:
         numbers, problems = _pair_numbers(header, columns)
-        bad = [BadLine(1, problem) for problem in problems or _strange_questions(header, columns["answer"], questions)]
+        # Not another list: reading the records adds to this one.
+        bad += [BadLine(1, problem) for problem in problems or _strange_questions(header, columns["answer"], questions)]
     lines.refuse(name, bad)
     asked = [(question, answers_of(question) | {"0": Answer(0)}) for question in questions]
     used = {columns[field].replace("{j}", str(j)) for field in ("first", "second", "order") for j in numbers}

@@ -138,6 +138,18 @@ def test_a_bad_row_is_listed_with_its_line(change: dict[str, str], reason: Reaso
     assert found[0][1] == reason
 
 
+def test_a_row_of_another_number_of_cells_is_listed() -> None:
+    rows = [mturk_row(f"W{number}") for number in range(4)]
+    first, *lines = csv_file(rows).decode().splitlines()
+    lines[1] += ",extra"
+    lines[2] = lines[2].rsplit(",", 1)[0]
+
+    with pytest.raises(BadFile) as caught:
+        parse_mturk("\n".join([first, *lines]).encode(), "f.csv")
+
+    assert [line.number for line in caught.value.lines] == [3, 4]
+
+
 def test_one_worker_twice_on_one_hit_is_refused() -> None:
     assert reasons(mturk_row("W1"), mturk_row("W2"), mturk_row("W1", answers=[0, 0])) == [
         (4, refusal("answered_before", worker="W1", line=2))

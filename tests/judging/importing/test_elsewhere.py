@@ -1,6 +1,7 @@
 """Files of AlpacaEval, Chatbot Arena and Label Studio as these write them; what is wrong with one is said line by line."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ from rest_framework.test import APIClient
 
 from annotation.core.errors import BadLine
 from annotation.core.refusals import refusal, restored
+from annotation.importing.formats.alpacaeval import read_annotation
+from annotation.importing.formats.comparisons import read_comparisons
 from annotation.models import Generation, Pair, Rating, Study
 from annotation.models.members import Role
 from judging.models import Judgment
 from reporting.uploads.jobs import take_in
-from tests.factories import make_study, make_user, token_of
+from tests.factories import csv_file, make_study, make_user, token_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 
@@ -91,6 +94,16 @@ def test_alpacaevals_annotations_are_judgments_in_study_order(tmp_path: Path) ->
     pair = Pair.objects.get(matchup__instance__source="Count.\n\nto two")
     assert (pair.matchup.system_a.name, pair.generation_b.text) == ("reference", "12")
     assert not Rating.objects.exists()
+
+
+def test_a_preference_of_csv_is_a_number_or_none() -> None:
+    cells = ["1.25", "0", "0.0", "1.5", "2", ""]
+    rows = [annotation(preference=cell, raw_completion="") for cell in cells]
+
+    comparisons = read_comparisons(csv_file(rows), "a.csv", partial(read_annotation, dataset="d"))
+
+    assert [one.p_second for one in comparisons] == [0.25, 0.5, 0.5, 0.5, 1.0, None]
+    assert [one.verdict for one in comparisons] == [-1, 0, 0, 0, 1, None]
 
 
 @pytest.mark.slow
