@@ -82,9 +82,8 @@ class DryPool(ProcedurePool):
         self.found.setdefault(request.key, measure_call(request.kind, request.body, guessed=guessed))
         self._guessing.update(case for case, _ in waiting)
         if (reply := filler_for(waiting[0][1].call, self.lengths)) is None:
-            return self.fail(
-                FailedCall(request.key, NO_REASON, rejected=True)
-            )  # the calls after it depend on a real answer
+            # The calls after it depend on a real answer.
+            return self.fail(FailedCall(request.key, NO_REASON, rejected=True))
         return self.answer(StoredAnswer(request.key, reply))
 
     def cached(self, requests: Sequence[Request]) -> Iterator[StoredAnswer]:

@@ -43,6 +43,7 @@ def carry_out(session: Session, endpoint: Endpoint, make_client: MakeClient, *, 
     async def in_loop() -> None:
         await Engine(session, make_client, endpoint, tables).work()
 
+    gc.collect()  # else what is left of the run before would stay for good
     gc.freeze()  # what is loaded stays: going through all of it would be a tenth of a run's processor time
     async_to_sync(in_loop)()
 

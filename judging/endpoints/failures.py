@@ -186,7 +186,7 @@ def wait_of(status: int, headers: Mapping[str, str], error: ErrorDetails) -> flo
         if seconds is None and (match := IN_MESSAGE.search(error.message)):
             seconds = seconds_in(match["duration"] or match["seconds"])
         seconds = _until_reset(names) if seconds is None else seconds
-    return None if seconds is None else max(0.0, seconds)
+    return None if seconds is None or not math.isfinite(seconds) else max(0.0, seconds)
 
 
 def seconds_in(value: str) -> float | None:

@@ -13,6 +13,8 @@ from django.db.models import Field, ForeignKey, JSONField, Max, Model, TextField
 from annotation.core.conversations import as_content, content_problem, stored_messages
 from annotation.core.database.bulk_sql import adapt_row, column_adapters, quote_column, quote_table
 from annotation.core.errors import AnnotationError
+from annotation.core.files.lines import text_problem
+from annotation.core.reasons import Reason
 from annotation.models import Generation, Hit, Instance, Study
 from judging.models import JudgeRun
 from reporting.bundle.layout import BadBundle, Progress, row_file, silent
@@ -260,9 +262,9 @@ def _cleaned(field: "Field[Any, Any]", where: str, value: Any) -> Any:
     Raises: BadBundle for one that the field can't have.
     """
     try:
-        if isinstance(value, str) and "\0" in value:
-            raise ValidationError("null characters are not allowed")
         value = field.to_python(value)
+        if isinstance(value, str | Reason) and (problem := text_problem(str(value), may_be_blank=True)):
+            raise ValidationError(problem.text)
         if value is None and not field.null:
             raise ValidationError("it is missing")
         if value not in field.empty_values:  # rows hold empty values that forms refuse

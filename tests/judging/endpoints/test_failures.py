@@ -189,6 +189,11 @@ def test_date_is_the_time_until_it(name: str, written: Callable[[datetime], str]
     assert seconds == pytest.approx(timedelta(days=1).total_seconds(), rel=0.05)
 
 
+@pytest.mark.parametrize("name", ["retry-after-ms", "retry-after"])
+def test_a_time_without_end_is_none(name: str) -> None:
+    assert wait_of(429, {name: "9" * 400}, ErrorDetails()) is None
+
+
 def test_limits_in_headers_of_a_server_error_are_no_time_to_wait() -> None:
     assert wait_of(500, {"x-ratelimit-reset-requests": "7m12s"}, ErrorDetails()) is None
     assert wait_of(500, {"Retry-After": "2"}, ErrorDetails()) == 2

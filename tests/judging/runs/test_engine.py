@@ -1,17 +1,22 @@
 """The engine with a scripted client: what is stored, what is asked again, what comes from the cache, what stops it."""
 
+import gc
 from typing import Any
+from weakref import ref
 
 import pytest
 
 from analysis.types import Verdict
 from annotation.core.tasks.stopping import StopFlag
 from judging.calls import requests
+from judging.calls.engine import carry_out
 from judging.calls.requests import MAX_SAMPLES
+from judging.calls.session import Session
 from judging.core.constants import MOST_FAILURES
 from judging.core.errors import AccessDenied, RejectedCall, UnparsedVerdict
 from judging.methods import Outcome, Reply, find_method
 from judging.models import Completion, JudgeRun, Judgment
+from judging.runs import execution
 from judging.runs.status import count_judgments
 from tests.fakes import ScriptedClient, chat_completion
 from tests.judging.builders import judge_with, make_endpoint, make_judge, make_study
@@ -41,6 +46,21 @@ def test_every_presentation_is_asked_once_and_stored() -> None:
     assert completion.request == client.bodies[0]
     assert (completion.prompt_tokens, completion.completion_tokens) == (11, 7)
     assert client.closed
+
+
+def test_nothing_of_a_run_is_left_after_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions: list[ref[Session]] = []
+
+    def noted(session: Session, *others: Any, **more: Any) -> None:
+        sessions.append(ref(session))
+        carry_out(session, *others, **more)
+
+    monkeypatch.setattr(execution, "carry_out", noted)
+    judge = make_judge()
+    judge_with(ScriptedClient(), make_study(), judge)
+    judge_with(ScriptedClient(), make_study("coffee"), judge)
+    gc.collect()
+    assert sessions[0]() is None
 
 
 @pytest.mark.any_engine
