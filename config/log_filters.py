@@ -1,4 +1,4 @@
-"""Log filters that mask login URLs and personal data.
+"""What becomes of log records: login links and personal data are masked, and each is a line, of text or JSON.
 
 The program's own lines name accounts by their numbers and raters by their codes. The filter is for lines that others
 write: Django, the web server, a database's words in a traceback.

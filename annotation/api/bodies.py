@@ -1,4 +1,4 @@
-"""Read and check the bodies of API requests."""
+"""Who may send what to the API: its managers, and the bodies of requests."""
 
 from collections.abc import Collection, Mapping
 from operator import attrgetter

@@ -1,4 +1,4 @@
-"""Pages of the API's lists, by key: the next page begins after the last row, whatever comes or goes before it."""
+"""Lists of the API, in JSON, by pages: the next one begins after the last row's key, whatever comes or goes before it."""
 
 from collections.abc import Collection
 from typing import Any

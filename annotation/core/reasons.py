@@ -100,7 +100,7 @@ def restored(stored: Any) -> Reason:
         }
         found = reason(stored["code"], **values)
         found.text  # noqa: B018  # it must have all values
-    except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError):
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         raise ValidationError("it is not a reason") from None
     return found
 

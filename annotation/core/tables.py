@@ -180,8 +180,12 @@ def interval_text(value: float | Mapping[str, Any], digits: int, unit: str = "")
 
 
 def printable(text: str) -> str:
-    """Replace control characters: names come from uploaded files, and these could drive a terminal."""
-    return "".join(character if character.isprintable() else "�" for character in text)
+    """Replace control characters: names come from uploaded files, and these could drive a terminal.
+
+    Where a text may be broken, the terminal decides.
+    """
+    breakable = text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{WORD JOINER}", "")
+    return "".join(character if character.isprintable() else "�" for character in breakable)
 
 
 def numbers_text(numbers: Mapping[str, Any]) -> str:
@@ -236,11 +240,12 @@ def _table(entries: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]:
 
 def _aligned(rows: list[list[str]], indent: str) -> Iterator[str]:
     """Align rows below their headings, or beside them where there are more columns than rows."""
+    rows = [list(map(printable, row)) for row in rows]
     if len(rows[0]) > len(rows) - 1:
         rows = [list(row) for row in zip(*rows, strict=True)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        yield printable(f"{indent}{'  '.join(map(str.ljust, row, widths))}").rstrip()
+        yield f"{indent}{'  '.join(map(str.ljust, row, widths))}".rstrip()
 
 
 def table_text(table: DataTable) -> str:
@@ -261,8 +266,7 @@ def _cell_text(value: Any, digits: int, unit: str) -> str:
         return estimate_text(value, digits, unit)
     if isinstance(value, float):
         return f"{fixed(100 * value, 1)}{unit}" if unit else fixed(value, digits)
-    # A terminal breaks lines where it likes.
-    return UNDEFINED if value is None else str(value).replace("\N{NO-BREAK SPACE}", " ").replace("\N{WORD JOINER}", "")
+    return UNDEFINED if value is None else str(value)
 
 
 def _entry(entry: Mapping[str, Any], indent: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Accounts: role grants, one-time sign-in links, and annotators of accounts."""
+"""Accounts: user names, role grants, one-time sign-in links, and annotators of accounts."""
 
 import secrets
 

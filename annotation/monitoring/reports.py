@@ -1,4 +1,4 @@
-"""Queries for flags, returned HITs and submissions, and warned or blocked raters. Withdrawn raters are left out."""
+"""The page of reports: flags, returned HITs and submissions, and warned or blocked raters. Withdrawn raters are left out."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""A person's own data as JSON, without systems, arms and hidden checks.
+"""A person's own data: as JSON, without systems, arms and hidden checks, and their erasure.
 
 Choices are given by side of the screen, and pairs by place on the page: the key of a pair would reveal a hidden repeat.
 Notes of admins may name checks, so they are left out, which `left_out` says.

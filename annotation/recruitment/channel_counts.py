@@ -1,4 +1,4 @@
-"""Counts for the pages of channels: raters, claims, submissions, in a fixed number of queries."""
+"""Counts for the pages of channels: raters, claims, submissions and why some don't count, in a fixed number of queries."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping

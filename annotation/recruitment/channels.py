@@ -1,4 +1,4 @@
-"""Create channels, change their settings, open and close them."""
+"""Create channels with their first links, change their settings, open and close them."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""One-time links that make a person a rater. The database stores only their hashes."""
+"""One-time links that make a person a rater, and the mails with them. The database stores only the links' hashes."""
 
 import hashlib
 import logging

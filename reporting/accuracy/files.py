@@ -1,5 +1,6 @@
 """Judges' accuracies as CSV rows, and as tables for a paper and for a terminal."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -84,6 +85,11 @@ def text(accuracy: dict[str, Any]) -> str:
 def _tables(accuracy: dict[str, Any]) -> Iterator[DataTable]:
     """Yield accuracy by judge and subset, then over wordings, then every share on each subset."""
     subsets = accuracy["subsets"]
+    labels = Counter(judge["label"] for judge in accuracy["judges"])  # judges made elsewhere may share one
+    names = {
+        judge["judge"]: judge["label"] if labels[judge["label"]] == 1 else judge["judge"]
+        for judge in accuracy["judges"]
+    }
     headings = [Column(f"{subset['subset']} ({subset['pairs']})", unit=PERCENT) for subset in subsets]
     caption = (
         "Accuracy (%), each pair counted once over its orders. Unparsed and refused answers are "
@@ -91,7 +97,7 @@ def _tables(accuracy: dict[str, Any]) -> Iterator[DataTable]:
     )
     rows = [
         (
-            (judge["label"],),
+            (names[judge["judge"]],),
             [
                 of and _without_interval(of["accuracy"], subset["pairs"])
                 for of, subset in zip(_on_each(judge, subsets), subsets, strict=True)
@@ -122,7 +128,7 @@ def _tables(accuracy: dict[str, Any]) -> Iterator[DataTable]:
         )
         rows = [
             (
-                (judge["label"],),
+                (names[judge["judge"]],),
                 [*(of[name] for name in SHARES), of["unparsed"], *(of[name]["value"] for name in USAGE)],
             )
             for judge in accuracy["judges"]

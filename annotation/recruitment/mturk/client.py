@@ -1,4 +1,4 @@
-"""The client of Mechanical Turk's API."""
+"""The client of Mechanical Turk's API, and requests sent by it, each once."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

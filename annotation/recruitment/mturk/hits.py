@@ -1,4 +1,4 @@
-"""HITs on MTurk: publish as many assignments as there are open slots, and expire them."""
+"""HITs on MTurk: check and offer a study, publish as many assignments as there are open slots, and expire them."""
 
 import re
 from collections import Counter

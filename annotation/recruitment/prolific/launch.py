@@ -1,5 +1,6 @@
 """The study at Prolific: what is missing before its launch, its draft, its publication and its places."""
 
+import re
 import secrets
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -27,7 +28,6 @@ from annotation.studies.hourly_pay import hourly_pay_of
 
 if TYPE_CHECKING:
     from decimal import Decimal
-import re
 
 USUAL = "approval_rate >= 95"
 MOST_FILTERS = 20

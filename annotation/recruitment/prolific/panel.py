@@ -20,6 +20,9 @@ from annotation.recruitment.launch_checks import first_work_checks, open_request
 from annotation.recruitment.prolific.actions import approve, bonus, reject
 from annotation.recruitment.prolific.client import ProlificClient
 from annotation.recruitment.prolific.launch import (
+    LONGEST_DESCRIPTION,
+    LONGEST_NAME,
+    MOST_PLACES,
     PLACEHOLDERS,
     USUAL,
     checks,
@@ -36,16 +39,14 @@ from annotation.recruitment.prolific.submissions import release_browser
 from annotation.recruitment.prolific.updates import OTHER_PARTICIPANT, sync
 from annotation.recruitment.prolific.work import Openings
 
-MOST_PLACES = 10_000
-
 
 class DraftForm(forms.Form):
     """The fields of a draft beyond the channel's settings."""
 
-    name = forms.CharField(label="Title for participants", max_length=120)
+    name = forms.CharField(label="Title for participants", max_length=LONGEST_NAME)
     places = forms.IntegerField(label="Places", min_value=1, max_value=MOST_PLACES)
     description = forms.CharField(
-        label="Description for participants", max_length=5000, widget=forms.Textarea({"rows": 3})
+        label="Description for participants", max_length=LONGEST_DESCRIPTION, widget=forms.Textarea({"rows": 3})
     )
     screening = forms.CharField(
         label="Screening, one filter a line",

@@ -32,7 +32,6 @@ from reporting.core.estimates import (
     share_estimate,
     statistic_estimate,
 )
-from reporting.core.estimates import statistic_estimate as statistic
 from reporting.core.raters import without_baselines
 from reporting.findings.data.inputs import Filters, JuryMembers
 from reporting.findings.data.separability_bins import Bins
@@ -162,14 +161,14 @@ class _Beside:
         cells = self.both_ways(np.bincount(cell, minlength=9 * len(distinct)).reshape(-1, 3, 3).astype(np.float64))
 
         def kappa(sums: FloatArray, basis: Basis, instances: int) -> Estimate:
-            return statistic(sums, kappa_from_confusions, basis, settings, instances=instances, ceiling=1.0)
+            return statistic_estimate(sums, kappa_from_confusions, basis, settings, instances=instances, ceiling=1.0)
 
         return {
             "agreement": share_estimate(mean_rows(shares.equal), instance, basis, settings, rater=who),
             "people_agreement": share_estimate(weighted, instance, basis, settings, rater=who),
             "kappa": kappa(kappas[:, 0], basis, n),
             "people_kappa": kappa(kappas[:, 1], basis, n),
-            "kappa_difference": statistic(kappas, _kappa_difference, basis, settings, instances=n),
+            "kappa_difference": statistic_estimate(kappas, _kappa_difference, basis, settings, instances=n),
             "accuracy": share_estimate(equal, decided, majorities, settings),
             "majority_kappa": kappa(np.sum(cells, axis=0), majorities, count_groups(decided)),
         }

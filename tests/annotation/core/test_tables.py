@@ -4,6 +4,8 @@ from typing import Any
 
 from django.template import engines
 
+from annotation.core.tables import Column, DataTable, table_text
+
 ROWS = """{% load tables %}
 {% table name, number in rows css="stack" name="names" row_class=number|yesno:"gone," %}
   {% column "Name" scope="row" %}{{ name }}{% endcolumn %}
@@ -36,3 +38,18 @@ def test_columns_are_declared_once_and_may_depend_on_the_page() -> None:
 
 def test_table_without_rows_is_replaced() -> None:
     assert written(rows=[]) == written(rows=None) == "nothing"
+
+
+def test_terminal_breaks_lines_itself_and_gets_no_control_characters() -> None:
+    nbsp, joiner = "\N{NO-BREAK SPACE}", "\N{WORD JOINER}"
+    estimate = {"value": 0.5, "low": None, "high": None, "about": f"rank 1{nbsp}(1{joiner}–{joiner}2)"}
+    rows = [(("one\x1b",), [estimate]), (("two",), [f"p{nbsp}= 0.8"])]
+    table = DataTable("ranks", f"p{nbsp}= 0.807", ["", Column("Rate")], rows)
+
+    lines = table_text(table).splitlines()
+
+    assert lines[0] == "p = 0.807"
+    assert lines[2].lstrip().startswith("one�")
+    assert "rank 1 (1–2)" in lines[2]
+    assert lines[3].split() == ["two", "p", "=", "0.8"]
+    assert lines[2].index("0.5") == lines[3].index("p =")

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +52,6 @@ def _failure(text: str) -> dict[str, Any]:
     return {"code": "text", "values": {"text": text}}
 
 
-def _nested(depth: int) -> dict[str, Any]:
-    return reduce(lambda inner, _: {"code": "text", "values": {"text": inner}}, range(depth), _failure("x"))
-
-
 def test_a_bundle_whose_records_tell_another_story_makes_no_study(acme: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(acme, tmp_path / "copy")
     counts = {table.model: table.model._base_manager.count() for table in TABLES}
@@ -79,7 +74,6 @@ def test_a_bundle_whose_records_tell_another_story_makes_no_study(acme: Path, tm
         pytest.param("annotator", {"exclusion_reason": "x\0"}, "NUL character", id="null character"),
         pytest.param("judgment", {"failure": _failure("x\0")}, "NUL character", id="null character in a reason"),
         pytest.param("judgment", {"failure": _failure("\ud800")}, "surrogate", id="half a pair in a reason"),
-        pytest.param("judgment", {"failure": _nested(240)}, "not a reason", id="reasons in reasons"),
         pytest.param("assignment", {"claimed_at": "yesterday"}, "claimed_at: ", id="time"),
         pytest.param("votechange", {"display": None}, "there is no row|int", id="missing key"),
         pytest.param("system", {"position": None}, "position: it is missing", id="missing value"),
