@@ -62,11 +62,12 @@ def as_dict(run: GenerationRun) -> dict[str, Any]:
     plain = (
         *("name", "base_url", "model", "template", "template_version", "system_prompt", "samples", "temperature"),
         *("top_p", "params", "seed", "keep_refusals", "by", "calls", "cached", "prompt_tokens", "completion_tokens"),
-        *("currency", "cut", "left_out", "left_out_count", "software_version"),
+        *("currency", "cut", "left_out_count", "software_version"),
     )
     return {
         "endpoint": run.endpoint.name,
         **{name: getattr(run, name) for name in plain},
+        "left_out": run.instances_left_out,
         "message": run.message.text,
         "message_code": run.message.code,
         "cost": None if run.cost is None else float(run.cost),

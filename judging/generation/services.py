@@ -191,6 +191,6 @@ def _written(value: Any) -> str:
 
 def left_out_lines(run: GenerationRun, limit: int = 20) -> Sequence[str]:
     """List the instances that the last session left out, with the reasons."""
-    lines = [f"{item['instance']}: {item['why']}" for item in run.left_out[:limit]]
+    lines = [f"{item['instance']}: {item['why']}" for item in run.instances_left_out[:limit]]
     more = run.left_out_count - len(lines)
     return [*lines, f"and {more:,} more"] if more > 0 else lines

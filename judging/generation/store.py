@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from annotation.core.files.lines import text_problem
-from annotation.core.reasons import reason
+from annotation.core.reasons import NO_REASON, Reason, reason
 from annotation.importing.content import store_generations
 from judging.calls.cases import AnyProcedure, Case, Cell, Usage
 from judging.calls.requests import Requests, read_reply
@@ -48,12 +48,12 @@ def read_text(reply: Reply, *, keep_refusals: bool = False) -> SampledText:
     """
     text = split_response(reply.text, leading_only=True).answer.strip()
     if not text:
-        cut = " (cut off at the length limit)" if reply.is_cut_off else ""
-        raise UnparsedVerdict(f"{'nothing but thoughts' if reply.text.strip() else 'empty'}{cut}")
+        why = reason("thoughts_alone" if reply.text.strip() else "answer_empty")
+        raise UnparsedVerdict(reason("cut_off", why=why) if reply.is_cut_off else why)
     if not keep_refusals and DECLINES.match(text):
-        raise UnparsedVerdict(f"refused: {text[:SHOWN]}")
+        raise UnparsedVerdict(reason("refused", why=text[:SHOWN]))
     if problem := text_problem(text, "a text that"):
-        raise UnparsedVerdict(problem.text)
+        raise UnparsedVerdict(problem)
     return SampledText(text, reply.is_cut_off)
 
 
@@ -109,7 +109,7 @@ class SamplingTotals:
     texts: int = 0
     cut: int = 0
     there: int = 0
-    left_out: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, Reason] = field(default_factory=dict)
     calls: int = 0
     cached: int = 0
     failed: int = 0
@@ -129,11 +129,11 @@ class SamplingTotals:
 
 @dataclass(frozen=True)
 class SampledInstance:
-    """An instance whose calls have all ended. `why`: the reason why it can't be stored, empty if it can."""
+    """An instance whose calls have all ended. `why`: the reason why it can't be stored, `NO_REASON` if it can."""
 
     pk: int
     texts: Sequence[SampledText]
-    why: str
+    why: Reason = NO_REASON
 
 
 def sampled(case: Case) -> SampledInstance:
@@ -141,13 +141,15 @@ def sampled(case: Case) -> SampledInstance:
     texts = [state.value for state in case.call_states if state.value is not None]
     lost = [state for state in case.call_states if state.value is None]
     if not lost:
-        return SampledInstance(case.cell.pk, texts, "")
-    why = lost[0].unread.text[: SHOWN + 20]
+        return SampledInstance(case.cell.pk, texts)
+    why = lost[0].unread
     if lost[0].lost:
-        why = f"rejected: {lost[0].lost.text[:SHOWN]}"
+        why = reason("rejected", why=lost[0].lost)
     elif lost[0].declined:
-        why = f"refused: {lost[0].declined.text[:SHOWN]}"
-    return SampledInstance(case.cell.pk, texts, f"{why} ({len(lost)} of {len(case.call_states)})")
+        why = reason("refused", why=lost[0].declined)
+    return SampledInstance(
+        case.cell.pk, texts, reason("texts_lost", why=why, number=len(lost), count=len(case.call_states))
+    )
 
 
 def store_texts(
@@ -172,7 +174,7 @@ def store_texts(
         row.longest = max(filter(None, (row.longest, longest)), default=None)
         row.cut += cut
         free_places = max(0, NAMED - len(row.left_out))
-        row.left_out += [{"instance": item, "why": why} for item, why in list(lost.items())[:free_places]]
+        row.left_out += [{"instance": item, "why": why.stored()} for item, why in list(lost.items())[:free_places]]
         row.left_out_count += len(lost)
         row.save()
     totals.stored += len(stored)

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db import models
 
+from annotation.core.reasons import restored
 from annotation.models import Study
 from judging.models.endpoints import Endpoint
 from judging.models.jobs import BilledJob
@@ -51,3 +52,8 @@ class GenerationRun(BilledJob):
 
     def __str__(self) -> str:
         return f"{self.name} in {self.study_id}"
+
+    @property
+    def instances_left_out(self) -> list[dict[str, str]]:
+        """The first instances left out last time, each with text and code of the reason."""
+        return [{"instance": item["instance"], **restored(item["why"]).as_json()} for item in self.left_out]

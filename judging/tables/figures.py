@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.questions.questions import MAIN
-from judging.methods.sc2.record import KINDS
+from judging.methods.sc2.record import KINDS, shown_record
 from judging.models import Completion, JudgeRun, Judgment, TableMaking
 
 CHUNK = 500
@@ -64,4 +64,4 @@ def makings_of(tables: Sequence[int]) -> Mapping[int, Mapping[str, Any]]:
     """Return the making (samples, bracket, winner) of each of some tables that has one, by primary key."""
     # Of several makings the first judgment's counts.
     makings = TableMaking.objects.filter(table__in=tables).order_by("-judgment").values_list("table_id", "record")
-    return {table: {"making": record} for table, record in makings if table is not None}
+    return {table: {"making": shown_record(record)} for table, record in makings if table is not None}

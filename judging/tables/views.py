@@ -19,7 +19,7 @@ from annotation.models import ComparisonTable, Flag, Pair, Study
 from annotation.questions.questions import MAIN
 from judging.aspects.aspect_sets import current_aspects
 from judging.core.estimating import estimate_page
-from judging.methods.sc2.record import KINDS
+from judging.methods.sc2.record import KINDS, shown_record
 from judging.models import JudgeRun, Judgment, TableCheck, TableMaking
 from judging.tables.checked_tables import (
     TABLES_PER_VARIANT,
@@ -203,7 +203,7 @@ def show_rows(
 
 def show_making(making: TableMaking, pair: Pair, *, turned: bool) -> dict[str, Any]:
     """Return how a table was made: the drawn tables by number from 1, the matches by round, the winner."""
-    record = making.record
+    record = shown_record(making.record)
     samples: list[dict[str, Any]] = [
         {
             "number": index + 1,

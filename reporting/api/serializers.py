@@ -23,6 +23,7 @@ from annotation.models import (
     System,
     VoteChange,
 )
+from judging.methods.sc2.record import shown_record
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, RunWorker, TableMaking
 from judging.tables.checked_tables import check_pair
 
@@ -257,7 +258,7 @@ class TableDetailSerializer(ComparisonTableSerializer):
     def get_making(self, table: ComparisonTable) -> dict[str, Any] | None:
         """Return the record of the first judgment that made it."""
         making = TableMaking.objects.filter(table=table).order_by("judgment").first()
-        return making.record if making else None
+        return shown_record(making.record) if making else None
 
 
 class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
@@ -340,6 +341,7 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
     study = serializers.CharField(source="run.study.slug", read_only=True)
     judge = serializers.CharField(source="run.judge.name", read_only=True)
     pair = serializers.CharField(source="pair.key", read_only=True)
+    reason_code = serializers.CharField(source="failure.code", read_only=True, help_text="Code of the failure's text.")
     completions: Any = serializers.SlugRelatedField(slug_field="cache_key", many=True, read_only=True)
     # Not `read_only`, which the schema would have in every row.
     question = serializers.CharField(required=False, help_text="Its key; where the study asks several questions.")
@@ -349,7 +351,15 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
         fields = [
             *("id", "study", "run", "judge", "pair", "order", "repeat", "negated", "status", "verdict", "p_b"),
             *("score_a", "score_b", "token_mass", "rationale", "failure", "failure_code", "cause", "calls", "cached"),
-            *("prompt_tokens", "completion_tokens", "cost", "completions", "prompt_version", "parser_version"),
+            *(
+                "reason_code",
+                "prompt_tokens",
+                "completion_tokens",
+                "cost",
+                "completions",
+                "prompt_version",
+                "parser_version",
+            ),
             *("judged_at", "question"),
         ]
 

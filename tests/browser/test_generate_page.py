@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from annotation.core.reasons import reason
 from judging.generation.prompt_templates import own_template
 from judging.generation.services import Sampling, start_generating
 from judging.models import GenerationRun
@@ -23,7 +24,7 @@ def test_sampling_page_is_accessible(open_as: Callable[..., Page]) -> None:
     template = own_template(f"{LONG}\n$source")
     sampling = Sampling(endpoint=endpoint, template=template, system_prompt=LONG, params={"stop": [LONG]})
     start_generating(study, LONG, sampling)
-    left_out = [{"instance": LONG, "why": f"refused: {LONG}"}]
+    left_out = [{"instance": LONG, "why": reason("refused", why=LONG).stored()}]
     GenerationRun.objects.update(left_out=left_out, left_out_count=1, calls=3, cut=1, message=f"ended: {LONG}")
     inspection = Inspection()
     page = open_as("rea", "researcher")

@@ -83,7 +83,7 @@ class Command(AskingCommand):
             "unchanged": counts.there + totals.there,
             "without_source": counts.without_source,
             **totals.as_dict(),
-            "left_out_instances": totals.left_out,
+            "left_out_instances": {instance_id: why.text for instance_id, why in totals.left_out.items()},
             "settings": as_dict(run),
         }
         self.say_result([summary(run, counts, totals)], values, options)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, ClassVar
 
-from annotation.core.reasons import reason
+from annotation.core.reasons import reason, restored
 from judging.core.errors import BadSettings, UnparsedVerdict
 from judging.methods.base import Call, Presentation, Procedure, Reply, Setting, register
 from judging.methods.direct import EXAMPLE_WITH_TABLE, WithExamples, majority_of
@@ -128,7 +128,7 @@ class StructuredComparison(WithExamples):
         entrants = [index for index, sample in enumerate(samples) if "rows" in sample]
         lost = [sample["lost"] for sample in samples if "lost" in sample]
         if len(entrants) < min(FEWEST_LEFT, plan.samples):
-            raise UnparsedVerdict(reason("tables_unread", number=len(lost), count=plan.samples, why=lost[-1]))
+            raise UnparsedVerdict(reason("tables_unread", number=len(lost), count=plan.samples, why=restored(lost[-1])))
         bracket = yield from self.compare(compared, setting, plan, samples, entrants)
         calls = {
             "aspects": plan.aspect_calls,
@@ -295,12 +295,12 @@ def _or_why_not(call: Call) -> Callable[[Reply], TableSample]:
         except UnparsedVerdict as error:
             if is_refusal(reply.text):
                 raise
-            return {"lost": str(error)}
+            return {"lost": error.reason.stored()}
 
     return read
 
 
 def _sample(answer: TableSample | list[TableRow] | None) -> TableSample:
     if answer is None:
-        return {"lost": "the endpoint declined to answer"}
+        return {"lost": reason("endpoint_declined").stored()}
     return {"rows": answer} if isinstance(answer, list) else answer

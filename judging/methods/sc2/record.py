@@ -4,8 +4,10 @@ A method writes it in screen order, where `only_a` is about the text shown first
 `only_a` is about system A's text, when it is stored.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict
+
+from annotation.core.reasons import restored
 
 Side = Literal["a", "b"]
 How = Literal["comparator", "coin", "bye"]
@@ -23,10 +25,10 @@ class TableRow(TypedDict):
 
 
 class TableSample(TypedDict):
-    """One sampled table: its rows, or the reason why there are none."""
+    """One sampled table: its rows, or code and values of the reason why there are none."""
 
     rows: NotRequired[list[TableRow]]
-    lost: NotRequired[str]
+    lost: NotRequired[dict[str, Any]]
 
 
 class Match(TypedDict):
@@ -99,6 +101,18 @@ def swap_sides(record: Record) -> Record:
         for sample in record["samples"]
     ]
     return {**record, "samples": samples, "asked_first": "b" if record["asked_first"] == "a" else "a"}
+
+
+def shown_record(record: Record) -> dict[str, Any]:
+    """Return a record as it is shown and exported, with text and code of why a sample was lost."""
+    samples: list[Mapping[str, Any]] = []
+    for sample in record["samples"]:
+        if "lost" in sample:
+            why = restored(sample["lost"])
+            samples.append({"lost": why.text, "lost_code": why.code})
+        else:
+            samples.append(sample)
+    return {**record, "samples": samples}
 
 
 def winning_rows(record: Record) -> list[TableRow]:

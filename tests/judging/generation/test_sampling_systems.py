@@ -14,6 +14,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from annotation.core.errors import Interrupted, JobBusy, UnknownName
+from annotation.core.reasons import Reason, reason
 from annotation.core.tasks.stopping import StopFlag
 from annotation.importing.content import store_generations
 from annotation.importing.study_files import import_study
@@ -277,10 +278,14 @@ def test_earlier_system_is_a_also_where_its_texts_come_later(study: Study) -> No
 def test_thoughts_and_blanks_around_a_text_are_no_part_of_it() -> None:
     assert read_text(Reply("<think>Hm, 3.</think>\n\n A heron. \n", "stop")).text == "A heron."
     assert read_text(Reply("A heron", "length")).cut
-    with pytest.raises(UnparsedVerdict, match=r"nothing but thoughts \(cut off"):
-        read_text(Reply("<think>Hm", "length"))
-    with pytest.raises(UnparsedVerdict, match=r"^empty"):
-        read_text(Reply(" \n"))
+    for reply, why in (
+        (Reply("<think>Hm", "length"), reason("cut_off", why=reason("thoughts_alone"))),
+        (Reply(" \n"), reason("answer_empty")),
+        (Reply("x\x00y"), reason("nul_in_text", field="a text that")),
+    ):
+        with pytest.raises(UnparsedVerdict) as raised:
+            read_text(reply)
+        assert raised.value.reason.stored() == why.stored()
 
 
 @pytest.mark.parametrize(
@@ -301,8 +306,9 @@ def test_refusals_are_told_from_texts_that_sound_alike(text: str, is_text: bool)
     if is_text:
         assert read_text(Reply(text)).text == text
     else:
-        with pytest.raises(UnparsedVerdict, match=r"^refused: "):
+        with pytest.raises(UnparsedVerdict) as raised:
             read_text(Reply(text))
+        assert (raised.value.reason.code, raised.value.reason.values) == ("refused", {"why": text[:200]})
 
 
 # What is left out
@@ -311,15 +317,29 @@ def test_refusals_are_told_from_texts_that_sound_alike(text: str, is_text: bool)
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        pytest.param("", "empty", id="empty"),
-        pytest.param(chat_completion(None, refusal="No."), "refused: No.", id="refused by the API"),
-        pytest.param(chat_completion("x", finish_reason="content_filter"), "refused: stopped by", id="filtered"),
-        pytest.param("x" * 200_001, "an answer of 200,001 characters", id="far too long"),
-        pytest.param(RejectedCall("HTTP 400: too long"), "rejected: HTTP 400: too long", id="rejected"),
+        pytest.param("", reason("answer_empty"), id="empty"),
+        pytest.param("<think>hm</think>", reason("thoughts_alone"), id="thoughts"),
+        pytest.param(
+            chat_completion("", finish_reason="length"), reason("cut_off", why=reason("answer_empty")), id="cut off"
+        ),
+        pytest.param(
+            chat_completion(None, refusal="No."), reason("refused", why=reason("text", text="No.")), id="refused"
+        ),
+        pytest.param(
+            chat_completion("x", finish_reason="content_filter"),
+            reason("refused", why=reason("content_filter")),
+            id="filtered",
+        ),
+        pytest.param("x" * 200_001, reason("answer_too_long", number=200_001, most=200_000), id="far too long"),
+        pytest.param(
+            RejectedCall(reason("http_error", status=400, text="too long")),
+            reason("rejected", why=reason("http_error", status=400, text="too long")),
+            id="rejected",
+        ),
     ],
 )
 def test_instance_without_all_of_its_texts_is_left_out_and_asked_again(
-    study: Study, sampling: Sampling, answer: Any, why: str
+    study: Study, sampling: Sampling, answer: Any, why: Reason
 ) -> None:
     given: list[int] = []
 
@@ -332,11 +352,12 @@ def test_instance_without_all_of_its_texts_is_left_out_and_asked_again(
     client = Writer(once)
     totals = go(study, "heron", sampling, client)
     assert (totals.stored, list(totals.left_out)) == (3, ["s2"])
-    assert totals.left_out["s2"].startswith(why)
-    assert totals.left_out["s2"].endswith("(1 of 3)")
+    lost = reason("texts_lost", why=why, number=1, count=3)
+    assert totals.left_out["s2"].stored() == lost.stored()
     assert sorted(texts_of(study, "heron")) == ["s0", "s1", "s3"]
     run = GenerationRun.objects.get()
-    assert (run.left_out_count, run.left_out[0]["instance"]) == (1, "s2")
+    assert (run.left_out_count, run.left_out) == (1, [{"instance": "s2", "why": lost.stored()}])
+    assert run.instances_left_out == [{"instance": "s2", "why": lost.text, "why_code": "texts_lost"}]
     assert len(client.bodies) == 12
     again = Writer()
     assert go(study, "heron", sampling, again).stored == 1

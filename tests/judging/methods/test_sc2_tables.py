@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotation.core.reasons import reason
 from judging.core.errors import UnparsedVerdict
 from judging.methods import Reply
 from judging.methods.sc2.aspects import most_central, read_list
 from judging.methods.sc2.comparator import read_choice
-from judging.methods.sc2.record import Record, TableRow, format_table, swap_sides
+from judging.methods.sc2.record import Record, TableRow, format_table, shown_record, swap_sides
 from judging.methods.sc2.tables import read_table
 
 ASPECTS = ["coverage of the main points", "accuracy", "clear wording"]
@@ -183,7 +184,7 @@ def test_turned_record_changes_sides_everywhere_and_back() -> None:
     record: Record = {
         "scheme": "tournament",
         "aspects": {"how": "given", "chosen": ASPECTS},
-        "samples": [{"rows": read(json.dumps({"rows": ROWS}))}, {"lost": "no table"}],
+        "samples": [{"rows": read(json.dumps({"rows": ROWS}))}, {"lost": reason("table_empty").stored()}],
         "budget": None,
         "left_over": 0,
         "schema": False,
@@ -202,8 +203,13 @@ def test_turned_record_changes_sides_everywhere_and_back() -> None:
         "both": "name the place",
         "only_b": "names the date",
     }
-    assert other["samples"][1] == {"lost": "no table"}
+    assert other["samples"][1] == record["samples"][1]
     assert swap_sides(other) == record
+    shown = shown_record(record)
+    assert shown["samples"] == [
+        record["samples"][0],
+        {"lost": reason("table_empty").text, "lost_code": "table_empty"},
+    ]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from annotation.core.reasons import reason
 from annotation.models import Assignment, ComparisonTable, Display, Flag, Pair
 from judging.models import Judgment, TableMaking
 from tests.factories import NOON
@@ -32,7 +33,7 @@ def record(**changes: Any) -> dict[str, Any]:
         "samples": [
             {"rows": [row(only_a="first sample says")]},
             {"rows": [row(only_a="second sample says")]},
-            {"lost": "no table in: …<b>sorry</b>"},
+            {"lost": reason("no_table_in", text="<b>sorry</b>").stored()},
             {"rows": [row(only_a="winning sample says"), row("Length", "", "<script>alert(1)</script>", "")]},
         ],
         "budget": 9,

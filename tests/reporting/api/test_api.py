@@ -10,6 +10,7 @@ from django.core.management import call_command
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from annotation.core.reasons import reason
 from annotation.members.tokens import end_token
 from annotation.models import Annotator, ComparisonTable, Display, Flag, VoteChange
 from annotation.recruitment.channels import invitation_channel
@@ -259,12 +260,14 @@ def test_one_table_comes_with_its_checks_and_its_making(reader: APIClient, mine:
     assert (bare["checks"]["n"], bare["checks"]["supported"]) == (2, 0.5)
     [row] = bare["checks"]["rows"]
     assert [row[cell]["support"] for cell in ("only_a", "both", "only_b")] == [1.0, None, 0.0]
-    record = {"samples": [], "bracket": []}
+    lost = reason("no_table_in", text="sorry")
+    record = {"samples": [{"rows": []}, {"lost": lost.stored()}], "bracket": []}
     TableMaking.objects.create(judgment=Judgment.objects.earliest("pk"), table=table, record=record)
     endpoint = Endpoint.objects.create(name="local", base_url="https://x.example/v1", model="m")
     TableCheck.objects.create(table=table, endpoint=endpoint, model="m", found={"n": 2})
     full = reader.get(f"/api/v1/tables/{table.pk}/").json()
-    assert (full["making"], full["checks"]["vectors"]) == (record, {"m": {"n": 2}})
+    shown = {**record, "samples": [{"rows": []}, {"lost": lost.text, "lost_code": "no_table_in"}]}
+    assert (full["making"], full["checks"]["vectors"]) == (shown, {"m": {"n": 2}})
 
 
 def test_schema_is_valid_and_declares_refusals(tmp_path: Any) -> None:

@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from rest_framework.test import APIClient
 
+from annotation.core.reasons import reason
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, PromptFile, RunWorker
 from tests.factories import api_of, ask_more
 from tests.reporting.builders import Built, build_configuration, build_study, build_user, judge
@@ -69,6 +70,14 @@ def test_judgment_tells_probability_scores_and_what_it_took(reader: APIClient) -
     row = rows(reader, "judgments")[0]
     assert (row["p_b"], row["score_a"], row["score_b"]) == (0.25, 4.0, 2.5)
     assert (row["cached"], row["prompt_tokens"], row["completion_tokens"], row["cost"]) == (1, 40, 6, "0.00010000")
+    assert (row["failure"], row["reason_code"]) == ("", "")
+
+
+def test_judgment_without_a_verdict_tells_why_in_words_and_by_a_code(reader: APIClient) -> None:
+    why = reason("cut_off", why=reason("no_verdict_in", text="Hm"))
+    Judgment.objects.filter(status="unparsed").update(failure=why)
+    [row] = rows(reader, "judgments", status="unparsed")
+    assert (row["failure"], row["reason_code"]) == (why.text, "cut_off")
 
 
 @pytest.mark.parametrize(
