@@ -14,7 +14,7 @@ from analysis.intervals.bootstrap import Statistic, cluster_sums, mean_rows, rat
 from analysis.intervals.jackknife import Bounds, mean_bounds, student_quantile
 from analysis.judges.non_inferiority import non_inferiority
 from analysis.judges.prediction_powered import prediction_powered_win_rate
-from analysis.ranking import jackknife_covariance, left_out_strengths
+from analysis.ranking.spread import jackknife_covariance, left_out_strengths
 from analysis.types import FloatArray
 from bench._coverage_populations import TIES, Population, Simulated, chances, columns, drawn_shares, unequal
 from bench.answers import configuration

@@ -26,16 +26,9 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 from analysis.agreement.consistency import consistency_and_strength, rating_sets
-from analysis.ranking import (
-    Fits,
-    bradley_terry,
-    elo,
-    fit_win_matrices,
-    rating,
-    resampled_win_matrices,
-    sampled_elo,
-    sep_elo_weight,
-)
+from analysis.ranking.bradley_terry import Fits, bradley_terry, fit_win_matrices, rating
+from analysis.ranking.comparisons import resampled_win_matrices
+from analysis.ranking.elo import elo, sampled_elo, sep_elo_weight
 from analysis.types import FloatArray, IntArray, Outcomes
 from bench.rating import token
 from bench.serving import environment_of, free_port, server_of

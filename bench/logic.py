@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from analysis.logic import preference_graph, transitivity, transitivity_curve
+from analysis.logic.preferences import preference_graph
+from analysis.logic.transitivity import transitivity, transitivity_curve
 from analysis.ranking.refinement import repair
 from analysis.types import BoolArray
 

@@ -12,7 +12,10 @@ import numpy as np
 import sacrebleu
 from rouge_score.rouge_scorer import RougeScorer
 
-from analysis.similarity import pairwise_bertscore, pairwise_bleu, pairwise_chrf, pairwise_rouge1
+from analysis.similarity.bleu import pairwise_bleu
+from analysis.similarity.chrf import pairwise_chrf
+from analysis.similarity.rouge import pairwise_rouge1
+from analysis.similarity.semantic import pairwise_bertscore
 from analysis.similarity.stems import stem
 from analysis.types import FloatArray
 from annotation.core.errors import AnnotationError

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.errors import UnknownValue
-from analysis.ranking import WinMatrix, fit_win_matrices
+from analysis.ranking.bradley_terry import fit_win_matrices
+from analysis.ranking.comparisons import WinMatrix
 from analysis.types import FloatArray
 
 Compare = Callable[[int, int], float]

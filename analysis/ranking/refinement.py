@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.errors import ShapeError, UnknownValue
-from analysis.ranking import WinMatrix, elo, fit_win_matrices
+from analysis.ranking.bradley_terry import fit_win_matrices
+from analysis.ranking.comparisons import WinMatrix
+from analysis.ranking.elo import elo
 from analysis.types import BoolArray, FloatArray, IntArray, code_array
 
 Method = Literal["win_loss", "elo", "bradley_terry"]

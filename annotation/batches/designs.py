@@ -14,7 +14,7 @@ from analysis.errors import AnalysisError
 from analysis.planning.designs import balanced_design, neighbour_design
 from analysis.planning.selection import choose_random
 from analysis.planning.workload import combined
-from analysis.ranking import bradley_terry
+from analysis.ranking.bradley_terry import bradley_terry
 from analysis.types import BoolArray, IntArray
 from annotation.batches.forecast import NO_FEE, BatchForecast, work_of
 from annotation.batches.sampling import (

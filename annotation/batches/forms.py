@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import UploadedFile
 from django.utils.functional import cached_property
 
-from analysis import similarity as similarities
+from analysis.similarity import registry
 from annotation.batches import designs
 from annotation.batches.changes import LONGEST_REASON, copy_batch, extend_batch
 from annotation.batches.forecast import BatchForecast, ExtensionForecast, extension_forecast, forecast
@@ -132,7 +132,7 @@ class SelectionForm(DrawForm):
 
     def offer_similarities(self, study: Study) -> None:
         """Offer all similarities, and the labels of the study's runs."""
-        names = dict.fromkeys([*similarities.names(), *names_of(study.separability_runs.all())])
+        names = dict.fromkeys([*registry.names(), *names_of(study.separability_runs.all())])
         field = cast(forms.ChoiceField, self.fields["similarity"])
         field.choices = [("", "computed last"), *((name, name) for name in names)]
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from analysis.encoders import FAMILIES, POOLINGS, Weights, pooled, token_vectors, weights_of
+from analysis.encoders.families import FAMILIES, weights_of
+from analysis.encoders.pooling import POOLINGS, pooled
+from analysis.encoders.transformer import Weights, token_vectors
 from analysis.errors import AnalysisError, NotFinite
 from annotation.core.errors import ModelUnavailable
 from annotation.models import TextVector

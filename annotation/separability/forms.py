@@ -3,7 +3,7 @@
 from django import forms
 from django.utils.functional import lazy
 
-from analysis import similarity as similarities
+from analysis.similarity import registry
 from annotation.core.actions import TextsField
 from annotation.models.separability import LONGEST_MODEL
 from annotation.separability.encoders import KnownModel, list_models
@@ -18,12 +18,12 @@ class ComputeSeparability(forms.Form):
     """The computation to start. Every field is optional."""
 
     similarity = forms.ChoiceField(
-        choices=lambda: [("", DEFAULT), *((name, name) for name in similarities.names())],
+        choices=lambda: [("", DEFAULT), *((name, name) for name in registry.names())],
         required=False,
         label="Similarity",
         help_text=f"Default: {DEFAULT}.",
         # Lazy: reading the names takes a look at each installed package.
-        error_messages={"invalid_choice": lazy(lambda: UNKNOWN.format(", ".join(similarities.names())), str)()},
+        error_messages={"invalid_choice": lazy(lambda: UNKNOWN.format(", ".join(registry.names())), str)()},
     )
     model = forms.CharField(
         required=False,

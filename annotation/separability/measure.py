@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis import similarity as similarities
 from analysis.errors import AnalysisError, NotFinite
+from analysis.similarity import registry
 from analysis.types import FloatArray
 from annotation.core.errors import AnnotationError, ModelUnavailable
 from annotation.core.measured import Measure
@@ -121,7 +121,7 @@ class AlignmentMeasure:
 
     def _matrix(self, name: str, texts: Sequence[str], models: Mapping[str, Any]) -> FloatArray:
         try:
-            found = similarities.with_model(self.similarity, **models) if models else similarities.get(self.similarity)
+            found = registry.with_model(self.similarity, **models) if models else registry.get(self.similarity)
             values = np.asarray(found(texts, texts), dtype=np.float64)
         except NotFinite as error:
             raise AnnotationError(f"{self.label}, {name}: {error}. Nothing was stored.") from None
@@ -175,7 +175,7 @@ def measure_of(
     model_found = model_of(similarity, model)
     return AlignmentMeasure(
         similarity=similarity,
-        models={} if model_found is None else {similarities.needs(similarity): model_found},
+        models={} if model_found is None else {registry.needs(similarity): model_found},
         model=model_found.name if model_found is not None else "",
         model_fingerprint=model_found.fingerprint if model_found is not None else "",
         samples=samples,
@@ -190,7 +190,7 @@ def model_of(similarity: str, model: str, *, listed_only: bool = False) -> Model
     Raises: AnnotationError if either is unknown, or the similarity takes no model.
     """
     try:
-        needed = similarities.needs(similarity)
+        needed = registry.needs(similarity)
     except AnalysisError as error:
         raise AnnotationError(str(error)) from None
     if model and not needed:

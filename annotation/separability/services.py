@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef
 from django.urls import reverse
 from django.utils.html import format_html
 
-from analysis import similarity as similarities
+from analysis.similarity import registry
 from annotation.core.errors import AnnotationError, InvalidSelection, UnknownName
 from annotation.core.measured import find_run, names_of
 from annotation.core.reasons import NO_REASON, Reason, reason
@@ -120,10 +120,10 @@ def require_run(configuration: Configuration, similarity: str | None = None) -> 
     """
     runs = runs_by_configuration(configuration.study).get(configuration.key, [])
     run = find_run(runs, similarity)
-    if run is None and similarity and similarity not in similarities.names():
+    if run is None and similarity and similarity not in registry.names():
         computed = "; ".join(names_of(runs)) or "none yet"
         raise InvalidSelection(
-            f"there is no similarity {similarity}; known: {', '.join(similarities.names())}; "
+            f"there is no similarity {similarity}; known: {', '.join(registry.names())}; "
             f"computed for {configuration}: {computed}"
         )
     if run is None:

@@ -4,7 +4,7 @@ import hashlib
 from typing import Any
 
 from analysis.judges.juries import FEWEST, MAJORITY, RULES
-from analysis.similarity import pairwise_rouge1
+from analysis.similarity.rouge import pairwise_rouge1
 from analysis.types import Verdict
 from judging.core.errors import BadSettings
 from judging.methods.base import Baseline, Method, Presentation, Setting, register

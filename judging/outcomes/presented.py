@@ -8,7 +8,7 @@ from django.db.models import F, IntegerField, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from analysis.judges.juries import JuryUnits, jury_verdicts, member_table, vote_counts
-from analysis.logic import averaged_verdict
+from analysis.logic.verdicts import averaged_verdict
 from analysis.types import BoolArray, FloatArray, IntArray, Verdict
 from annotation.core.database.columns import code_of, number_columns, packed, places, unpacked
 from annotation.models import Matchup, Pair, Study

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.bias.length import EXCESS, longer_by_excess, longer_sums
-from analysis.logic import (
+from analysis.logic.verdicts import (
     FIRST,
     MIXED,
     SAME,

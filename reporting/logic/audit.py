@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.logic import coin_transitivity, complete_set_sums, cyclic_triples, first_sums, self_agreement_sums
+from analysis.logic.transitivity import coin_transitivity, complete_set_sums, cyclic_triples
+from analysis.logic.verdicts import first_sums, self_agreement_sums
 from analysis.ranking.refinement import connected_items
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.reasons import Reason

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from analysis.intervals.bootstrap import ratio
-from analysis.logic import coin_transitivity, complete_set_sums
+from analysis.logic.transitivity import coin_transitivity, complete_set_sums
 from analysis.ranking.refinement import Method, Repaired, repair
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.errors import AnnotationError

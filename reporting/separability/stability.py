@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from django.conf import settings
 
-from analysis import similarity as similarities
 from analysis.intervals.bootstrap import mean_rows
+from analysis.similarity import registry
 from analysis.similarity.separability import alignments, separability
 from analysis.similarity.stability import Stability, stability, subsampled
 from analysis.types import FloatArray
@@ -98,7 +98,7 @@ def stability_of(
     if main is None:
         return {"samples": [], "cross_pairs": [], **NOT_COMPUTED.as_json()}
     similarity, model = main.run.measure[:2]
-    if measure is None and (model or similarity not in similarities.names() or similarities.needs(similarity)):
+    if measure is None and (model or similarity not in registry.names() or registry.needs(similarity)):
         named = alignments.configuration
         parts = [settings.COMMAND, "separability_stability", study.slug, "--dataset", named.dataset]
         parts += ["--systems", named.system_a.name, named.system_b.name, "--similarity", main.label]

@@ -7,7 +7,9 @@ import pytest
 
 from analysis.agreement.coefficients import cohen_kappa, krippendorff_alpha
 from analysis.agreement.dawid_skene import dawid_skene
-from analysis.ranking import bradley_terry, elo, win_rates
+from analysis.ranking.bradley_terry import bradley_terry
+from analysis.ranking.elo import elo
+from analysis.ranking.rates import win_rates
 
 pytestmark = pytest.mark.slow  # the packages take seconds to import
 CLOSE = {"atol": 1e-6, "rtol": 0}

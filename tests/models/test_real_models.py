@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis import similarity
+from analysis.similarity import registry
 from annotation.separability.encoders import default_model, find_model
 from annotation.separability.entities import find_extractor
 
@@ -67,7 +67,7 @@ def test_published_similarities_come_out() -> None:
 
 
 def test_bertscores_are_those_of_bert_score() -> None:
-    as_package = similarity.with_model("bertscore-package", tokens=find_model("small"))
+    as_package = registry.with_model("bertscore-package", tokens=find_model("small"))
     np.testing.assert_allclose(as_package(ROWS, COLUMNS), BERTSCORES, atol=1e-5)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis import similarity
+from analysis.similarity import registry
 from annotation.core.errors import ModelUnavailable
 from annotation.models import SeparabilityRun, TextVector
 from annotation.separability.encoders import find_model
@@ -49,7 +49,7 @@ def test_the_small_model_gives_what_numpy_and_its_authors_give() -> None:
     np.testing.assert_allclose(torch.encode(ROWS) @ torch.encode(COLUMNS).T, COSINES, atol=1e-5)
     for one, other in zip(torch.encode_tokens(ROWS), numpy.encode_tokens(ROWS), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
-    bertscore = similarity.with_model("bertscore-package", tokens=torch)
+    bertscore = registry.with_model("bertscore-package", tokens=torch)
     np.testing.assert_allclose(bertscore(ROWS, COLUMNS), BERTSCORES, atol=1e-5)
 
 

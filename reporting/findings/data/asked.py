@@ -9,8 +9,8 @@ from django.db.models import Count, Q
 from django.http import QueryDict
 from django.urls import reverse
 
-from analysis import similarity
 from analysis.ranking.bradley_terry import Ties
+from analysis.similarity import registry
 from annotation.core.errors import UnknownName
 from annotation.core.measured import names_of
 from annotation.models import Assignment, Rating, Study
@@ -48,12 +48,12 @@ def similarity_named(study: Study, name: str | None) -> str | None:
 
     Raises: UnknownName listing those that exist.
     """
-    if not name or name in similarity.names():
+    if not name or name in registry.names():
         return name or None
     runs = list(study.separability_runs.all())
     if not any(run.similarity == name or run.measure.is_called(name) for run in runs):
         computed = "; ".join(names_of(runs)) or "none yet"
-        names = ", ".join(similarity.names())
+        names = ", ".join(registry.names())
         raise UnknownName(f"there is no similarity {name}; known: {names}; computed for {study.slug}: {computed}")
     return name
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from analysis.intervals.analytic import Spread, ratio_spreads
 from analysis.intervals.bootstrap import mean_rows, ratio
-from analysis.ranking import WinMatrix, fit_win_matrices, rating
+from analysis.ranking.bradley_terry import fit_win_matrices, rating
+from analysis.ranking.comparisons import WinMatrix
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.reasons import Reason
 from reporting.core.estimates import Basis, Estimate, mean_of_spread, number, share_of_spread

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.encoders import FAMILIES, pooled, token_vectors, transformer, weights_of
+from analysis.encoders import transformer
 from analysis.encoders.activations import BLOCK, gelu, gelu_by_tanh, relu
-from analysis.encoders.families import LAYER
+from analysis.encoders.families import FAMILIES, LAYER, weights_of
+from analysis.encoders.pooling import pooled
+from analysis.encoders.transformer import token_vectors
 from analysis.errors import ShapeError, UnknownValue
 from tests.analysis.encoders.tiny import COUNT, HEADS, POSITIONS, TOKENS, WIDTH, tiny
 

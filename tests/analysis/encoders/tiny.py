@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.encoders import FAMILIES
-from analysis.encoders.families import LAYER
+from analysis.encoders.families import FAMILIES, LAYER
 
 WIDTH, HEADS, COUNT, WIDE, TOKENS, POSITIONS = 8, 2, 2, 12, 40, 30
 PADDING = 1

@@ -8,7 +8,14 @@ from hypothesis.extra import numpy as hnp
 
 from analysis.errors import ShapeError, UnknownValue
 from analysis.intervals.bootstrap import ratio
-from analysis.logic import averaged_verdict, first_sums, negation_sums, order_sums, same_share, self_agreement_sums
+from analysis.logic.verdicts import (
+    averaged_verdict,
+    first_sums,
+    negation_sums,
+    order_sums,
+    same_share,
+    self_agreement_sums,
+)
 
 NAN = np.nan
 verdict = st.sampled_from([-1.0, 0.0, 1.0, NAN])

@@ -13,15 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from analysis.errors import ShapeError, UnknownValue
-from analysis.logic import (
+from analysis.logic.preferences import commutativity, commutativity_sums, negation_invariance, preference_graph
+from analysis.logic.transitivity import (
     acyclic_counts,
     coin_transitivity,
-    commutativity,
-    commutativity_sums,
     complete_set_sums,
     cyclic_triples,
-    negation_invariance,
-    preference_graph,
     transitivity,
     transitivity_curve,
 )

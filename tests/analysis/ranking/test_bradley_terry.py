@@ -9,17 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
-from analysis.ranking import (
-    WinMatrix,
-    bradley_terry,
-    elo,
-    fit_win_matrices,
-    preference_cycles,
-    rating,
-    resampled_win_matrices,
-    win_matrix,
-    win_rates,
-)
+from analysis.ranking.bradley_terry import bradley_terry, fit_win_matrices, rating
+from analysis.ranking.comparisons import WinMatrix, resampled_win_matrices, win_matrix
+from analysis.ranking.elo import elo
+from analysis.ranking.graph import preference_cycles
+from analysis.ranking.rates import win_rates
 
 NAN = np.nan
 CASES = ["two_files", "confounded_by_opponents", "cycle"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
-from analysis.ranking import resampled_win_matrices, win_matrix
+from analysis.ranking.comparisons import resampled_win_matrices, win_matrix
 
 NAN = np.nan
 A, B, SCORE = [0, 1, 0, 2, 2], [1, 0, 1, 0, 1], [1, 1, 0.5, 0, NAN]

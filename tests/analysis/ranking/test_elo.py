@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
-from analysis.ranking import elo, elo_of_rows, sampled_elo, sep_elo_weight
+from analysis.ranking.elo import elo, elo_of_rows, sampled_elo, sep_elo_weight
 
 NAN = np.nan
 rows_of_four = st.lists(

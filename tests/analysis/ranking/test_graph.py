@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from analysis.ranking import components, preference_cycles, win_matrix
+from analysis.ranking.comparisons import win_matrix
+from analysis.ranking.graph import components, preference_cycles
 
 NAN = np.nan
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.errors import ShapeError, UnknownValue
-from analysis.logic import transitivity
-from analysis.ranking import bradley_terry
+from analysis.logic.transitivity import transitivity
+from analysis.ranking.bradley_terry import bradley_terry
 from analysis.ranking.refinement import augment, connected_items, ranking_levels, repair, win_loss_rate
 
 CASES = json.loads((Path(__file__).parent.parent.parent / "golden" / "repair_cases.json").read_text(encoding="utf-8"))

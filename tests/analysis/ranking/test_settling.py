@@ -7,7 +7,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from analysis.ranking import differences, jackknife_covariance, left_out_strengths, next_place
+from analysis.ranking.settling import next_place
+from analysis.ranking.spread import differences, jackknife_covariance, left_out_strengths
 
 LEVEL, LEAST = 0.95, 20
 

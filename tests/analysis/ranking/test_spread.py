@@ -10,17 +10,16 @@ from hypothesis import strategies as st
 from analysis.errors import ShapeError, UnknownValue
 from analysis.intervals.jackknife import jackknife_variance, student_quantile, student_tail
 from analysis.intervals.multiple_testing import holm
-from analysis.ranking import (
-    bradley_terry,
+from analysis.ranking.bradley_terry import bradley_terry
+from analysis.ranking.comparisons import grouped_win_matrices, win_matrix
+from analysis.ranking.spread import (
+    GROUPS,
     differences,
-    grouped_win_matrices,
     jackknife_covariance,
     left_out_ratios,
     left_out_strengths,
     ranks,
-    win_matrix,
 )
-from analysis.ranking.spread import GROUPS
 
 NAN = math.nan
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
-from analysis.similarity import bleu, counting, pairwise_bleu
+from analysis.similarity import bleu, counting
+from analysis.similarity.bleu import pairwise_bleu
 from tests.analysis.similarity.texts import ADVERSARIAL, lists_of_texts
 
 pytestmark = pytest.mark.slow

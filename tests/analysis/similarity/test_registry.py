@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from analysis import similarity
 from analysis.errors import AnalysisError, NeedsModel, NotFinite, ShapeError, UnknownValue
-from analysis.similarity import length_penalty, pairwise_bertscore, pairwise_rouge1, registry
+from analysis.similarity import registry
+from analysis.similarity.length import length_penalty
+from analysis.similarity.rouge import pairwise_rouge1
+from analysis.similarity.semantic import pairwise_bertscore
 from tests.analysis.similarity.texts import ADVERSARIAL, lists_of_texts
 
 pytestmark = pytest.mark.slow
@@ -50,7 +52,7 @@ class Letters:
 
 def made(name):
     model = Letters()
-    return similarity.with_model(name, encoder=model, tokens=model, extractor=model.entities)
+    return registry.with_model(name, encoder=model, tokens=model, extractor=model.entities)
 
 
 @pytest.fixture
@@ -71,21 +73,21 @@ def package(monkeypatch):
 
 
 def test_names_lead_to_functions():
-    assert similarity.names() == NAMES
-    assert similarity.get("rouge1") is pairwise_rouge1
+    assert registry.names() == NAMES
+    assert registry.get("rouge1") is pairwise_rouge1
     a, b = ["a dog barked"], ["the dogs barking", "a dog barked at me"]
     expected = pairwise_rouge1(a, b) * length_penalty(a, b)
-    np.testing.assert_array_equal(similarity.get("rouge1-length")(a, b), expected)
+    np.testing.assert_array_equal(registry.get("rouge1-length")(a, b), expected)
 
 
 def test_unknown_name_is_refused_with_the_known_ones():
-    for asked in (similarity.get, similarity.needs, similarity.with_model):
+    for asked in (registry.get, registry.needs, registry.with_model):
         with pytest.raises(UnknownValue):
             asked("rouge2")
 
 
 def test_needs_of_every_name():
-    assert {name: needed for name in NAMES if (needed := similarity.needs(name))} == {
+    assert {name: needed for name in NAMES if (needed := registry.needs(name))} == {
         "bertscore": "tokens",
         "bertscore-length": "tokens",
         "bertscore-package": "tokens",
@@ -96,11 +98,11 @@ def test_needs_of_every_name():
 
 def test_semantic_similarity_without_its_model_is_refused():
     with pytest.raises(NeedsModel):
-        similarity.get("bertscore-length")
+        registry.get("bertscore-length")
     with pytest.raises(NeedsModel):
-        similarity.with_model("cosine", tokens=Letters())
+        registry.with_model("cosine", tokens=Letters())
     with pytest.raises(NeedsModel):
-        similarity.with_model("entities", encoder=Letters())
+        registry.with_model("entities", encoder=Letters())
 
 
 def test_model_makes_the_similarity_and_lexical_ones_need_none():
@@ -160,24 +162,24 @@ def test_every_similarity_tells_a_text_from_another(name):
 
 def test_package_offers_its_own(package):
     package(first_letter=lambda texts_a, texts_b: [[float(a[:1] == b[:1]) for b in texts_b] for a in texts_a])
-    assert similarity.names() == tuple(sorted([*NAMES, "first-letter"]))
-    assert similarity.needs("first-letter") == ""
-    np.testing.assert_array_equal(similarity.with_model("first-letter")(["ab", "b"], ["ac"]), [[1], [0]])
+    assert registry.names() == tuple(sorted([*NAMES, "first-letter"]))
+    assert registry.needs("first-letter") == ""
+    np.testing.assert_array_equal(registry.with_model("first-letter")(["ab", "b"], ["ac"]), [[1], [0]])
 
 
 def test_package_cannot_take_the_name_of_ours(package):
     package(rouge1=lambda texts_a, texts_b: np.zeros((len(texts_a), len(texts_b))))
-    assert similarity.names() == NAMES
-    assert similarity.get("rouge1") is pairwise_rouge1
+    assert registry.names() == NAMES
+    assert registry.get("rouge1") is pairwise_rouge1
 
 
 def test_package_that_cannot_be_loaded_is_named(package, monkeypatch):
     package(theirs=3)
     with pytest.raises(AnalysisError, match="theirs is no function: their_package:theirs is 3"):
-        similarity.get("theirs")
+        registry.get("theirs")
     monkeypatch.setitem(sys.modules, "their_package", None)
     with pytest.raises(AnalysisError, match="theirs can't be loaded from their_package:theirs"):
-        similarity.get("theirs")
+        registry.get("theirs")
 
 
 def test_package_whose_answer_does_not_fit_is_named(package):
@@ -186,7 +188,7 @@ def test_package_whose_answer_does_not_fit_is_named(package):
         lost=lambda texts_a, texts_b: [[0.5, 0.5], [np.nan, 0.5]],
     )
     with pytest.raises(ShapeError):
-        similarity.get("narrow")(["a", "b"], ["a", "b"])
+        registry.get("narrow")(["a", "b"], ["a", "b"])
     with pytest.raises(NotFinite) as caught:
-        similarity.get("lost")(["a", "b"], ["a", "b"])
+        registry.get("lost")(["a", "b"], ["a", "b"])
     assert caught.value.text == "b"

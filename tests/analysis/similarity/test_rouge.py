@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from analysis.similarity import counting, pairwise_rouge1, rouge
+from analysis.similarity import counting, rouge
+from analysis.similarity.rouge import pairwise_rouge1
 from tests.analysis.similarity.texts import ADVERSARIAL, lists_of_texts
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.errors import NotFinite, ShapeError
-from analysis.similarity import pairwise_bertscore, pairwise_cosine, pairwise_entities, semantic, with_model
+from analysis.similarity import semantic
+from analysis.similarity.registry import with_model
+from analysis.similarity.semantic import pairwise_bertscore, pairwise_cosine, pairwise_entities
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ import numpy as np
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
-from analysis.encoders import FAMILIES
+from analysis.encoders.families import FAMILIES
 from tests.analysis.encoders.tiny import TOKENS, tiny
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "cat", "dog", "sat", "here", "tea"]

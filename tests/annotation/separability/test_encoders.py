@@ -13,9 +13,10 @@ from huggingface_hub import constants
 from safetensors.numpy import load_file
 from tokenizers import pre_tokenizers
 
-from analysis import similarity as similarities
-from analysis.encoders import token_vectors, weights_of
+from analysis.encoders.families import weights_of
+from analysis.encoders.transformer import token_vectors
 from analysis.errors import NotFinite
+from analysis.similarity import registry
 from annotation.core.errors import ModelUnavailable
 from annotation.models import TextVector
 from annotation.separability import encoder_folders, encoders, transformers_models
@@ -358,7 +359,7 @@ def test_names_from_a_page_lead_to_no_other_folder(folder: Path, tmp_path: Path,
 def test_a_found_model_is_what_similarities_take(folder: Path) -> None:
     model, texts = find_model("tiny"), ["a cat sat", "tea", "", "a cat sat"]
     for name, argument in (("cosine", "encoder"), ("bertscore", "tokens")):
-        values = similarities.with_model(name, **{argument: model})(texts, texts)
+        values = registry.with_model(name, **{argument: model})(texts, texts)
         np.testing.assert_allclose(values[[0, 1, 2, 0], [0, 1, 2, 3]], 1, atol=1e-6)
         assert values[0, 1] < 1
         assert values[0, 2] == 0

@@ -43,7 +43,7 @@ def published(monkeypatch: pytest.MonkeyPatch) -> tuple[Study, dict[str, Any]]:
     for name, values in configurations.items():
         rows = [InstanceRow(n + 1, f"{name}-{n}", name, "s", texts(values, n)) for n in range(len(values["self_A"]))]
         add_instances(study, rows)
-    monkeypatch.setattr(measure.similarities, "get", lambda name: by_what_texts_say)
+    monkeypatch.setattr(measure.registry, "get", lambda name: by_what_texts_say)
     return study, configurations
 
 

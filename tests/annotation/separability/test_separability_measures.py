@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from django.db.models import Max
 from django.utils import timezone
 
-from analysis.similarity import pairwise_rouge1
+from analysis.similarity.rouge import pairwise_rouge1
 from analysis.similarity.separability import alignments
 from annotation.core.errors import AnnotationError, InvalidSelection, UnknownName
 from annotation.core.measured import names_of
@@ -348,7 +348,7 @@ def test_a_similarity_of_ones_own_that_gives_nan_names_the_instance(monkeypatch:
     def own(a: list[str], b: list[str]) -> np.ndarray:
         return np.full((len(a), len(b)), np.nan if "cat sun" in a else 1.0)
 
-    monkeypatch.setattr(separability_measure.similarities, "get", lambda name: own)
+    monkeypatch.setattr(separability_measure.registry, "get", lambda name: own)
     with pytest.raises(AnnotationError, match="instance news-2 of news: NaN or infinity for the text 'cat dog'"):
         compute_separability(study=study)
     assert not SeparabilityRun.objects.exists()
@@ -356,7 +356,7 @@ def test_a_similarity_of_ones_own_that_gives_nan_names_the_instance(monkeypatch:
 
 def test_a_similarity_of_ones_own_that_gives_another_shape_names_the_instance(monkeypatch: pytest.MonkeyPatch) -> None:
     study = study_of(APART)
-    monkeypatch.setattr(separability_measure.similarities, "get", lambda name: lambda a, b: np.ones(3))
+    monkeypatch.setattr(separability_measure.registry, "get", lambda name: lambda a, b: np.ones(3))
     with pytest.raises(AnnotationError, match=r"instance news-1 of news: an array \(3,\) for 4 texts"):
         compute_separability(study=study)
 

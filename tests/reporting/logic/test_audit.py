@@ -12,7 +12,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from analysis.logic import transitivity
+from analysis.logic.transitivity import transitivity
 from annotation.models import Generation, Pair, Study
 from judging.models import Judge, JudgeRun, Judgment
 from reporting.core.estimates import IntervalSettings

@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from analysis.similarity import get
+from analysis.similarity.registry import get
 from annotation.models import Generation
 from annotation.separability import measure as separability_measure
 from annotation.studies.separability_runs import runs_by_configuration

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from analysis.agreement.coefficients import majority
 from analysis.agreement.dawid_skene import dawid_skene
 from analysis.agreement.leave_one_out import leave_one_out_agreement
-from analysis.ranking import bradley_terry, rating
+from analysis.ranking.bradley_terry import bradley_terry, rating
 from reporting.findings.computing import compute_findings
 from reporting.findings.data.inputs import Checks, Filters, StudyData
 from reporting.findings.data.vote_table import vote_table
