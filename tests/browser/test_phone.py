@@ -58,7 +58,6 @@ def two_stages(**settings: Any) -> Study:
 def box(locator: Locator) -> dict[str, float]:
     """Return where an element is."""
     found = locator.bounding_box()
-    assert found is not None
     return {"x": found["x"], "y": found["y"], "width": found["width"], "height": found["height"]}
 
 

@@ -135,7 +135,6 @@ def test_a_seed_that_was_left_empty_is_drawn_and_put_into_the_form(study: Study,
     assert 'id="id_seed"' in field
     assert 'hx-swap-oob="true"' in field
     drawn = re.search(r'value="(\d+)"', field)
-    assert drawn is not None
     manager.post(f"{START}new/", {**values, "seed": drawn[1]})
     assert Batch.objects.get().seed == int(drawn[1])
     assert 'name="seed"' not in manager.post(f"{START}choice/", fields(), headers={"HX-Request": "true"}).text

@@ -16,7 +16,17 @@ from annotation.batches.services import set_batch_status
 from annotation.core.errors import InvalidSelection, UnknownName
 from annotation.models import Batch, Hit, Invitation, Study
 from annotation.studies.configurations import configuration_of_dataset
-from tests.factories import add_instances, claim, instance_rows, make_annotator, make_batch, make_study, make_user, rate
+from tests.factories import (
+    add_instances,
+    claim,
+    instance_rows,
+    make_annotator,
+    make_batch,
+    make_study,
+    make_user,
+    output_of,
+    rate,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 SYSTEMS = ("alpha", "beta", "gamma", "delta")
@@ -150,8 +160,7 @@ def test_two_systems_have_no_design() -> None:
 
 def test_command_makes_a_design(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["create_batch", "study", "--name", "d", "--design", "balanced:1", "--pairs", "1", "--raters", "1"]
-    call_command(*arguments, "--dataset", "news", "--seed", "3", "--draft", "--format", "json")
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(output_of(*arguments, "--dataset", "news", "--seed", "3", "--draft", "--format", "json"))
     call_command(*arguments, "--dataset", "news")
 
     assert [one["hits"] for one in found["batches"]] == [1] * 6
@@ -277,7 +286,6 @@ def test_page_makes_links_for_the_raters_of_all_batches_of_a_design(study: Study
 
 def test_a_limit_of_hits_is_each_batchs_in_the_forecast_too(study: Study) -> None:
     work = design_forecast(spec_of(study, most_hits_per_rater=3), "all").work
-    assert work is not None
     assert (work.hits, work.assignments, work.raters) == (36, 72, 4)  # 6 HITs × 2 raters / 3 in each batch
 
 

@@ -43,7 +43,6 @@ class TestDraws(TestCase):
 
         assert list(found.instance_ids) == chosen(one)
         assert (found.hits, found.pairs) == (one.hits.count(), HitPair.objects.filter(hit__batch=one).count())
-        assert found.work is not None
         assert found.work.ratings == n * Slot.objects.filter(batch=one).count()
         assert layout(one) == layout(again)
         samples = [pairs for _, pairs in layout(one)]
@@ -67,7 +66,6 @@ def test_a_forecast_stores_nothing_and_says_what_it_would_cost() -> None:
     found = forecast(spec_of(study, "random:4", most_hits_per_rater=3), fee_percent=Decimal(10))
 
     assert (found.pool, found.chosen, found.left, found.left_out) == (6, 4, 2, {"without source text": 2})
-    assert found.work is not None
     assert (found.work.ratings, found.work.raters, found.work.cost) == (16, 3, Decimal("4.40"))
     assert found.as_json["cost"] == "4.40"
     assert found.as_json["hours"] == pytest.approx(8 * 5 / 60)

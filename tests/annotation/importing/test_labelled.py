@@ -79,7 +79,6 @@ def test_chosen_is_gold_on_either_side_by_the_seed() -> None:
     records = [preference(prompt=f"Question {number}") for number in range(60)]
     rows = parse(*records, form=PREFERENCES, name="pairs.jsonl")
     for row in rows:
-        assert row.gold is not None
         assert row.generations[row.gold["better"]] == ["Hello."]
         assert sorted(text for texts in row.generations.values() for text in texts) == ["Hello.", "Why?"]
     sides = [row.gold["better"] for row in rows if row.gold]
@@ -138,7 +137,6 @@ def said(*turns: str) -> list[dict[str, str]]:
 def compared(**record: Any) -> tuple[str, str, str]:
     """Return source, chosen and rejected text as they are stored."""
     (row,) = parse(record, form=PREFERENCES, name="pairs.jsonl")
-    assert row.gold is not None
     better = row.gold["better"]
     (worse,) = set(row.generations) - {better}
     return row.source, row.generations[better][0], row.generations[worse][0]

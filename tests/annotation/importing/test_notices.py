@@ -99,7 +99,6 @@ def test_page_and_api_give_the_notices(client: Client, settings: Any, tmp_path: 
     warnings = [part.split("</p>")[0] for part in page.split('class="notice warning"')[1:]]
     assert all(number in warning for number, warning in zip(NUMBERS, warnings, strict=True))
     clusters = instance_clusters(study)
-    assert clusters is not None
     assert len(clusters.by_id) == 3
     assert len(set(clusters.by_id.values())) == 1
 

@@ -54,7 +54,6 @@ def test_choices_on_translated_pages_are_counted_for_the_researcher(
 
 def test_the_page_shows_a_raters_work_and_no_name(researcher: Client, study: Study, rater: Annotator) -> None:
     user = rater.user
-    assert user is not None
     user.username, user.last_name = "jane.doe", "Doe"
     user.save()
     page = researcher.get(at(rater)).text

@@ -287,12 +287,9 @@ def test_an_idle_rater_is_seen_and_one_who_votes_is_not(study: Study) -> None:
 
     quiet, active = row_of(batch, idle, at).claim, row_of(batch, busy, at).claim
 
-    assert quiet is not None
-    assert active is not None
     assert (quiet.idle_minutes, quiet.lapsed, quiet.since) == (25, False, NOON)
     assert active.idle_minutes is None
     lapsed = row_of(batch, idle, NOON + timedelta(minutes=60)).claim
-    assert lapsed is not None
     assert lapsed.lapsed
 
 
@@ -386,7 +383,6 @@ def test_the_api_tells_readers_the_numbers_under_codes(study: Study) -> None:
     batch = make_batch(study)
     rater = make_annotator(study)
     rate(claim(rater))
-    assert rater.user is not None
     reader = signed_in(make_user("reader", "researcher", study=study))
     address = f"/api/v1/batches/{batch.pk}"
 

@@ -28,7 +28,6 @@ def batch() -> Batch:
 
 def vote(assignment: Assignment, at: Any) -> None:
     display = assignment.displays.first()
-    assert display is not None
     save_vote(assignment=assignment, pair_key=display.pair.key, choice="right", at=at)
 
 

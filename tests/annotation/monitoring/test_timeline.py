@@ -40,7 +40,6 @@ def test_hours_add_up_and_lead_to_the_expected_end(study: Study, batch: Batch) -
     finish = NOON + timedelta(hours=6)
     found = timeline_of(batch, 4, finish)
 
-    assert found is not None
     assert found.steps == [(NOON, 2), (NOON + timedelta(hours=2), 3)]
     assert found.by_the_hour
     # Six hours are 600 wide: level at two of four slots (y = 60) from the first hour to the second.
@@ -51,7 +50,6 @@ def test_hours_add_up_and_lead_to_the_expected_end(study: Study, batch: Batch) -
 def test_an_end_within_the_hour_lies_to_the_right_of_what_is_done(study: Study, batch: Batch) -> None:
     rate(claim(make_annotator(study), NOON), at=NOON)
     found = timeline_of(batch, 4, NOON + timedelta(minutes=30))
-    assert found is not None
     [(here, _), (there, height)] = points(found.expected)
     assert points(found.line)[-1] == points(found.expected)[0]
     assert (here <= there, height) == (True, 0)
@@ -63,7 +61,6 @@ def test_a_long_batch_is_shown_by_the_day(study: Study, batch: Batch) -> None:
         at = NOON + timedelta(days=days)
         rate(claim(rater, at), at=at)
     found = timeline_of(batch, 4, None)
-    assert found is not None
     assert ([count for _at, count in found.steps], found.by_the_hour, found.expected) == ([1, 2], False, "")
     assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in points(found.line))
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from tests.factories import make_study
+from tests.factories import make_study, output_of
 from tests.howto import text_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
@@ -18,9 +18,8 @@ PAGE = text_of("docs/howto/plan_a_study.md#plan-its-size")
 pytestmark = pytest.mark.django_db
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    call_command("plan", *arguments)
-    return capsys.readouterr().out
+def run(*arguments: str) -> str:
+    return output_of("plan", *arguments)
 
 
 def test_json_is_one_document_with_inputs_components_and_designs(capsys: pytest.CaptureFixture[str]) -> None:

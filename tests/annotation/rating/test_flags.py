@@ -40,7 +40,6 @@ def second_stage_of(study: Study) -> tuple[Client, Assignment, str]:
     rate(assignment, submit=False, at=timezone.now())
     assignment = lock_first_votes(assignment=assignment, at=timezone.now())
     display = reveal(assignment=assignment, at=timezone.now())
-    assert display is not None
     return client, assignment, display.pair.key
 
 

@@ -204,7 +204,6 @@ def test_the_card_comes_with_the_foot_of_the_page(study: Study) -> None:
     assert "1 of 2 rated." in one
     assert f'<a href="#pair-{second}">' in one
     after = Assignment.objects.get(pk=assignment.pk).expires_at
-    assert after is not None
     assert after > before
     assert f'data-expires="{after.isoformat()}"' in one  # an answer extends the time
     both = send(client, address, "vote", pair_key=second, choice="right").text

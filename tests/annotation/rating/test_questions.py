@@ -264,7 +264,6 @@ def test_a_change_of_strength_alone_is_a_change_and_needs_a_reason() -> None:
     lock_first_votes(assignment=assignment, at=timezone.now())
     assignment.refresh_from_db()
     display = reveal(assignment=assignment, at=timezone.now())
-    assert display is not None
     html = client.get(address).text
     assert html.count('<form class="second"') == 1
     assert "Keep: Left, slightly Top, slightly" in plain(html)

@@ -174,7 +174,6 @@ def test_closed_first_votes_stay_and_closing_again_changes_nothing() -> None:
 def test_tables_are_revealed_pair_by_pair() -> None:
     assignment = locked(two_stage("table:c8"))
     first = reveal(assignment=assignment, at=NOON)
-    assert first is not None
     assert first.position == 0
     assert reveal(assignment=assignment, at=NOON + timedelta(minutes=1)).second_shown_at == NOON
     later = assignment.displays.get(position=1)

@@ -72,9 +72,7 @@ def test_the_button_makes_a_rater_and_opening_the_link_does_not(study: Study) ->
 
     assert landed.redirect_chain[-1][0].startswith("/rate/consent/")
     rater = rater_of(client)
-    assert rater is not None
     assert (rater.kind, rater.study) == ("anonymous", study)
-    assert rater.user is not None
     assert not rater.user.has_usable_password()
     assert list(RoleGrant.objects.values_list("user", "role", "study")) == [(rater.user.pk, "annotator", study.pk)]
 
@@ -203,7 +201,6 @@ def test_who_did_everything_is_told_how_to_come_back(study: Study) -> None:
     rater = rater_of(joined(channel))
     assert rater is not None
     completion_message = adapter_of(channel).completion_message(annotator=rater, outcome=WorkOutcome.COMPLETED, at=NOON)
-    assert completion_message is not None
     assert "the same link" in completion_message.text
     assert adapter_of(channel).completion_message(annotator=rater, outcome=WorkOutcome.NOTHING, at=NOON) is None
 
@@ -320,7 +317,6 @@ def test_registering_with_a_password_makes_an_account_to_come_back_with(study: S
 
     assert landed.redirect_chain[-1][0].startswith("/rate/consent/")
     rater = rater_of(client)
-    assert rater is not None
     assert rater.participant.channel == channel
     assert re.fullmatch(r"r-[0-9a-f]{8}", rater.code)
     assert User.objects.get().password.startswith("argon2")
@@ -336,8 +332,6 @@ def test_registering_with_a_name_only_keeps_it_from_the_ratings(study: Study) ->
     client = Client()
     client.post(address(channel), {"name": "Ann Smith"})
     rater = rater_of(client)
-    assert rater is not None
-    assert rater.user is not None
     assert (rater.user.first_name, rater.user.has_usable_password()) == ("Ann Smith", False)
     assert "Ann" not in rater.code + rater.user.username + rater.participant.external_id
 

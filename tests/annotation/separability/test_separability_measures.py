@@ -195,7 +195,6 @@ def test_runs_by_several_measures_stand_side_by_side_and_those_without_draws_com
     assert [run.label for run in latest_runs(study).values()] == ["rouge1"]
     SeparabilityRun.objects.filter(similarity="rouge1", samples=None, cross_pairs=None).delete()
     only_draws = latest_run(configuration, "rouge1")
-    assert only_draws is not None
     assert only_draws.label == "rouge1, 3 generations, seed 0"
 
 
@@ -268,7 +267,6 @@ def test_a_changed_text_has_its_own_instance_compared_and_no_other(monkeypatch: 
     compute_separability(study=study)
     counter = Counter(monkeypatch)
     changed = Generation.objects.filter(instance__instance_id="news-4", system__name="beta").first()
-    assert changed is not None
     Generation.objects.filter(pk=changed.pk).update(text="ivy ivy ivy bay")
 
     results = compute_separability(study=study)

@@ -107,7 +107,6 @@ def test_a_system_with_one_text_has_no_separability_and_no_nought() -> None:
     (result,) = compute_separability(study=study)
 
     first = Alignment.objects.order_by("matchup__instance__position").first()
-    assert first is not None
     assert (first.self_a, first.self_b, first.cross, first.separability) == (None, 0.0, 0.0, None)
     assert first.why_undefined == "system A with a single generation"
     assert result.undefined == 1

@@ -16,7 +16,7 @@ from annotation.studies.log import log, shown_with_results
 from annotation.studies.services import save_settings
 from annotation.studies.settings_form import StudySettingsForm
 from reporting.findings.text import as_text
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, output_of, rate, signed_in
 from tests.reporting.builders import findings
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -189,8 +189,7 @@ def test_a_reason_from_a_shell(study: Study, capsys: pytest.CaptureFixture[str])
         "changed": {"contact": ["me", "us"], "pay_per_hit": [None, "2"], "currency": ["", "EUR"]},
         "amendment": True,
     }
-    call_command("configure_study", "study", "title=Other", "--format", "json")
-    assert json.loads(capsys.readouterr().out)["amendment"] is False
+    assert json.loads(output_of("configure_study", "study", "title=Other", "--format", "json"))["amendment"] is False
     assert len(amendments()) == 2
 
 

@@ -11,7 +11,7 @@ from annotation.models import Event, Study
 from annotation.rating.votes import submit_assignment
 from annotation.studies.archive import archive_study, restore_study
 from reporting.exports.files import export_lines
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, output_of, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
@@ -112,6 +112,9 @@ def test_the_archive_from_a_shell(study: Study, capsys: pytest.CaptureFixture[st
         "study study is already in the archive",
         "study study is now in use",
     ]
-    call_command("archive_study", "study", "--format", "json")
-    assert json.loads(capsys.readouterr().out) == {"study": "study", "archived": True, "changed": True}
+    assert json.loads(output_of("archive_study", "study", "--format", "json")) == {
+        "study": "study",
+        "archived": True,
+        "changed": True,
+    }
     assert Event.objects.filter(kind="archived").first().reason == "Done."  # type: ignore[union-attr]

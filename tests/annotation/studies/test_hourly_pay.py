@@ -19,13 +19,10 @@ def _least(settings: Any) -> None:
 
 def test_pay_for_an_hour_is_in_proportion_to_the_expected_minutes() -> None:
     found = hourly_pay(Decimal("1.30"), "eur", 6)  # ten HITs an hour
-    assert found is not None
     assert (found.amount, found.currency, found.is_below) == (Decimal("13.00"), "EUR", False)
     below = hourly_pay(Decimal("1.29"), "EUR", 6)
-    assert below is not None
     assert below.is_below
     other = hourly_pay(Decimal("0.10"), "USD", 6)
-    assert other is not None
     assert (other.least, other.is_below) == (None, False)
 
 

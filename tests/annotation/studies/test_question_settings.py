@@ -11,7 +11,7 @@ from annotation.importing.new_studies import copy_study
 from annotation.models import Event, Study
 from annotation.studies.services import save_settings
 from tests.annotation.studies.test_study_settings import admin, form_data
-from tests.factories import claim, make_annotator, make_batch, make_study, rate
+from tests.factories import claim, make_annotator, make_batch, make_study, output_of, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -68,8 +68,9 @@ def test_questions_from_a_shell(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert Study.objects.get().criteria == [COHERENCE]
     capsys.readouterr()
-    call_command("configure_study", "study", "criteria=", "--format", "json")
-    assert json.loads(capsys.readouterr().out)["changed"] == {"criteria": [[COHERENCE], []]}
+    assert json.loads(output_of("configure_study", "study", "criteria=", "--format", "json"))["changed"] == {
+        "criteria": [[COHERENCE], []]
+    }
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ def test_a_prepared_query_makes_the_same_objects_with_what_is_selected_along() -
     for assignment in (first, second):
         found = query.first(annotator=assignment.annotator_id, key=assignment.key)
         plain = held(assignment.annotator_id, assignment.key).get()
-        assert found is not None
         for ours, theirs in (
             (found, plain),
             (found.hit, plain.hit),
@@ -100,7 +99,6 @@ def test_annotations_of_objects_are_set_on_them() -> None:
 
     found = Prepared(counted).first(study=study.pk)
 
-    assert found is not None
     assert found.hit_count == 3  # type: ignore[attr-defined]
 
 

@@ -234,7 +234,6 @@ def test_code_that_was_shown_stays_when_further_hits_come_free(channel: Channel,
     Slot.objects.exclude(assignment=assignment).delete()
     assert "DONE1" in send_in(browser, assignment)
     hit = assignment.hit.batch.hits.exclude(pk=assignment.hit_id).first()
-    assert hit is not None
     Slot.objects.create(hit=hit, batch=hit.batch, number=1, position=hit.position)
 
     assert "DONE1" in browser.get("/rate/").content.decode()
@@ -344,7 +343,6 @@ def test_each_row_shows_its_own_hits_and_which_of_them_count(channel: Channel, w
     assert rows_of(channel) == {SESSION: ["1", "1"], OTHER_SESSION: ["2", "2"]}
 
     rejected = annotator.assignments.order_by("submitted_at").last()
-    assert rejected is not None
     Assignment.objects.filter(pk=rejected.pk).update(excluded=True, exclusion_reason="Too fast.")
     assert rows_of(channel)[OTHER_SESSION] == ["2", "1 1 × rejected here"]
 

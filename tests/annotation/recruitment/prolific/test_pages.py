@@ -58,7 +58,6 @@ def test_completed_participant_gets_the_code_and_the_way_back(channel: Channel) 
 
     told = end(channel)
 
-    assert told is not None
     assert (told.code, told.url) == ("DONE1", "https://app.prolific.com/submissions/complete?cc=DONE1")
     assert (submission().state, submission().code) == ("completed", "DONE1")
     assert submission().ended_at == NOON
@@ -80,7 +79,6 @@ def test_nothing_to_rate_asks_to_return_the_submission(channel: Channel) -> None
 
     told = end(channel, WorkOutcome.NOTHING)
 
-    assert told is not None
     assert (told.code, told.url) == ("", "")
     assert "return your submission" in told.text
     assert submission().state == "started"
@@ -103,7 +101,6 @@ def test_declined_consent_has_its_end(
 
     told = end(channel)
 
-    assert told is not None
     assert told.code == code
     assert (submission().state, submission().code) == ("screened-out", code)
 
@@ -115,7 +112,6 @@ def test_blocked_participant_is_screened_out(channel: Channel) -> None:
 
     told = end(channel)
 
-    assert told is not None
     assert told.code == "OUT1"
 
 
@@ -127,7 +123,6 @@ def test_participant_whose_place_is_gone_is_timed_out(channel: Channel, study: S
 
     told = end(channel)
 
-    assert told is not None
     assert told.code == "LATE1"
     assert submission().state == "timed-out"
 
@@ -156,7 +151,6 @@ def test_who_was_screened_out_may_still_complete(channel: Channel) -> None:
 
     told = end(channel)
 
-    assert told is not None
     assert told.code == "DONE1"
 
 
@@ -166,7 +160,6 @@ def test_returned_submission_gets_no_code(channel: Channel) -> None:
 
     told = end(channel)
 
-    assert told is not None
     assert (told.code, told.url) == ("", "")
     assert submission().state == "returned"
 
@@ -409,7 +402,6 @@ def test_way_back_leads_to_prolific_only(channel: Channel) -> None:
 
     told = end(channel)
 
-    assert told is not None
     parts = urlsplit(told.url)
     assert (parts.scheme, parts.netloc, parts.path) == ("https", "app.prolific.com", "/submissions/complete")
     assert parts.query == "cc=x%26y%3D%2F%2Fevil.example"

@@ -324,7 +324,6 @@ def test_returned_hit_takes_no_further_vote_and_no_other_is_given(channel: Chann
     tell(channel, "RETURNED")
 
     display = assignment.displays.first()
-    assert display is not None
     with pytest.raises(AssignmentClosed):
         save_vote(assignment=assignment, pair_key=display.pair.key, choice="left", at=timezone.now())
     assert not has_work(rater(channel))
