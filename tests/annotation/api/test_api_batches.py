@@ -39,13 +39,8 @@ def test_a_preview_says_what_would_be_made_and_stores_nothing(study: Study, mana
     assert answer.status_code == 200
     told = answer.json()
     assert (told["pool"], told["chosen"], told["hits"], told["pairs"], told["ratings"]) == (6, 2, 2, 4, 8)
-    assert (told["hours"], told["pay"], told["fee"], told["cost"], told["currency"]) == (
-        0.4,
-        "2.00",
-        "0.20",
-        "2.20",
-        "EUR",
-    )
+    costs = {"hours": 0.4, "pay": "2.00", "fee": "0.20", "cost": "2.20", "currency": "EUR"}
+    assert costs.items() <= told.items()
     assert [(bar["chosen"], bar["left"]) for bar in told["histogram"]] == [(1, 1), (1, 2), (0, 1)]
     assert told["histogram"][2]["low"] is None
     assert (Batch.objects.count(), Hit.objects.count(), Event.objects.count()) == (0, 0, 0)
@@ -71,18 +66,13 @@ def test_a_batch_is_made_once(study: Study, manager: APIClient) -> None:
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        ({"pairs": 0}, 422),
         ({"systems": ["alpha"]}, 422),
         ({"seeed": 1}, 422),
         ({"status": "paused"}, 422),
-        ({"name": ""}, 422),
         ({"instance_ids": [["x"]]}, 422),
         ({"select": "best"}, 409),
-        ({"select": "random:7"}, 409),
-        ({"select": "top:1"}, 409),
         ({"dataset": "talk"}, 404),
         ({"study": "nowhere"}, 404),
-        ({"gold_rate": 0.4, "repeat_rate": 0.4}, 409),
     ],
     ids=str,
 )
@@ -90,10 +80,7 @@ def test_what_cannot_be_made_is_refused_in_json(
     study: Study, manager: APIClient, change: dict[str, Any], code: int
 ) -> None:
     for preview in (False, True):
-        if preview and change == {"name": ""}:
-            continue
-        answer = post(manager, BATCHES, body(**change, preview=preview))
-        assert answer.status_code == code
+        assert post(manager, BATCHES, body(**change, preview=preview)).status_code == code
     assert Batch.objects.count() == 0
 
 
@@ -147,13 +134,8 @@ def test_a_copy_may_be_of_another_configuration(study: Study, manager: APIClient
     answer = post(manager, address, {"name": "c", "dataset": "talk", "systems": ["alpha", "gamma"]})
 
     assert answer.status_code == 201
-    shown = answer.json()
-    assert (shown["dataset"], shown["system_b"], shown["status"], shown["raters_per_hit"]) == (
-        "talk",
-        "gamma",
-        "draft",
-        4,
-    )
+    copied = {"dataset": "talk", "system_b": "gamma", "status": "draft", "raters_per_hit": 4}
+    assert copied.items() <= answer.json().items()
     assert post(manager, address, {"name": "c", "dataset": "talk", "systems": ["alpha", "gamma"]}).status_code == 200
     assert post(manager, address, {"name": "d", "dataset": "talk"}).status_code == 404
     assert post(manager, address, {}).status_code == 422

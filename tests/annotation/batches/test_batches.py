@@ -283,12 +283,9 @@ def test_a_name_that_does_not_fit_is_refused(name: str) -> None:
     assert type(caught.value).__name__ == "AnnotationError"
 
 
-def test_a_batch_is_paused_closed_and_opened_again() -> None:
+def test_an_unknown_status_and_one_of_imported_ratings_are_refused() -> None:
     batch = make_batch(make_study())
 
-    for status in ("paused", "closed", "open"):
-        set_batch_status(batch=batch, status=status)
-        assert Batch.objects.get().status == status
     with pytest.raises(InvalidSelection, match="'burnt' is no state of a batch"):
         set_batch_status(batch=batch, status="burnt")
     batch.origin = Batch.Origin.IMPORTED

@@ -68,13 +68,6 @@ def test_a_table_of_b_and_a_goes_out_in_the_studys_order() -> None:
     assert load(found) == (0, 1)
 
 
-def test_one_variant_alone_goes_out_on_request() -> None:
-    study = make_study()
-    load(line(1), line(2, variant="c1"))
-    assert [one["table_id"] for one in exported(study, variant="c1")] == ["t2"]
-    assert exported(study, variant="none") == []
-
-
 def test_queries_do_not_grow_with_what_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     study = make_study()
     monkeypatch.setattr(tables, "AT_ONCE", 4)

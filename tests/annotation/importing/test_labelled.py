@@ -15,7 +15,7 @@ from annotation.core.refusals import refusal
 from annotation.importing.formats.labelled import LABELLED, PREFERENCES, detect_form, parse_labelled
 from annotation.importing.formats.study_file import InstanceRow
 from annotation.importing.study_files import import_labelled
-from annotation.models import Generation, Instance, Pair, Study
+from annotation.models import Generation, Instance, Pair
 from tests.factories import json_lines, make_study, make_user
 
 
@@ -298,14 +298,6 @@ def test_importing_twice_changes_nothing_and_another_seed_is_refused() -> None:
     with pytest.raises(BadFile):
         import_labelled(**given, side_seed=1)
     assert Generation.objects.count() == 16
-
-
-@pytest.mark.django_db
-def test_a_bad_file_makes_no_study() -> None:
-    with pytest.raises(BadFile):
-        import_labelled(form=LABELLED, data=json_lines([labelled(), labelled(label=9)]), name="f.jsonl", slug="s")
-    assert not Study.objects.exists()
-    assert not Instance.objects.exists()
 
 
 @pytest.mark.django_db

@@ -96,46 +96,28 @@ def test_rows_with_the_same_input_are_one_hit_when_no_id_says_so() -> None:
     assert len({*hits}) == 3
 
 
+TIME = "WorkTimeInSeconds"
+
+
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    ("column", "cell", "reason"),
     [
-        pytest.param({"WorkerId": " "}, refusal("empty", field="WorkerId"), id="nobody"),
-        pytest.param({"Input.id1": "3"}, refusal("no_order", field="Input.id1", value="'3'"), id="id"),
-        pytest.param({"Input.id2": ""}, refusal("no_order", field="Input.id2", value="''"), id="no id"),
-        pytest.param(
-            {"Answer.pref1": "2"},
-            refusal("not_an_answer", field="Answer.pref1", value="'2'", words="-1, 0, 1"),
-            id="answer",
+        ("WorkerId", " ", refusal("empty", field="WorkerId")),
+        ("Input.id1", "3", refusal("no_order", field="Input.id1", value="'3'")),
+        ("Input.id2", "", refusal("no_order", field="Input.id2", value="''")),
+        *(
+            (column, cell, refusal("not_an_answer", field=column, value=repr(cell), words="-1, 0, 1"))
+            for column, cell in (("Answer.pref1", "2"), ("Answer.pref2", "left"), ("Answer.pref2", "0.5"))
         ),
-        pytest.param(
-            {"Answer.pref2": "left"},
-            refusal("not_an_answer", field="Answer.pref2", value="'left'", words="-1, 0, 1"),
-            id="word",
-        ),
-        pytest.param(
-            {"Answer.pref2": "0.5"},
-            refusal("not_an_answer", field="Answer.pref2", value="'0.5'", words="-1, 0, 1"),
-            id="fraction",
-        ),
-        pytest.param(
-            {"WorkTimeInSeconds": "-1"},
-            refusal("not_kind", field="WorkTimeInSeconds", kind="a number of seconds", value="'-1'"),
-            id="negative time",
-        ),
-        pytest.param(
-            {"WorkTimeInSeconds": "nan"},
-            refusal("not_kind", field="WorkTimeInSeconds", kind="a number of seconds", value="'nan'"),
-            id="NaN",
+        *(
+            (TIME, cell, refusal("not_kind", field=TIME, kind="a number of seconds", value=repr(cell)))
+            for cell in ("-1", "nan")
         ),
     ],
 )
-def test_a_bad_row_is_listed_with_its_line(change: dict[str, str], reason: Reason) -> None:
-    good = mturk_row("W0", WorkTimeInSeconds="12")
-
-    found = reasons(good, {**mturk_row("W1", WorkTimeInSeconds="12"), **change})
-
-    assert [number for number, _ in found] == [3]
-    assert found[0][1] == reason
+def test_a_bad_row_is_listed_with_its_line(column: str, cell: str, reason: Reason) -> None:
+    rows = mturk_row("W0", **{TIME: "12"}), {**mturk_row("W1", **{TIME: "12"}), column: cell}
+    assert reasons(*rows) == [(3, reason)]
 
 
 def test_a_row_of_another_number_of_cells_is_listed() -> None:
@@ -266,22 +248,13 @@ def test_a_missing_answer_is_shown_but_stores_no_rating() -> None:
 def test_the_same_file_again_changes_nothing(extra: dict[str, str]) -> None:
     rows = [mturk_row("W1", answers=["", 1], **extra), mturk_row("W2", **extra)]
     load(*rows)
-    before = (
-        Rating.objects.count(),
-        Display.objects.count(),
-        Assignment.objects.count(),
-        Instance.objects.count(),
-    )
+    models = (Rating, Display, Assignment, Instance)
+    before = [model.objects.count() for model in models]
 
     study, stored, ratings = load(*rows)
 
     assert (stored.added, ratings.added, ratings.unchanged) == (0, 0, 3)
-    assert before == (
-        Rating.objects.count(),
-        Display.objects.count(),
-        Assignment.objects.count(),
-        Instance.objects.count(),
-    )
+    assert [model.objects.count() for model in models] == before
     assert study.imports.count() == 1
 
 

@@ -1,12 +1,8 @@
 """Names and codes of files: trimmed, and refused where they differ by case or blanks only."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.management import call_command
-from django.test import Client
 
 from annotation.core.errors import AnnotationError, BadFile
 from annotation.core.names import addresses, fold, lookalikes, trim
@@ -16,9 +12,8 @@ from annotation.importing.study_files import import_study
 from annotation.importing.tables import import_tables
 from annotation.members.groups import create_group
 from annotation.models import Annotator, Instance, Rating, Study, System
-from annotation.models.members import Role
 from annotation.studies.services import ensure_study
-from tests.factories import csv_file, json_lines, make_study, make_user, study_line
+from tests.factories import csv_file, json_lines, make_study, study_line
 
 BLANKS = (" ", "\t", "\u00a0", "\u2003", "\u3000", "\u200b", "\ufeff", "\u2060", "\u200e")
 
@@ -177,28 +172,10 @@ def test_short_names_that_differ_by_case_only_are_refused() -> None:
     assert ensure_study(slug="alpaca").pk == Study.objects.get().pk
 
 
-@pytest.mark.slow
 @pytest.mark.django_db
-def test_codes_that_look_like_addresses_are_noticed_by_command_page_and_api(
-    client: Client, tmp_path: Path, settings: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings.DATA_DIR = tmp_path
-    study = make_study()
-    admin = make_user("boss", Role.STUDY_ADMIN, study=study)
-    client.force_login(admin)
-    first, second, third = (
-        csv_file([row(rater=f"ann{number}@example.org"), row(rater="bob", pair_index=1, instance_id=f"news-{number}")])
-        for number in (1, 2, 3)
-    )
-    path = tmp_path / "first.csv"
-    path.write_bytes(first)
-
-    call_command("import_ratings", str(path), "--study", "study")
-    sent = {"kind": "ratings", "file": SimpleUploadedFile("second.csv", second)}
-    page = client.post(f"/studies/{study.slug}/upload/", sent, follow=True)
-    sent = {"kind": "ratings", "file": SimpleUploadedFile("third.csv", third)}
-    answer = client.post(f"/api/v1/studies/{study.slug}/import/", sent)
-
-    assert "ann1@example.org" in capsys.readouterr().out
-    assert "ann2@example.org" in page.content.decode()
-    assert "ann3@example.org" in str(answer.json())
+def test_codes_that_look_like_addresses_are_noticed() -> None:
+    make_study()
+    data = csv_file([row(rater="ann@example.org"), row(rater="bob", pair_index=1)])
+    [notice] = import_ratings(data=data, name="f.csv", slug="study")[1].notices
+    assert "ann@example.org" in str(notice)
+    assert "bob" not in str(notice)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from annotation.core.errors import BadFile
 from annotation.importing.rating_files import import_ratings
@@ -128,10 +127,3 @@ def test_a_strength_or_kind_is_not_filled_in_later(study: Study) -> None:
     assert refused(line(question="fluency", rating=0, tie_kind="good")) == told.format(
         "tie_kind unknown, not tie_kind good"
     )
-
-
-def test_command_shows_the_refusal(study: Study, tmp_path: Any) -> None:
-    file = tmp_path / "f.jsonl"
-    file.write_bytes(json_lines([line(question="speed")]))
-    with pytest.raises(CommandError, match="line 1: question is 'speed'"):
-        call_command("import_ratings", str(file), "--study", "study")

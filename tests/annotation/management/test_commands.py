@@ -10,8 +10,8 @@ from django.core.management import CommandError, call_command
 from django.db.migrations.recorder import MigrationRecorder
 
 from annotation.management.commands import compute_separability
-from annotation.models import Batch, ComparisonTable, Rating, RoleGrant, Study
-from tests.factories import csv_file, json_lines, make_study, make_user, mturk_row, study_line
+from annotation.models import Batch, Rating, RoleGrant, Study
+from tests.factories import csv_file, json_lines, make_study, make_user, mturk_row, output_of, study_line
 
 pytestmark = pytest.mark.django_db
 
@@ -25,18 +25,9 @@ def write(tmp_path: Path) -> Any:
     return write_file
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    call_command(*arguments)
-    return capsys.readouterr().out.strip()
-
-
 RATING = {
     "instance_id": "news-1", "pair_index": 0, "system_a": "alpha", "system_b": "beta", "rater": "r", "rating": 1,
     "shown_first": "a",
-}  # fmt: skip
-TABLE = {
-    "table_id": "t", "instance_id": "news-1", "system_a": "alpha", "system_b": "beta", "pair_index": 0, "variant": "c1",
-    "rows": [{"aspect": "x", "only_a": "", "both": "", "only_b": "y"}],
 }  # fmt: skip
 
 
@@ -93,13 +84,6 @@ def test_import_ratings_takes_votes_with_their_texts(write: Any) -> None:
         call_command("import_ratings", votes, "--texts", texts, "--study", "s", "--scripted")
 
 
-def test_import_tables_once(write: Any) -> None:
-    make_study()
-    twice("import_tables", write(json_lines([TABLE])), "--study", "study")
-
-    assert ComparisonTable.objects.count() == 1
-
-
 def test_create_batch_takes_a_list_of_ids_once(write: Any) -> None:
     make_study(instances=3, k=2)
     ids = write(b"\xef\xbb\xbfnews-3\r\n\r\n news-1 \r\n", "ids.txt")
@@ -108,20 +92,6 @@ def test_create_batch_takes_a_list_of_ids_once(write: Any) -> None:
 
     batch = Batch.objects.get()
     assert (batch.hits.count(), batch.slots.count(), batch.pairs_per_hit) == (2, 6, 2)
-
-
-@pytest.mark.slow
-def test_create_batch_for_a_qualification_and_with_hidden_checks(write: Any) -> None:
-    gold = {"better": "alpha", "why": "It names the place."}
-    call_command("import_study", write(json_lines([study_line("a", gold=gold), study_line("b")])), "--study", "s")
-    batch = ["create_batch", "s", "--dataset", "default", "--systems", "alpha", "beta", "--pairs", "1", "--seed", "1"]
-
-    call_command(*batch, "--name", "first", "--purpose", "qualification")
-    call_command(*batch, "--name", "main", "--gold-rate", "0.1", "--repeat-rate", "0.2")
-
-    first, main = Batch.objects.order_by("pk")
-    assert (first.purpose, first.hits.count()) == ("qualification", 1)
-    assert (main.purpose, main.gold_rate, main.repeat_rate) == ("rating", 0.1, 0.2)
 
 
 @pytest.mark.slow
@@ -173,11 +143,11 @@ def test_grant_refuses_a_name_that_no_user_can_have(name: str) -> None:
     assert User.objects.count() == 0
 
 
-def test_login_link_prints_a_link_for_the_server(capsys: pytest.CaptureFixture[str]) -> None:
+def test_login_link_prints_a_link_for_the_server() -> None:
     make_user("ann")
 
-    assert run(capsys, "login_link", "ann").startswith("http://localhost:8000/login/link/?sesame=")
-    assert run(capsys, "login_link", "ann", "--base-url", "https://x.org/").startswith("https://x.org/login/link/?")
+    assert output_of("login_link", "ann").startswith("http://localhost:8000/login/link/?sesame=")
+    assert output_of("login_link", "ann", "--base-url", "https://x.org/").startswith("https://x.org/login/link/?")
     with pytest.raises(CommandError, match=r"there is no user bob; create one: manage\.py grant bob"):
         call_command("login_link", "bob")
 

@@ -52,9 +52,9 @@ def rater_of(client: Client) -> str | None:
 # The command
 
 
-def test_json_is_one_document_whose_links_let_raters_in(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_one_document_whose_links_let_raters_in(study: Study) -> None:
     before = timezone.now()
-    said = json.loads(run(capsys, study.slug, "--count", "3", "--format", "json", "--base-url", "https://r.example/"))
+    said = json.loads(run(study.slug, "--count", "3", "--format", "json", "--base-url", "https://r.example/"))
 
     assert said["study"] == "secret-name"
     assert [set(link) for link in said["links"]] == [{"rater", "link", "valid_until"}] * 3
@@ -295,14 +295,12 @@ def test_no_page_of_a_link_names_the_study_or_a_system(study: Study) -> None:
 # A new link for a rater who lost theirs
 
 
-def test_a_new_link_leads_to_the_same_rater_and_ends_what_was_before(
-    study: Study, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_new_link_leads_to_the_same_rater_and_ends_what_was_before(study: Study) -> None:
     [link] = made(study)
     lost, found = Client(), Client()
     lost.get(link.link)
 
-    said = json.loads(run(capsys, study.slug, "--rater", link.rater, "--format", "json", "--base-url", "http://x"))
+    said = json.loads(run(study.slug, "--rater", link.rater, "--format", "json", "--base-url", "http://x"))
 
     new = said["links"][0]
     assert new["rater"] == link.rater

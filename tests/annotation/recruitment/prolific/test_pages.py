@@ -12,7 +12,6 @@ from django.test import Client
 from annotation.allocation.claims import has_work
 from annotation.annotators.consent import answer_consent
 from annotation.core.errors import BadFields
-from annotation.hits.slots import release_expired
 from annotation.models import Annotator, Batch, Channel, Study, Submission
 from annotation.rating.next_hit_views import completion_message_of
 from annotation.recruitment.base import CompletionMessage, WorkOutcome, adapter_of
@@ -113,18 +112,6 @@ def test_blocked_participant_is_screened_out(channel: Channel) -> None:
     told = end(channel)
 
     assert told.code == "OUT1"
-
-
-def test_participant_whose_place_is_gone_is_timed_out(channel: Channel, study: Study) -> None:
-    come(channel)
-    answer_consent(annotator=rater(channel), accepted=True, at=NOON)
-    claim(rater(channel))
-    release_expired(study=study, at=LATER)
-
-    told = end(channel)
-
-    assert told.code == "LATE1"
-    assert submission().state == "timed-out"
 
 
 def test_end_is_the_same_however_often_it_is_asked_for(channel: Channel) -> None:
