@@ -20,10 +20,9 @@ from annotation.quality.qualification import too_few_hits
 from annotation.questions.questions import LONGEST_DESCRIPTION, LONGEST_KEY, LONGEST_TEXT
 from annotation.separability.forms import ComputeSeparability
 from annotation.separability.jobs import start_separability
-from annotation.studies.archive import archive_study, restore_study
 from annotation.studies.log import events_of
 from annotation.studies.presets import TEMPLATES
-from annotation.studies.services import save_settings
+from annotation.studies.services import archive_study, restore_study, save_settings
 from annotation.studies.settings_form import SETTINGS, AmendmentForm, ReasonForm, checked_settings
 
 

@@ -21,9 +21,9 @@ from annotation.core.errors import InvalidSelection, Unacceptable
 from annotation.core.keys import new_seed
 from annotation.hits.slots import make_slots
 from annotation.models import Batch, Event, Study
-from annotation.studies.arm_tables import pairs_shown, refuse_missing_tables
 from annotation.studies.configurations import Configuration
 from annotation.studies.log import log
+from annotation.studies.services import refuse_missing_tables
 
 LONGEST_REASON = 2000
 
@@ -154,8 +154,7 @@ def _add_hits(batch: Batch, spec: BatchSpec, by: User | None) -> int:
     refuse_slots(len(choice.sample.places) * batch.raters_per_hit, by)
     after = (batch.hits.aggregate(last=Max("position"))["last"] or 0) + 1
     hits = add_hits(batch=batch, plans=plan_hits(choice, batch.pairs_per_hit), after=after)
-    if batch.study.is_two_stage:
-        refuse_missing_tables(batch.study, batch.study.arms, pairs_shown(Batch.objects.filter(pk=batch.pk)))
+    refuse_missing_tables(batch.study, batch.study.batches.filter(pk=batch.pk))
     batch.selection.setdefault("extensions", []).append(
         {
             "asked": spec.selection.as_json,

@@ -9,9 +9,9 @@ import numpy as np
 
 from analysis.planning.workload import SelectionByBin, Workload, combined, selection_by_bin, workload
 from annotation.batches.changes import extension_spec, refuse_extension
-from annotation.batches.sampling import BatchSpec, Choice, SelectionSpec, choose_instances, separabilities_of
+from annotation.batches.sampling import BatchSpec, Choice, SelectionSpec, choose_instances
 from annotation.models import Batch, SeparabilityRun
-from annotation.separability.services import latest_run
+from annotation.separability.services import latest_run, separabilities
 
 BINS = 10
 NO_FEE = Decimal(0)
@@ -176,7 +176,7 @@ def work_of(spec: BatchSpec, hits: int, raters: int, fee_percent: Decimal) -> Wo
 def _bars(choice: Choice, run: SeparabilityRun, bins: int) -> list[Bar]:
     """Count the selected and the other instances of the pool by bin, undefined ones last."""
     counted: SelectionByBin = selection_by_bin(
-        separabilities_of(choice.pool, run), np.array(choice.sample.places, dtype=np.int64), bins
+        separabilities(choice.pool.matchup_ids, run), np.array(choice.sample.places, dtype=np.int64), bins
     )
     longest = max([1, *(counted.chosen + counted.left), counted.chosen_undefined + counted.left_undefined])
     last = len(counted.edges) - 2

@@ -7,21 +7,18 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
-from django.db.models import Count, Max, Min, Q, QuerySet
+from django.db.models import Count, Max, Q
 
 from analysis.errors import AnalysisError
 from analysis.planning.selection import choose_importance, choose_random, choose_stratified, choose_top
-from annotation.batches.active import choose_active
-from annotation.batches.stop_rules import refuse_rule_of_draw
+from annotation.batches.judged import choose_active, disputed_matchups
+from annotation.batches.stop_rules import BUDGET, StopRule
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import InvalidSelection
-from annotation.core.names import BASELINES
-from annotation.models import Batch, Hit, Matchup, Pair, SeparabilityRun
-from annotation.questions.questions import MAIN
-from annotation.separability.services import require_run
+from annotation.models import Batch, Hit, Pair, SeparabilityRun
+from annotation.separability.services import require_run, separabilities
 from annotation.studies.configurations import Configuration
 from annotation.studies.gold import gold_verdict
-from annotation.studies.outcomes import separabilities
 
 MOST_RATERS = 1000
 MOST_PAIRS = 1000
@@ -31,6 +28,7 @@ MOST_CHECKS = 0.5  # of a rater's HITs, both kinds of hidden checks together
 MOST_SEED = 2**31 - 1
 SELECTIONS = "all, random:N, top:N, stratified:BxN, importance:N, active:N, disagree:N"
 ONE_DRAW = ("importance", "active")  # kinds of selections whose chances belong to one draw
+UNEQUAL_CHANCES = ("stratified", *ONE_DRAW)  # kinds that prefer some instances, and record by how much
 _SPEC = re.compile(
     r"all|ids|(?P<kind>random|top|importance|active|disagree):(?P<count>[1-9][0-9]{0,8})|stratified:(?P<bins>[1-9][0-9]{0,3})x(?P<per_bin>[1-9][0-9]{0,8})"
 )
@@ -187,6 +185,19 @@ def validate_spec(spec: BatchSpec) -> None:
         raise InvalidSelection(f"a batch for {purpose} has no hidden checks; leave the gold and the repeat rate at 0")
 
 
+def refuse_rule_of_draw(text: str, selection: str) -> None:
+    """Refuse a stop rule that would count instances alike which were drawn with different chances.
+
+    Raises: InvalidSelection.
+    """
+    kind = selection.partition(":")[0]
+    if text and kind in UNEQUAL_CHANCES and StopRule.parse(text).kind != BUDGET:
+        raise InvalidSelection(
+            f"The stop rule {text} counts all drawn instances alike, but {kind} prefers some of them. "
+            "Set budget:AMOUNT or none, or draw with random:N."
+        )
+
+
 def pool_of(spec: BatchSpec, extended: Batch | None = None) -> Pool:
     """Find the matchups that can be rated: with a source text, enough pairs, and gold where that is needed.
 
@@ -223,7 +234,9 @@ def _unavailable(spec: BatchSpec, extended: Batch | None) -> Iterator[tuple[str,
     A matchup with known answers, in a qualification or check, must not be rated as well, or the other way round.
     """
     rating = Q(batch__purpose=Batch.Purpose.RATING)
-    placed = Hit.objects.filter(batch__study=spec.configuration.study, matchup__in=matchups_of(spec.configuration))
+    placed = Hit.objects.filter(
+        batch__study=spec.configuration.study, matchup__in=spec.configuration.matchups().order_by()
+    )
     matchups = placed.filter(~rating if spec.for_rating else rating, batch__origin=Batch.Origin.COLLECTED)
     reason = "on HITs of a qualification or of hidden checks" if spec.for_rating else "on HITs for rating"
     yield reason, set(matchups.values_list("matchup_id", flat=True))
@@ -268,7 +281,7 @@ def _by_rule(pool: Pool, match: re.Match[str], similarity: str | None, rng: np.r
         sample, made_from = choose_active(pool.configuration, *ids, int(match["count"]), similarity, rng)
         return InstanceSample(sample.indices.tolist(), sample.probabilities.tolist(), recorded={"active": made_from})
     run = require_run(pool.configuration, similarity)
-    values = separabilities_of(pool, run)
+    values = separabilities(pool.matchup_ids, run)
     if match["kind"] == "top":
         return InstanceSample(choose_top(values, int(match["count"])).tolist(), run=run)
     if match["kind"] == "importance":
@@ -276,39 +289,6 @@ def _by_rule(pool: Pool, match: re.Match[str], similarity: str | None, rng: np.r
     else:
         sample = choose_stratified(values, int(match["bins"]), int(match["per_bin"]), rng)
     return InstanceSample(sample.indices.tolist(), sample.probabilities.tolist(), run)
-
-
-def disputed_matchups(configuration: Configuration) -> set[int]:
-    """Return the matchups with a pair for which one judge prefers another text than another judge, or none.
-
-    As in findings: a judge's verdicts that differ between orders are a tie, a pair that lacks one has none, and neither rules
-    nor judges that were tried while tuning another count.
-    """
-    answers = Pair.objects.filter(
-        matchup__in=matchups_of(configuration),
-        judgments__question=MAIN,
-        judgments__negated=False,
-        judgments__repeat=0,
-        judgments__run__judge__tuned__candidate_of__isnull=True,
-    ).order_by()
-    verdict, judge = "judgments__verdict", "judgments__run__judge"
-    orders = {
-        name: Count("judgments__order", distinct=True, filter=condition)
-        for name, condition in (("asked", None), ("answered", Q(judgments__verdict__isnull=False)))
-    }
-    rows = answers.values_list("matchup_id", "pk", judge, f"{judge}__method").annotate(
-        least=Min(verdict), most=Max(verdict), **orders
-    )
-    preferences: dict[tuple[int, int], set[float]] = {}
-    for matchup, pair, _judge, method, least, most, asked, answered in rows:
-        if asked == answered and method not in BASELINES:
-            preferences.setdefault((matchup, pair), set()).add(least if least == most else 0)
-    return {matchup for (matchup, _pair), preferred in preferences.items() if len(preferred) > 1}
-
-
-def separabilities_of(pool: Pool, run: SeparabilityRun) -> np.ndarray:
-    """Return the separability of a pool's matchups, NaN where it is undefined or missing."""
-    return separabilities(pool.matchup_ids, run)
 
 
 def places_of(instance_ids: Sequence[str], available: Sequence[str], of: object) -> list[int]:
@@ -330,7 +310,7 @@ def plan_hits(choice: Choice, pairs_per_hit: int, order: Sequence[int] | None = 
     sample, pool, rng = choice.sample, choice.pool, choice.rng
     probabilities: Sequence[float | None] = sample.probabilities or [None] * len(sample.places)
     order = rng.permutation(len(sample.places)).tolist() if order is None else order
-    rows = Pair.objects.filter(matchup__in=matchups_of(pool.configuration)).order_by("matchup_id", "index")
+    rows = Pair.objects.filter(matchup__in=pool.configuration.matchups().order_by()).order_by("matchup_id", "index")
     pairs = grouped(rows.values_list("matchup_id", "pk"))
     hits = []
     for instance_index, probability, position in zip(sample.places, probabilities, order, strict=True):
@@ -342,11 +322,6 @@ def plan_hits(choice: Choice, pairs_per_hit: int, order: Sequence[int] | None = 
             )
         )
     return hits
-
-
-def matchups_of(configuration: Configuration) -> QuerySet[Matchup]:
-    """Return a configuration's matchups, for use as a subquery."""
-    return Matchup.objects.filter(pk__in=configuration.matchups().order_by().values("pk"))
 
 
 def ids_of(text: str) -> list[str]:

@@ -15,8 +15,9 @@ from annotation.batches.sampling import (
     choose_instances,
     own_settings,
     plan_hits,
+    refuse_rule_of_draw,
 )
-from annotation.batches.stop_rules import NO_RULE, StopRule, refuse_rule_of_draw, refuse_stop_rule
+from annotation.batches.stop_rules import NO_RULE, StopRule, refuse_stop_rule
 from annotation.core.errors import InvalidSelection
 from annotation.hits.slots import make_slots
 from annotation.members.mails import tell_of_stop
@@ -24,9 +25,8 @@ from annotation.models import Batch, Event, Hit, HitPair, Study
 from annotation.planning.frozen_plans import content_today, frozen_plan
 from annotation.quality.qualification import too_few_hits
 from annotation.studies.amendments import needs_amendment
-from annotation.studies.arm_tables import pairs_shown, refuse_missing_tables
 from annotation.studies.log import log
-from annotation.studies.services import validate
+from annotation.studies.services import refuse_missing_tables, validate
 
 MOST_SLOTS = 100_000
 
@@ -99,7 +99,7 @@ def store_batch(
     batch.save()
     add_hits(batch=batch, plans=plans)
     if status == Batch.Status.OPEN:
-        _refuse_without_tables(batch)
+        refuse_missing_tables(study, study.batches.filter(pk=batch.pk))
         log(study=study, kind=Event.Kind.LAUNCHED, batch=batch, by=by, at=batch.launched_at)
     return batch
 
@@ -222,7 +222,7 @@ def set_batch_status(
             )
         if status == Batch.Status.OPEN:
             refuse_archived(now.study)
-            _refuse_without_tables(now)
+            refuse_missing_tables(now.study, now.study.batches.filter(pk=now.pk))
             _refuse_settled(now)
         _change_status(now, status)
         event = log(
@@ -285,11 +285,6 @@ def _change_status(batch: Batch, status: str) -> None:
         batch.launched_at = at
     batch.closed_at = at if status == Batch.Status.CLOSED else None
     batch.save(update_fields=["status", "launched_at", "closed_at"])
-
-
-def _refuse_without_tables(batch: Batch) -> None:
-    if batch.study.is_two_stage:
-        refuse_missing_tables(batch.study, batch.study.arms, pairs_shown(Batch.objects.filter(pk=batch.pk)))
 
 
 def notices_of(batch: Batch) -> list[str]:

@@ -10,11 +10,6 @@ from annotation.core.errors import InvalidSelection
 from annotation.models import Assignment, Batch, Study
 
 DECIDED, WIDTH, JUDGE, BUDGET = "decided", "width", "judge", "budget"
-UNEQUAL_CHANCES = (
-    "stratified",
-    "importance",
-    "active",
-)  # kinds of selections that prefer some instances, and record by how much
 NO_RULE = "none"  # in place of a rule: the batch has none any more
 ALLOWED = "decided, width:W (as width:0.1), judge:NAME, or budget:AMOUNT (in the study’s currency)"
 _RULE = re.compile(r"(?P<kind>decided|width|judge|budget)(?::(?P<value>.+))?")
@@ -85,19 +80,6 @@ def refuse_stop_rule(study: Study, text: str, batch: Batch | None = None) -> Non
         )
     if rule.kind == BUDGET and batch is not None and (why := why_spent(batch, rule)):
         raise InvalidSelection(f"The budget of {rule.value} is used up: {why} Give a larger one.")
-
-
-def refuse_rule_of_draw(text: str, selection: str) -> None:
-    """Refuse a rule that would count instances alike which were drawn with different chances.
-
-    Raises: InvalidSelection.
-    """
-    kind = selection.partition(":")[0]
-    if text and kind in UNEQUAL_CHANCES and StopRule.parse(text).kind != BUDGET:
-        raise InvalidSelection(
-            f"The stop rule {text} counts all drawn instances alike, but {kind} prefers some of them. "
-            "Set budget:AMOUNT or none, or draw with random:N."
-        )
 
 
 def submitted_hits(batch: Batch) -> int:

@@ -1,14 +1,19 @@
 """Computing and finding the separability of two systems on each instance."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 
+import numpy as np
 from django.conf import settings
 from django.db.models import Exists, OuterRef
 from django.urls import reverse
 from django.utils.html import format_html
 
 from analysis.similarity import registry
+from analysis.types import FloatArray
+from annotation.core.database.aggregates import grouped
+from annotation.core.database.columns import number_columns, places
 from annotation.core.errors import AnnotationError, InvalidSelection, UnknownName
 from annotation.core.measured import find_run, names_of
 from annotation.core.reasons import NO_REASON, Reason, reason
@@ -17,8 +22,8 @@ from annotation.separability.alignments import Progress, align
 from annotation.separability.measure import measure_of
 from annotation.separability.store import SeparabilityResult, normalised, parse_group, store
 from annotation.studies.configurations import Configuration, configurations
-from annotation.studies.separability_runs import runs_by_configuration
 
+SeparabilityRuns = dict[tuple[str, int, int], list[SeparabilityRun]]
 _LATIN_ONLY = ("rouge1", "rouge1-length")
 
 
@@ -100,6 +105,18 @@ def compute_separability(
         seconds=monotonic() - started,
         is_staged=is_staged,
     )
+
+
+def runs_by_configuration(study: Study) -> SeparabilityRuns:
+    """Return all runs of a study by `Configuration.key`, the latest first."""
+    return grouped(((run.dataset, run.system_a_id, run.system_b_id), run) for run in study.separability_runs.all())
+
+
+def separabilities(matchup_ids: Sequence[int], run: SeparabilityRun) -> FloatArray:
+    """Return the separability of each of these matchups, or NaN where it is undefined or missing."""
+    key, value = number_columns(run.alignments.order_by("matchup_id"), "matchup_id", "separability")
+    row = places(key.astype(np.int64), np.array(matchup_ids, dtype=np.int64))
+    return np.append(value, np.nan)[row]
 
 
 def latest_run(configuration: Configuration, similarity: str | None = None) -> SeparabilityRun | None:

@@ -12,7 +12,7 @@ from analysis.grouping import groups
 from analysis.types import BoolArray, FloatArray, IntArray, Outcomes
 from annotation.core.database.columns import number_columns, places
 from annotation.core.errors import UnknownName
-from annotation.models import Batch, Hit, HitPair, Matchup, Pair, SeparabilityRun, Study
+from annotation.models import Batch, Hit, HitPair, Matchup, Pair, Study
 from annotation.questions.questions import MAIN
 from annotation.studies.configurations import Configuration, without_checks
 from annotation.studies.rated_pairs import RatedPairs
@@ -294,13 +294,6 @@ def batches_for_rating(configuration: Configuration) -> QuerySet[Batch]:
         system_a=configuration.system_a,
         system_b=configuration.system_b,
     )
-
-
-def separabilities(matchup_ids: Sequence[int], run: SeparabilityRun) -> FloatArray:
-    """Return the separability of each of these matchups, or NaN where it is undefined or missing."""
-    key, value = number_columns(run.alignments.order_by("matchup_id"), "matchup_id", "separability")
-    row = places(key.astype(np.int64), np.array(matchup_ids, dtype=np.int64))
-    return np.append(value, np.nan)[row]
 
 
 def batches_named(study: Study, names: Sequence[str]) -> tuple[Batch, ...] | None:

@@ -1,23 +1,29 @@
-"""Creating studies, changing their settings, and recording imports."""
+"""Creating, changing and archiving studies, and recording imports."""
 
 import hashlib
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings as server_settings
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
 
-from annotation.core.errors import AnnotationError, UnknownName, UnknownStudy
+from annotation.core.arms import Arm
+from annotation.core.errors import AnnotationError, InvalidSelection, UnknownName, UnknownStudy
 from annotation.core.files.lines import FileData, opened
 from annotation.core.names import short_name_problem
 from annotation.hits import slot_arms
-from annotation.models import Batch, Event, ImportRecord, Study
+from annotation.models import Batch, ComparisonTable, Event, HitPair, ImportRecord, Pair, Study
 from annotation.models.members import main_group
 from annotation.studies.amendments import log_amendment, needs_amendment, refuse_fixed
-from annotation.studies.arm_tables import pairs_shown, refuse_missing_tables
 from annotation.studies.log import log
+
+MOST_NAMED = 10  # variants in a refusal
+SHOWN_IN = (Batch.Purpose.RATING, Batch.Purpose.GOLD)  # a qualification has no second stage
 
 
 def find_study(slug: str, *, lock: bool = False) -> Study:
@@ -123,9 +129,8 @@ def save_settings(
     for name in changed:
         setattr(study, name, settings[name])
     validate(study)
-    if study.is_two_stage and changed & {"protocol", "arms"}:
-        at_work = study.batches.open().filter(origin=Batch.Origin.COLLECTED)
-        refuse_missing_tables(study, study.arms, pairs_shown(at_work))
+    if changed & {"protocol", "arms"}:
+        refuse_missing_tables(study, study.batches.open().filter(origin=Batch.Origin.COLLECTED))
     study.save()
     if changed & {"protocol", "arms", "arm_unit", "balance_arms"}:
         slot_arms.reserve_all(study)
@@ -135,6 +140,39 @@ def save_settings(
     if "title" in changed:
         log(study=study, kind=Event.Kind.RENAMED, by=by, at=at, changes={"title": [before["title"], study.title]})
     return study
+
+
+def refuse_missing_tables(study: Study, batches: QuerySet[Batch]) -> None:
+    """Refuse batches of a two-stage study that have pairs without the comparison table that an arm would show.
+
+    `table:VARIANT` needs this table of every pair, `placebo:VARIANT` one of a pair of another instance.
+    Raises: InvalidSelection with the number of pairs that lack each variant.
+    """
+    arms_with_table = [arm for arm in map(Arm.parse, study.arms) if arm.shows_table]
+    if not study.is_two_stage or not arms_with_table:
+        return
+    placed = HitPair.objects.filter(hit__batch__in=batches.filter(purpose__in=SHOWN_IN))
+    pairs = Pair.objects.filter(pk__in=placed.values("pair_id"))
+    instances = dict(pairs.values_list("pk", "matchup__instance_id"))
+    lacking = []
+    for arm in arms_with_table:
+        tables = ComparisonTable.objects.filter(study=study, variant=arm.variant)
+        if arm.kind == "table":
+            missing = len(instances.keys() - set(tables.values_list("pair_id", flat=True)))
+            problem = f"{missing} of {len(instances)} pairs have no comparison table of variant {arm.variant}"
+        else:
+            having = set(tables.order_by().values_list("pair__matchup__instance_id", flat=True).distinct())
+            missing = sum(not having - {instance} for instance in instances.values())
+            problem = f"for {missing} of {len(instances)} pairs no other instance has a table of variant {arm.variant}"
+        if missing:
+            lacking.append(f"{problem} (arm {arm.name})")
+    if lacking:
+        variants = ComparisonTable.objects.filter(study=study).order_by("variant").values_list("variant", flat=True)
+        there = ", ".join(f"table:{variant}" for variant in variants.distinct()[:MOST_NAMED])
+        raise InvalidSelection(
+            f"{'; '.join(lacking)}. Import the tables first, with {server_settings.COMMAND} import_tables or on the study's page."
+            + (f" Or change the arms in the settings: the study has tables for {there}." if there else "")
+        )
 
 
 @transaction.atomic
@@ -155,3 +193,31 @@ def set_families(*, study: Study, families: Mapping[str, str]) -> dict[str, tupl
             system.save(update_fields=["family"])
             changed[name] = (before, family)
     return changed
+
+
+@transaction.atomic
+def archive_study(*, study: Study, by: User | None = None, reason: str = "", at: datetime | None = None) -> bool:
+    """Archive a study. Return False if it was archived before.
+
+    Its batches keep their status, but no HIT is given out; claimed HITs may be finished.
+    """
+    return _put(study, archived_at=at or timezone.now(), kind=Event.Kind.ARCHIVED, by=by, reason=reason, at=at)
+
+
+@transaction.atomic
+def restore_study(*, study: Study, by: User | None = None, reason: str = "", at: datetime | None = None) -> bool:
+    """Restore an archived study, or return False if it wasn't. HITs of its open batches are given out again."""
+    return _put(study, archived_at=None, kind=Event.Kind.RESTORED, by=by, reason=reason, at=at)
+
+
+def _put(
+    study: Study, *, archived_at: datetime | None, kind: str, by: User | None, reason: str, at: datetime | None
+) -> bool:
+    locked = Study.objects.select_for_update(of=("self",)).get(pk=study.pk)
+    if (locked.archived_at is None) == (archived_at is None):
+        study.archived_at = locked.archived_at
+        return False
+    locked.archived_at = study.archived_at = archived_at
+    locked.save(update_fields=["archived_at"])
+    log(study=locked, kind=kind, by=by, reason=reason.strip(), at=at)
+    return True

@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from annotation.batches.sampling import disputed_matchups
+from annotation.batches.judged import disputed_matchups
 from annotation.core.names import BASELINES
 from annotation.models import Study
 from annotation.studies.configurations import configurations

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
-from annotation.batches.stop_rules import UNEQUAL_CHANCES
+from annotation.batches.sampling import UNEQUAL_CHANCES
 from annotation.core.database.aggregates import grouped
 from annotation.models import Batch, Rating
 from reporting.core.instance_selection import BY_SEPARABILITY, OTHERS, caveat_rows

@@ -10,9 +10,9 @@ from annotation.core.errors import UnknownName
 from annotation.core.measured import find_run, labels_of, names_of
 from annotation.models import Alignment, SeparabilityRun, Study
 from annotation.questions.questions import MAIN
+from annotation.separability.services import SeparabilityRuns, runs_by_configuration
 from annotation.studies.configurations import Configuration, configurations, without_checks
 from annotation.studies.outcomes import batches_for_rating, select
-from annotation.studies.separability_runs import SeparabilityRuns, runs_by_configuration
 from annotation.studies.sources import Clusters, instance_clusters
 from judging.generation.sampled_systems import temperatures_of
 from judging.models import JudgeRun

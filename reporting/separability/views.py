@@ -16,10 +16,9 @@ from annotation.core.errors import UnknownName
 from annotation.members.permissions import READERS, may_manage, study_view
 from annotation.models import Study
 from annotation.questions.questions import MAIN
-from annotation.separability.services import count_ignored_texts
+from annotation.separability.services import count_ignored_texts, runs_by_configuration
 from annotation.studies.configurations import Configuration, configurations
 from annotation.studies.questions import question_named
-from annotation.studies.separability_runs import runs_by_configuration
 from annotation.studies.sources import instance_clusters
 from reporting.core.charts import Spec, shorten
 from reporting.core.people import everyone_of

@@ -40,12 +40,11 @@ from annotation.quality.qualification import too_few_hits
 from annotation.separability.forms import ComputeSeparability
 from annotation.separability.jobs import separability_state, start_separability
 from annotation.separability.services import latest_runs
-from annotation.studies.archive import archive_study, restore_study
 from annotation.studies.configurations import configurations, matchup_counts
 from annotation.studies.data_sets import data_sets
 from annotation.studies.log import about, changes_of, events_of, stops_of
 from annotation.studies.presets import ORIGINS, batch_defaults
-from annotation.studies.services import save_settings
+from annotation.studies.services import archive_study, restore_study, save_settings
 from annotation.studies.settings_form import StudySettingsForm, reason_field
 from judging.core.fields import ResumeForm
 from judging.jobs.bounds import resume_job

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from annotation.batches.services import set_batch_status
 from annotation.core.errors import InvalidSelection
 from annotation.importing.formats.study_file import InstanceRow
-from annotation.models import ComparisonTable, Pair, Study
-from annotation.studies.arm_tables import refuse_missing_tables
+from annotation.models import Batch, ComparisonTable, Study
 from judging.methods import find_method, method_names
 from judging.models import AspectSet, Completion, Endpoint, Judgment
-from tests.factories import add_instances, make_study
+from tests.factories import add_instances, make_batch, make_study
 from tests.llm.conftest import Row, SmallModel
 
 PAIRS, PAIRS_OF_TABLES, FEW_PAIRS = 10, 6, 4
@@ -243,9 +243,10 @@ def test_tables_of_a_small_model_reach_people(
     assert small_model.tokens() == done
     call_command("configure_study", "talks", "protocol=two-stage", "arms=none,table:c3-v1")
     lacking = PAIRS - told["tables"]
-    pairs = Pair.objects.filter(matchup__instance__study=study)
+    study.refresh_from_db()
+    batch = make_batch(study, dataset="talks", status=Batch.Status.DRAFT)
     if lacking:
         with pytest.raises(InvalidSelection, match=f"{lacking} of {PAIRS} pairs"):
-            refuse_missing_tables(study, ["table:c3-v1"], pairs)
+            set_batch_status(batch=batch, status=Batch.Status.OPEN)
     else:
-        refuse_missing_tables(study, ["table:c3-v1"], pairs)
+        set_batch_status(batch=batch, status=Batch.Status.OPEN)

@@ -5,7 +5,7 @@ from typing import Any
 from annotation.management.commands._base import StudyCommand, argument, arguments_of, filled_by
 from annotation.management.commands._settings import FORMAT
 from annotation.models import Study
-from annotation.studies.archive import archive_study, restore_study
+from annotation.studies.services import archive_study, restore_study
 from annotation.studies.settings_form import ReasonForm
 
 

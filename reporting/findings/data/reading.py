@@ -15,6 +15,7 @@ from annotation.core.names import BASELINES
 from annotation.models import Alignment, Assignment, Batch, Event, Matchup, Pair, Rating, SeparabilityRun, Slot, Study
 from annotation.planning.frozen_plans import content_today, frozen_plan
 from annotation.quality.hidden_checks import scores_of
+from annotation.separability.services import SeparabilityRuns, runs_by_configuration
 from annotation.studies.configurations import Configuration, configurations, without_checks
 from annotation.studies.gold import gold_verdict
 from annotation.studies.log import shown_with_results
@@ -26,7 +27,6 @@ from annotation.studies.outcomes import (
     select_unplaced,
 )
 from annotation.studies.rated_pairs import RatedPairs
-from annotation.studies.separability_runs import SeparabilityRuns, runs_by_configuration
 from annotation.studies.sources import Clusters, instance_clusters
 from annotation.studies.votes import Whose
 from judging.methods.sc2.record import MAKING

@@ -13,7 +13,7 @@ from django.core.management import call_command
 from annotation.annotators.consent import withdraw
 from annotation.models import Annotator, Batch, Event, Rating, Study, Submission, WebhookEvent
 from annotation.privacy.retention import ended_at, erase_expired, erase_traces, expired_studies
-from annotation.studies.archive import archive_study
+from annotation.studies.services import archive_study
 from reporting.worker import erase_expired_data
 from tests.annotation.privacy.database_text import left_of
 from tests.annotation.recruitment.prolific.setup import OTHER_PID, OTHER_SESSION, PID, join_and_rate

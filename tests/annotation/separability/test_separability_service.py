@@ -17,9 +17,10 @@ from annotation.separability.services import (
     latest_run,
     latest_runs,
     require_run,
+    separabilities,
 )
 from annotation.studies.configurations import configuration, configurations, matchup_counts
-from annotation.studies.outcomes import select, separabilities
+from annotation.studies.outcomes import select
 from tests.factories import add_instances, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]

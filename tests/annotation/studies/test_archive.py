@@ -9,7 +9,7 @@ from django.core.management import call_command
 from annotation.core.errors import ClaimRefused
 from annotation.models import Event, Study
 from annotation.rating.votes import submit_assignment
-from annotation.studies.archive import archive_study, restore_study
+from annotation.studies.services import archive_study, restore_study
 from reporting.exports.files import export_lines
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, output_of, rate, signed_in
 

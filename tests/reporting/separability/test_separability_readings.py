@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.core.tables import fixed
-from annotation.studies.separability_runs import runs_by_configuration
+from annotation.separability.services import runs_by_configuration
 from judging.models import Endpoint, GenerationRun
 from reporting.core.charts import NO_DATA
 from reporting.separability.arrays import SeparabilityFilters

@@ -10,8 +10,8 @@ from annotation.importing.formats.study_file import InstanceRow
 from annotation.models import Batch, Invitation, Study
 from annotation.recruitment.channels import address_for_raters, make_channel, make_first_links, set_open
 from annotation.separability.services import compute_separability
-from annotation.studies.archive import archive_study
 from annotation.studies.presets import batch_defaults
+from annotation.studies.services import archive_study
 from reporting.study_pages.checklist import _figures_of_raters
 from tests.factories import add_instances, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
 from tests.reporting.study_pages.test_study_pages import batch_fields

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.batches.sampling import disputed_matchups
+from annotation.batches.judged import disputed_matchups
 from annotation.core.errors import InvalidSelection
 from annotation.models import Pair, Study
 from annotation.studies.configurations import configurations

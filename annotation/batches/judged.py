@@ -1,11 +1,11 @@
-"""Draws of instances where judges may be furthest from people, with recorded chances."""
+"""Instances by the verdicts of judges: those on which they disagree, and draws where they may be furthest from people."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Count, Max, Min, Q
 
 from analysis.judges.prediction_powered import win_shares
 from analysis.planning.active import ExpectedErrors, active_weights, expected_errors, judges_doubts, judges_shares
@@ -17,14 +17,42 @@ from annotation.core.errors import InvalidSelection
 from annotation.core.names import BASELINES
 from annotation.models import Pair, SeparabilityRun
 from annotation.questions.questions import MAIN
-from annotation.separability.services import latest_run, require_run
+from annotation.separability.services import latest_run, require_run, separabilities
 from annotation.studies.configurations import Configuration
-from annotation.studies.outcomes import human_ratings, select, separabilities
+from annotation.studies.outcomes import human_ratings, select
 from annotation.studies.rated_pairs import first_votes, rows_of
 
 FEATURES = ("doubt", "order", "jury", "separability")
 ANSWERED = ("parsed", "unparsed", "refused")  # statuses of a judgment
 _LISTED = 5
+
+
+def disputed_matchups(configuration: Configuration) -> set[int]:
+    """Return the matchups with a pair for which one judge prefers another text than another judge, or none.
+
+    As in findings: a judge's verdicts that differ between orders are a tie, a pair that lacks one has none, and neither rules
+    nor judges that were tried while tuning another count.
+    """
+    answers = Pair.objects.filter(
+        matchup__in=configuration.matchups().order_by(),
+        judgments__question=MAIN,
+        judgments__negated=False,
+        judgments__repeat=0,
+        judgments__run__judge__tuned__candidate_of__isnull=True,
+    ).order_by()
+    verdict, judge = "judgments__verdict", "judgments__run__judge"
+    orders = {
+        name: Count("judgments__order", distinct=True, filter=condition)
+        for name, condition in (("asked", None), ("answered", Q(judgments__verdict__isnull=False)))
+    }
+    rows = answers.values_list("matchup_id", "pk", judge, f"{judge}__method").annotate(
+        least=Min(verdict), most=Max(verdict), **orders
+    )
+    preferences: dict[tuple[int, int], set[float]] = {}
+    for matchup, pair, _judge, method, least, most, asked, answered in rows:
+        if asked == answered and method not in BASELINES:
+            preferences.setdefault((matchup, pair), set()).add(least if least == most else 0)
+    return {matchup for (matchup, _pair), preferred in preferences.items() if len(preferred) > 1}
 
 
 def choose_active(
