@@ -2,6 +2,7 @@
 
 from annotation.core.reasons import TEXTS
 
+SENT_BY_NEW_JUDGES = "new judges are added so (a parameter that is null, as seed=null, is left out)"
 TEXTS.update(
     {
         "stopped_elsewhere": "stopped by another process",
@@ -86,6 +87,27 @@ TEXTS.update(
         "no_aspects_in": "no list of aspects in: …{text}",
         "aspect_lists_unread": "none of {number} lists of aspects could be read",
         "too_few_aspect_lists": "aspects could be read of {number} of {count} texts; {fewest} are needed",
+        # Of what endpoints support.
+        "not_tried": "not tried, since it answers no question",
+        "unknown": "unknown: {why}",
+        "parameters_rejected": f"takes no {{parameters}}: {SENT_BY_NEW_JUDGES}; {{why}}",
+        "parameters_rejected_but": f"takes no {{parameters}}, but {{length}}: {SENT_BY_NEW_JUDGES}; {{why}}",
+        "parameters_rejected_together": f"takes no such parameters together: {SENT_BY_NEW_JUDGES}; {{why}}",
+        "check_key": "it refuses access; check the key and the account: {why}",
+        "check_address": "its address may not be asked: {why}",
+        "check_model": "it rejects the question; check the model's name and the base URL: {why}",
+        "check_service": "no answer; check the base URL and whether the service is up: {why}",
+        "logprobs_missing": "the answer comes without them",
+        "logprobs_of_answer": "only of the tokens of the answer, not of those that might have stood in their place",
+        "logprobs_few": "of up to {number} tokens at a place, where 5 were asked for",
+        "answer_not_json": "the answer is no JSON: {text}",
+        "schema_broken": "the answer doesn't keep to the schema: {text}",
+        "length_broken": "the answer doesn't keep to {most} characters: {text}",
+        "no_function_called": "the answer calls no function",
+        "seed_not_taken": "takes no seed or no temperature",
+        "seed_without_effect": "the same question with the same seed got two answers",
+        "seed_unclear": "unknown: another seed got the same answer as well",
+        "answers_few": "{number} answer where 2 were asked for",
         "no_scores_in": "not one score from 0 to 1 for each of {number} lines: {text}",
     }
 )

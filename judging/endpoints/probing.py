@@ -10,6 +10,7 @@ from asgiref.sync import async_to_sync
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.core.reasons import NO_REASON, Reason, reason
 from judging.core.errors import AccessDenied, CallFailed, EndpointRefused, JudgingError, RejectedCall, TransientFailure
 from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.checks import check_host, check_key_env
@@ -42,7 +43,7 @@ class Finding:
     """The result of one probe. `works` is `None` if unknown."""
 
     works: bool | None
-    note: str = ""
+    note: Reason = NO_REASON
 
 
 @dataclass
@@ -85,7 +86,7 @@ def probe_endpoint(endpoint: Endpoint) -> Endpoint:
         check_key_env(endpoint.key_env)
         features = async_to_sync(run_probes)(endpoint)
     except JudgingError as error:
-        features = no_features(str(error))
+        features = no_features(error.reason)
     with transaction.atomic():
         stored = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
         stored.supports = features
@@ -94,12 +95,11 @@ def probe_endpoint(endpoint: Endpoint) -> Endpoint:
     return stored
 
 
-def no_features(reason: str) -> dict[str, Any]:
+def no_features(why: Reason) -> dict[str, Any]:
     """Return what is stored if the endpoint gives no answer."""
-    not_tried = "not tried, since it answers no question"
     return dict.fromkeys(FEATURES) | {
         "chat": False,
-        "why": dict.fromkeys(FEATURES, not_tried) | {"chat": reason},
+        "why": dict.fromkeys(FEATURES, reason("not_tried").stored()) | {"chat": why.stored()},
         "latency_ms": None,
         "max_latency_ms": None,
         "rejects": [],
@@ -123,7 +123,7 @@ async def run_probes(endpoint: Endpoint) -> dict[str, Any]:
         await client.close()
     latencies = sorted(probe.latencies)
     return {name: findings[name].works for name in FEATURES} | {
-        "why": {name: row.note for name, row in findings.items() if row.note},
+        "why": {name: row.note.stored() for name, row in findings.items() if row.note},
         "rejects": probe.rejects,
         "length": probe.length,
         "latency_ms": round(latencies[len(latencies) // 2], 1),
@@ -136,9 +136,9 @@ async def finding(probing: Awaitable[Finding]) -> Finding:
     try:
         return await probing
     except RejectedCall as error:
-        return Finding(False, f"rejected: {error}")
+        return Finding(False, reason("rejected", why=error.reason))
     except (CallFailed, EndpointRefused) as error:
-        return Finding(None, f"unknown: {error}")
+        return Finding(None, reason("unknown", why=error.reason))
 
 
 async def chats(probe: Probe) -> Finding:
@@ -150,12 +150,13 @@ async def chats(probe: Probe) -> Finding:
             await find_rejected(probe)
         except CallFailed as error:
             return Finding(False, explain(error))
-        instead = f", but {probe.length}" if "max_tokens" in probe.rejects and probe.length else ""
-        return Finding(
-            True,
-            f"takes no {', '.join(probe.rejects) or 'such parameters together'}{instead}: new judges are added so "
-            f"(a parameter that is null, as seed=null, is left out); {rejected}",
-        )
+        why = rejected.reason
+        if not probe.rejects:
+            return Finding(True, reason("parameters_rejected_together", why=why))
+        if "max_tokens" in probe.rejects and probe.length:
+            values = {"parameters": probe.rejects, "length": probe.length}
+            return Finding(True, reason("parameters_rejected_but", **values, why=why))
+        return Finding(True, reason("parameters_rejected", parameters=probe.rejects, why=why))
     except (CallFailed, EndpointRefused) as error:
         return Finding(False, explain(error))
     return Finding(True)
@@ -185,15 +186,11 @@ async def takes(probe: Probe, name: str, value: int) -> bool:
     return True
 
 
-def explain(error: JudgingError) -> str:
+def explain(error: JudgingError) -> Reason:
     """Explain a failure to the site admin."""
-    if isinstance(error, AccessDenied):
-        return f"it refuses access; check the key and the account: {error}"
-    if isinstance(error, EndpointRefused):
-        return f"its address may not be asked: {error}"
-    if isinstance(error, RejectedCall):
-        return f"it rejects the question; check the model's name and the base URL: {error}"
-    return f"no answer; check the base URL and whether the service is up: {error}"
+    codes = {AccessDenied: "check_key", EndpointRefused: "check_address", RejectedCall: "check_model"}
+    code = next((code for kind, code in codes.items() if isinstance(error, kind)), "check_service")
+    return reason(code, why=error.reason)
 
 
 async def gives_logprobs(probe: Probe) -> Finding:
@@ -202,11 +199,11 @@ async def gives_logprobs(probe: Probe) -> Finding:
     logprobs = choice_of(answer).get("logprobs")
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
     if not isinstance(tokens, list) or not tokens:
-        return Finding(False, "the answer comes without them")
+        return Finding(False, reason("logprobs_missing"))
     top = tokens[0].get("top_logprobs") if isinstance(tokens[0], dict) else None
     if not isinstance(top, list) or not top:
-        return Finding(False, "only of the tokens of the answer, not of those that might have stood in their place")
-    return Finding(True, f"of up to {len(top)} tokens at a place, where 5 were asked for" if len(top) < 5 else "")
+        return Finding(False, reason("logprobs_of_answer"))
+    return Finding(True, reason("logprobs_few", number=len(top)) if len(top) < 5 else NO_REASON)
 
 
 async def keeps_to_schema(probe: Probe) -> Finding:
@@ -221,9 +218,9 @@ def matches_schema(text: object) -> Finding:
     try:
         value = json.loads(str(text))
     except ValueError:
-        return Finding(False, f"the answer is no JSON: {str(text)[:80]}")
+        return Finding(False, reason("answer_not_json", text=str(text)[:80]))
     if not isinstance(value, dict) or value.get("colour") not in ("red", "green") or len(value) != 1:
-        return Finding(False, f"the answer doesn't keep to the schema: {str(text)[:80]}")
+        return Finding(False, reason("schema_broken", text=str(text)[:80]))
     return Finding(True)
 
 
@@ -237,10 +234,10 @@ async def keeps_to_lengths(probe: Probe) -> Finding:
     try:
         value = json.loads(str(text))
     except ValueError:
-        return Finding(False, f"the answer is no JSON: {str(text)[:80]}")
+        return Finding(False, reason("answer_not_json", text=str(text)[:80]))
     sentence = value.get("sentence") if isinstance(value, dict) else None
     if not isinstance(sentence, str) or len(sentence) > LONGEST:
-        return Finding(False, f"the answer doesn't keep to {LONGEST} characters: {str(text)[:80]}")
+        return Finding(False, reason("length_broken", most=LONGEST, text=text[:80]))
     return Finding(True)
 
 
@@ -251,7 +248,7 @@ async def calls_functions(probe: Probe) -> Finding:
     answer = await probe.ask(COLOUR, tools=[{"type": "function", "function": function}], tool_choice=choice)
     calls = choice_of(answer).get("message", {}).get("tool_calls")
     if not isinstance(calls, list) or not calls:
-        return Finding(False, "the answer calls no function")
+        return Finding(False, reason("no_function_called"))
     arguments = calls[0].get("function", {}).get("arguments") if isinstance(calls[0], dict) else None
     return matches_schema(arguments)
 
@@ -259,12 +256,12 @@ async def calls_functions(probe: Probe) -> Finding:
 async def honours_seed(probe: Probe) -> Finding:
     """Ask the same with equal and with different seeds, at a temperature above 0."""
     if {"seed", "temperature"} & set(probe.rejects):
-        return Finding(False, "takes no seed or no temperature")
+        return Finding(False, reason("seed_not_taken"))
     texts = [(await probe.ask(SENTENCE, temperature=1, seed=seed)).text for seed in (11, 11, 12, 13)]
     if texts[0] != texts[1]:
-        return Finding(False, "the same question with the same seed got two answers")
+        return Finding(False, reason("seed_without_effect"))
     if len(set(texts)) == 1:
-        return Finding(None, "unknown: another seed got the same answer as well")
+        return Finding(None, reason("seed_unclear"))
     return Finding(True)
 
 
@@ -272,7 +269,7 @@ async def gives_several(probe: Probe) -> Finding:
     """Ask for two answers at once."""
     answer = await probe.ask(WORD, n=2)
     count = len(answer.response["choices"])
-    return Finding(count == 2, "" if count == 2 else f"{count} answer where 2 were asked for")
+    return Finding(count == 2, NO_REASON if count == 2 else reason("answers_few", number=count))
 
 
 async def takes_batches(probe: Probe) -> Finding:
@@ -280,7 +277,7 @@ async def takes_batches(probe: Probe) -> Finding:
     try:
         await probe.client.batches()
     except AccessDenied as error:
-        return Finding(False, f"refused: {error}")
+        return Finding(False, reason("refused", why=error.reason))
     return Finding(True)
 
 

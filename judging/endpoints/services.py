@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from annotation.core.names import short_name_problem
+from annotation.core.reasons import restored
 from annotation.studies.services import validate
 from judging.core.checks import differences, require_same
 from judging.core.errors import BadSettings, UnknownJudge
@@ -136,8 +137,21 @@ def supported_by(endpoint: Endpoint) -> list[FeatureSupport]:
     """List the features found by the endpoint's last test, or an empty string if it was never tested."""
     if endpoint.tested_at is None:
         return []
-    why = endpoint.supports.get("why") or {}
+    features = shown_features(endpoint)
     return [
-        FeatureSupport(name, label, endpoint.supports.get(name), str(why.get(name, "")))
+        FeatureSupport(name, label, features.get(name), features.get("why", {}).get(name, ""))
         for name, label in FEATURES.items()
     ]
+
+
+def shown_features(endpoint: Endpoint) -> dict[str, Any]:
+    """Return what the last test found, with texts and codes of the reasons."""
+    features: dict[str, Any] = endpoint.supports
+    if not (why := features.get("why")):
+        return features
+    reasons = {name: restored(stored) for name, stored in why.items()}
+    return {
+        **features,
+        "why": {name: reason.text for name, reason in reasons.items()},
+        "why_code": {name: reason.code for name, reason in reasons.items()},
+    }

@@ -23,6 +23,7 @@ from annotation.models import (
     System,
     VoteChange,
 )
+from judging.endpoints.services import shown_features
 from judging.methods.sc2.record import shown_record
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment, RunWorker, TableMaking
 from judging.tables.checked_tables import check_pair
@@ -265,7 +266,7 @@ class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
     """A model service that judges call. The key is given by the name of its variable, headers by their names."""
 
     headers = serializers.SerializerMethodField()
-    supports = serializers.JSONField(read_only=True)
+    supports = serializers.SerializerMethodField()
 
     class Meta:
         model = Endpoint
@@ -274,6 +275,10 @@ class EndpointSerializer(serializers.ModelSerializer[Endpoint]):
             *("tokens_per_minute", "price_prompt", "price_completion", "batch_discount", "cached_discount", "currency"),
             *("supports", "tested_at", "created_at"),
         ]
+
+    def get_supports(self, endpoint: Endpoint) -> dict[str, Any]:
+        """Return what the last test found."""
+        return shown_features(endpoint)
 
     def get_headers(self, endpoint: Endpoint) -> list[str]:
         """Name the headers that are sent. What they hold may be meant for the endpoint alone."""

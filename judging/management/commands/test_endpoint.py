@@ -6,7 +6,7 @@ from django.core.management.base import CommandError
 
 from annotation.management.commands._base import TandemCommand, argument
 from judging.endpoints.probing import probe_endpoint
-from judging.endpoints.services import find_endpoint, supported_by
+from judging.endpoints.services import find_endpoint, shown_features, supported_by
 
 ANSWERS = {True: "yes", False: "no", None: "unknown"}
 
@@ -18,14 +18,14 @@ class Command(TandemCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         endpoint = probe_endpoint(find_endpoint(options["name"]))
-        features = supported_by(endpoint)
+        found = shown_features(endpoint)
         lines = [
             f"{feature.name}: {ANSWERS[feature.works]}{f' ({feature.why})' if feature.why else ''}"
-            for feature in features
+            for feature in supported_by(endpoint)
         ]
-        if endpoint.supports["latency_ms"] is not None:
-            fastest, slowest = endpoint.supports["latency_ms"], endpoint.supports["max_latency_ms"]
+        if found["latency_ms"] is not None:
+            fastest, slowest = found["latency_ms"], found["max_latency_ms"]
             lines.append(f"latency: {fastest:.0f} ms median, {slowest:.0f} ms at most")
-        self.say_result(lines, {"endpoint": endpoint.name, **endpoint.supports}, options)
-        if not endpoint.supports["chat"]:
-            raise CommandError(f"endpoint {endpoint.name} can't be asked: {endpoint.supports['why']['chat']}")
+        self.say_result(lines, {"endpoint": endpoint.name, **found}, options)
+        if not found["chat"]:
+            raise CommandError(f"endpoint {endpoint.name} can't be asked: {found['why']['chat']}")

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotation.core.reasons import reason, restored
 from annotation.core.tasks.stopping import StopFlag
 from judging.core.errors import BadSettings
 from judging.endpoints.probing import probe_endpoint
-from judging.endpoints.services import supported_by
+from judging.endpoints.services import shown_features, supported_by
 from judging.models import Endpoint, TableMaking
 from judging.runs.execution import execute
 from judging.runs.judges import add_judge
@@ -21,6 +22,13 @@ from tests.standin.process import StandInProcess
 pytestmark = pytest.mark.django_db
 EVERYTHING = {"chat", "logprobs", "json_schema", "schema_lengths", "tools", "seed", "n", "batch"}
 OF_SCHEMAS = {"json_schema", "schema_lengths"}
+IGNORED = {  # reason of a feature whose parameter is taken without effect
+    "logprobs": "logprobs_missing",
+    "json_schema": "answer_not_json",
+    "schema_lengths": "length_broken",
+    "tools": "no_function_called",
+    "n": "answers_few",
+}
 
 
 def make_endpoint(base_url: str = "https://models.example/v1") -> Endpoint:
@@ -50,20 +58,24 @@ def test_endpoint_that_supports_everything(standin: StandInProcess) -> None:
 def test_what_is_missing_is_named_with_its_reason(standin: StandInProcess, name: str, how: str) -> None:
     supports = found(standin, **{how: [name]})
     assert {one for one in EVERYTHING if not supports[one]} == (OF_SCHEMAS if name == "json_schema" else {name})
-    assert supports["why"][name].startswith("rejected: HTTP 400" if how == "rejects" else "")
-    assert len(supports["why"][name]) > 10
+    code = "rejected" if how == "rejects" else IGNORED[name]
+    assert supports["why"][name]["code"] == code
+    assert set(supports["why"]) == (OF_SCHEMAS if name == "json_schema" else {name})
+    shown = shown_features(Endpoint.objects.get())
+    assert (shown["why"][name], shown["why_code"][name]) == (restored(supports["why"][name]).text, code)
 
 
 def test_seed_without_effect_can_not_be_told_from_an_endpoint_that_never_varies(standin: StandInProcess) -> None:
     supports = found(standin, answer="first")
     assert supports["seed"] is None
-    assert "another seed got the same answer" in supports["why"]["seed"]
+    assert supports["why"]["seed"] == reason("seed_unclear").stored()
 
 
 def test_endpoint_that_takes_no_seed_is_asked_without(standin: StandInProcess) -> None:
     supports = found(standin, rejects=["seed"])
     assert (supports["chat"], supports["seed"], supports["logprobs"]) == (True, False, True)
-    assert "seed=null" in supports["why"]["chat"]
+    assert "seed=null" in restored(supports["why"]["chat"]).text
+    assert supports["why"]["seed"] == reason("seed_not_taken").stored()
 
 
 @pytest.mark.parametrize(
@@ -78,7 +90,12 @@ def test_rejected_parameters_are_told_one_by_one(standin: StandInProcess, reject
     supports = found(standin, rejects=rejects)
     assert (supports["rejects"], supports["length"]) == ([name for name in rejects if "completion" not in name], length)
     assert (supports["chat"], supports["logprobs"], supports["n"]) == (True, True, True)
-    assert f"takes no {', '.join(supports['rejects'])}" in supports["why"]["chat"]
+    why = restored(supports["why"]["chat"])
+    assert f"takes no {', '.join(supports['rejects'])}" in why.text
+    assert (why.values["parameters"], why.values.get("length", "")) == (
+        supports["rejects"],
+        "" if length == "max_tokens" else length,
+    )
 
 
 @pytest.mark.slow
@@ -142,24 +159,28 @@ def test_endpoint_without_batches(standin: StandInProcess) -> None:
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "reason"),
+    ("behaviour", "code", "part"),
     [
-        pytest.param({"key": "sesame"}, "check the key and the account: HTTP 401", id="key"),
-        pytest.param({"error": 1.0}, "check the base URL and whether the service is up: HTTP 500", id="down"),
-        pytest.param({"malformed": 1.0}, "not a chat completion", id="no completion"),
+        pytest.param({"key": "sesame"}, "check_key", "check the key and the account: HTTP 401", id="key"),
+        pytest.param(
+            {"error": 1.0}, "check_service", "check the base URL and whether the service is up: HTTP 500", id="down"
+        ),
+        pytest.param({"malformed": 1.0}, "check_service", "not a chat completion", id="no completion"),
     ],
 )
-def test_endpoint_that_can_not_be_asked_says_why(standin: StandInProcess, behaviour: Any, reason: str) -> None:
+def test_endpoint_that_can_not_be_asked_says_why(standin: StandInProcess, behaviour: Any, code: str, part: str) -> None:
     supports = found(standin, **behaviour)
     assert supports["chat"] is False
-    assert reason in supports["why"]["chat"]
+    assert supports["why"]["chat"]["code"] == code
+    assert part in restored(supports["why"]["chat"]).text
+    assert {supports["why"][name]["code"] for name in EVERYTHING - {"chat"}} == {"not_tried"}
     assert {supports[name] for name in EVERYTHING - {"chat"}} == {None}
 
 
 def test_address_that_is_refused_gets_no_call(standin: StandInProcess, settings: Any) -> None:
     settings.ENDPOINT_ALLOWLIST = []
     supports = found(standin)
-    assert "ENDPOINT_ALLOWLIST" in supports["why"]["chat"]
+    assert "ENDPOINT_ALLOWLIST" in restored(supports["why"]["chat"]).text
     assert standin.stats()["calls"] == 0
 
 
