@@ -3,12 +3,15 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from string import Formatter
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import models
 
-# Of stored reasons, by code; `judging` adds its own.
+from annotation.core.counting import counted
+
+# Of stored reasons, by code; `judging` adds its own. {number:ratings} is a number with what it counts.
 TEXTS = {
     "": "",
     "text": "{text}",
@@ -34,6 +37,20 @@ TEXTS = {
     "nothing_new": "{name}: nothing new; everything in it is in the study already",
     "nothing_new_in": "{name}: nothing new; everything in it is in study {study} already",
     "nothing_new_of": "{name}: nothing new; {contents} already imported (study {study})",
+    "added": "{contents} added",
+    "instances": "{number:instances}",
+    "ratings": "{number:ratings}",
+    "ratings_on_instances": "{number:ratings} on {instances:new instances}",
+    "judgments": "{number:judgments}",
+    "judgments_by": "{number:judgments} by {judges}",
+    "comparison_tables": "{number:comparison tables}",
+    "given_systems": "{number} given further systems",
+    "already_imported": "{number} already imported",
+    "empty_texts": "{number:empty texts}, shown as “(no text)”",
+    "files_as_written": "{number} files as they were written; all numbers follow from the rows",
+    "texts_reworded": (
+        "{summary}; {number} texts are worded otherwise, or new, here ({here}; the bundle is by {version})"
+    ),
     "columns_ignored": "{summary}; ignored columns: {columns}",
     "noticed": "{summary}\nnotice: {notice}",
     "one_source": "{number:,} instances have the same source",
@@ -42,6 +59,20 @@ TEXTS = {
     "other_reasons": "{number:,} of the ratings have another reason here than in the study, which keeps its own",
     "codes_like_addresses": "rater codes look like e-mail addresses and appear in every export ({number:,}): {codes}",
 }
+
+
+class _Writer(Formatter):
+    """Writes values: a number with the unit after the colon, a list with commas."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, list):
+            return ", ".join(map(str, value))
+        if len(format_spec) > 1 and format_spec.replace(" ", "").isalpha():
+            return counted(value, format_spec)
+        return format(value, format_spec)
+
+
+_WRITER = _Writer()
 
 
 @dataclass(frozen=True)
@@ -62,7 +93,7 @@ class Reason:
     @property
     def text(self) -> str:
         """The sentence in English."""
-        return self.template.format(**self.values)
+        return _WRITER.vformat(self.template, (), self.values)
 
     def __str__(self) -> str:
         return self.text
@@ -76,12 +107,23 @@ class Reason:
 
     def stored(self) -> dict[str, Any]:
         """Return code and values as they are stored."""
-        values = {name: value.stored() if isinstance(value, Reason) else value for name, value in self.values.items()}
-        return {"code": self.code, "values": values}
+        return {"code": self.code, "values": {name: _stored(value) for name, value in self.values.items()}}
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_stored(item) for item in value]
+    return value.stored() if isinstance(value, Reason) else value
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_restored(item) for item in value]
+    return restored(value) if isinstance(value, dict) else value
 
 
 def reason(code: str, /, **values: Any) -> Reason:
-    """Return the reason of a code with its values: other reasons, and what JSON can hold."""
+    """Return the reason of a code with its values: other reasons, lists of them, and what JSON can hold."""
     return Reason(code, TEXTS[code], values)
 
 
@@ -95,10 +137,7 @@ def restored(stored: Any) -> Reason:
     if isinstance(stored, str) or stored is None:
         return reason("text", text=stored) if stored else NO_REASON
     try:
-        values = {
-            name: restored(value) if isinstance(value, dict) else value for name, value in stored["values"].items()
-        }
-        found = reason(stored["code"], **values)
+        found = reason(stored["code"], **{name: _restored(value) for name, value in stored["values"].items()})
         found.text  # noqa: B018  # it must have all values
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         raise ValidationError("it is not a reason") from None

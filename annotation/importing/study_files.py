@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from annotation.core.counting import number_of
 from annotation.core.errors import BadLine
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound
 from annotation.core.files.lines import FileData, refuse
@@ -118,14 +117,12 @@ def _store(
 def summary(name: str, study: Study, stored: StoredInstances) -> Reason:
     """Return one line on what an import did, and one for each notice."""
     if not stored.added and not stored.extended:
-        contents = number_of(stored.unchanged, "instance")
+        contents = reason("instances", number=stored.unchanged)
         return reason("nothing_new_of", name=name, contents=contents, study=study.slug)
-    parts = [f"{number_of(stored.added, 'instance')} added"]
-    if stored.extended:
-        parts.append(f"{stored.extended} given further systems")
-    if stored.unchanged:
-        parts.append(f"{stored.unchanged} already imported")
-    if stored.blank:
-        parts.append(f"{number_of(stored.blank, 'empty text')}, shown as “(no text)”")
-    added = reason("imported_into", name=name, contents=", ".join(parts), study=study.slug)
+    others = {"given_systems": stored.extended, "already_imported": stored.unchanged, "empty_texts": stored.blank}
+    parts = [
+        reason("added", contents=reason("instances", number=stored.added)),
+        *(reason(code, number=number) for code, number in others.items() if number),
+    ]
+    added = reason("imported_into", name=name, contents=parts, study=study.slug)
     return with_notices(added, stored.notices)

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.conf import settings as django_settings
 
-from annotation.core.counting import number_of
 from annotation.core.errors import AnnotationError
 from annotation.core.files.file_bounds import Bound, bound_of_upload
 from annotation.core.files.lines import FileData
@@ -54,16 +53,16 @@ def read_upload(
     else:
         if kind == "mturk":
             study, stored, ratings = import_mturk(system_1=system_1, system_2=system_2, **texts)
-            contents = f"{number_of(ratings.added, 'rating')} on {number_of(stored.added, 'new instance')}"
+            contents = reason("ratings_on_instances", number=ratings.added, instances=stored.added)
             is_news = bool(stored.added or ratings.added or ratings.notices)
             notices = (*stored.notices, *ratings.notices)
         elif kind == "ratings":
             study, ratings = import_ratings(**file)
-            contents, notices = number_of(ratings.added, "rating"), ratings.notices
+            contents, notices = reason("ratings", number=ratings.added), ratings.notices
             is_news = bool(ratings.added or notices)
         elif kind == "tables":
             study, added, _ = import_tables(**file)
-            contents, is_news, notices = number_of(added, "comparison table"), bool(added), ()
+            contents, is_news, notices = reason("comparison_tables", number=added), bool(added), ()
         else:
             raise AnnotationError(f"{kind!r} is no kind of file")
         outcome = reason("imported", name=name, contents=contents) if is_news else reason("nothing_new", name=name)

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.conf import settings as django_settings
 
-from annotation.core.counting import number_of
 from annotation.core.files.file_bounds import FOR_COMMANDS, Bound, bound_of_upload
 from annotation.core.files.lines import FileData, refuse
 from annotation.core.files.mapping import NOTHING, FieldMapping, recorded
@@ -62,9 +61,9 @@ def import_elsewhere(
         if stored.added or stored.extended or ratings.added:
             target.record(kind=kind, name=name, data=data, counts=counts, **recorded(mapping))
     study = target.study
-    added = {"instance": stored.added, "rating": ratings.added, "judgment": judged}
-    parts = ", ".join(number_of(count, subject) for subject, count in added.items() if count)
-    summary = reason("imported_into", name=name, contents=f"{parts} added", study=study.slug)
+    added = {"instances": stored.added, "ratings": ratings.added, "judgments": judged}
+    parts = [reason(code, number=number) for code, number in added.items() if number]
+    summary = reason("imported_into", name=name, contents=reason("added", contents=parts), study=study.slug)
     if not parts:
         summary = reason("nothing_new_in", name=name, study=study.slug)
     return study, with_notices(summary, (*stored.notices, *ratings.notices))

@@ -8,7 +8,6 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.core.counting import number_of
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import BadLine
 from annotation.core.files.lines import FileData, refuse
@@ -102,10 +101,10 @@ def import_upload(
     study, stored = import_judgments(data=data, name=name, slug=slug, mapping=mapping)
     if not stored.added:
         return study, reason("nothing_new_in", name=name, study=study.slug)
-    contents = f"{number_of(stored.added, 'judgment')} by {', '.join(stored.judges)}"
+    contents = reason("judgments_by", number=stored.added, judges=list(stored.judges))
     summary = reason("imported", name=name, contents=contents)
     if stored.unread:
-        summary = reason("columns_ignored", summary=summary, columns=", ".join(stored.unread))
+        summary = reason("columns_ignored", summary=summary, columns=stored.unread)
     return study, summary
 
 

@@ -20,6 +20,7 @@ from django.conf import settings
 from annotation.core.files.file_bounds import MOST_BYTES
 from annotation.core.files.json_values import read_value
 from annotation.core.files.sent_files import is_zip, unpack
+from annotation.core.reasons import Reason, reason
 from annotation.core.version import VERSION
 from reporting.bundle.layout import (
     CHOICES,
@@ -53,13 +54,13 @@ class Bundle:
     reworded: int = 0
 
     @property
-    def result(self) -> str:
-        """Say what verifying has found, in a line."""
-        summary = f"{len(self.manifest['files'])} files as they were written; all numbers follow from the rows"
+    def result(self) -> Reason:
+        """What verifying has found, in a line."""
+        summary = reason("files_as_written", number=len(self.manifest["files"]))
         if not self.reworded:
             return summary
-        version = self.manifest.get("software_version")
-        return f"{summary}; {self.reworded} texts are worded otherwise, or new, here ({VERSION}; the bundle is by {version})"
+        version = str(self.manifest.get("software_version"))
+        return reason("texts_reworded", summary=summary, number=self.reworded, here=VERSION, version=version)
 
     @cached_property
     def study(self) -> dict[str, Any]:

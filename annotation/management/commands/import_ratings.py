@@ -54,7 +54,7 @@ class Command(TandemCommand):
         self, name: str, study: Study, ratings: StoredRatings, instances: int = 0, notices: Sequence[Reason] = ()
     ) -> None:
         if not ratings.added and not instances:
-            contents = number_of(ratings.unchanged, "rating")
+            contents = reason("ratings", number=ratings.unchanged)
             self.say(with_notices(reason("nothing_new_of", name=name, contents=contents, study=study.slug), notices))
             return
         parts = [number_of(instances, "instance")] * bool(instances) + [f"{number_of(ratings.added, 'rating')} added"]

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.importing import tables
 from annotation.importing.tables import import_tables, table_lines
 from annotation.models import ComparisonTable, Pair, Study
+from judging.methods.sc2.record import shown_record
 from judging.models import JudgeRun
 from tests.factories import json_lines, make_study, output_of
 from tests.judging.builders import fill, make_judge
@@ -101,7 +102,7 @@ def test_command_adds_how_tables_were_made() -> None:
     made_by = JudgeRun.objects.create(study=study, judge=make_judge("coin"))
     making = make_making(fill(made_by, Pair.objects.get(pk=table.pair_id), "ab", verdict=1), table)
     first, second = map(json.loads, run("study", "--with-makings").rstrip("\n").split("\n"))
-    assert (first["making"], "making" in second) == (making.record, False)
+    assert (first["making"], "making" in second) == (shown_record(making.record), False)
     assert load(first, second) == (0, 2)
 
 

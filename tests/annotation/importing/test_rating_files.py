@@ -246,9 +246,9 @@ def test_other_reasons_of_stored_ratings_are_counted_and_not_stored() -> None:
     file = {"kind": "ratings", "data": json_lines(again), "name": "f.jsonl", "slug": "study", "dataset": ""}
     kept = reason("other_reasons", number=1)
     assert read_upload(**file)[1] == reason(
-        "noticed", summary=reason("imported", name="f.jsonl", contents="1 rating"), notice=kept
+        "noticed", summary=reason("imported", name="f.jsonl", contents=reason("ratings", number=1)), notice=kept
     )
-    none = reason("imported", name="f.jsonl", contents="0 ratings")
+    none = reason("imported", name="f.jsonl", contents=reason("ratings", number=0))
     assert read_upload(**file)[1] == reason("noticed", summary=none, notice=kept)
     assert load(*again) == StoredRatings(added=0, unchanged=4, notices=(kept,))
     assert list(Rating.objects.order_by("pk").values_list("reason", flat=True)) == ["clearer ", "shorter", "kept", ""]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from annotation.core.errors import AnnotationError, BadFile
+from annotation.core.reasons import reason
 from annotation.importing import content
 from annotation.importing.content import StoredInstances, store_instances
 from annotation.importing.formats import study_file
@@ -82,7 +83,9 @@ def test_the_same_file_again_changes_nothing_and_says_so() -> None:
 
     assert stored.counts == {"added": 0, "extended": 0, "unchanged": 2}
     assert everything() == before
-    assert summary("f.jsonl", study, stored).text == "f.jsonl: nothing new; 2 instances already imported (study s)"
+    said = summary("f.jsonl", study, stored)
+    assert said == reason("nothing_new_of", name="f.jsonl", contents=reason("instances", number=2), study="s")
+    assert said.text == "f.jsonl: nothing new; 2 instances already imported (study s)"
 
 
 def test_a_longer_file_adds_what_is_new_in_it() -> None:
@@ -92,7 +95,10 @@ def test_a_longer_file_adds_what_is_new_in_it() -> None:
 
     assert stored.counts == {"added": 1, "extended": 0, "unchanged": 1}
     assert list(study.instances.values_list("instance_id", "position")) == [("a", 0), ("b", 1)]
-    assert summary("f", study, stored).text == "f: 1 instance added, 1 already imported (study s)"
+    said = summary("f", study, stored)
+    contents = [reason("added", contents=reason("instances", number=1)), reason("already_imported", number=1)]
+    assert said == reason("imported_into", name="f", contents=contents, study="s")
+    assert said.text == "f: 1 instance added, 1 already imported (study s)"
 
 
 def test_a_further_system_is_added_to_instances_that_are_there() -> None:

@@ -11,10 +11,11 @@ from django.core.management import CommandError, call_command
 from rest_framework.test import APIClient
 
 from annotation.core.errors import BadLine
+from annotation.core.reasons import reason
 from annotation.core.refusals import refusal, restored
 from annotation.importing.formats.alpacaeval import read_annotation
 from annotation.importing.formats.comparisons import read_comparisons
-from annotation.models import Generation, Pair, Rating, Study
+from annotation.models import Generation, Pair, Rating, Study, Upload
 from annotation.models.members import Role
 from judging.models import Judgment
 from reporting.uploads.jobs import take_in
@@ -191,19 +192,22 @@ def test_a_bad_record_is_named_by_its_line_and_nothing_is_stored(
 def test_an_upload_reads_the_same_files() -> None:
     study = make_study("made", instances=0)
     api = APIClient(headers={"Authorization": f"Token {token_of(make_user('boss', Role.STUDY_ADMIN, study=study))}"})
-    for kind, record, said in (
-        ("alpacaeval", annotation(), "1 instance, 1 judgment added"),
-        ("battles", battle(), "1 instance, 1 rating added"),
+    for kind, record, said, added in (
+        ("alpacaeval", annotation(), "1 instance, 1 judgment added", ["instances", "judgments"]),
+        ("battles", battle(), "1 instance, 1 rating added", ["instances", "ratings"]),
         (
             "label-studio",
             task({"result": region(selected="left")}, data={"prompt": "?", "left": "a", "right": "b"}),
             "1 rating",
+            ["instances", "ratings"],
         ),
     ):
         file = SimpleUploadedFile("f.json", json.dumps([record]).encode())
         sent = api.post("/api/v1/studies/made/import/", {"kind": kind, "file": file})
         assert sent.status_code == 200, sent.json()
         assert said in sent.json()["detail"]
+        contents = reason("added", contents=[reason(code, number=1) for code in added])
+        assert Upload.objects.latest("pk").message.values["contents"] == contents
     bad = SimpleUploadedFile("f.json", json.dumps([battle(winner=None)]).encode())
     refused = api.post("/api/v1/studies/made/import/", {"kind": "battles", "file": bad})
     assert (refused.status_code, refused.json()["lines"][0]["number"]) == (422, 1)
