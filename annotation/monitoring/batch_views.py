@@ -116,9 +116,10 @@ def batch_idle(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     form = ReleaseIdleForm(data or None)
     if form.is_valid() and request.method == "POST":
         after, reason = timedelta(minutes=form.cleaned_data["minutes"]), form.cleaned_data["reason"]
-        count = release_idle(batch=batch, after=after, reason=reason, by=account_of(request), at=now)
-        messages.success(request, f"{number_of(count, 'HIT')} {'was' if count == 1 else 'were'} released.")
-        return redirect("annotation:batch", study.slug, pk)
+        settings: dict[str, Any] = {"after": after, "reason": reason, "by": account_of(request), "at": now}
+        if (count := attempt(form, lambda: release_idle(batch=batch, **settings))) is not None:
+            messages.success(request, f"{number_of(count, 'HIT')} {'was' if count == 1 else 'were'} released.")
+            return redirect("annotation:batch", study.slug, pk)
     minutes = form.cleaned_data["minutes"] if form.is_valid() else LEAST_MINUTES
     context = {
         "study": study,

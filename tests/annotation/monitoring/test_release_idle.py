@@ -8,8 +8,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from annotation.core.errors import AnnotationError
 from annotation.hits.idle import idle_claims
 from annotation.models import Annotator, Assignment, Batch, Rating, Slot, Study
+from annotation.monitoring import batch_views
 from annotation.quality import exclusion
 from annotation.quality.exclusion import release_idle
 from annotation.rating.votes import save_vote, submit_assignment
@@ -193,6 +195,17 @@ def test_page_refuses_a_time_that_is_none(batch: Batch, manager: Client, minutes
 
     held.refresh_from_db()
     assert held.state == "claimed"
+
+
+@pytest.mark.any_engine
+def test_page_shows_a_refusal_at_its_form(batch: Batch, manager: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**_settings: Any) -> int:
+        raise AnnotationError("not now")
+
+    monkeypatch.setattr(batch_views, "release_idle", refuse)
+    refused = manager.post(address(batch), {"minutes": "30", "reason": "kept"})
+    assert (refused.status_code, refused.context["form"].non_field_errors()) == (422, ["not now"])
+    assert refused.context["form"]["reason"].value() == "kept"
 
 
 # The command
