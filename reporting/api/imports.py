@@ -50,7 +50,7 @@ OF_FILES: dict[str, Any] = {
     "methods": ["post"],
     "parser_classes": [MultiPartParser],
 }
-PROGRESS = ("stage", "done", "total", "rate", "seconds_left")
+PROGRESS = ("stage", "passes", "done", "total", "rate", "seconds_left")
 
 
 class ImportSerializer(serializers.ModelSerializer[Upload]):
@@ -67,6 +67,9 @@ class ImportSerializer(serializers.ModelSerializer[Upload]):
     detail_code = serializers.CharField(source="message.code", read_only=True, help_text="Code of the detail.")
     bad_lines = serializers.SerializerMethodField(help_text="How many; the first ones are in `imports/KEY/`.")
     stage = serializers.CharField(allow_null=True, default=None, help_text="reading, storing, or null.")
+    passes = serializers.IntegerField(
+        allow_null=True, default=None, help_text="How often the file was begun: `done` starts again with each."
+    )
     done = serializers.IntegerField(allow_null=True, default=None, help_text="Bytes read, or rows stored.")
     total = serializers.IntegerField(allow_null=True, default=None)
     rate = serializers.FloatField(allow_null=True, default=None, help_text="A second.")

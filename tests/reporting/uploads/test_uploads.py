@@ -34,7 +34,7 @@ from reporting.uploads.jobs import (
     take_in,
 )
 from reporting.worker import DEATH_RULES
-from tests.factories import json_lines, make_annotator, make_study, make_user, signed_in, study_line
+from tests.factories import api_of, json_lines, make_annotator, make_study, make_user, signed_in, study_line
 
 pytestmark = pytest.mark.django_db
 PAGE = "/studies/study/upload/"
@@ -190,7 +190,8 @@ def test_a_second_pass_over_a_file_is_named(study: Study, large: None, monkeypat
     monkeypatch.setattr(progress, "SECONDS", 0.0)
     upload = send(study, f_jsonl=LINES)
     Upload.objects.update(status="running")
-    reader = signed_in(make_user("reader", "researcher", study=study))
+    user = make_user("reader", "researcher", study=study)
+    reader, client = signed_in(user), api_of(user)
     with progress.noted_in(upload_jobs.folder_of(upload) / upload_jobs.PROGRESS):
         for done, passes in ((10, 1), (90, 1), (20, 2), (30, 2)):
             progress.report("reading", done, 100)
@@ -199,6 +200,8 @@ def test_a_second_pass_over_a_file_is_named(study: Study, large: None, monkeypat
             assert (noted.done, noted.passes, noted.rate >= 0) == (done, passes, True)
             page = reader.get(f"/studies/{study.slug}/upload/{upload.key}/").text
             assert ("pass 2" in page, f"{done} % read" in page) == (passes == 2, True)
+            told = client.get(f"/api/v1/studies/{study.slug}/imports/{upload.key}/").json()
+            assert (told["passes"], told["done"]) == (passes, done)
 
 
 def test_a_busy_database_is_waited_for(study: Study, large: None, monkeypatch: pytest.MonkeyPatch) -> None:
