@@ -43,6 +43,7 @@ from annotation.studies.presets import batch_defaults
 ALL, RANDOM, TOP, STRATIFIED, IMPORTANCE, ACTIVE, DISAGREE, IDS = (
     *("all", "random", "top", "stratified", "importance", "active", "disagree", "ids"),
 )
+NONE = "none"
 HOW: list[tuple[str, str]] = [
     (ALL, "All of them"),
     (RANDOM, "Some, at random"),
@@ -64,7 +65,10 @@ NUMBERED = (RANDOM, TOP, STRATIFIED, IMPORTANCE, ACTIVE, DISAGREE)
 
 
 class DrawForm(forms.Form):
-    """A draw of instances. `OPTIONAL_IN_PREVIEW` may be left out where nothing is created."""
+    """A draw of instances, by `select`, `instance_ids` and `similarity`.
+
+    OPTIONAL_IN_PREVIEW : may be left out where nothing is created
+    """
 
     OPTIONAL_IN_PREVIEW: ClassVar[tuple[str, ...]] = ()
 
@@ -94,6 +98,13 @@ class DrawForm(forms.Form):
     def fee(self) -> Decimal:
         """The channel's fee on top of the pay."""
         return Decimal(self.cleaned_data["fee_percent"] or 0)
+
+    @property
+    def selection(self) -> SelectionSpec | None:
+        """The selection that a valid form asks for, if any."""
+        cleaned = self.cleaned_data
+        select = cleaned["select"] or (IDS if cleaned["instance_ids"] else "")
+        return SelectionSpec(select, cleaned["instance_ids"], cleaned["similarity"] or None) if select else None
 
 
 class SelectionForm(DrawForm):
@@ -154,25 +165,19 @@ class SelectionForm(DrawForm):
             self.add_error("bins", "Say how many bins.")
         file = cleaned.get("ids_file")
         text = file.read().decode("utf-8-sig", errors="replace") if file else ""
-        cleaned["instance_ids"] = list(dict.fromkeys(ids_of(f"{cleaned.get('ids', '')}\n{text}")))
-        if how == IDS and not cleaned["instance_ids"] and "ids_file" not in self.errors:
+        ids = list(dict.fromkeys(ids_of(f"{cleaned.get('ids', '')}\n{text}")))
+        if how == IDS and not ids and "ids_file" not in self.errors:
             self.add_error("ids", "Name the instances.")
-        return cleaned
-
-    @property
-    def named_selection(self) -> SelectionSpec:
-        """The selection that a valid form asks for."""
-        cleaned = self.cleaned_data
-        how, number = cleaned["how"], cleaned["number"]
-        spec = {STRATIFIED: f"{STRATIFIED}:{cleaned['bins']}x{number}", ALL: ALL, IDS: IDS}.get(how, f"{how}:{number}")
-        ids = tuple(cleaned["instance_ids"]) if how == IDS else ()
-        return SelectionSpec(spec, ids, cleaned["similarity"] or None)
+        number = cleaned.get("number")
+        selects = {ALL: ALL, IDS: IDS, NONE: "", STRATIFIED: f"{STRATIFIED}:{cleaned.get('bins')}x{number}"}
+        select = selects.get(str(how), f"{how}:{number}")
+        return {**cleaned, "select": select, "ids": "\n".join(ids), "instance_ids": ids if how == IDS else []}
 
     @property
     def redisplay_values(self) -> dict[str, Any]:
         """Initial values for a form that shows a valid one again: with the drawn seed and a file's ids in the text field."""
-        cleaned = self.cleaned_data
-        return {**cleaned, "ids": "\n".join(cleaned["instance_ids"]), "ids_file": None, "seed": self.drawn_seed}
+        sent = {name: self[name].value() for name in self.fields}
+        return {**sent, "ids": self.cleaned_data["ids"], "ids_file": None, "seed": self.drawn_seed}
 
 
 class NamedSelectionForm(DrawForm):
@@ -197,12 +202,6 @@ class NamedSelectionForm(DrawForm):
         super().__init__(*args, **kwargs)
         if self.is_bound and self["preview"].value():
             self.for_preview()
-
-    def selection_or(self, default: str | None) -> SelectionSpec | None:
-        """Return the selection that a valid form asks for, else the default."""
-        cleaned = self.cleaned_data
-        select = cleaned["select"] or ("ids" if cleaned["instance_ids"] else default)
-        return SelectionSpec(select, cleaned["instance_ids"], cleaned["similarity"] or None) if select else None
 
 
 def of_study() -> None:
@@ -250,21 +249,17 @@ class BatchSettings(DrawForm):
         raise NotImplementedError
 
     @property
-    def selection(self) -> SelectionSpec:
-        """The selection that a valid form asks for."""
-        raise NotImplementedError
-
-    @property
     def asked_design(self) -> str:
         """The design that a valid form asks for, or an empty string for a batch of one pair of systems."""
-        raise NotImplementedError
+        return str(self.cleaned_data.get("design", ""))
 
     @property
     def spec(self) -> BatchSpec:
         """The batch that a valid form asks for."""
         cleaned = self.cleaned_data
         settings_of_batch = {name: cleaned[name] for name in SETTINGS if cleaned[name] not in (None, "")}
-        return BatchSpec(self.configuration, seed=self.drawn_seed, selection=self.selection, **settings_of_batch)
+        selection = self.selection or SelectionSpec()
+        return BatchSpec(self.configuration, seed=self.drawn_seed, selection=selection, **settings_of_batch)
 
     def forecast(self) -> BatchForecast:
         """Forecast the batch, or those of a design."""
@@ -301,8 +296,10 @@ class CreateBatch(NamedSelectionForm, BatchSettings):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Require two systems or a design."""
+        """Require two systems or a design. Take the study's own selection when none is named."""
         cleaned = super().clean() or {}
+        if not cleaned.get("instance_ids"):
+            cleaned["select"] = cleaned.get("select") or self.defaults.select
         if not self.errors and bool(cleaned["systems"]) == bool(cleaned["design"]):
             self.add_error("systems", "Give two systems, or a design over all of them.")
         return cleaned
@@ -317,16 +314,6 @@ class CreateBatch(NamedSelectionForm, BatchSettings):
         if not systems:
             return configuration_of_dataset(self.study, dataset)
         return configuration(self.study, dataset=dataset, systems=systems)
-
-    @property
-    def selection(self) -> SelectionSpec:
-        """The selection, by default the study's own."""
-        return cast(SelectionSpec, self.selection_or(self.defaults.select))
-
-    @property
-    def asked_design(self) -> str:
-        """The design, if any."""
-        return str(self.cleaned_data["design"])
 
 
 class BatchForm(SelectionForm, BatchSettings):
@@ -376,26 +363,17 @@ class BatchForm(SelectionForm, BatchSettings):
         """Return the configuration object."""
         return self.known[int(self.cleaned_data["configuration"])]
 
+    def clean(self) -> dict[str, Any]:
+        """Name the number of pairs of a balanced design."""
+        cleaned = super().clean()
+        if cleaned.get("design") == designs.BALANCED:
+            cleaned["design"] = f"{designs.BALANCED}:{cleaned.get('per_instance') or 1}"
+        return cleaned
+
     @property
     def configuration(self) -> Configuration:
         """The chosen data set and systems."""
         return cast(Configuration, self.cleaned_data["configuration"])
-
-    @property
-    def selection(self) -> SelectionSpec:
-        """The chosen way to select."""
-        return self.named_selection
-
-    @property
-    def asked_design(self) -> str:
-        """The design, if any, with its number of pairs."""
-        named: str = self.cleaned_data.get("design", "")
-        return f"{named}:{self.cleaned_data['per_instance'] or 1}" if named == designs.BALANCED else named
-
-    @property
-    def redisplay_values(self) -> dict[str, Any]:
-        """As in the base class, with the configuration by its index in the list."""
-        return {**super().redisplay_values, "configuration": str(self.known.index(self.configuration))}
 
 
 def initial_of(spec: BatchSpec, configurations: list[Configuration]) -> dict[str, Any]:
@@ -439,9 +417,6 @@ def _place(configurations: list[Configuration], *names: str | None) -> str | Non
     return next(indexes, None)
 
 
-NONE = "none"
-
-
 class ExtensionSettings(DrawForm):
     """The settings of an extension, whichever way its instances are named."""
 
@@ -470,11 +445,6 @@ class ExtensionSettings(DrawForm):
     )
 
     @property
-    def selection(self) -> SelectionSpec | None:
-        """The selection of further instances, if any."""
-        raise NotImplementedError
-
-    @property
     def more(self) -> int:
         """Number of further raters per HIT."""
         return self.cleaned_data.get("more_raters") or 0
@@ -492,11 +462,6 @@ class ExtensionSettings(DrawForm):
 
 class ExtendBatch(NamedSelectionForm, ExtensionSettings):
     """An extension of a batch, and why."""
-
-    @property
-    def selection(self) -> SelectionSpec | None:
-        """The selection of further instances, if any."""
-        return self.selection_or(None)
 
 
 class ExtendForm(SelectionForm, ExtensionSettings):
@@ -516,11 +481,6 @@ class ExtendForm(SelectionForm, ExtensionSettings):
         self.offer_similarities(batch.study)
         if batch.purpose != Batch.Purpose.RATING:
             del self.fields["more_raters"]
-
-    @property
-    def selection(self) -> SelectionSpec | None:
-        """The selection of further instances, if any."""
-        return None if self.cleaned_data["how"] == NONE else self.named_selection
 
 
 class CopyBatch(forms.Form):

@@ -1,6 +1,7 @@
 """Views of batches."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -24,7 +25,8 @@ from annotation.recruitment.channels import address_for_raters, make_first_links
 from annotation.studies.configurations import configurations
 
 LINKS = "links"  # the choice of recruitment
-NEW, CHOICE = "annotation/batches/new_batch.html", "annotation/batches/_batch_forecast.html"
+NEW, EXTEND = "annotation/batches/new_batch.html", "annotation/batches/extend_batch.html"
+CHOICE = "annotation/batches/_batch_forecast.html"
 
 
 @study_view(*MANAGERS, methods=FORM)
@@ -56,15 +58,8 @@ def choice(request: HttpRequest, study: Study) -> HttpResponse:
     """Show the forecast for the form's present values: as a partial for htmx, or on the whole page."""
     data = request.POST if request.method == "POST" else request.GET
     form = BatchForm(data, request.FILES, study=study)
-    form.for_preview()
-    forecasts = _forecast_context(form, form.forecast)
-    if is_htmx(request):  # with 200: a half-filled form is no error
-        return render(request, CHOICE, {"study": study, **forecasts, **_seed_drawn(form, data)})
-    code = 422 if "problems" in forecasts else 200
-    page = BatchForm(data, request.FILES, study=study)
-    if form.is_valid():
-        page = BatchForm(study=study, initial={**form.redisplay_values, "name": data.get("name", "")})
-    return render(request, NEW, {"study": study, "form": page, **forecasts}, status=code)
+    context = {"study": study, "form": form}
+    return _show_forecast(request, form, NEW, context, lambda: _forecast(form), partial(BatchForm, study=study))
 
 
 @study_view(*MANAGERS)
@@ -84,14 +79,16 @@ def extend(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     form = ExtendForm(request.POST or None, request.FILES or None, batch=batch)
     context = {"study": study, "batch": batch, "form": form, "refused": _refused(batch)}
     if request.method != "POST":
-        return render(request, "annotation/batches/extend_batch.html", context)
+        return render(request, EXTEND, context)
     if is_htmx(request) or "show" in request.POST:
-        return _show_extension(request, batch, form, context)
+        return _show_forecast(
+            request, form, EXTEND, context, lambda: _extension(batch, form), partial(ExtendForm, batch=batch)
+        )
     done = attempt(form, lambda: form.run(batch, by=account_of(request))) if form.is_valid() else None
     if done is not None:
         messages.success(request, f"Batch {batch.name} extended.")
         return redirect("annotation:batch", study.slug, batch.pk)
-    return render(request, "annotation/batches/extend_batch.html", context, status=422)
+    return render(request, EXTEND, context, status=422)
 
 
 def _refused(batch: Batch) -> str:
@@ -103,15 +100,26 @@ def _refused(batch: Batch) -> str:
     return ""
 
 
-def _show_extension(request: HttpRequest, batch: Batch, form: ExtendForm, context: dict[str, Any]) -> HttpResponse:
+def _show_forecast(
+    request: HttpRequest,
+    form: SelectionForm,
+    page: str,
+    context: dict[str, Any],
+    forecast: Callable[[], dict[str, Any]],
+    new_form: Callable[..., SelectionForm],
+) -> HttpResponse:
+    """Show the forecast for the form's present values: as a partial for htmx, or on the whole page."""
     form.for_preview()
-    forecasts = _forecast_context(form, lambda: _extension(batch, form), more=True)
-    if is_htmx(request):
-        return render(request, CHOICE, {**context, **forecasts, **_seed_drawn(form, request.POST)})
-    code = 422 if "problems" in forecasts else 200
-    if code == 200:
-        context["form"] = ExtendForm(batch=batch, initial=form.redisplay_values)
-    return render(request, "annotation/batches/extend_batch.html", {**context, **forecasts}, status=code)
+    context |= _forecast_context(form, forecast)
+    if is_htmx(request):  # with 200: a half-filled form is no error
+        return render(request, CHOICE, {**context, **_seed_drawn(form)})
+    if form.is_valid():
+        context["form"] = new_form(initial=form.redisplay_values)
+    return render(request, page, context, status=422 if "problems" in context else 200)
+
+
+def _forecast(form: BatchForm) -> dict[str, Any]:
+    return {"forecast": form.forecast()}
 
 
 def _extension(batch: Batch, form: ExtendForm) -> dict[str, Any]:
@@ -191,29 +199,28 @@ def _initial_forecast(form: BatchForm, study: Study) -> dict[str, Any]:
     values = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
     values["configuration"] = values["configuration"] or "0"
     filled = BatchForm(values, study=study)
-    return _forecast_context(filled, filled.forecast)
+    return _forecast_context(filled, lambda: _forecast(filled))
 
 
-def _forecast_context(form: SelectionForm, service: Callable[[], Any], *, more: bool = False) -> dict[str, Any]:
+def _forecast_context(form: SelectionForm, forecast: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Return the partial's context: a forecast, or the problems."""
     if not form.is_valid():
         return {
             "problems": [f"{_label(form, name)}{' '.join(map(str, errors))}" for name, errors in form.errors.items()]
         }
     try:
-        expected = service()
+        return forecast()
     except AnnotationError as error:
         return {"problems": [page_text(error)]}
-    return {**(expected if more else {"forecast": expected})}
 
 
 def _label(form: forms.Form, name: str) -> str:
     return f"{form.fields[name].label}: " if name in form.fields else ""
 
 
-def _seed_drawn(form: SelectionForm, data: Any) -> dict[str, Any]:
+def _seed_drawn(form: SelectionForm) -> dict[str, Any]:
     """Return the seed's field, filled with the drawn seed if it was left empty: the batch then equals its forecast."""
-    if data.get("seed") or not form.is_valid():
+    if form["seed"].value() or not form.is_valid():
         return {}
     attributes: dict[str, str | bool] = {"hx-swap-oob": "true"}
     drawn = type(form).base_fields["seed"].get_bound_field(forms.Form({"seed": str(form.drawn_seed)}), "seed")
