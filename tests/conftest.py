@@ -314,7 +314,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     text = collection_path.read_text(encoding="utf-8")
     if named == "not slow":
         return True if re.search(r"^pytestmark = .*\bslow\b", text, re.M) else None
-    return True if not re.search("engine|transaction|live_server", text) else None
+    return True if not re.search("engine|transaction|live_server|open_a[st]", text) else None
 
 
 def pytest_configure() -> None:

@@ -3,14 +3,16 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -213,6 +215,14 @@ def rate(
     for key, choice in zip(keys, wanted, strict=True):
         save_vote(assignment=assignment, pair_key=key, choice=choice, at=at)
     return submit_assignment(assignment=assignment, at=at) if submit else assignment
+
+
+def queries_of(act: Callable[[], object]) -> int:
+    """Count the statements that a call sends to the database; a page that it gets must be one without trouble."""
+    with CaptureQueriesContext(connection) as captured:
+        answer = act()
+    assert getattr(answer, "status_code", 200) == 200
+    return len(captured)
 
 
 def output_of(*arguments: str) -> str:

@@ -183,8 +183,7 @@ def test_before_the_first_hit(open_as: OpenAs, inspection: Inspection) -> None:
 def test_a_hit_in_one_stage(open_as: OpenAs, inspection: Inspection) -> None:
     study = make_pages(language="en", render_markdown=True)
     make_batch(study, pairs=2)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator"))
     inspection.look(page, "HIT, first visit", LOOKS)
     page.keyboard.press("?")
     expect(page.locator("dialog[open]")).to_be_visible()
@@ -222,8 +221,7 @@ def test_a_hit_in_one_stage(open_as: OpenAs, inspection: Inspection) -> None:
 def test_around_a_hit_and_the_end_of_the_work(open_as: OpenAs, inspection: Inspection) -> None:
     study = make_pages(ties_allowed=False)
     make_batch(study, pairs=2)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator"))
     hit = page.url
     report = page.locator("[id^=report-]").first
     report.locator("summary").click()
@@ -268,8 +266,7 @@ def test_a_qualification(open_as: OpenAs, inspection: Inspection) -> None:
     study = make_pages(gold=True, instances=2, qualification_attempts=2)
     make_batch(study, name="first", pairs=2, purpose="qualification", select="random:1")
     make_batch(study, name="work", pairs=2)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator"))
     inspection.look(page, "qualification")
     for attempt in ("first", "second"):
         walk.rate(page, ["none", "none"])
@@ -303,8 +300,7 @@ def test_a_hit_in_two_stages_with_a_table(open_as: OpenAs, inspection: Inspectio
     study = make_pages(protocol="two-stage", arms=["table:c8"])
     make_tables(study)
     make_batch(study, pairs=2)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator"))
     walk.rate(page, ["left", "none"])
     inspection.look(page, "first stage, all rated")
     walk.lock(page)
@@ -331,8 +327,7 @@ def test_a_hit_with_several_questions(open_as: OpenAs, inspection: Inspection) -
     faith = criterion("faith", description="All of it is in the **source**.", strength=True, tie_kinds=True)
     more = {"criteria": [faith, criterion("style")], "strength": True, "question_description": "All in all."}
     make_batch(make_pages(**more, first_reason="required", protocol="two-stage", arms=["none"]), pairs=2)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator"))
     page.locator("form[data-pair]").first.locator("input[value=left-much]").click()
     expect(page.locator("[data-vote]").first).to_be_focused()
     page.locator("[data-action=lock]").click()

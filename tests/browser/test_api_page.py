@@ -10,6 +10,8 @@ from annotation.models.members import Role
 from tests.browser.walk import step
 from tests.factories import make_study, make_user, token_of
 
+pytestmark = pytest.mark.any_engine
+
 
 def request_of(page: Page, anchor: str) -> Locator:
     page.locator(f"#{anchor} > summary").click()

@@ -42,10 +42,9 @@ def expect_arrived(page: Page, place: int) -> None:
     assert where["from"] <= where["top"] < where["end"] <= where["to"], where
 
 
-def test_the_first_open_pair_is_in_view_with_its_choices(open_as: OpenAs, transactional_db: None) -> None:
+def test_the_first_open_pair_is_in_view_with_its_choices(open_as: OpenAs) -> None:
     realistic_batch(instances=3, pairs=3)
-    page = open_as("ann", "annotator", viewport={"width": 1280, "height": 720})
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator", viewport={"width": 1280, "height": 720}))
     with step("on the first HIT"):
         expect_arrived(page, 0)
     with step("on a page that is loaded again"):
@@ -81,7 +80,7 @@ def test_the_first_open_pair_is_in_view_with_its_choices(open_as: OpenAs, transa
 
 
 @pytest.mark.weekly
-def test_a_phone_arrives_at_the_first_pair(open_as: OpenAs, transactional_db: None) -> None:
+def test_a_phone_arrives_at_the_first_pair(open_as: OpenAs) -> None:
     realistic_batch(instances=2, pairs=3)
     page = open_as(
         "ann", "annotator", one_pair=True, viewport={"width": 390, "height": 740}, has_touch=True, is_mobile=True

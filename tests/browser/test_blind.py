@@ -14,6 +14,8 @@ from tests.browser.real_server import RealServer
 from tests.browser.recorder import Recorder
 from tests.factories import add_instances, instance_rows, make_batch, make_study
 
+pytestmark = pytest.mark.any_engine
+
 OpenAt = Callable[..., Page]
 
 PAIRS = 3
@@ -139,8 +141,7 @@ def test_a_whole_hit_in_two_stages_tells_nothing(
     open_at: OpenAt, real_server: RealServer, recorder: Recorder, kind: str
 ) -> None:
     secret_study(f"{kind}:{VARIANT}")
-    page = open_at(recorder.url, "ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_at(recorder.url, "ann", "annotator"))
     make_mistakes(page)
     walk.rate(page, ["left", "none", "right"])
     assert ASPECT.encode() not in recorder.received  # nothing of a table before the first votes are closed
@@ -159,6 +160,5 @@ def test_a_whole_hit_in_two_stages_tells_nothing(
 def test_a_secret_that_is_let_out_is_found(open_at: OpenAt, real_server: RealServer, recorder: Recorder) -> None:
     study = secret_study()
     Study.objects.filter(pk=study.pk).update(question=f"Is it {SYSTEMS[0]}?", contact=f"{SLUG}@example.org")
-    page = open_at(recorder.url, "ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_at(recorder.url, "ann", "annotator"))
     assert secrets_told(page, recorder) == [SYSTEMS[0], SLUG]

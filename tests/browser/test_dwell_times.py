@@ -40,9 +40,7 @@ def date_back() -> Assignment:
 def begin(open_as: OpenAs, *, size: ViewportSize = LAPTOP, instances: int = 4, **options: bool) -> Page:
     """Return the page of the first HIT of three pairs of realistic texts, with its clock stopped."""
     realistic_batch(instances=instances, pairs=len(DWELLS))
-    page = freeze(open_as("ann", "annotator", viewport=size, **options))
-    walk.begin(page)
-    return page
+    return walk.begin(freeze(open_as("ann", "annotator", viewport=size, **options)))
 
 
 def wait(page: Page, seconds: float) -> None:
@@ -110,7 +108,7 @@ def assert_times(hit: Assignment, expected: Sequence[float], stage: str = "first
     assert sum(wall) == pytest.approx(sum(expected), rel=0.02)
 
 
-def test_time_goes_to_the_pair_that_a_rater_is_at(open_as: OpenAs, transactional_db: None) -> None:
+def test_time_goes_to_the_pair_that_a_rater_is_at(open_as: OpenAs) -> None:
     page = begin(open_as)
     hit = date_back()
     with step("by mouse, to the pair that fills the window"):
@@ -172,7 +170,7 @@ def test_time_goes_to_the_pair_that_a_rater_is_at(open_as: OpenAs, transactional
 
 
 @pytest.mark.weekly
-def test_a_finger_leads_to_the_pair_that_it_swipes_to(open_as: OpenAs, transactional_db: None) -> None:
+def test_a_finger_leads_to_the_pair_that_it_swipes_to(open_as: OpenAs) -> None:
     page = begin(open_as, size=PHONE, instances=1, has_touch=True, is_mobile=True)
     hit = date_back()
     for place, dwell in enumerate(DWELLS):
@@ -187,7 +185,7 @@ def test_a_finger_leads_to_the_pair_that_it_swipes_to(open_as: OpenAs, transacti
 
 
 @pytest.mark.weekly
-def test_time_is_active_only_while_a_rater_is_there(open_as: OpenAs, transactional_db: None) -> None:
+def test_time_is_active_only_while_a_rater_is_there(open_as: OpenAs) -> None:
     page = begin(open_as)
     hit = date_back()
     with step("a hidden page, a pause and a machine asleep are wall time only"):
@@ -253,10 +251,9 @@ def hide(page: Page, *, hidden: bool) -> None:
 
 
 @pytest.mark.weekly
-def test_both_stages_have_their_own_times(open_as: OpenAs, transactional_db: None) -> None:
+def test_both_stages_have_their_own_times(open_as: OpenAs) -> None:
     two_stage_study("table:c8")
-    page = freeze(open_as("ann", "annotator", viewport={"width": 1280, "height": 400}))
-    walk.begin(page)
+    page = walk.begin(freeze(open_as("ann", "annotator", viewport={"width": 1280, "height": 400})))
     hit = date_back()
     for place, dwell in enumerate((5.0, 7.0)):
         walk.card(page, place).locator("h2").click()

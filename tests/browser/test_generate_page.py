@@ -14,6 +14,8 @@ from tests.browser.test_accessibility import Inspection
 from tests.browser.walk import release, step
 from tests.judging.builders import make_endpoint, make_study
 
+pytestmark = pytest.mark.any_engine
+
 LONG = "averylongnamewithoutanyblankinit" * 4
 
 

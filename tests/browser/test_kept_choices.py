@@ -21,9 +21,7 @@ BAD = ["{cut off", "null", '"text"', '{"id": "1", "action": "/x"}', '{"fields": 
 def begin(open_as: OpenAs) -> Page:
     """Begin the first of three HITs of three pairs."""
     make_batch(make_study(instances=3, k=3), pairs=3, raters=1)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
-    return page
+    return walk.begin(open_as("ann", "annotator"))
 
 
 def sign_in(page: Page, name: str) -> None:
@@ -41,7 +39,7 @@ def send_now(page: Page) -> None:
 
 
 @pytest.mark.weekly
-def test_others_sign_in_meanwhile(open_as: OpenAs, transactional_db: None) -> None:
+def test_others_sign_in_meanwhile(open_as: OpenAs) -> None:
     page = begin(open_as)
     with step("a choice that was made before the script arrived is saved"):
         held: list[Route] = []
@@ -93,7 +91,7 @@ def test_others_sign_in_meanwhile(open_as: OpenAs, transactional_db: None) -> No
         assert (kept(page), on_server(left)) == (0, {0: "right"})
 
 
-def test_consent_is_asked_and_storage_is_damaged(open_as: OpenAs, transactional_db: None) -> None:
+def test_consent_is_asked_and_storage_is_damaged(open_as: OpenAs) -> None:
     page = begin(open_as)
     hit = page.url
     with step("a stored choice that cannot be read hides no other"):

@@ -24,10 +24,9 @@ def checked(page: Page) -> list[str | None]:
     ]
 
 
-def test_hits_are_rated_by_keys_alone(open_as: OpenAs, transactional_db: None) -> None:
+def test_hits_are_rated_by_keys_alone(open_as: OpenAs) -> None:
     make_batch(make_study(instances=3, k=3), pairs=3, raters=1)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator"))
     submit, heading = page.locator("[data-action=submit]"), page.locator("h1")
     with step("the current pair stands out, in light and dark"):
         expect_outlined(page)
@@ -108,10 +107,9 @@ def test_hits_are_rated_by_keys_alone(open_as: OpenAs, transactional_db: None) -
     assert Assignment.objects.filter(state="submitted").count() == 2
 
 
-def test_keys_choose_only_where_they_should(open_as: OpenAs, transactional_db: None) -> None:
+def test_keys_choose_only_where_they_should(open_as: OpenAs) -> None:
     realistic_batch(instances=2, pairs=3, guidelines="Read.")
-    page = open_as("ann", "annotator", viewport={"width": 1280, "height": 2400})
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator", viewport={"width": 1280, "height": 2400}))
     first = walk.pair(page, 0).locator("input[value=left]")
     with step("with a modifier, in fields and on links they mean something else"):
         expect_to_mean_something_else(page)

@@ -21,10 +21,9 @@ def expect_at(page: Page, place: int) -> None:
 
 
 @pytest.mark.weekly
-def test_choices_lead_on_through_several_hits(open_as: OpenAs, transactional_db: None) -> None:
+def test_choices_lead_on_through_several_hits(open_as: OpenAs) -> None:
     make_batch(make_study(instances=6, k=3, auto_advance=True, guidelines="Read."), pairs=3, raters=1)
-    page = open_as("ann", "annotator", one_pair=True)
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator", one_pair=True))
     submit = page.locator("[data-action=submit]")
     with step("digits suffice"):
         for key, place in (("1", 1), ("2", 2)):

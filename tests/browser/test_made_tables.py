@@ -31,9 +31,7 @@ def make_tables(page: Page) -> None:
 
 
 @pytest.mark.weekly
-def test_rater_sees_a_made_table_on_the_sides_of_its_texts(
-    open_as: OpenAs, transactional_db: None, settings: Any
-) -> None:
+def test_rater_sees_a_made_table_on_the_sides_of_its_texts(open_as: OpenAs, settings: Any) -> None:
     settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
     texts = [[f"The {word} waits by the water." for word in words] for words in zip(*WORDS, strict=True)]
     row = InstanceRow(1, "news-1", "news", "A source about birds.", {"alpha": texts[0], "beta": texts[1]})
@@ -43,8 +41,7 @@ def test_rater_sees_a_made_table_on_the_sides_of_its_texts(
         make_tables(open_as("rea", "researcher"))
     assert ComparisonTable.objects.filter(variant="c4").count() == TableMaking.objects.count() == 2
     make_batch(study, pairs=2, raters=1)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator"))
     walk.rate(page, ["left", "left"])
     assert "grade" not in page.content()  # nothing of a table before the first votes are closed
     walk.lock(page)

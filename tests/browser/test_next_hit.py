@@ -21,12 +21,10 @@ def submitted() -> int:
 def begin(open_as: OpenAs, *, hits: int) -> Page:
     """Begin the first of so many HITs of one pair."""
     make_batch(make_study(instances=hits, k=1), pairs=1, raters=1)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
-    return page
+    return walk.begin(open_as("ann", "annotator"))
 
 
-def test_the_next_hit_takes_the_place_of_the_last(open_as: OpenAs, transactional_db: None) -> None:
+def test_the_next_hit_takes_the_place_of_the_last(open_as: OpenAs) -> None:
     page = begin(open_as, hits=4)
     heading = page.locator("h1")
     page.locator("#tool-differences").check()
@@ -77,7 +75,7 @@ def test_the_next_hit_takes_the_place_of_the_last(open_as: OpenAs, transactional
         assert submitted() == 4
 
 
-def test_a_submission_that_does_not_arrive(open_as: OpenAs, transactional_db: None) -> None:
+def test_a_submission_that_does_not_arrive(open_as: OpenAs) -> None:
     page = begin(open_as, hits=3)
     submit, line = page.locator("[data-action=submit]"), page.locator("#outbox")
     with step(

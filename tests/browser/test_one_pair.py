@@ -16,9 +16,7 @@ PHONE = {"width": 360, "height": 640}
 
 def open_phone(open_as: OpenAs) -> Page:
     """Open a phone's browser at the first HIT."""
-    page = open_as("ann", "annotator", one_pair=True, viewport=PHONE, has_touch=True, is_mobile=True)
-    walk.begin(page)
-    return page
+    return walk.begin(open_as("ann", "annotator", one_pair=True, viewport=PHONE, has_touch=True, is_mobile=True))
 
 
 def expect_only(page: Page, place: int, total: int = 3) -> None:
@@ -34,7 +32,7 @@ def box(part: Locator) -> FloatRect:
     return found
 
 
-def test_a_phone_shows_one_pair_at_a_time(open_as: OpenAs, transactional_db: None) -> None:
+def test_a_phone_shows_one_pair_at_a_time(open_as: OpenAs) -> None:
     realistic_batch(pairs=3, guidelines="Read.")
     page = open_phone(open_as)
     onward, back = page.locator("[data-step='1'] >> visible=true"), page.locator("[data-step='-1'] >> visible=true")
@@ -80,7 +78,7 @@ def test_a_phone_shows_one_pair_at_a_time(open_as: OpenAs, transactional_db: Non
             expect(walk.pair(page, place)).to_be_visible()
 
 
-def test_the_second_stage_shows_table_texts_and_vote_together(open_as: OpenAs, transactional_db: None) -> None:
+def test_the_second_stage_shows_table_texts_and_vote_together(open_as: OpenAs) -> None:
     two_stage_study("table:c8")
     page = open_phone(open_as)
     walk.choose(page, 0, "left")

@@ -21,12 +21,10 @@ LONGEST_PAUSE = 30_000  # milliseconds between two tries
 def begin(open_as: OpenAs) -> Page:
     """Begin the first of four HITs of three pairs."""
     make_batch(make_study(instances=4, k=3), pairs=3, raters=1)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
-    return page
+    return walk.begin(open_as("ann", "annotator"))
 
 
-def test_the_network_is_away(open_as: OpenAs, transactional_db: None) -> None:
+def test_the_network_is_away(open_as: OpenAs) -> None:
     page = begin(open_as)
     line = page.locator("#outbox")
     with step("two choices wait, and are sent when it is back"):
@@ -99,7 +97,7 @@ def test_the_network_is_away(open_as: OpenAs, transactional_db: None) -> None:
         assert (kept(page), on_server(page), tries) == (0, {}, [f"{page.url}vote/"])
 
 
-def test_the_server_is_in_trouble(open_as: OpenAs, transactional_db: None) -> None:
+def test_the_server_is_in_trouble(open_as: OpenAs) -> None:
     page = begin(open_as)
     with step("what the page says about a choice is stored with it"):
         expect_notes_to_be_stored(page)
@@ -154,8 +152,7 @@ def test_the_server_is_in_trouble(open_as: OpenAs, transactional_db: None) -> No
     expect(walk.choose(page, 2, "right")).to_contain_text("Waiting")
     ours = page.evaluate("JSON.stringify({...localStorage})")
     with step("what waits of another account is left alone"):
-        other = open_as("ben", "annotator")
-        walk.begin(other)
+        other = walk.begin(open_as("ben", "annotator"))
         other.evaluate("kept => Object.entries(JSON.parse(kept)).forEach(one => localStorage.setItem(...one))", ours)
         other.reload()
         expect(walk.choose(other, 1, "left")).to_contain_text("Saved at")

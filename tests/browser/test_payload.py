@@ -53,8 +53,7 @@ class Wire:
 def test_a_rating_page_keeps_to_its_budget(
     open_at: OpenAt, chromium: Browser, real_server: RealServer, batch: Batch
 ) -> None:
-    hit = open_at(real_server.url, "ann", "annotator")
-    walk.begin(hit)
+    hit = walk.begin(open_at(real_server.url, "ann", "annotator"))
     # Signed in, and nothing in its cache.
     fresh = walk.open_context(chromium, storage_state=hit.context.storage_state())
     page, first, later = fresh.new_page(), Wire(), Wire()

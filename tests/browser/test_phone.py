@@ -72,10 +72,9 @@ def open_source(page: Page) -> None:
     expect(page.locator(".source .text")).to_be_visible()
 
 
-def test_a_hit_and_its_source(open_as: OpenAs, transactional_db: None) -> None:
+def test_a_hit_and_its_source(open_as: OpenAs) -> None:
     realistic_batch(pairs=4)
-    page = open_as("ann", "annotator", viewport=PHONE)
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator", viewport=PHONE))
     source, summary, text = page.locator(".source"), page.locator(".source summary"), page.locator(".source .text")
     with step("what is touched is as large as a thumb"):
         bars = page.locator("main summary")
@@ -178,10 +177,9 @@ def expect_line_apart(page: Page) -> None:
 
 
 @pytest.mark.weekly
-def test_two_stages_on_every_screen(open_as: OpenAs, transactional_db: None) -> None:
+def test_two_stages_on_every_screen(open_as: OpenAs) -> None:
     study = two_stages()
-    page = open_as("ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator"))
     for size in SIZES_OF_KEYS:
         with step(f"a key shows what it chooses, {size['width']} wide"):
             page.set_viewport_size(size)

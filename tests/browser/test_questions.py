@@ -25,9 +25,7 @@ SEVERAL = [
 def begin(open_as: OpenAs, options: dict[str, Any] | None = None, *, instances: int = 1, **settings: Any) -> Page:
     """Begin the first HIT of two pairs with three questions and a needed reason."""
     publish(instances=instances, **settings)
-    page = open_as("ann", "annotator", **(options or {}))
-    walk.begin(page)
-    return page
+    return walk.begin(open_as("ann", "annotator", **(options or {})))
 
 
 def publish(*, instances: int = 1, **settings: Any) -> Study:
@@ -91,10 +89,9 @@ def answer_all(page: Page, place: int) -> None:
         expect_saved(page, place, question)
 
 
-def test_several_questions_and_a_reason(open_as: OpenAs, transactional_db: None) -> None:
+def test_several_questions_and_a_reason(open_as: OpenAs) -> None:
     make_batch(make_study("plain", instances=1, k=1), pairs=1, raters=1)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator"))
     make_annotator(publish(instances=4), "ann")
     with step("the next HIT may be of a study that asks more"):
         page.evaluate("window.stays = true")
@@ -251,7 +248,7 @@ def expect_conflicts_by_question(page: Page) -> None:
 
 
 @pytest.mark.weekly
-def test_a_phone_shows_all_choices_and_a_tap_leads_on(open_as: OpenAs, transactional_db: None) -> None:
+def test_a_phone_shows_all_choices_and_a_tap_leads_on(open_as: OpenAs) -> None:
     phone = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True, "one_pair": True}
     page = begin(open_as, phone, first_reason="optional")
     with step("nothing is off the side"):
@@ -283,7 +280,7 @@ def test_a_phone_shows_all_choices_and_a_tap_leads_on(open_as: OpenAs, transacti
         assert answers() == {(0, 0): "left-slightly", (0, 1): "both-good", (0, 2): "none"}
 
 
-def test_a_strength_is_kept_or_changed_in_the_second_stage(open_as: OpenAs, transactional_db: None) -> None:
+def test_a_strength_is_kept_or_changed_in_the_second_stage(open_as: OpenAs) -> None:
     page = begin(open_as, criteria=[], first_reason="optional", protocol="two-stage", arms=["none"])
     for place, key in enumerate(("2", "5")):
         page.keyboard.press(key)
@@ -308,7 +305,7 @@ def test_a_strength_is_kept_or_changed_in_the_second_stage(open_as: OpenAs, tran
 
 
 @pytest.mark.weekly
-def test_without_scripts_all_of_it_is_sent_and_kept(open_as: OpenAs, transactional_db: None) -> None:
+def test_without_scripts_all_of_it_is_sent_and_kept(open_as: OpenAs) -> None:
     page = begin(open_as, {"java_script_enabled": False})
     for place in (0, 1):
         reason(page, place).fill(REASON)

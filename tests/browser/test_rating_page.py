@@ -41,7 +41,7 @@ def texts(page: Page) -> list[str]:
     return page.locator(".sides .text").all_inner_texts()
 
 
-def test_a_hit_from_the_first_choice_to_the_last(open_as: OpenAs, transactional_db: None) -> None:
+def test_a_hit_from_the_first_choice_to_the_last(open_as: OpenAs) -> None:
     """And the page's security policy refuses none of it."""
     make_batch(make_study(instances=2, k=3), pairs=3, raters=1)
     page = open_as("ann", "annotator", timezone_id="Asia/Kolkata")  # half an hour off every hour of UTC
@@ -137,7 +137,7 @@ def publish(slug: str, alpha: str, beta: str, *, source: str = "S.", **settings:
     return study
 
 
-def test_texts_of_all_kinds(open_as: OpenAs, transactional_db: None) -> None:
+def test_texts_of_all_kinds(open_as: OpenAs) -> None:
     publish("bold", "The **big red** boat sails.", "The *small* red boat sails home!", render_markdown=True)
     page = open_as("ann")
     asked: list[str] = []

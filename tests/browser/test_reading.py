@@ -92,12 +92,10 @@ DWELLS = [9.0, 3.2, 7.3, 8.2, 5.3]  # seconds
 def begin(open_as: OpenAs, *, instances: int, **settings: Any) -> Page:
     """Return the page of the first HIT of five pairs of uneven heights, with its clock stopped."""
     realistic_batch(instances=instances, pairs=len(LENGTHS), lengths=LENGTHS, **settings)
-    page = freeze(open_as("ann", "annotator", viewport=DESKTOPS[0]))
-    walk.begin(page)
-    return page
+    return walk.begin(freeze(open_as("ann", "annotator", viewport=DESKTOPS[0])))
 
 
-def test_keys_answer_the_pairs_from_the_top(open_as: OpenAs, transactional_db: None) -> None:
+def test_keys_answer_the_pairs_from_the_top(open_as: OpenAs) -> None:
     page = begin(open_as, instances=2, auto_advance=True)
     hits = []
     for number, size in enumerate(DESKTOPS, 1):
@@ -146,7 +144,7 @@ def read_by_mouse(page: Page, place: int, seconds: float) -> None:
     ],
 )
 def test_the_stored_times_are_those_of_the_pairs_read(
-    open_as: OpenAs, transactional_db: None, size: ViewportSize, order: list[int], most: float
+    open_as: OpenAs, size: ViewportSize, order: list[int], most: float
 ) -> None:
     page = begin(open_as, instances=1)
     page.set_viewport_size(size)

@@ -29,10 +29,9 @@ def reopen(page: Page) -> None:
     expect(page).to_have_url(re.compile(r"\?again=1$"))
 
 
-def test_the_last_hit_is_changed_by_mouse_and_keys(open_as: OpenAs, transactional_db: None) -> None:
+def test_the_last_hit_is_changed_by_mouse_and_keys(open_as: OpenAs) -> None:
     make_batch(make_study(instances=4, k=3), pairs=3, raters=1)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator"))
     with step("a HIT is opened again, and changed by mouse and by keys"):
         walk.rate(page, ["left", "none", "right"])
         first = submit(page)
@@ -64,10 +63,9 @@ def test_the_last_hit_is_changed_by_mouse_and_keys(open_as: OpenAs, transactiona
 
 
 @pytest.mark.weekly
-def test_the_last_hit_is_changed_without_scripts(open_as: OpenAs, transactional_db: None) -> None:
+def test_the_last_hit_is_changed_without_scripts(open_as: OpenAs) -> None:
     make_batch(make_study(instances=4, k=3), pairs=3, raters=1)
-    page = open_as("ann", "annotator", java_script_enabled=False)
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator", java_script_enabled=False))
     for place in range(3):
         walk.choose(page, place, "left")
     walk.submit(page)
@@ -83,10 +81,9 @@ def test_the_last_hit_is_changed_without_scripts(open_as: OpenAs, transactional_
 
 
 @pytest.mark.weekly
-def test_a_second_stage_is_changed(open_as: OpenAs, transactional_db: None) -> None:
+def test_a_second_stage_is_changed(open_as: OpenAs) -> None:
     two_stage_study("table:c8")
-    page = open_as("ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator"))
     walk.rate(page, ["left", "left"])
     walk.lock(page)
     for choice in ("left", "left"):

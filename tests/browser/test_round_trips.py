@@ -12,10 +12,9 @@ from tests.factories import make_batch, make_study
 OpenAs = Callable[..., Page]
 
 
-def test_a_choice_and_its_submission_take_one_round_trip(open_as: OpenAs, transactional_db: None) -> None:
+def test_a_choice_and_its_submission_take_one_round_trip(open_as: OpenAs) -> None:
     make_batch(make_study(instances=3, k=1), pairs=1, raters=1)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator"))
     held: list[Route] = []
     page.route("**/vote/", lambda route: held.append(route))
     first = Assignment.objects.get()

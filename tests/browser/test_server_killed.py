@@ -26,9 +26,7 @@ def server(transactional_db: None, real_server: RealServer) -> Iterator[RealServ
 def page(open_at: OpenAt, server: RealServer) -> Page:
     """A HIT of four pairs, just begun."""
     make_batch(make_study(instances=1, k=4), pairs=4, raters=1)
-    page = open_at(server.url, "ann", "annotator")
-    walk.begin(page)
-    return page
+    return walk.begin(open_at(server.url, "ann", "annotator"))
 
 
 def choose(page: Page, place: int, choice: str) -> Locator:

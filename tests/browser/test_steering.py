@@ -13,7 +13,7 @@ OpenAs = Callable[..., Page]
 
 
 @pytest.mark.weekly
-def test_settings_show_the_raters_page_and_lists_are_found_in(open_as: OpenAs, transactional_db: None) -> None:
+def test_settings_show_the_raters_page_and_lists_are_found_in(open_as: OpenAs) -> None:
     study = make_study(instances=24, k=1)
     make_batch(study, pairs=1, raters=1)
     rate(claim(make_annotator(study, "zoe")))

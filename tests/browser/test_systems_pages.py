@@ -10,6 +10,8 @@ from tests.reporting.builders import rate
 from tests.reporting.logic.test_audit import in_order, let_judge
 from tests.reporting.refinement.test_repair import build_four_systems
 
+pytestmark = pytest.mark.any_engine
+
 
 @pytest.mark.weekly
 def test_leaderboard_and_audit_are_accessible(open_as: Callable[..., Page]) -> None:

@@ -10,6 +10,8 @@ from tests.browser.test_accessibility import Inspection
 from tests.judging.builders import fill, make_endpoint, make_judge, make_study, pairs_in
 from tests.judging.tables.table_builders import exact_record, make_making, make_table, row
 
+pytestmark = pytest.mark.any_engine
+
 LONG = "They take the ferry at eight twenty and walk from the landing, " * 8
 
 

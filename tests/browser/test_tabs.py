@@ -31,10 +31,9 @@ def come_back(page: Page) -> None:
     page.evaluate("dispatchEvent(new Event('blur')); dispatchEvent(new Event('focus'))")
 
 
-def test_windows_of_one_hit_agree(open_as: OpenAs, transactional_db: None) -> None:
+def test_windows_of_one_hit_agree(open_as: OpenAs) -> None:
     make_batch(make_study(instances=2, k=3), pairs=3, raters=1)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator"))
     walk.rate(page, ["left", "none"])
     line = walk.pair(page, 0).locator(".saved")
     with step("a window shows at once what another one of this browser saved"):
@@ -123,10 +122,9 @@ def test_windows_of_one_hit_agree(open_as: OpenAs, transactional_db: None) -> No
         expect(page.get_by_role("heading", level=1)).to_have_text("Thank you!")
 
 
-def test_a_window_of_an_earlier_stage_or_pair_says_so(open_as: OpenAs, transactional_db: None) -> None:
+def test_a_window_of_an_earlier_stage_or_pair_says_so(open_as: OpenAs) -> None:
     two_stage_study("none")
-    page = open_as("ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator"))
     walk.rate(page, ["left", "right"])
     assignment = elsewhere()
     lock_first_votes(assignment=assignment, at=timezone.now())

@@ -25,10 +25,9 @@ TRANSLATE = """() => {
 JUDGED = ".text, td[dir=auto], th[scope=row]"
 
 
-def test_a_translator_leaves_the_texts_alone_and_is_noted(open_as: OpenAs, transactional_db: None) -> None:
+def test_a_translator_leaves_the_texts_alone_and_is_noted(open_as: OpenAs) -> None:
     two_stage_study("table:c8")
-    page = open_as("ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator"))
     root = page.locator("html")
 
     def judged() -> list[str]:

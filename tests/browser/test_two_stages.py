@@ -58,10 +58,9 @@ def at_second_stage(page: Page, first: tuple[str, str] = ("left", "right")) -> N
     walk.lock(page)
 
 
-def test_tables_are_shown_after_the_first_votes(open_as: OpenAs, transactional_db: None) -> None:
+def test_tables_are_shown_after_the_first_votes(open_as: OpenAs) -> None:
     two_stage_study("table:c8")
-    page = open_as("ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator"))
     hit = page.url
     save, submit = page.get_by_role("button", name="Save and continue"), page.locator("[data-action=submit]")
     with step("first votes are closed to a page that is still open"):
@@ -146,7 +145,7 @@ def test_tables_are_shown_after_the_first_votes(open_as: OpenAs, transactional_d
         assert page.evaluate(WIDTH) <= 360
 
 
-def test_reasons_are_kept_and_keys_lead_on(open_as: OpenAs, live_server: Any, transactional_db: None) -> None:
+def test_reasons_are_kept_and_keys_lead_on(open_as: OpenAs, live_server: Any) -> None:
     two_stage_study("table:c8", raters=2, reason_min_length=12)
     page = open_as("ann", "annotator")
     at_second_stage(page)

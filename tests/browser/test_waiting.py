@@ -57,12 +57,9 @@ def without(context: BrowserContext, *names: str) -> list:  # type: ignore[type-
 @pytest.mark.parametrize(
     "screen", [pytest.param(WIDE, id="leading on", marks=pytest.mark.weekly), pytest.param(ONE_PAIR, id="one pair")]
 )
-def test_the_bar_says_what_the_rater_has_to_do(
-    open_as: OpenAs, transactional_db: None, screen: dict[str, object]
-) -> None:
+def test_the_bar_says_what_the_rater_has_to_do(open_as: OpenAs, screen: dict[str, object]) -> None:
     make_batch(make_study(instances=9, k=3, auto_advance=True), pairs=3, raters=1)
-    page = open_as("ann", "annotator", **screen)
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator", **screen))
     with step("the session is lost: sign in"):
         cookies = without(page.context, "sessionid")
         link = choose_all(page).get_by_role("link")
@@ -126,10 +123,9 @@ def test_the_bar_says_what_the_rater_has_to_do(
     assert kept(page) == 0
 
 
-def test_a_submission_that_waits_for_the_rater_says_so_in_the_bar(open_as: OpenAs, transactional_db: None) -> None:
+def test_a_submission_that_waits_for_the_rater_says_so_in_the_bar(open_as: OpenAs) -> None:
     make_batch(make_study(instances=3, k=3), pairs=3, raters=1)
-    page = open_as("ann", "annotator", **WIDE)
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator", **WIDE))
     bar = page.locator("#outbox")
     walk.rate(page, list(ALL.values()))
     cookies = without(page.context, "sessionid")
@@ -141,10 +137,9 @@ def test_a_submission_that_waits_for_the_rater_says_so_in_the_bar(open_as: OpenA
     assert Assignment.objects.filter(state="submitted").count() == 1
 
 
-def test_without_storage_the_way_out_leaves_the_page_open(open_as: OpenAs, transactional_db: None) -> None:
+def test_without_storage_the_way_out_leaves_the_page_open(open_as: OpenAs) -> None:
     make_batch(make_study(instances=1, k=3), pairs=3, raters=1)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator"))
     page.add_init_script("Object.defineProperty(window, 'localStorage', {get() { throw new Error('off'); }})")
     page.reload()
     cookies = without(page.context, "sessionid")
@@ -158,10 +153,9 @@ def test_without_storage_the_way_out_leaves_the_page_open(open_as: OpenAs, trans
     assert on_server(page) == {0: "left"}
 
 
-def test_a_closed_hit_says_why_and_not_that_it_was_continued_elsewhere(open_as: OpenAs, transactional_db: None) -> None:
+def test_a_closed_hit_says_why_and_not_that_it_was_continued_elsewhere(open_as: OpenAs) -> None:
     make_batch(make_study(instances=3, k=3), pairs=3, raters=1)
-    page = open_as("ann", "annotator")
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator"))
     told = page.locator("#refused")
     with step("returned"):
         Assignment.objects.filter(state="claimed").update(state="returned")
@@ -183,12 +177,11 @@ def test_a_closed_hit_says_why_and_not_that_it_was_continued_elsewhere(open_as: 
     [pytest.param("htmx", ONE_PAIR, id="htmx"), pytest.param("rate", WIDE, id="rate", marks=pytest.mark.weekly)],
 )
 def test_without_one_script_a_hit_is_rated_by_its_forms(
-    open_as: OpenAs, chromium: Browser, transactional_db: None, screen: dict[str, object], script: str
+    open_as: OpenAs, chromium: Browser, screen: dict[str, object], script: str
 ) -> None:
     """In a context of its own, as the scripts that stay say on the console what they miss."""
     make_batch(make_study(instances=3, k=3, auto_advance=True), pairs=3, raters=1)
-    signed_in = open_as("ann", "annotator")
-    walk.begin(signed_in)
+    signed_in = walk.begin(open_as("ann", "annotator"))
     context = walk.open_context(
         chromium, storage_state=signed_in.context.storage_state(), base_url=signed_in.url, **screen
     )

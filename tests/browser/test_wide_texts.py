@@ -17,14 +17,13 @@ TABLE = "| Ferry | Way |\n|-|-|\n| " + " | ".join(["Donaudampfschifffahrtsgesell
 MARKDOWN = f"Some **words**.\n\n```python\n{CODE}\n```\n\n{TABLE}\n"
 
 
-def test_tables_and_code_scroll_in_a_box_of_their_own(open_as: OpenAs, transactional_db: None) -> None:
+def test_tables_and_code_scroll_in_a_box_of_their_own(open_as: OpenAs) -> None:
     study = make_study(instances=0, render_markdown=True, guidelines=MARKDOWN)
     rows = instance_rows(instances=1, source=MARKDOWN)
     rows[0].generations["alpha"] = [MARKDOWN, MARKDOWN]
     add_instances(study, rows)
     make_batch(study)
-    page = open_as("ann", "annotator", viewport=WIDE)
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator", viewport=WIDE))
     page.locator(".source, .guidelines").evaluate_all("all => all.forEach(one => (one.open = true))")
     expect_boxes(page)
     box = page.locator(".side .scroll:has(pre)").first

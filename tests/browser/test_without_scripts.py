@@ -29,10 +29,9 @@ def button(page: Page, name: str) -> Locator:
     return page.get_by_role("button", name=name).last
 
 
-def test_hits_of_one_stage(open_as: OpenAs, transactional_db: None) -> None:
+def test_hits_of_one_stage(open_as: OpenAs) -> None:
     make_batch(make_study(instances=4, k=3), pairs=3, raters=1)
-    page = open_as("ann", "annotator", java_script_enabled=False)
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator", java_script_enabled=False))
     save, submit = button(page, "Save this choice"), button(page, "Submit and continue")
     with step("an early submission keeps what was chosen"):
         choose(page, "left", "none")
@@ -101,10 +100,9 @@ def test_hits_of_one_stage(open_as: OpenAs, transactional_db: None) -> None:
 
 
 @pytest.mark.weekly
-def test_hits_of_two_stages(open_as: OpenAs, transactional_db: None) -> None:
+def test_hits_of_two_stages(open_as: OpenAs) -> None:
     two_stage_study("table:c8")
-    page = open_as("ann", "annotator", java_script_enabled=False)
-    walk.begin(page)
+    page = walk.begin(open_as("ann", "annotator", java_script_enabled=False))
     submit = button(page, "Submit and continue")
     with step("closing the first votes takes every choice along"):
         choose(page, "left", "right")
@@ -145,9 +143,7 @@ def test_hits_of_two_stages(open_as: OpenAs, transactional_db: None) -> None:
         assert walk.on_server(other, "revised") == {}
 
 
-def test_without_the_script_that_keeps_choices_they_are_saved_one_by_one(
-    open_as: OpenAs, transactional_db: None
-) -> None:
+def test_without_the_script_that_keeps_choices_they_are_saved_one_by_one(open_as: OpenAs) -> None:
     make_batch(make_study(instances=1, k=3), pairs=3, raters=1)
     page = open_as("ann", "annotator")
     page.route("**/outbox*.js", lambda route: route.abort())

@@ -48,13 +48,14 @@ def sign_in(page: Page, link: str) -> None:
         page.wait_for_url(lambda url: "/login/link/" not in url)
 
 
-def begin(page: Page) -> None:
-    """Consent, by requests alone, and get the first HIT."""
+def begin(page: Page) -> Page:
+    """Consent, by requests alone, get the first HIT, and return the page."""
     asked = page.request.get("/rate/")
     token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', asked.text())
     page.request.post(asked.url, form={"csrfmiddlewaretoken": token[1], "answer": "accept"}, max_redirects=0)
     page.goto("/rate/")
     expect(page).to_have_url(re.compile("/rate/hit/"))
+    return page
 
 
 def card(page: Page, place: int) -> Locator:

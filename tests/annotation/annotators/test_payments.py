@@ -9,15 +9,13 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from annotation.annotators.consent import withdraw
 from annotation.annotators.payments import COLUMNS, payments_of
 from annotation.models import Annotator, Study
 from annotation.quality.exclusion import exclude_annotator, reject_assignment
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, queries_of, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -96,14 +94,11 @@ def test_platforms_pay_their_own_and_links_name_no_rater(study: Study) -> None:
 
 def test_payments_take_as_many_queries_for_many_raters_as_for_few(study: Study) -> None:
     worked(study, "r0")
-    with CaptureQueriesContext(connection) as few:
-        payments_of(study)
+    few = queries_of(lambda: payments_of(study))
     for number in range(1, 10):
         worked(study, f"r{number}")
-    with CaptureQueriesContext(connection) as many:
-        assert len(payments_of(study)) == 10
-
-    assert len(few) == len(many) == 3
+    assert few == queries_of(lambda: payments_of(study)) == 3
+    assert len(payments_of(study)) == 10
 
 
 def test_the_file_is_for_managers_and_defuses_formulas(study: Study) -> None:

@@ -1,16 +1,14 @@
 """One rater's page: what it tells, and what a study admin decides there."""
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.annotators.consent import withdraw
 from annotation.models import Annotator, Assignment, Event, Message, Rating, Study
 from annotation.monitoring.annotator_views import summary_of
 from annotation.monitoring.batch_annotators import raters_of
-from tests.factories import claim, make_annotator, make_batch, make_study, rate
+from tests.factories import claim, make_annotator, make_batch, make_study, queries_of, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -178,12 +176,7 @@ def test_an_excluded_rater_is_told_kindly_that_it_is_over(rater: Annotator, mana
 
 
 def test_the_page_takes_no_more_queries_for_more_work(study: Study, rater: Annotator, manager: Client) -> None:
-    def queries() -> int:
-        with CaptureQueriesContext(connection) as captured:
-            manager.get(at(rater))
-        return len(captured)
-
-    before = queries()
+    before = queries_of(lambda: manager.get(at(rater)))
     for _ in range(3):
         rate(claim(rater, timezone.now()), at=timezone.now())
-    assert queries() == before
+    assert queries_of(lambda: manager.get(at(rater))) == before

@@ -13,7 +13,7 @@ from annotation.batches.services import set_batch_status
 from annotation.models import Batch, Message, Study
 from annotation.monitoring import batch_views
 from annotation.quality.exclusion import exclude_annotator
-from tests.factories import claim, make_annotator, make_batch, make_study, rate
+from tests.factories import claim, make_annotator, make_batch, make_study, queries_of, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 HTMX = {"HX-Request": "true"}
@@ -205,12 +205,7 @@ def test_the_page_takes_no_more_queries_for_more_raters(study: Study, researcher
     batch = make_batch(study, raters=30)
     work(study, "first")
 
-    def queries() -> int:
-        with CaptureQueriesContext(connection) as captured:
-            assert researcher.get(at(batch)).status_code == 200
-        return len(captured)
-
-    before = queries()
+    before = queries_of(lambda: researcher.get(at(batch)))
     for number in range(12):
         work(study, f"r{number}", hits=2)
-    assert queries() == before
+    assert queries_of(lambda: researcher.get(at(batch))) == before

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.annotators.consent import withdraw
@@ -24,7 +22,7 @@ from annotation.rating.flags import flag_pair
 from annotation.rating.store_vote import ClientReport
 from annotation.rating.votes import save_vote, submit_assignment
 from tests.annotation.quality.test_hidden_checks import answer, known_annotator, studied
-from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate, signed_in
+from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, queries_of, rate, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 
@@ -160,12 +158,6 @@ def test_duplicates_that_could_not_be_are_seen(study: Study) -> None:
     )
     assert found.ratings_per_pair[2] == 1
     assert found.as_json()["duplicates"] == 2
-
-
-def queries_of(act: Callable[[], Any]) -> int:
-    with CaptureQueriesContext(connection) as captured:
-        act()
-    return len(captured)
 
 
 @pytest.mark.any_engine

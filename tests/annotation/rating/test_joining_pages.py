@@ -7,9 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.allocation.claims import return_hit
@@ -28,6 +26,7 @@ from tests.factories import (
     make_batch,
     make_study,
     make_user,
+    queries_of,
     rate,
     signed_in,
 )
@@ -466,20 +465,15 @@ def test_progress_takes_the_same_queries_whatever_was_done() -> None:
     annotator = make_annotator(study)
     client = signed_in(annotator)
 
-    def queries() -> int:
-        with CaptureQueriesContext(connection) as captured:
-            assert client.get("/rate/progress/").status_code == 200
-        return len(captured)
-
     rate(claim(annotator))
-    before = queries()
+    before = queries_of(lambda: client.get("/rate/progress/"))
     for _ in range(26):
         rate(claim(annotator))
     other = make_study("second", instances=1)
     make_batch(other)
     rate(claim(make_annotator(other)))
 
-    assert queries() == before
+    assert queries_of(lambda: client.get("/rate/progress/")) == before
     page = main_of(client)
     assert "Page 1 of 2" in page
     assert len(rows_of(page)) == 25
