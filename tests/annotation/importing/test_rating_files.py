@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from annotation.core.errors import BadFile, UnknownStudy
+from annotation.core.errors import BadFile
 from annotation.core.reasons import reason
 from annotation.importing.formats.ratings_file import parse_ratings
 from annotation.importing.rating_files import import_ratings
@@ -219,13 +219,6 @@ def test_the_only_pair_needs_no_index() -> None:
 def test_a_file_without_ratings_is_bad() -> None:
     rows, bad = parse_ratings(b"\n", "f.jsonl")
     assert ([*rows], [problem.text for problem in bad]) == ([], ["the file holds no ratings"])
-
-
-def test_a_study_must_be_there() -> None:
-    make_study("other")
-
-    with pytest.raises(UnknownStudy, match=r"^there is no study study; this file adds to a study"):
-        load(line())
 
 
 def test_the_same_file_again_changes_nothing() -> None:

@@ -69,14 +69,8 @@ def test_a_preview_shows_the_texts_of_the_hit_and_records_nothing(researcher: Cl
         assert pair.generation_b.text in response.text
     assert "HIT 2" in response.text
     assert "me@example.org" in response.text
+    assert "secret" not in response.text  # no system, no batch
     assert counts() == before
-
-
-def test_a_preview_names_no_system_and_no_batch(researcher: Client, batch: Batch) -> None:
-    text = researcher.get(address(batch)).text
-
-    assert "Which one is better?" in text
-    assert "secret" not in text
 
 
 def test_nothing_of_a_preview_can_be_sent(researcher: Client, batch: Batch) -> None:

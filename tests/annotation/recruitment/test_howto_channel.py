@@ -61,11 +61,4 @@ def test_the_channel_is_offered_made_opened_and_shown(study: Study, manager: Cli
     assert "Sona" in page
     assert Annotator.objects.get().code in page
     assert f"/join/{channel.key}/" in page
-
-
-def test_its_raters_are_paid_here(study: Study, manager: Client) -> None:
-    manager.post(f"/studies/{study.slug}/channels/new/sona/", {"name": "Pool", "credit_url": CREDIT})
-    channel = Channel.objects.get()
-    manager.post(f"/studies/{study.slug}/channels/{channel.key}/", {"door": "open"})
-    Client().get(f"/join/{channel.key}/?survey_code=1")
     assert Annotator.objects.get().kind in PAID_HERE

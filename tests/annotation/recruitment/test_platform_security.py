@@ -413,6 +413,7 @@ def test_made_up_assignment_is_not_asked_about_again_at_once(
 
     assert codes == [409] * 3
     assert len(mturk.asked("GetAssignment")) == 1
+    assert Participant.objects.count() == 0
 
 
 def test_mturk_is_left_alone_after_silence(at_mturk: Callable[..., Channel], mturk: MturkServer) -> None:
@@ -423,6 +424,7 @@ def test_mturk_is_left_alone_after_silence(at_mturk: Callable[..., Channel], mtu
 
     assert codes == [200] * 3
     assert len(mturk.asked("GetAssignment")) == 1
+    assert Submission.objects.first().details["verified"] == "unasked"
 
 
 # MTurk's link into the rating pages

@@ -115,7 +115,8 @@ def test_a_failure_is_told_and_the_numbers_before_it_stay(study: Study, monkeypa
     job, _ = start_separability(same, SeparabilityRequest("rouge1"))
     assert run_task() == "stopped"
     job.refresh_from_db()
-    assert separability_state(same)["failure"] == job.message.text
+    state = separability_state(same)
+    assert (state["failure"], state["busy"], state["notice"]) == (job.message.text, False, "")
     assert "every alignment of the normalisation group is 1.0" in job.message.text
     assert stored(study) == before
     assert start_separability(same, SeparabilityRequest("rouge1"))[1]  # it may be asked for again

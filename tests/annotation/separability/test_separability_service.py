@@ -240,16 +240,6 @@ def test_the_worker_does_the_same_and_its_state_is_known() -> None:
     assert values(study) == pytest.approx([1.0, 0.75])
 
 
-def test_a_failed_computation_tells_its_reason() -> None:
-    study = study_of(SAME)
-    job, _ = start_separability(study, SeparabilityRequest("rouge1"))
-
-    assert do_job.func("annotation.SeparabilityJob", job.pk) == "stopped"
-    state = separability_state(study)
-    assert (state["busy"], state["notice"]) == (False, "")
-    assert "every alignment of the normalisation group is 1.0" in state["failure"]
-
-
 def test_many_matchups_take_a_fixed_number_of_queries(django_assert_max_num_queries: Any) -> None:
     study = study_of(*[APART, MIXED] * 30)
 

@@ -57,12 +57,6 @@ def test_a_system_named_tie_is_no_trap_for_others() -> None:
     assert gold_verdict({"better": "tie"}, "tie", "beta") == 0
 
 
-@pytest.mark.parametrize("gold", [{"better": "alpha", "why": "Short."}, {"scores": {"alpha": 1}, "why": "Longer."}])
-def test_a_study_file_may_say_why(gold: dict[str, Any]) -> None:
-    [row] = parse_study_file(json_lines([study_line(gold=gold)]), "f.jsonl")
-    assert row.gold == gold
-
-
 @pytest.mark.parametrize(
     ("gold", "problem"),
     [

@@ -98,6 +98,7 @@ def test_a_bonus_is_paid_once_whatever_is_lost(
     pay(channel, submitted)
 
     assert [(one["BonusAmount"], one["WorkerId"]) for one in mturk.bonuses] == [("1.50", "AWORKER1")]
+    assert PlatformAction.objects.filter(kind="bonus").count() == Participant.objects.count() == 1
 
 
 def test_a_bonus_that_mturk_lists_late_is_held_back_by_its_token(
@@ -136,14 +137,6 @@ def test_a_bonus_that_is_no_money_or_above_the_cap_is_refused(
 def test_a_bonus_needs_a_reason(mturk: MturkServer, channel: Channel, submitted: str) -> None:
     with pytest.raises(Unacceptable, match="what the bonus is for"):
         pay(channel, submitted, reason=" ")
-
-
-def test_an_action_is_written_down_once_under_its_key(mturk: MturkServer, channel: Channel, submitted: str) -> None:
-    pay(channel, submitted)
-    pay(channel, submitted)
-
-    assert PlatformAction.objects.filter(kind="bonus").count() == 1
-    assert Participant.objects.count() == 1
 
 
 # Qualifications

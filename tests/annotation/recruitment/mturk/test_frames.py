@@ -14,7 +14,7 @@ from django.utils import timezone
 from annotation.models import Annotator, Assignment, Channel, Participant, Submission
 from annotation.rating.votes import save_vote, submit_assignment
 from annotation.recruitment.mturk.work import hits_left, release_browser, result_code
-from tests.annotation.recruitment.mturk.server import FAULT, MturkServer
+from tests.annotation.recruitment.mturk.server import MturkServer
 from tests.annotation.recruitment.mturk.setup import SANDBOX, at_stand_in, make_mturk, open_frame
 from tests.factories import make_batch, make_study
 
@@ -381,15 +381,6 @@ def test_who_is_screened_out_can_submit_where_the_channel_pays_for_it(channel: C
 # What MTurk says of an assignment
 
 
-def test_an_invented_assignment_is_refused_where_mturk_can_be_asked(mturk: MturkServer, stored_channel: int) -> None:
-    channel = at_stand_in(stored_channel, mturk)
-    response = open_frame(channel)
-
-    assert response.status_code == 409
-    assert b"does not know this assignment" in response.content
-    assert Participant.objects.count() == 0
-
-
 def test_an_accepted_assignment_is_let_in_and_asked_about_once(mturk: MturkServer, stored_channel: int) -> None:
     channel = at_stand_in(stored_channel, mturk)
     mturk.hits["3HIT1"] = {"HITId": "3HIT1", "MaxAssignments": 1, "Expiration": 1e12}
@@ -410,14 +401,6 @@ def test_a_submitted_assignment_is_let_in_for_its_own_worker_only(mturk: MturkSe
 
     assert open_frame(channel, assignment=assignment, worker="ATHIEF").status_code == 409
     assert open_frame(channel, assignment=assignment, worker="AOWNER").status_code == 200
-
-
-def test_an_mturk_that_is_away_shuts_no_worker_out(mturk: MturkServer, stored_channel: int) -> None:
-    channel = at_stand_in(stored_channel, mturk)
-    mturk.fail(FAULT)
-
-    assert open_frame(channel).status_code == 200
-    assert Submission.objects.get().details["verified"] == "unasked"
 
 
 def test_a_hit_that_the_channel_did_not_offer_is_refused(channel: Channel) -> None:
