@@ -37,9 +37,8 @@ from annotation.models import (
     Study,
     System,
 )
-from annotation.models.members import main_group
+from annotation.models.members import Scope, main_group
 from annotation.models.studies import TaskKind
-from annotation.models.tokens import Scope
 from annotation.rating.votes import save_vote, submit_assignment
 from annotation.studies.configurations import configuration
 

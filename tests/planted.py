@@ -11,7 +11,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from annotation.members.tokens import make_token
 from annotation.models import Invitation
-from annotation.models.tokens import Scope
+from annotation.models.members import Scope
 from judging.models import Endpoint
 
 SEED = "5ec2e7ba5e" * 4

@@ -25,7 +25,7 @@ from annotation.api.bodies import (
 from annotation.core.errors import BadFields
 from annotation.members.permissions import READERS, find_study
 from annotation.models import Channel
-from annotation.models.tokens import Scope
+from annotation.models.members import Scope
 from annotation.recruitment.accounts import Invite, ReissueForm, StudyInvite
 from annotation.recruitment.base import adapter_of
 from annotation.recruitment.channels import (

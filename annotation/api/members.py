@@ -16,7 +16,7 @@ from annotation.members.groups import add_member, create_group, move_study, rena
 from annotation.members.memberships import GRANTABLE, Place, grants_in, may_give_roles, members_of
 from annotation.members.permissions import is_site_admin
 from annotation.models import ResearchGroup, RoleGrant, Study
-from annotation.models.tokens import Scope
+from annotation.models.members import Scope
 
 MEMBER = r"members/(?P<member>[0-9]{1,18})"
 

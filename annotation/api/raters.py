@@ -14,7 +14,7 @@ from annotation.annotators.messages import send_message
 from annotation.annotators.payments import payments_of
 from annotation.api.answers import work
 from annotation.api.bodies import Managed, ManagedStudies, body_of, read_form, schema_of, user_of
-from annotation.models.tokens import Scope
+from annotation.models.members import Scope
 from annotation.monitoring.forms import Erase, LeaveOutForm, MessageForm, NothingForm, OptionalReasonForm
 from annotation.privacy.erasing import erase_rater
 from annotation.privacy.own_data import data_of

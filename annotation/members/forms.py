@@ -13,8 +13,7 @@ from annotation.members.memberships import GRANTABLE
 from annotation.members.permissions import READERS
 from annotation.members.tokens import make_token
 from annotation.models import ApiToken, ResearchGroup, Study
-from annotation.models.members import Role
-from annotation.models.tokens import Scope
+from annotation.models.members import Role, Scope
 
 NAMES = {
     Role.ANNOTATOR: "Annotator: rates",

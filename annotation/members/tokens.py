@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from annotation.models import ApiToken, Study
-from annotation.models.tokens import Scope
+from annotation.models.members import Scope
 
 PREFIX = "tandem-"  # by which secret scanners and people know what it is
 KEYWORDS = ("token", "bearer")

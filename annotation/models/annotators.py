@@ -1,4 +1,4 @@
-"""Annotators of a study, their consent, and messages to them."""
+"""Annotators of a study, their consent, qualification and arms, and messages to them."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from annotation.models.importing import Instance
 from annotation.models.studies import Study
 
 
@@ -100,3 +101,50 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return f"{self.annotator}: {self.text[:40]}"
+
+
+class QualificationResult(models.Model):
+    """The result of one attempt at a study's qualification, with the threshold that applied."""
+
+    annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="qualification_results")
+    attempt = models.PositiveSmallIntegerField()
+    pairs = models.PositiveIntegerField()
+    right = models.PositiveIntegerField()
+    needed_share = models.FloatField()
+    passed = models.BooleanField()
+    finished_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["annotator", "attempt"]
+        constraints = [
+            models.UniqueConstraint(fields=["annotator", "attempt"], name="qualification_attempt_once"),
+            models.CheckConstraint(condition=Q(right__lte=models.F("pairs")), name="qualification_right_at_most_pairs"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.annotator}: attempt {self.attempt} {'passed' if self.passed else 'failed'}"
+
+
+class ArmDraw(models.Model):
+    """One draw of a study's permuted blocks: the arm of the n-th rater or instance."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="arm_draws")
+    number = models.PositiveIntegerField(help_text="Order of arrival, counted from 0.")
+    annotator = models.OneToOneField(
+        Annotator, null=True, blank=True, on_delete=models.CASCADE, related_name="arm_draw"
+    )
+    instance = models.OneToOneField(Instance, null=True, blank=True, on_delete=models.CASCADE, related_name="arm_draw")
+    arm = models.CharField(max_length=50)
+
+    class Meta:
+        ordering = ["study", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "number"], name="arm_draw_number_once_per_study"),
+            models.CheckConstraint(
+                condition=Q(annotator__isnull=False, instance=None) | Q(annotator=None, instance__isnull=False),
+                name="arm_draw_of_a_rater_or_an_instance",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.study}/{self.number}: {self.arm}"

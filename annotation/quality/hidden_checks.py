@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.core.keys import new_seed
 from annotation.hits.displays import derived_seed
 from annotation.models import Annotator, Assignment, Batch, Hit, Rating
-from annotation.quality.scoring import expected_verdict
+from annotation.quality.qualification import expected_verdict
 from annotation.questions.questions import MAIN
 
 GOLD, REPEAT = Assignment.Purpose.GOLD, Assignment.Purpose.REPEAT

@@ -12,8 +12,20 @@ from django.utils.translation import gettext as _
 from annotation.core.counting import counted
 from annotation.core.errors import ClaimRefused
 from annotation.core.keys import new_seed
-from annotation.models import Annotator, Assignment, Batch, Hit, HitPair, QualificationResult, Study
-from annotation.quality.scoring import expected_verdict, first_verdicts, screen_side
+from annotation.models import (
+    Annotator,
+    Assignment,
+    Batch,
+    Display,
+    Hit,
+    HitPair,
+    Pair,
+    QualificationResult,
+    Rating,
+    Study,
+)
+from annotation.questions.questions import MAIN, Answer
+from annotation.studies.gold import gold_verdict
 
 _TEXTS = ("pair__generation_a", "pair__generation_b")
 _SYSTEMS = ("pair__matchup__system_a", "pair__matchup__system_b")
@@ -221,3 +233,20 @@ def _attempt(annotator: Annotator, number: int) -> QuerySet[Assignment]:
 def _instances_seen(assignments: QuerySet[Assignment]) -> set[int]:
     """Return the instances of those of an annotator's assignments that are for the qualification."""
     return set(assignments.filter(purpose=QUALIFICATION).values_list("hit__matchup__instance_id", flat=True))
+
+
+def screen_side(verdict: int | None, display: Display) -> str | None:
+    """Turn a verdict back to the side of this rater's screen: left, none or right."""
+    return None if verdict is None else display.screen_choice(Answer(verdict))
+
+
+def first_verdicts(assignment: Assignment) -> dict[int, int]:
+    """Return display's primary key → first verdict."""
+    rows = Rating.objects.for_question(MAIN).filter(display__assignment=assignment, stage=Rating.Stage.FIRST)
+    return dict(rows.values_list("display_id", "verdict"))
+
+
+def expected_verdict(pair: Pair) -> int | None:
+    """Return the verdict of the instance's gold on a pair, or None where it says nothing about these systems."""
+    matchup = pair.matchup
+    return gold_verdict(matchup.instance.gold, matchup.system_a.name, matchup.system_b.name)

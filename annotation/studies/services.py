@@ -16,8 +16,8 @@ from annotation.core.arms import Arm
 from annotation.core.errors import AnnotationError, InvalidSelection, UnknownName, UnknownStudy
 from annotation.core.files.lines import FileData, opened
 from annotation.core.names import short_name_problem
-from annotation.hits import slot_arms
-from annotation.models import Batch, ComparisonTable, Event, HitPair, ImportRecord, Pair, Study
+from annotation.hits.slots import reserve_slots
+from annotation.models import Batch, ComparisonTable, Event, HitPair, ImportRecord, Pair, Slot, Study
 from annotation.models.members import main_group
 from annotation.studies.amendments import log_amendment, needs_amendment, refuse_fixed
 from annotation.studies.log import log
@@ -133,7 +133,7 @@ def save_settings(
         refuse_missing_tables(study, study.batches.open().filter(origin=Batch.Origin.COLLECTED))
     study.save()
     if changed & {"protocol", "arms", "arm_unit", "balance_arms"}:
-        slot_arms.reserve_all(study)
+        reserve_slots(Slot.objects.filter(batch__study=study))
     if is_amendment:
         changes = {name: (before[name], getattr(study, name)) for name in settings if name in changed}
         log_amendment(study=study, changes=changes, reason=_normalized(reason), by=by, at=at)

@@ -12,24 +12,3 @@ from judging.models.runs import Completion, Judge, JudgeRun, Judgment, ProviderB
 from judging.models.tables import TableCheck, TableMaking
 from judging.models.tuning import JudgeTuning
 from judging.models.wordings import PromptFile
-
-__all__ = [
-    "AspectSet",
-    "AuditAnswer",
-    "Completion",
-    "Distillation",
-    "Endpoint",
-    "GenerationRun",
-    "Judge",
-    "JudgeAudit",
-    "JudgeRun",
-    "JudgeTuning",
-    "Judgment",
-    "PromptFile",
-    "ProviderBatch",
-    "RationaleMark",
-    "RunHolder",
-    "RunWorker",
-    "TableCheck",
-    "TableMaking",
-]

@@ -13,7 +13,7 @@ from rest_framework.viewsets import GenericViewSet
 from annotation.api.answers import answers, work
 from annotation.api.bodies import ManagedStudies, body_of, read_form, schema_of, user_of
 from annotation.models import Study
-from annotation.models.tokens import Scope
+from annotation.models.members import Scope
 from reporting.api.access import InScope, IsReader, IsUnlimited
 from reporting.corrections.accounts import DeleteAccount, find_account
 from reporting.corrections.batches import DeleteBatch

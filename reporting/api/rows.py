@@ -13,7 +13,7 @@ from annotation.api.answers import answers, refusals
 from annotation.api.pages import PAGED, refuse_unknown
 from annotation.members.permissions import READERS
 from annotation.models import Study
-from annotation.models.tokens import Scope
+from annotation.models.members import Scope
 from annotation.studies.questions import find_question
 from judging.models import Judge
 from reporting.api.access import InScope, IsReader, answers_to, in_study, visible_to

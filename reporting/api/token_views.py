@@ -13,7 +13,7 @@ from annotation.core.http import attempt
 from annotation.members.forms import TokenForm
 from annotation.members.permissions import MANAGERS, READERS, account_of, has_any_role
 from annotation.members.tokens import end_token
-from annotation.models.tokens import Scope
+from annotation.models.members import Scope
 
 SESSION_KEY = "api_token_made"  # holds a new key until it is shown, once
 

@@ -36,8 +36,8 @@ from annotation.models import (
     System,
     VoteChange,
 )
+from annotation.models.members import Scope
 from annotation.models.studies import StudyQuerySet
-from annotation.models.tokens import Scope
 from judging.core.visibility import judges_seen_by
 from judging.models import Completion, Endpoint, Judge, JudgeRun, Judgment
 from reporting.api import serializers

@@ -13,8 +13,7 @@ from annotation.core.files.lines import FileData, parse_number
 from annotation.core.names import trim
 from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
-from annotation.questions.answer_codes import answers_of, column_of
-from annotation.questions.questions import MAIN, Answer, Question
+from annotation.questions.questions import CHOICES, MAIN, Answer, Question
 
 # {j}: number of the pair on the page; `first`: text shown first; `order`: its system (1 or 2).
 DEFAULT_COLUMNS = {
@@ -80,7 +79,7 @@ def parse_mturk(
         # Not another list: reading the records adds to this one.
         bad += [BadLine(1, problem) for problem in problems or _strange_questions(header, columns["answer"], questions)]
     lines.refuse(name, bad)
-    asked = [(question, answers_of(question) | {"0": Answer(0)}) for question in questions]
+    asked = [(question, _answers_by_code(question)) for question in questions]
     used = {columns[field].replace("{j}", str(j)) for field in ("first", "second", "order") for j in numbers}
     inputs = [column for column in header if column.startswith("Input.") or column in used]
     rows: list[MturkRow] = []
@@ -120,6 +119,17 @@ def parse_mturk(
     bad.extend(_contradictions(rows))
     lines.refuse(name, bad)
     return rows
+
+
+def _answers_by_code(question: Question) -> dict[str, Answer]:
+    """Return the codes of answers in the cells: −1 is the text shown first, 0 neither, 1 the second.
+
+    Where a question asks for strengths, 2 and −2 are strong preferences and 1 and −1 slight ones; where it asks for kinds
+    of ties, 0good and 0bad are the two. A tie may be of unknown kind.
+    """
+    offered = (CHOICES[choice] for choice in question.choices)
+    codes = {f"{answer.verdict * (answer.strength or 1)}{answer.tie_kind}": answer for answer in offered}
+    return codes | {"0": Answer(0)}
 
 
 def _pair_numbers(header: list[str], columns: Mapping[str, str]) -> tuple[list[int], list[Reason]]:
@@ -165,7 +175,7 @@ def _pair(
     first_is_1 = order.startswith("1")
     answers: dict[int, Answer] = {}
     for question, meaning in questions:
-        column = column_of(names["answer"], question)
+        column = names["answer"] if question.number == MAIN else f"{names['answer']}_{question.key}"
         cell = record.get(column, "").strip()
         if answer := meaning.get(cell.removesuffix(".0")):
             # Answers are in screen order: -1 is the text shown first.

@@ -89,7 +89,7 @@ def test_a_slot_that_came_free_does_not_put_its_hit_before_an_emptier_one() -> N
     assert fifth.hit_id == first.hit_id
 
     # One claim, one filled on `other`'s HIT; on `first`'s two are filled and the lowest number comes free.
-    release_expired(study=study, at=LATER)
+    release_expired(at=LATER)
 
     assert filled()[instance_of(first)] == [1, 2]
     assert filled()[instance_of(other)] == [1, 2]
@@ -221,9 +221,9 @@ def test_a_lease_holds_until_its_last_moment() -> None:
     held = claim(make_annotator(study, "a"))
     assert held.expires_at is not None
 
-    assert release_expired(study=study, at=held.expires_at - timedelta(microseconds=1)) == 0
-    assert release_expired(study=study, at=held.expires_at) == 1
-    assert release_expired(study=study, at=held.expires_at) == 0
+    assert release_expired(at=held.expires_at - timedelta(microseconds=1)) == 0
+    assert release_expired(at=held.expires_at) == 1
+    assert release_expired(at=held.expires_at) == 0
 
 
 def test_submitted_work_and_other_studies_do_not_run_out() -> None:
@@ -233,7 +233,7 @@ def test_submitted_work_and_other_studies_do_not_run_out() -> None:
     done = rate(claim(make_annotator(study, "a")))
     elsewhere = claim(make_annotator(other, "b"))
 
-    assert release_expired(study=study, at=LATER) == 0
+    assert release_expired(at=LATER) == 0
 
     states = dict(Assignment.objects.values_list("pk", "state"))
     assert states == {done.pk: "submitted", elsewhere.pk: "claimed"}
@@ -246,7 +246,7 @@ def test_many_leases_of_one_hit_run_out_at_once() -> None:
     rate(b)
     rate(d)
 
-    assert release_expired(study=study, at=LATER) == 2
+    assert release_expired(at=LATER) == 2
 
     assert dict(Slot.objects.values_list("number", "assignment")) == {1: b.pk, 2: d.pk, 3: None, 4: None}
     assert {a.pk, c.pk} == set(Assignment.objects.filter(state="expired").values_list("pk", flat=True))

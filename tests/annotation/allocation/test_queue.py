@@ -16,8 +16,7 @@ from annotation.allocation.claims import claim_at_once, claim_hit, draw_arm, has
 from annotation.allocation.no_work import no_work_reason
 from annotation.allocation.queue import open_batches
 from annotation.core.errors import ClaimRefused
-from annotation.hits import slot_arms
-from annotation.hits.slots import make_slots, release_expired, reopen_slots
+from annotation.hits.slots import make_slots, release_expired, reopen_slots, reserve_slots, reserved_arms
 from annotation.models import (
     Annotator,
     ArmDraw,
@@ -349,7 +348,7 @@ def test_slots_are_kept_again_when_the_balance_is_given_up() -> None:
     assert set(Slot.objects.values_list("arm", flat=True)) == {"none", "table:c8"}
 
     Study.objects.update(balance_arms=False)
-    slot_arms.reserve_all(study)
+    reserve_slots(Slot.objects.filter(batch__study=study))
 
     assert set(Slot.objects.values_list("arm", flat=True)) == {""}
 
@@ -365,7 +364,7 @@ def test_shares_of_arms_never_exceed_what_a_hit_has(arms: int, places: int, held
     study = Study(arms=names, seed=5)
     have = [names[n % arms] for n in held][:places]
 
-    labels = slot_arms.reserved_arms(study, hit, places, have)
+    labels = reserved_arms(study, hit, places, have)
 
     assert len(labels) == places - len(have)
     share, total = places // arms, Counter([*have, *labels])

@@ -119,7 +119,7 @@ def test_a_slot_that_runs_out_goes_either_back_or_on_but_not_both() -> None:
     back, _, *on = together(
         [
             lambda: save_vote(assignment=late, pair_key=key, choice="left", at=LATER),
-            lambda: release_expired(study=study, at=LATER),
+            lambda: release_expired(at=LATER),
             *(lambda one=one: claim(one, LATER) for one in others),
         ]
     )
@@ -139,7 +139,7 @@ def test_leases_run_out_once_however_many_look() -> None:
     rate(claims[0])
     rate(claims[1])
 
-    freed = together([lambda: release_expired(study=study, at=LATER)] * THREADS)
+    freed = together([lambda: release_expired(at=LATER)] * THREADS)
 
     assert sum(freed) == 6
     assert sorted(Slot.objects.exclude(assignment=None).values_list("number", "assignment")) == sorted(
@@ -153,7 +153,7 @@ def test_going_on_in_one_tab_while_voting_on_an_old_hit_in_another_ends_with_one
     annotator = make_annotator(study)
     old = claim(annotator)
     key = old.displays.select_related("pair")[0].pair.key
-    release_expired(study=study, at=LATER)
+    release_expired(at=LATER)
 
     results = together(
         [lambda: save_vote(assignment=old, pair_key=key, choice="left", at=LATER), lambda: claim(annotator, LATER)] * 4
@@ -228,7 +228,7 @@ def test_late_work_and_a_new_claim_never_both_have_the_slot() -> None:
     study = make_study(instances=1)
     make_batch(study, raters=1)
     late = rate(claim(make_annotator(study, "late")), submit=False)
-    release_expired(study=study, at=LATER)
+    release_expired(at=LATER)
     others = [make_annotator(study, f"r{n}") for n in range(THREADS - 1)]
 
     submitted, *claims = together(

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from annotation.members.signed_in import STRANGERS_MOST
 from annotation.members.tokens import make_token
-from annotation.models.tokens import Scope
+from annotation.models.members import Scope
 from tests.factories import make_study, make_user
 
 pytestmark = pytest.mark.django_db

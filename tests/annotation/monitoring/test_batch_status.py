@@ -65,7 +65,7 @@ def test_slots_are_filled_claimed_or_open_and_a_claim_that_ran_out_is_open(study
 
     later = NOON + timedelta(minutes=61)
     assert numbers(batch, later) == (8, 1, 0, 7, 1)
-    release_expired(study=study, at=later)
+    release_expired(at=later)
     assert numbers(batch, later) == (8, 1, 0, 7, 0)
 
 
@@ -109,7 +109,7 @@ def test_late_work_without_a_place_is_surplus() -> None:
     batch = make_batch(study, raters=1)
     slow = claim(make_annotator(study, "slow"))
     later = NOON + timedelta(hours=2)
-    release_expired(study=study, at=later)
+    release_expired(at=later)
     rate(claim(make_annotator(study, "quick"), later), at=later)
     rate(slow, at=later)
 

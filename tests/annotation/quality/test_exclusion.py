@@ -161,7 +161,7 @@ def test_what_never_had_a_slot_gets_none_by_an_exclusion_that_is_taken_back() ->
     make_batch(study, raters=1)
     late, quick = make_annotator(study, "late"), make_annotator(study, "quick")
     slow = claim(late)
-    release_expired(study=study, at=NOON + timedelta(hours=2))
+    release_expired(at=NOON + timedelta(hours=2))
     rate(claim(quick, NOON + timedelta(hours=2)), at=NOON + timedelta(hours=2))
     surplus = rate(slow, at=NOON + timedelta(hours=3))
     exclude(quick)
@@ -326,7 +326,7 @@ def test_in_any_order_of_operations_no_pair_gets_more_ratings_than_wanted(seed: 
 
     steps: list[Callable[[], Any]] = [
         *(work, work, begin, finish, finish),
-        lambda: release_expired(study=study, at=now),
+        lambda: release_expired(at=now),
         lambda: decide("annotator", exclude_annotator, leaves_out=True),
         lambda: decide("annotator", include_annotator, leaves_out=False),
         lambda: decide("assignment", reject_assignment, leaves_out=True),

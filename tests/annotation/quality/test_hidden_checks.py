@@ -314,7 +314,7 @@ def test_a_gold_hit_is_as_long_as_the_others() -> None:
 def test_who_was_blocked_gets_nothing_back_that_ran_out() -> None:
     annotator = known_annotator(studied(instances=4))
     assignment = rate(claim(annotator), submit=False)
-    release_expired(study=annotator.study, at=at_minute(61))
+    release_expired(at=at_minute(61))
     Annotator.objects.filter(pk=annotator.pk).update(blocked_at=NOON)
 
     submitted = submit_assignment(assignment=assignment, at=at_minute(62))

@@ -13,7 +13,7 @@ from django.utils import timezone
 from annotation.allocation.claims import return_hit
 from annotation.annotators.consent import withdraw
 from annotation.models import Annotator, Assignment, Consent, Display, Rating, RoleGrant, Study
-from annotation.quality.scoring import expected_verdict, screen_side
+from annotation.quality.qualification import expected_verdict, screen_side
 from annotation.rating.votes import save_vote, submit_assignment
 from annotation.studies.services import save_settings
 from tests.annotation.rating.pages import at_hit

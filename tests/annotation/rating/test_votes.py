@@ -13,7 +13,7 @@ from annotation.core.version import VERSION
 from annotation.hits.displays import mark_shown
 from annotation.hits.slots import release_expired
 from annotation.models import Assignment, Rating, Slot, VoteChange
-from annotation.quality.scoring import screen_side
+from annotation.quality.qualification import screen_side
 from annotation.rating.store_vote import ClientReport
 from annotation.rating.votes import is_counted, save_vote, submit_assignment
 from annotation.studies.configurations import configuration
@@ -104,7 +104,7 @@ def test_a_second_submit_is_refused_and_changes_nothing() -> None:
 def test_an_annotator_who_comes_back_in_time_continues() -> None:
     assignment = claimed(raters=1)
     save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="left", at=NOON)
-    release_expired(study=assignment.hit.batch.study, at=LATER)
+    release_expired(at=LATER)
 
     save_vote(assignment=assignment, pair_key=keys(assignment)[1], choice="right", at=LATER)
     submit_assignment(assignment=assignment, at=LATER)
@@ -146,10 +146,10 @@ def test_late_work_is_kept_and_not_counted_once_another_has_its_place(pays_late:
 
 def test_late_work_counts_where_its_slot_is_still_unfilled() -> None:
     assignment = claimed(raters=1)
-    release_expired(study=assignment.hit.batch.study, at=LATER)
+    release_expired(at=LATER)
     for key in keys(assignment):
         save_vote(assignment=assignment, pair_key=key, choice="left", at=LATER)
-    release_expired(study=assignment.hit.batch.study, at=LATER + timedelta(minutes=61))
+    release_expired(at=LATER + timedelta(minutes=61))
 
     submitted = submit_assignment(assignment=assignment, at=LATER + timedelta(minutes=62))
 
@@ -159,7 +159,7 @@ def test_late_work_counts_where_its_slot_is_still_unfilled() -> None:
 
 def test_an_annotator_who_has_gone_on_finishes_the_old_hit_without_holding_two() -> None:
     old = claimed(instances=2, raters=2)
-    release_expired(study=old.hit.batch.study, at=LATER)
+    release_expired(at=LATER)
     other_hit = Slot.objects.exclude(hit=old.hit).first().hit
     current = Assignment.objects.create(hit=other_hit, annotator=old.annotator, state="claimed", expires_at=LATER)
 
@@ -175,7 +175,7 @@ def test_an_annotator_who_has_gone_on_finishes_the_old_hit_without_holding_two()
 def test_late_work_on_a_matchup_rated_again_meanwhile_does_not_count_twice() -> None:
     old = claimed(raters=2)
     study = old.hit.batch.study
-    release_expired(study=study, at=LATER)
+    release_expired(at=LATER)
     make_batch(study, name="second")
     again = Assignment.objects.create(
         hit=study.batches.get(name="second").hits.get(), annotator=old.annotator, state="submitted", submitted_at=LATER

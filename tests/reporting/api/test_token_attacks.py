@@ -13,8 +13,7 @@ from rest_framework.test import APIClient
 
 from annotation.members.tokens import end_token
 from annotation.models import ApiToken, AuditEntry, RoleGrant
-from annotation.models.members import Role
-from annotation.models.tokens import Scope
+from annotation.models.members import Role, Scope
 from judging.runs.judges import add_judge
 from reporting.api import numbers
 from tests.factories import make_study, make_user, token_of

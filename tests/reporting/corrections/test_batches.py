@@ -72,7 +72,7 @@ def test_deleting_waits_for_a_vote_on_a_hidden_check() -> None:
     study = make_study(instances=1)
     batch = make_batch(study, name="pilot", raters=1)
     check = claim(make_annotator(study))
-    release_expired(study=study, at=LATER)
+    release_expired(at=LATER)
     Slot.objects.all().delete()  # checks need none
     Assignment.objects.update(purpose=Assignment.Purpose.GOLD)
     key = check.displays.select_related("pair")[0].pair.key
