@@ -13,7 +13,7 @@ from annotation.allocation import queue
 from annotation.allocation.lease import accepted, has_consented, require_open
 from annotation.allocation.no_work import has_ended, no_work_reason
 from annotation.core.database.prepared import Prepared, PreparedInsert, PreparedUpdate
-from annotation.core.errors import AssignmentClosed, ClaimRefused, ConsentNeeded, Unacceptable
+from annotation.core.errors import AssignmentClosed, ClaimRefused, ConsentNeeded
 from annotation.core.keys import new_seed
 from annotation.hits.displays import derived_seed, draw_displays
 from annotation.hits.slots import release_expired, reopen_slots
@@ -105,7 +105,6 @@ def _fill_slot(slot: int, assignment: int) -> tuple[QuerySet[Slot], dict[str, An
 
 _UNFINISHED, _LOCKED, _FILL_SLOT = Prepared(_unfinished), Prepared(_annotator_for_update), PreparedUpdate(_fill_slot)
 _NEW_ASSIGNMENT, _NEW_DISPLAYS = PreparedInsert(Assignment), PreparedInsert(Display)
-LONGEST_COMMENT = 2000  # characters, of a rater on a HIT or a pair
 
 
 def claim_hit(*, annotator: Annotator, at: datetime) -> Assignment:
@@ -280,8 +279,8 @@ def has_work(annotator: Annotator) -> bool:
 def return_hit(*, assignment: Assignment, reason: str, comment: str, at: datetime) -> Assignment:
     """Return a HIT: its slot becomes free, its votes are kept but not counted, and the annotator doesn't get it again.
 
-    Raises: Unacceptable for an unknown reason; AssignmentClosed when it is submitted or returned already, belongs to
-    the qualification, or the annotator has withdrawn; ConsentNeeded.
+    Raises: AssignmentClosed when it is submitted or returned already, belongs to the qualification, or the annotator
+    has withdrawn; ConsentNeeded.
     """
     annotator = _locked(assignment.annotator, at)
     assignment = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
@@ -289,12 +288,9 @@ def return_hit(*, assignment: Assignment, reason: str, comment: str, at: datetim
     require_open(assignment)
     if assignment.purpose == Assignment.Purpose.QUALIFICATION:
         raise AssignmentClosed(_("The first HITs can't be returned. You may stop whenever you like."))
-    if reason not in Assignment.ReturnReason.values:
-        raise Unacceptable(_("Please choose one of the reasons."))
     assignment.state = Assignment.State.RETURNED
     assignment.returned_at, assignment.expires_at = at, None
-    assignment.return_reason = reason
-    assignment.return_comment = comment.replace("\x00", "").strip()[:LONGEST_COMMENT]
+    assignment.return_reason, assignment.return_comment = reason, comment
     assignment.save()
     reopen_slots([assignment.pk], {assignment.hit_id})
     return assignment

@@ -1,9 +1,11 @@
-"""Views where a rater flags a pair or a table row, and gives a HIT back."""
+"""Flags that raters set on pairs and on rows of comparison tables, and returned HITs."""
 
+from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
@@ -14,15 +16,73 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from annotation.allocation import claims
-from annotation.core.errors import Unacceptable
+from annotation.allocation.lease import require_open
+from annotation.core.errors import SecondStageClosed, Unacceptable, UnknownName
 from annotation.core.http import is_htmx
-from annotation.models import Display
-from annotation.rating import flags
+from annotation.models import Annotator, Assignment, Display, Flag
 from annotation.rating.access import hit_form_view, own_assignment
 from annotation.rating.forms import FlagForm, ReturnForm
 from annotation.rating.hit_views import CLOSED_STATES
 from annotation.rating.second_stage import shown_rows
+from annotation.rating.store_vote import display_of
 from annotation.rating.vote_context import flag_choices
+
+
+@transaction.atomic
+def flag_pair(
+    *, assignment: Assignment, pair_key: str, kind: str, comment: str = "", take_back: bool = False, at: datetime
+) -> Flag:
+    """Flag a pair as broken, or take that back. Flagging the same kind again replaces the comment.
+
+    A flag taken back is kept and marked: researchers may have read it.
+    Raises: UnknownName when the pair isn't on the HIT; Unacceptable to take back what was not flagged;
+    AssignmentClosed; ConsentNeeded.
+    """
+    _lock_annotator(assignment)
+    display = display_of(assignment, pair_key)
+    if take_back:
+        return _taken_back(display, kind, at)
+    flag, _created = Flag.objects.update_or_create(
+        display=display, kind=kind, row=None, defaults={"comment": comment, "flagged_at": at, "taken_back_at": None}
+    )
+    return flag
+
+
+@transaction.atomic
+def flag_row(*, assignment: Assignment, pair_key: str, row: int, take_back: bool, at: datetime) -> Flag:
+    """Flag a row of the shown table as not supported by the texts, or take that back.
+
+    Raises: UnknownName when the pair isn't on the HIT, or the row isn't in its table; SecondStageClosed before the
+    table was shown; AssignmentClosed; ConsentNeeded.
+    """
+    _lock_annotator(assignment)
+    display = display_of(assignment, pair_key)
+    if display.table is None or display.second_shown_at is None:
+        raise SecondStageClosed(_("No table has been shown beside this pair."))
+    if not 0 <= row < len(display.table.rows):
+        raise UnknownName(_("The table has no such row. Please load the page again."))
+    values = {"kind": Flag.Kind.UNSUPPORTED_ROW, "flagged_at": at}
+    flag, _created = Flag.objects.get_or_create(display=display, table=display.table, row=row, defaults=values)
+    if flag.taken_back_at and not take_back:
+        flag.flagged_at = at
+    flag.taken_back_at = at if take_back else None
+    flag.save()
+    return flag
+
+
+def _taken_back(display: Display, kind: str, at: datetime) -> Flag:
+    flag = Flag.objects.filter(display=display, kind=kind, row=None).first()
+    if flag is None:
+        raise Unacceptable(_("There is no such report to take back."))
+    if flag.taken_back_at is None:
+        flag.taken_back_at = at
+        flag.save(update_fields=["taken_back_at"])
+    return flag
+
+
+def _lock_annotator(assignment: Assignment) -> None:
+    Annotator.objects.select_for_update().get(pk=assignment.annotator_id)
+    require_open(Assignment.objects.select_related("annotator__study").get(pk=assignment.pk))
 
 
 @hit_form_view
@@ -31,25 +91,25 @@ def flag(request: HttpRequest, assignment_key: str) -> HttpResponse:
     assignment = own_assignment(request, assignment_key)
     form = FlagForm(request.POST)
     if not form.is_valid():
-        raise Unacceptable(" ".join(str(problem) for problems in form.errors.values() for problem in problems))
+        raise Unacceptable(form.problem)
     data, now = form.cleaned_data, timezone.now()
     pair_key, row = data["pair_key"], data["row"]
     if row is None:
-        values = {name: data[name] for name in ("kind", "comment", "take_back")}
-        is_new = flags.flag_pair(assignment=assignment, pair_key=pair_key, **values, at=now)
+        del data["row"]
+        changed = flag_pair(assignment=assignment, **data, at=now)
     else:
-        is_new = flags.flag_row(assignment=assignment, pair_key=pair_key, row=row, take_back=data["take_back"], at=now)
-    if not is_htmx(request):
-        return redirect(f"{reverse('annotation:hit', args=[assignment.key])}#pair-{pair_key}")
-    display = Display.objects.select_related("pair", "table").get(pk=is_new.display_id)
+        changed = flag_row(assignment=assignment, pair_key=pair_key, row=row, take_back=data["take_back"], at=now)
     address = reverse("annotation:hit", args=[assignment.key])
+    if not is_htmx(request):
+        return redirect(f"{address}#pair-{pair_key}")
+    display = Display.objects.select_related("pair", "table").get(pk=changed.display_id)
     context: dict[str, Any] = {"here": address, "pair_key": display.pair.key}
     if row is not None:
         context["row"] = shown_rows(display)[row]
         return TemplateResponse(request, "annotation/rating/_row_flag.html", context)
     standing = display.flags.filter(row=None, taken_back_at=None)
     context |= {"place": display.position + 1, "flags": standing, "flag_choices": flag_choices()}
-    context |= {"taken_back": is_new if is_new.taken_back_at else None}
+    context |= {"taken_back": changed if changed.taken_back_at else None}
     return TemplateResponse(request, "annotation/rating/_flag.html", context)
 
 

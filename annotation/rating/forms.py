@@ -7,17 +7,26 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.allocation.claims import LONGEST_COMMENT
 from annotation.models import Assignment, Flag
 from annotation.questions.questions import MAIN, MOST_QUESTIONS
 from annotation.rating.store_vote import ClientReport
 
 _VERSION = "version-"  # the one field that every question of a pair sends, answered or not
+LONGEST_COMMENT = 2000  # characters, of a rater on a HIT or a pair
 MOST_ROWS = 32_767  # what the column holds
 PAIR_FLAGS = tuple((kind.value, kind.label) for kind in Flag.Kind if kind != Flag.Kind.UNSUPPORTED_ROW)
 
 
-class _ChoiceForm(forms.Form):
+class _CardForm(forms.Form):
+    """A form of a pair's card."""
+
+    @property
+    def problem(self) -> str:
+        """All errors in one line."""
+        return " ".join(str(message) for messages in self.errors.values() for message in messages)
+
+
+class _ChoiceForm(_CardForm):
     """A choice on a pair of a HIT, and what the page reports with it."""
 
     _NO_CHOICE = _("Please choose one of the answers.")
@@ -30,11 +39,6 @@ class _ChoiceForm(forms.Form):
     def vote(self) -> dict[str, Any]:
         """Keyword arguments for the services, of a valid form."""
         return {**self.cleaned_data, "report": _report_in(self.data)}
-
-    @property
-    def problem(self) -> str:
-        """All errors in one line, for the card."""
-        return " ".join(str(message) for messages in self.errors.values() for message in messages)
 
 
 # Not fields of the form: a wrong clock must not cost the choice.
@@ -122,7 +126,7 @@ class ReturnForm(forms.Form):
     )
 
 
-class FlagForm(forms.Form):
+class FlagForm(_CardForm):
     """A flag on a pair, or on a row of its comparison table."""
 
     pair_key = forms.CharField(max_length=64)

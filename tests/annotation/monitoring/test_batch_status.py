@@ -18,7 +18,7 @@ from annotation.monitoring.batch_annotators import RaterRow, raters_of
 from annotation.monitoring.batch_status import batch_status, figures_of, slots_of
 from annotation.quality.exclusion import exclude_annotator, reject_assignment
 from annotation.quality.hidden_checks import scores_of
-from annotation.rating.flags import flag_pair
+from annotation.rating.flag_views import flag_pair
 from annotation.rating.store_vote import ClientReport
 from annotation.rating.votes import save_vote, submit_assignment
 from tests.annotation.quality.test_hidden_checks import answer, known_annotator, studied

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from annotation.allocation.claims import return_hit
 from annotation.models import Annotator, Assignment, Flag, Study
-from annotation.rating.flags import flag_pair, flag_row
+from annotation.rating.flag_views import flag_pair, flag_row
 from tests.annotation.rating.test_flags import ATTACK, at_work, first_key, second_stage_of
 from tests.factories import claim, make_annotator, make_batch, make_study, make_user, queries_of, rate, signed_in
 

@@ -12,7 +12,7 @@ from annotation.annotators.messages import send_message
 from annotation.annotators.payments import payments_of
 from annotation.models import Annotator, Assignment, Channel, Event, Flag, Rating, Study, VoteChange
 from annotation.privacy.erasing import erase_rater, erase_raters
-from annotation.rating.flags import flag_pair
+from annotation.rating.flag_views import flag_pair
 from reporting.exports.rows import rating_rows
 from tests.annotation.privacy.database_text import all_rows, left_of, stored
 from tests.annotation.recruitment.prolific.setup import NOON, join_and_rate

@@ -17,7 +17,7 @@ from annotation.core.errors import (
     VotesMissing,
 )
 from annotation.models import ArmDraw, Assignment, ComparisonTable, Flag, Pair, Rating, Study, VoteChange
-from annotation.rating.flags import flag_row
+from annotation.rating.flag_views import flag_row
 from annotation.rating.second_stage import current_display, reveal, save_second_vote, shown_rows
 from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate

@@ -12,7 +12,7 @@ from django.test import Client
 from annotation.allocation.claims import return_hit
 from annotation.annotators.consent import withdraw
 from annotation.models import Annotator, Assignment, ComparisonTable, Pair, Rating, Study
-from annotation.rating.flags import flag_pair, flag_row
+from annotation.rating.flag_views import flag_pair, flag_row
 from annotation.rating.second_stage import reveal, save_second_vote
 from annotation.rating.store_vote import ClientReport
 from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
