@@ -70,8 +70,8 @@ class _Members(GenericViewSet[Any]):
     def add_member(self, request: Request, slug: str) -> Response:
         """Grant a role to an account. An existing grant stays."""
         place, values = self._managed_place(), read_form(NewMember, body_of(request)).cleaned_data
-        member = add_member(**values, by=user_of(request), place=place)
-        grant = grants_in(place).get(user=member.user, role=values["role"])
+        user, _changed = add_member(**values, by=user_of(request), place=place)
+        grant = grants_in(place).get(user=user, role=values["role"])
         return Response(MemberSerializer(grant).data, status=status.HTTP_201_CREATED)
 
     @work(None, 204, refused=(409,), methods=["delete"], path=MEMBER)

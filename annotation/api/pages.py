@@ -31,7 +31,6 @@ class KeyPagination(CursorPagination):
         return number_asked(request, "page_size", PAGE_SIZE, minimum=1, maximum=LARGEST_PAGE)
 
     def get_ordering(self, request: Request, queryset: QuerySet[Any], view: Any) -> tuple[str, ...]:
-        """Return the order of the rows."""
         return tuple(str(field) for field in queryset.query.order_by)
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any] | None:
@@ -47,12 +46,10 @@ class KeyPagination(CursorPagination):
             raise NotFound(self.invalid_cursor_message) from None
 
     def get_paginated_response(self, data: Any) -> Response:
-        """Return a page with the addresses of its neighbours."""
         links = {"next": self.get_next_link(), "previous": self.get_previous_link()}
         return Response({"count": self.count, **links, "results": data})
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Describe a page."""
         address = {"type": "string", "nullable": True, "format": "uri"}
         count = {"type": "integer", "nullable": True, "description": "Of all rows; on the first page only."}
         return {
@@ -95,5 +92,4 @@ class FirstRenderer(BaseContentNegotiation):
         return next((parser for parser in parsers if parser.media_type == media), None)
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
-        """Return the first renderer, with its media type."""
         return renderers[0], renderers[0].media_type

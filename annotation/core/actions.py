@@ -57,7 +57,6 @@ class EitherField(forms.TypedChoiceField):
         self.meanings = f"false: {no}; true: {yes}"
 
     def to_python(self, value: Any) -> Any:
-        """Read true and false, too."""
         return super().to_python(str(value).capitalize() if value in (True, False, "true", "false") else value)
 
 

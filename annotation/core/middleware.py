@@ -24,7 +24,6 @@ class HeadMiddleware(MiddlewareMixin):
     """Takes the body out of answers to HEAD, of which the server would warn. The headers stay those of a GET."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        """Empty the body."""
         if request.method == "HEAD":
             if isinstance(response, StreamingHttpResponse):
                 response.close()
@@ -52,7 +51,6 @@ class CharsetMiddleware(MiddlewareMixin):
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        """Look at the charset before the view reads the body."""
         charset = (request.content_params or {}).get("charset", "")
         if charset.strip().lower() not in ("", "utf-8", "utf8"):
             message = "Please send this in UTF-8; other character sets are not supported."
@@ -67,7 +65,6 @@ class DomainErrorMiddleware(MiddlewareMixin):
     """
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Render the error as a page, or as a card for htmx."""
         if not isinstance(error, AnnotationError):
             return None
         template = "error.html#card" if is_htmx(request) else "error.html"
@@ -96,7 +93,6 @@ class SignedOutMiddleware(MiddlewareMixin):
     """Answers htmx requests with 401 instead of a redirect to the sign-in page, which htmx would follow."""
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        """Replace a redirect to the sign-in page."""
         address = response.get("Location", "")
         if address and is_htmx(request) and address.startswith(resolve_url(settings.LOGIN_URL)):
             return render(request, "error.html#card", {"message": _("Please sign in again.")}, status=401)
@@ -111,7 +107,6 @@ class SessionCookieMiddleware(MiddlewareMixin):
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        """Take the cookie out of the response."""
         if not request.session.modified:
             response.cookies.pop(settings.SESSION_COOKIE_NAME, None)
         return response
@@ -121,7 +116,6 @@ class PrivatePagesMiddleware(MiddlewareMixin):
     """Sets `Cache-Control: private, no-store` for signed-in users, unless the view has set the header."""
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        """Set the header."""
         if response.has_header("Cache-Control"):
             return response
         if request.user.is_authenticated or "Authorization" in request.headers:
@@ -133,7 +127,6 @@ class PermissionsPolicyMiddleware(MiddlewareMixin):
     """Sets Permissions-Policy: no page, nor a script that got into one, uses the browser's devices and sensors."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        """Set the header."""
         response.headers.setdefault("Permissions-Policy", settings.PERMISSIONS_POLICY)
         return response
 
@@ -142,12 +135,10 @@ class LanguageMiddleware(MiddlewareMixin):
     """Translates the pages that raters open. Researchers' pages and data are in English."""
 
     def process_request(self, request: HttpRequest) -> None:
-        """Activate the reader's language on raters' pages, English on others."""
         of_reader = is_for_raters(request)
         translation.activate(translation.get_language_from_request(request) if of_reader else settings.LANGUAGE_CODE)
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        """Set Content-Language and Vary on pages."""
         if response.headers.get("Content-Type", "").startswith("text/html"):
             patch_vary_headers(response, ("Accept-Language",))
             response.headers.setdefault("Content-Language", translation.get_language())

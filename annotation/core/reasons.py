@@ -151,11 +151,9 @@ class ReasonField(models.TextField[Any, Reason]):
     """A reason, stored as its code and values. `NO_REASON` where there is none. A text is taken as a reason of its own."""
 
     def get_default(self) -> Reason:
-        """Return no reason."""
         return NO_REASON
 
     def from_db_value(self, value: str, *_: object) -> Reason:
-        """Return the reason in a column."""
         return restored(json.loads(value)) if value else NO_REASON
 
     def to_python(self, value: object) -> Reason:
@@ -163,6 +161,5 @@ class ReasonField(models.TextField[Any, Reason]):
         return restored(value)
 
     def get_prep_value(self, value: object) -> str:
-        """Return what is stored."""
         found = restored(value)
         return json.dumps(found.stored(), ensure_ascii=False) if found else ""

@@ -68,13 +68,16 @@ class DataTable:
     labelled_by: str = ""
 
     @property
+    def headings(self) -> list[Column]:
+        """The columns, each with its settings."""
+        return [column if isinstance(column, Column) else Column(column) for column in self.columns]
+
+    @property
     def shown(self) -> Sequence[Row | StyledRow]:
-        """The first rows."""
         return self.rows[: self.most]
 
     @property
     def more(self) -> int:
-        """Number of further rows."""
         return len(self.rows) - len(self.shown) + self.beyond
 
 
@@ -99,7 +102,7 @@ def latex_text(text: str) -> str:
 
 def table_latex(table: DataTable) -> str:
     """Write a table for a paper, with the package booktabs. The first column is text, the others are numbers."""
-    columns = [column if isinstance(column, Column) else Column(column) for column in table.columns]
+    columns = table.headings
     lines = []
     for heads, cells, *_css in table.rows:
         values = zip(cells, columns[len(heads) :], strict=True)
@@ -155,20 +158,25 @@ def estimate_text(estimate: dict[str, Any], digits: int = 3, unit: str = "") -> 
     if estimate["value"] is None:
         return f"{UNDEFINED} ({estimate['why']})" if estimate["why"] else UNDEFINED
     digits = estimate.get("digits", 1 if unit else digits)
-    if "about" in estimate:
-        n = estimate["about"]
-    else:
-        n = f"n = {counted(estimate['n'], estimate['of'])}"
-        if estimate.get("n_instances") is not None and estimate["of"] != "instances":
-            n += f", {counted(estimate['n_instances'], 'instances')}"
-        if "n_clusters" in estimate:
-            n += f", {counted(estimate['n_clusters'], 'clusters')}"
-        if "effective_n" in estimate:
-            n += f", as good as {estimate['effective_n']:.1f} of equal size"
+    n = ", ".join(estimate_basis(estimate))
     if estimate.get("coin") is not None:
         n += f"; a coin has {fixed(estimate['coin'], digits)}"
     why = f" ({estimate['why']})" if estimate["low"] is None and estimate.get("why") else ""
     return f"{', '.join(filter(None, [interval_text(estimate, digits, unit), n]))}{why}"
+
+
+def estimate_basis(estimate: Mapping[str, Any]) -> list[str]:
+    """Return what an estimate rests on: `about`, or its n, instances and clusters, and their effective number."""
+    if "about" in estimate:
+        return [estimate["about"]]
+    parts = [f"n = {counted(estimate['n'], estimate['of'])}"]
+    if estimate.get("n_instances") is not None and estimate["of"] != "instances":
+        parts.append(counted(estimate["n_instances"], "instances"))
+    if "n_clusters" in estimate:
+        parts.append(counted(estimate["n_clusters"], "clusters"))
+    if "effective_n" in estimate:
+        parts.append(f"as good as {fixed(estimate['effective_n'], 1)} of equal size")
+    return parts
 
 
 def interval_text(value: float | Mapping[str, Any], digits: int, unit: str = "") -> str:
@@ -250,7 +258,7 @@ def _aligned(rows: list[list[str]], indent: str) -> Iterator[str]:
 
 def table_text(table: DataTable) -> str:
     """Write a table for a terminal: its caption, and its first rows."""
-    columns = [column if isinstance(column, Column) else Column(column) for column in table.columns]
+    columns = table.headings
     rows = [[str(column.label) for column in columns]]
     for heads, cells, *_css in table.shown:
         values = zip([*heads, *cells], columns, strict=True)

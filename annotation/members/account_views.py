@@ -89,7 +89,6 @@ class SignInForm(AuthenticationForm):
             self.fields["channel"].initial = request.GET.get("channel", "")
 
     def clean(self) -> dict[str, Any]:
-        """Resolve the user name, and check the password."""
         typed = self.cleaned_data.get("username")
         if typed:
             self.cleaned_data["username"] = resolve_username(typed, self.cleaned_data.get("channel", ""))
@@ -110,7 +109,6 @@ class SignInView(LoginView):
     extra_context = {"mail_on": settings.MAIL_ON}
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
-        """Sign in, or ask for the second factor."""
         return sign_in(self.request, form.get_user(), then=self.get_success_url())
 
 

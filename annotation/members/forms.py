@@ -68,7 +68,6 @@ class GroupForm(GroupNameForm):
     field_order = ("slug", "name")
 
     def clean_slug(self) -> str:
-        """Refuse the short name of another group."""
         return free_short_name(ResearchGroup, self.cleaned_data["slug"])
 
 

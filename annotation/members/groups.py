@@ -4,7 +4,6 @@ Roles are read in each request, so a revoked one ends at once, for sessions and 
 """
 
 import logging
-from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -27,15 +26,6 @@ from annotation.models.members import Role
 from annotation.studies.services import validate
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Member:
-    """A role's new holder: the account, whether it was created now, and whether the role is new to it."""
-
-    user: User
-    is_new: bool
-    changed: bool
 
 
 def find_group(slug: str) -> ResearchGroup:
@@ -80,11 +70,12 @@ def rename_group(*, group: ResearchGroup, name: str, by: User | None = None) -> 
 
 
 @transaction.atomic
-def add_member(*, username: str, role: str, place: Place, new: bool = False, by: User) -> Member:
+def add_member(*, username: str, role: str, place: Place, new: bool = False, by: User) -> tuple[User, bool]:
     """Grant a role in a study, or in a group, to an existing account or to a new one.
 
     `new` says which, so that a misspelt name creates no account, and a taken one gives the role to no other person.
 
+    Returns the account and whether the role is new to it.
     Raises: Unacceptable if the account is missing, from a channel, or must be new and isn't; AnnotationError for an
     invalid user name; UnknownName for a role that `by` may not grant here.
     """
@@ -99,7 +90,7 @@ def add_member(*, username: str, role: str, place: Place, new: bool = False, by:
         raise Unacceptable(f"There is no account with the user name {username}.")
     user, changed = grant_role(username=username, role=role, place=place)
     logger.info("%s given to %s in %s by %s", role, _named(user), place, _named(by))
-    return Member(user=user, is_new=new, changed=changed)
+    return user, changed
 
 
 @transaction.atomic

@@ -7,7 +7,6 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import authenticate
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_login_failed
 from django.contrib.auth.views import PasswordResetConfirmView
@@ -17,13 +16,12 @@ from django.urls import reverse_lazy
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from annotation.core.http import restrict_referrer
 from annotation.members.audit import log_new_password
 from annotation.members.mails import ask_for_confirmation, ask_for_reset, confirm_address
-from annotation.members.permissions import FORM, account_of
+from annotation.members.permissions import FORM, account_of, account_view
 
 # Name under which requests for new passwords are counted, beside failed sign-ins; no account can have it.
 RESETS = "(new password)"
@@ -54,9 +52,7 @@ class AddressForm(forms.Form):
         return password
 
 
-@never_cache
-@login_required
-@require_http_methods(FORM)
+@account_view(FORM)
 def account(request: HttpRequest) -> HttpResponse:
     """Show the user's account, and change or remove its address."""
     user = account_of(request)
@@ -75,9 +71,7 @@ def account(request: HttpRequest) -> HttpResponse:
     return render(request, "annotation/members/account.html", context, status=422 if form.is_bound else 200)
 
 
-@never_cache
-@login_required
-@require_http_methods(FORM)
+@account_view(FORM)
 def confirmation(request: HttpRequest, token: str) -> HttpResponse:
     """Ask whether an address is to be confirmed. A POST does so, since mail scanners open links too."""
     if request.method == "POST":
@@ -121,7 +115,6 @@ class ChoosePasswordView(PasswordResetConfirmView):
     success_url = reverse_lazy("annotation:login")
 
     def form_valid(self, form: Any) -> HttpResponse:
-        """Save, and say so."""
         log_new_password(account=form.user.pk)
         messages.success(self.request, _("Your new password is saved. Sign in with it now."))
         return super().form_valid(form)

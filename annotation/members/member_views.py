@@ -1,10 +1,8 @@
 """Pages of research groups and of a study's members: granting and revoking roles, sign-in links, moving a study."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
@@ -12,7 +10,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from annotation.core.errors import AnnotationError
 from annotation.mail.outbox import language_of, write_mail
@@ -26,6 +23,7 @@ from annotation.members.permissions import (
     POST,
     READERS,
     account_of,
+    account_view,
     group_view,
     has_any_role,
     study_view,
@@ -35,16 +33,7 @@ from annotation.models import Annotator, Mail, ResearchGroup, RoleGrant, Study
 ANNOTATORS_A_PAGE = 100
 
 
-@dataclass(frozen=True)
-class NewLink:
-    """An account with its sign-in link, which is shown once and not stored."""
-
-    username: str
-    url: str
-
-
-@login_required
-@require_http_methods(FORM)
+@account_view(FORM)
 def groups_page(request: HttpRequest) -> HttpResponse:
     """List the groups that the user has a reading role in. A site admin sees all and creates new ones."""
     user = account_of(request)
@@ -90,23 +79,23 @@ def _members(request: HttpRequest, scope: Place) -> HttpResponse:
         return _page(request, scope, form, status=422)
     cleaned = form.cleaned_data
     try:
-        member = add_member(
+        user, changed = add_member(
             **{name: cleaned[name] for name in NewMember.base_fields}, place=scope, by=account_of(request)
         )
     except AnnotationError as error:
         form.add_error("username", str(error))
         return _page(request, scope, form, status=422)
-    name, role = member.user.get_username(), _role(cleaned["role"])
-    message = f"{name} has the role {role} now." if member.changed else f"{name} had the role {role} already."
+    name, role = user.get_username(), _role(cleaned["role"])
+    message = f"{name} has the role {role} now." if changed else f"{name} had the role {role} already."
     messages.success(request, message)
-    if not member.is_new:
+    if not cleaned["new"]:
         return _redirect_to(scope)
     if address := cleaned.get("address"):
         language = language_of(scope) if isinstance(scope, Study) else None
-        write_mail(kind=Mail.Kind.SIGN_IN, address=address, user=member.user, at=timezone.now(), language=language)
+        write_mail(kind=Mail.Kind.SIGN_IN, address=address, user=user, at=timezone.now(), language=language)
         messages.success(request, "The sign-in link is being sent.")
-    url = login_link(user=member.user, base_url=request.build_absolute_uri("/"))
-    return _page(request, scope, MemberForm(), link=NewLink(name, url))
+    url = login_link(user=user, base_url=request.build_absolute_uri("/"))
+    return _page(request, scope, MemberForm(), link={"username": name, "url": url})
 
 
 def _revoke(request: HttpRequest, scope: Place) -> HttpResponse:
@@ -125,7 +114,7 @@ def _show_link(request: HttpRequest, scope: Place) -> HttpResponse:
     """Show a new sign-in link for a member who has never signed in."""
     member = _grant(request, scope).user
     url = new_member_link(user=member, base_url=request.build_absolute_uri("/"), place=scope, by=account_of(request))
-    return _page(request, scope, MemberForm(), link=NewLink(member.get_username(), url))
+    return _page(request, scope, MemberForm(), link={"username": member.get_username(), "url": url})
 
 
 link_in_group = never_cache(group_view(*MANAGERS, methods=POST)(_show_link))
@@ -163,9 +152,18 @@ def move(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _page(
-    request: HttpRequest, scope: Place, form: MemberForm, *, link: NewLink | None = None, status: int = 200, **more: Any
+    request: HttpRequest,
+    scope: Place,
+    form: MemberForm,
+    *,
+    link: dict[str, str] | None = None,
+    status: int = 200,
+    **more: Any,
 ) -> HttpResponse:
-    """Render a group's or a study's page. `more` are invalid forms to be shown again."""
+    """Render a group's or a study's page. `more` are invalid forms to be shown again.
+
+    link : user name and sign-in link of an account; it is shown once and not stored
+    """
     user, own = account_of(request), grants_in(scope)
     context: dict[str, Any] = {"readers": readers(own), "form": form, "made": link}
     if isinstance(scope, ResearchGroup):

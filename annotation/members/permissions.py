@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from annotation.members.memberships import groups_of
@@ -71,6 +72,11 @@ def find_group(user: Any, slug: str, *roles: str) -> ResearchGroup:
     if group is None:
         raise Http404(f"no group {slug}")
     return group
+
+
+def account_view(methods: Sequence[str] = SAFE) -> Callable[[View], View]:
+    """Decorate a page of the account that is signed in, which no cache keeps."""
+    return lambda view: never_cache(login_required(require_http_methods(methods)(view)))
 
 
 def study_view(*roles: str, methods: Sequence[str] = SAFE) -> Callable[[View], View]:

@@ -7,7 +7,6 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -20,7 +19,7 @@ from django.views.decorators.http import require_http_methods
 from django_otp.plugins.otp_static.models import StaticToken
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from annotation.members.permissions import FORM, account_of
+from annotation.members.permissions import FORM, account_of, account_view
 from annotation.members.second_factor import (
     VERIFIED,
     begin_set_up,
@@ -92,9 +91,7 @@ def _is_right(form: CodeForm, user: User) -> bool:
     return False
 
 
-@never_cache
-@login_required
-@require_http_methods(FORM)
+@account_view(FORM)
 def second_factor(request: HttpRequest) -> HttpResponse:
     """Set up the second factor. With one of its codes, verify this session, make new backup codes, or remove it."""
     user, act = account_of(request), request.POST.get("act", "")

@@ -110,11 +110,9 @@ class AuditMiddleware(MiddlewareMixin):
     """Adds a row for each request, even a refused one, that may change something, except raters'."""
 
     def process_request(self, request: HttpRequest) -> None:
-        """Collect what the request changes."""
         noted_changes.set([] if is_audited(request) else None)
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        """Add the row."""
         changes = noted_changes.get()
         noted_changes.set(None)
         if changes is None:

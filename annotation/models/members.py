@@ -67,11 +67,9 @@ class AuditQuerySet(models.QuerySet["AuditEntry"]):
     """Rows are added, never changed or deleted."""
 
     def update(self, **_changes: Any) -> int:
-        """Refuse."""
         raise TypeError("the audit log is append-only")
 
     def delete(self) -> tuple[int, dict[str, int]]:
-        """Refuse."""
         raise TypeError("the audit log is append-only")
 
 
@@ -97,13 +95,11 @@ class AuditEntry(models.Model):
         return f"{self.happened_at:%Y-%m-%d %H:%M:%S} {self.account} {self.method} {self.action}"
 
     def save(self, *args: Any, **named: Any) -> None:
-        """Add the row, unless it exists."""
         if not self._state.adding:
             raise TypeError("the audit log is append-only")
         super().save(*args, **named)
 
     def delete(self, *_args: Any, **_named: Any) -> tuple[int, dict[str, int]]:
-        """Refuse."""
         raise TypeError("the audit log is append-only")
 
 

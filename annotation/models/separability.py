@@ -46,7 +46,6 @@ class Measured(models.Model):
 
     @property
     def label(self) -> str:
-        """The measure's label."""
         return self.measure.label
 
 

@@ -108,9 +108,7 @@ class StudyQuerySet(models.QuerySet["Study"]):
             return studies
         if not user.is_authenticated:
             return self.none()
-        grants = RoleGrant.objects.filter(user=user.pk, role__in=roles).order_by()
-        in_group = models.Q(group__in=grants.filter(study=None).values("group_id"))
-        return studies.filter(in_group | models.Q(pk__in=grants.filter(group=None).values("study_id")))
+        return studies.granted(user.pk, *roles)
 
     def readable(self) -> "StudyQuerySet":
         """Return studies to which no rows of an import are moving."""
@@ -120,9 +118,9 @@ class StudyQuerySet(models.QuerySet["Study"]):
         """Return studies that are not in the archive."""
         return self.filter(archived_at=None)
 
-    def granted(self, user_id: int, role: str) -> "StudyQuerySet":
-        """Return studies in which the user holds a role, granted for the study or its group."""
-        grants = apps.get_model("annotation", "RoleGrant").objects.filter(user=user_id, role=role)
+    def granted(self, user_id: int, *roles: str) -> "StudyQuerySet":
+        """Return studies in which the user holds one of `roles`, granted for the study or its group."""
+        grants = RoleGrant.objects.filter(user=user_id, role__in=roles)
         in_group = models.Q(group__in=grants.filter(study=None).values("group_id"))
         return self.filter(in_group | models.Q(pk__in=grants.filter(group=None).values("study_id")))
 
@@ -141,7 +139,6 @@ class VisibleStudies(models.Manager["Study"]):
     """The studies that are not hidden: rows of an import under way are seen by nobody."""
 
     def get_queryset(self) -> models.QuerySet["Study"]:
-        """Leave out hidden studies."""
         return super().get_queryset().filter(importer="")
 
 

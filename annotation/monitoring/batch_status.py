@@ -34,7 +34,6 @@ class Slots:
 
     @property
     def complete(self) -> bool:
-        """Tell whether every slot is filled."""
         return self.total > 0 and self.filled == self.total
 
 
@@ -48,7 +47,6 @@ class Duplicates:
 
     @property
     def total(self) -> int:
-        """All of them."""
         return self.pairs_twice + self.hits_overfull + self.assignments_twice
 
 
@@ -61,7 +59,6 @@ class NotCounted:
 
     @property
     def total(self) -> int:
-        """All of them."""
         return self.surplus + self.excluded
 
 

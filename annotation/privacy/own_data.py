@@ -10,18 +10,15 @@ from typing import Any
 
 from axes.models import AccessAttempt
 from django.contrib.auth import logout
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.db.models import Q
 from django.forms.models import model_to_dict
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.hits.displays import attach_votes
-from annotation.members.permissions import account_of
+from annotation.members.permissions import FORM, account_of, account_view
 from annotation.models import (
     Annotator,
     Assignment,
@@ -226,18 +223,14 @@ def _time(at: datetime | None) -> str | None:
     return at.isoformat() if at is not None else None
 
 
-@login_required
-@never_cache
-@require_safe
+@account_view()
 def own_data(request: HttpRequest) -> HttpResponse:
     """Show the data of the signed-in user, with links to the file and to erasure."""
     user = account_of(request)
     return render(request, "annotation/privacy/own_data.html", {"account": user, "places": annotator_records(user)})
 
 
-@login_required
-@never_cache
-@require_safe
+@account_view()
 def own_data_file(request: HttpRequest) -> HttpResponse:
     """Send all data of the signed-in user, as JSON."""
     user = account_of(request)
@@ -248,9 +241,7 @@ def own_data_file(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@account_view(FORM)
 def erase(request: HttpRequest, study_key: str = "") -> HttpResponse:
     """Explain what erasure deletes and keeps, and erase in one study, or without a key in all."""
     user = account_of(request)

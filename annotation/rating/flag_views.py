@@ -4,7 +4,6 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -12,13 +11,12 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from annotation.allocation import claims
 from annotation.allocation.lease import require_open
 from annotation.core.errors import SecondStageClosed, Unacceptable, UnknownName
 from annotation.core.http import is_htmx
+from annotation.members.permissions import FORM, account_view
 from annotation.models import Annotator, Assignment, Display, Flag
 from annotation.rating.access import hit_form_view, own_assignment
 from annotation.rating.forms import FlagForm, ReturnForm
@@ -113,9 +111,7 @@ def flag(request: HttpRequest, assignment_key: str) -> HttpResponse:
     return TemplateResponse(request, "annotation/rating/_flag.html", context)
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@account_view(FORM)
 def return_hit(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Ask for a reason, and return a HIT."""
     assignment = own_assignment(request, assignment_key)

@@ -1,21 +1,18 @@
 """Views for joining and leaving a study: consent, withdrawal, qualification, an annotator's own progress."""
 
-from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.annotators import consent as consents
 from annotation.annotators.messages import mark_read
 from annotation.core.http import is_htmx
 from annotation.core.markdown import shown_texts
 from annotation.members.accounts import annotator_for
-from annotation.members.permissions import account_of
+from annotation.members.permissions import FORM, account_of, account_view
 from annotation.models import Annotator, Assignment, Study
 from annotation.models.members import Role
 from annotation.quality import qualification as qualifications
@@ -28,44 +25,40 @@ from annotation.rating.progress import history_of, history_rows, progress_of
 HISTORY_A_PAGE = 25
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@account_view(FORM)
 def consent(request: HttpRequest, study_key: str) -> HttpResponse:
     """Ask for consent before the first HIT. The answer can be changed here later."""
     study = get_object_or_404(Study.objects.visible_to(request.user, Role.ANNOTATOR), key=study_key)
     annotator = annotator_for(user=account_of(request), study=study)
     if annotator.withdrawn_at:
         return render(request, "annotation/rating/withdraw.html", {"study": study, "annotator": annotator})
-    latest = consents.latest_consent(annotator)
-    context = {"study": study, "latest": latest, "qualifies": qualifications.qualification_status(annotator).required}
-    if request.method == "POST":
-        answer = request.POST.get("answer")
-        if answer not in ("accept", "decline"):
-            return render(request, "annotation/rating/consent.html", {**context, "unclear": True}, status=422)
+    answer = request.POST.get("answer")
+    if answer in ("accept", "decline"):
         consents.answer_consent(annotator=annotator, accepted=answer == "accept", at=timezone.now())
         return redirect("annotation:rate")
-    return render(request, "annotation/rating/consent.html", context)
+    unclear = request.method == "POST"
+    context = {
+        "study": study,
+        "latest": consents.latest_consent(annotator),
+        "qualifies": qualifications.qualification_status(annotator).required,
+        "unclear": unclear,
+    }
+    return render(request, "annotation/rating/consent.html", context, status=422 if unclear else 200)
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@account_view(FORM)
 def withdraw(request: HttpRequest, study_key: str) -> HttpResponse:
     """Explain what withdrawing does, and do it. Open to every rater, also after losing the role."""
     annotator = _me(request, study_key)
-    context = {"study": annotator.study, "annotator": annotator}
-    if request.method == "POST":
-        if request.POST.get("confirm") != "yes":
-            return render(request, "annotation/rating/withdraw.html", {**context, "unclear": True}, status=422)
+    if request.POST.get("confirm") == "yes":
         consents.withdraw(annotator=annotator, at=timezone.now())
         return redirect("annotation:withdraw", study_key)
-    return render(request, "annotation/rating/withdraw.html", context)
+    unclear = request.method == "POST"
+    context = {"study": annotator.study, "annotator": annotator, "unclear": unclear}
+    return render(request, "annotation/rating/withdraw.html", context, status=422 if unclear else 200)
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@account_view(FORM)
 def qualification(request: HttpRequest, study_key: str) -> HttpResponse:
     """Show the result of the last attempt. POST begins another where one is allowed."""
     annotator = _me(request, study_key)
@@ -87,21 +80,16 @@ def qualification(request: HttpRequest, study_key: str) -> HttpResponse:
     return render(request, "annotation/rating/qualification.html", context)
 
 
-@login_required
-@never_cache
-@require_safe
+@account_view()
 def progress(request: HttpRequest) -> HttpResponse:
     """Show an annotator what they have done, and the pay due for it."""
     user = account_of(request)
     page = Paginator(history_of(user), HISTORY_A_PAGE).get_page(request.GET.get("page"))
-    rows = history_rows(list(page))
-    context = {"studies": progress_of(user), "page": page, "rows": rows}
+    context = {"studies": progress_of(user), "page": page, "rows": history_rows(list(page))}
     return render(request, "annotation/rating/progress.html", context)
 
 
-@login_required
-@never_cache
-@require_safe
+@account_view()
 def feedback(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Show a submitted qualification HIT with the expected answers. Those of other HITs are never shown."""
     assignment = own_assignment(request, assignment_key)
@@ -111,12 +99,11 @@ def feedback(request: HttpRequest, assignment_key: str) -> HttpResponse:
     if not qualifications.may_show_answers(assignment.annotator):
         return redirect("annotation:rate")
     study = assignment.hit.batch.study
-    rows = qualifications.feedback(assignment)
     names = {side: side_name(choice_label(side, *study.side_labels)) for side in ("left", "none", "right")}
     ended = assignment.annotator.qualification_results.filter(attempt=assignment.attempt).exists()
-    options = study.text_options
-    pairs = (shown_texts((row["left"], row["right"]), **options) for row in rows)
-    rows = [{**row, "left": left, "right": right} for row, (left, right) in zip(rows, pairs, strict=True)]
+    rows = qualifications.feedback(assignment)
+    for row in rows:
+        row["left"], row["right"] = shown_texts((row["left"], row["right"]), **study.text_options)
     context = {
         "study": study,
         "source_label": translate_default(study.source_label),
@@ -134,8 +121,7 @@ def _me(request: HttpRequest, study_key: str) -> Annotator:
     return get_object_or_404(mine, study__key=study_key)
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@account_view(FORM)
 def message_read(request: HttpRequest) -> HttpResponse:
     """Mark a message to the signed-in rater as read, and return to the page they were on."""
     if request.method == "POST":

@@ -82,7 +82,6 @@ class DisableControlsNode(template.Node):
         self.nodelist = nodelist
 
     def render(self, context: Context) -> SafeString:
-        """Render the nodes, then disable their controls."""
         return mark_safe(disable_controls(self.nodelist.render(context), usable=USABLE))  # noqa: S308  # rendered and escaped before
 
 

@@ -12,8 +12,7 @@ from django.template.loader import render_to_string
 from django.utils.html import conditional_escape, strip_tags
 from django.utils.safestring import SafeString
 
-from annotation.core.counting import counted
-from annotation.core.tables import UNDEFINED, Cell, Column, DataTable, StyledRow, fixed
+from annotation.core.tables import UNDEFINED, Cell, Column, DataTable, StyledRow, estimate_basis, fixed
 
 register = template.Library()
 CELLS = "cells_of_row"  # in the context of a row
@@ -62,7 +61,6 @@ class ColumnNode(Node):
     nodelist: NodeList
 
     def render(self, context: Context) -> str:
-        """Add the heading and the cell to the row."""
         attributes = {key.replace("_", "-"): value.resolve(context) for key, value in self.attributes.items()}
         column = Column(conditional_escape(self.label.resolve(context)), "num" in attributes.get("class", "").split())
         context[CELLS].append((column, Cell(SafeString(self.nodelist.render(context).strip()), attributes)))
@@ -121,11 +119,10 @@ def table_rows(table: DataTable) -> SafeString:
 
 
 def _columns(table: DataTable) -> list[Column]:
-    columns = [column if isinstance(column, Column) else Column(column) for column in table.columns]
     rows = [[*row[0], *row[1]] for row in table.shown]
     return [
         column._replace(is_numeric=column.is_numeric or _are_numbers([row[index] for row in rows if index < len(row)]))
-        for index, column in enumerate(columns)
+        for index, column in enumerate(table.headings)
     ]
 
 
@@ -177,13 +174,7 @@ def _estimate_cell(estimate: dict[str, Any], digits: int, unit: str) -> str:
         return f"{UNDEFINED} <small>{escape(estimate['why'])}</small>"
     times = 100 if unit else 1
     text = f"{fixed(times * estimate['value'], digits)}{unit}"
-    note = [estimate["about"] if "about" in estimate else f"n = {counted(estimate['n'], estimate['of'])}"]
-    if "about" not in estimate and estimate.get("n_instances") is not None and estimate["of"] != "instances":
-        note.append(counted(estimate["n_instances"], "instances"))
-    if "about" not in estimate and "n_clusters" in estimate:
-        note.append(counted(estimate["n_clusters"], "clusters"))
-    if "effective_n" in estimate and "about" not in estimate:
-        note.append(f"as good as {fixed(estimate['effective_n'], 1)} of equal size")
+    note = estimate_basis(estimate)
     if estimate["low"] is None:
         note.append(estimate["why"])
     else:

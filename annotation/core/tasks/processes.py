@@ -55,7 +55,6 @@ class RepeatingThread(threading.Thread):
         self.ended = threading.Event()
 
     def run(self) -> None:
-        """Wait, then work, and so on."""
         while not self.ended.wait(self.seconds):
             try:
                 self.work()

@@ -23,7 +23,6 @@ class StopFlag:
                 self.set()
 
     def set(self) -> None:
-        """Ask to stop."""
         self._set.set()
         if self._waiting is not None:
             loop, event = self._waiting

@@ -115,7 +115,7 @@ def test_a_new_link_for_a_rater_is_good_for_a_day(channel: Channel) -> None:
 @pytest.mark.parametrize("role", [Role.ADMIN, Role.STUDY_ADMIN])
 def test_a_newcomers_link_opens_nothing_that_was_given_after_it_was_made(study: Study, role: Role) -> None:
     boss = make_user("boss", Role.STUDY_ADMIN)
-    new = add_member(username="new", role=Role.ANNOTATOR, place=study, new=True, by=boss).user
+    new, _changed = add_member(username="new", role=Role.ANNOTATOR, place=study, new=True, by=boss)
     early = login_link(user=new, base_url="")
 
     call_command("grant", "new", "--role", role, stdout=io.StringIO())
@@ -170,8 +170,7 @@ def test_a_name_that_an_admin_gave_is_free_for_a_rater_and_the_other_way_round(c
     register(channel, "ann")
     register(channel, "bob")
     boss = make_user("boss", Role.STUDY_ADMIN)
-    new = add_member(username="bob", role=Role.ANNOTATOR, place=channel.study, new=True, by=boss)
-    assert new.is_new
+    add_member(username="bob", role=Role.ANNOTATOR, place=channel.study, new=True, by=boss)
     assert User.objects.count() == 5
 
 
