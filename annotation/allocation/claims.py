@@ -130,6 +130,8 @@ def claim_at_once(*, annotator: Annotator, at: datetime) -> Assignment | None:
     The annotator has no unfinished HIT; no expired claims are released. None if refused.
     """
     try:
+        if not _may_work(annotator):
+            return None
         if not annotator.study.is_two_stage:
             return _claim_new(annotator, at, shown_at=at)
         with transaction.atomic():
@@ -155,7 +157,7 @@ def _claim(annotator: Annotator, at: datetime, *, stop_at_expired: bool = True) 
 
 def _claim_locked(annotator: Annotator, at: datetime) -> Assignment | None:
     """Claim for an annotator who is locked, or None where there is nothing for them."""
-    if has_ended(annotator) or not _consented(annotator):
+    if not _may_work(annotator):
         return None
     # A query of its own: the locking statement may have waited, and reads the other tables as of its start.
     unfinished = _UNFINISHED.all(annotator=annotator.pk)
@@ -164,7 +166,10 @@ def _claim_locked(annotator: Annotator, at: datetime) -> Assignment | None:
     return _claim_new(annotator, at, unfinished)
 
 
-def _consented(annotator: Annotator) -> bool:
+def _may_work(annotator: Annotator) -> bool:
+    """Tell whether an annotator's work goes on. Raises: ConsentNeeded."""
+    if has_ended(annotator):
+        return False
     if not has_consented(annotator):
         raise ConsentNeeded(_("Please answer the consent question first."))
     return True
@@ -173,9 +178,7 @@ def _consented(annotator: Annotator) -> bool:
 def _claim_new(
     annotator: Annotator, at: datetime, unfinished: Sequence[Assignment] = (), shown_at: datetime | None = None
 ) -> Assignment | None:
-    """Claim for an annotator who is locked and has no open HIT, or None where there is nothing for them."""
-    if has_ended(annotator) or not _consented(annotator):
-        return None
+    """Claim for an annotator who is locked, may work and has no open HIT, or None where there is nothing for them."""
     batches = queue.open_batches(annotator)
     qualifies = any(batch.purpose == Batch.Purpose.QUALIFICATION for batch in batches)
     if qualifies and (test := qualification.next_assignment(annotator, at)) is not None:

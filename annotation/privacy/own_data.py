@@ -61,12 +61,10 @@ def _account(user: User) -> Json:
     return {
         **model_to_dict(user, names),
         "has_password": user.has_usable_password(),
-        "joined_at": _time(user.date_joined),
-        "last_signed_in_at": _time(user.last_login),
+        **_fields(user, joined_at="date_joined", last_signed_in_at="last_login"),
         "roles": [
             {
-                "role": grant.role,
-                "since": _time(grant.granted_at),
+                **_fields(grant, "role", since="granted_at"),
                 # Raters know a study by its question only.
                 **(
                     {"study": translate_default(grant.study.question) if grant.study else None}
@@ -77,12 +75,11 @@ def _account(user: User) -> Json:
             for grant in user.role_grants.select_related("study", "group").order_by("pk")
         ],
         "api_tokens": [
-            {"name": row.name, "made_at": _time(row.created_at), "last_used_at": _time(row.last_used_at)}
+            _fields(row, "name", made_at="created_at", last_used_at="last_used_at")
             for row in user.api_tokens.order_by("pk")
         ],
         "failed_sign_ins": [
-            {"last_at": _time(row.attempt_time), "address": row.ip_address, "browser": row.user_agent}
-            for row in attempts
+            _fields(row, last_at="attempt_time", address="ip_address", browser="user_agent") for row in attempts
         ],
     }
 
@@ -98,27 +95,18 @@ def _study(annotator: Annotator) -> Json:
     return {
         "question": translate_default(annotator.study.question),
         "key": annotator.study.key,
-        "code": annotator.code,
-        "came_by": annotator.kind,
-        "joined_at": _time(annotator.joined_at),
-        "withdrawn_at": _time(annotator.withdrawn_at),
-        "erased_at": _time(annotator.erased_at),
+        **_fields(annotator, code="code", came_by="kind"),
+        **_fields(annotator, "joined_at", "withdrawn_at", "erased_at"),
         "work_ended": annotator.excluded or annotator.blocked_at is not None,
         "consent": [
-            {"version": row.version, "text": row.text, "accepted": row.accepted, "at": _time(row.answered_at)}
-            for row in annotator.consents.order_by("pk")
+            _fields(row, "version", "text", "accepted", at="answered_at") for row in annotator.consents.order_by("pk")
         ],
-        "qualification": [
-            {"attempt": row.attempt, "pairs": row.pairs, "right": row.right, "passed": row.passed} for row in results
-        ],
+        "qualification": [_fields(row, "attempt", "pairs", "right", "passed") for row in results],
         "hits": [_hit(assignment) for assignment in work],
-        "messages": [
-            {"text": row.text, "sent_at": _time(row.sent_at), "read_at": _time(row.read_at)}
-            for row in annotator.messages.order_by("pk")
-        ],
-        "decisions": [{"kind": row.kind, "at": _time(row.happened_at)} for row in events],
+        "messages": [_fields(row, "text", "sent_at", "read_at") for row in annotator.messages.order_by("pk")],
+        "decisions": [_fields(row, "kind", at="happened_at") for row in events],
         "invitations": [
-            {"made_at": _time(row.created_at), "valid_until": _time(row.expires_at), "used_at": _time(row.used_at)}
+            _fields(row, made_at="created_at", valid_until="expires_at", used_at="used_at")
             for row in Invitation.objects.filter(annotator=annotator)
         ],
         "platform": _platform(annotator),
@@ -130,13 +118,9 @@ def _hit(assignment: Assignment) -> Json:
     return {
         "state": status_of_hit(assignment),
         "qualification": assignment.purpose == Assignment.Purpose.QUALIFICATION,
-        "claimed_at": _time(assignment.claimed_at),
-        "first_votes_closed_at": _time(assignment.locked_at),
-        "submitted_at": _time(assignment.submitted_at),
+        **_fields(assignment, "claimed_at", first_votes_closed_at="locked_at", submitted_at="submitted_at"),
         "pay": None if assignment.pay_due is None else str(assignment.pay_due),
-        "returned_at": _time(assignment.returned_at),
-        "return_reason": assignment.return_reason,
-        "return_comment": assignment.return_comment,
+        **_fields(assignment, "returned_at", "return_reason", "return_comment"),
         "pairs": [
             _pair(position, display, assignment.annotator.study.questions)
             for position, display in enumerate(displays, start=1)
@@ -147,28 +131,17 @@ def _hit(assignment: Assignment) -> Json:
 def _pair(position: int, display: Display, questions: Sequence[Question]) -> Json:
     return {
         "place": position,
-        "shown_at": _time(display.shown_at),
-        "second_shown_at": _time(display.second_shown_at),
+        **_fields(display, "shown_at", "second_shown_at"),
         "choices": [
-            {**_choice(row, display, questions), "at": _time(row.rated_at), "translated": row.translated}
+            {**_choice(row, display, questions), **_fields(row, at="rated_at", translated="translated")}
             for _key, row in sorted(display.votes.items())
         ],
         "history": [
-            {
-                **_choice(row, display, questions),
-                "received_at": _time(row.received_at),
-                "chosen_at": _time(row.chosen_at),
-                "source_opened": row.source_opened,
-            }
+            {**_choice(row, display, questions), **_fields(row, "received_at", "chosen_at", "source_opened")}
             for row in display.changes
         ],
         "reports": [
-            {
-                "kind": row.kind,
-                "comment": row.comment,
-                "at": _time(row.flagged_at),
-                "taken_back_at": _time(row.taken_back_at),
-            }
+            _fields(row, "kind", "comment", at="flagged_at", taken_back_at="taken_back_at")
             for row in display.flags.all()
         ],
     }
@@ -179,10 +152,7 @@ def _choice(vote: Rating | VoteChange, display: Display, questions: Sequence[Que
         **({"question": questions[vote.question].key} if len(questions) > 1 else {}),
         "stage": vote.stage,
         "choice": display.screen_choice(vote.answer),
-        "reason": vote.reason,
-        "active_seconds": vote.active_seconds,
-        "wall_seconds": vote.wall_seconds,
-        "late": vote.late,
+        **_fields(vote, "reason", "active_seconds", "wall_seconds", "late"),
     }
 
 
@@ -195,32 +165,29 @@ def _platform(annotator: Annotator) -> Json | None:
     is_about = Q(body__message__participant_id=participant.external_id) | Q(body__message__resource_id__in=ids)
     return {
         "platform": participant.channel.kind,
-        "id": participant.external_id,
-        "joined_at": _time(participant.joined_at),
+        **_fields(participant, id="external_id", joined_at="joined_at"),
         "submissions": [
             {
-                "id": row.external_id,
-                "state": row.state,
-                "code": row.code,
-                "details": row.details,
-                "started_at": _time(row.started_at),
-                "ended_at": _time(row.ended_at),
+                **_fields(row, id="external_id"),
+                **_fields(row, "state", "code", "details", "started_at", "ended_at"),
                 "requests": [
-                    {"kind": action.kind, "what": action.payload, "state": action.state, "at": _time(action.created_at)}
+                    _fields(action, "kind", what="payload", state="state", at="created_at")
                     for action in row.actions.order_by("pk")
                 ],
             }
             for row in submissions
         ],
         "messages": [
-            {"received_at": _time(row.received_at), "body": row.body.get("message")}
+            {**_fields(row, "received_at"), "body": row.body.get("message")}
             for row in WebhookEvent.objects.filter(is_about, channel__study=annotator.study).order_by("pk")
         ],
     }
 
 
-def _time(at: datetime | None) -> str | None:
-    return at.isoformat() if at is not None else None
+def _fields(row: Any, *names: str, **renamed: str) -> Json:
+    """Return fields of a row, some under other names. Times are texts."""
+    values = {name: getattr(row, field) for name, field in {**dict(zip(names, names, strict=True)), **renamed}.items()}
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values.items()}
 
 
 @account_view()

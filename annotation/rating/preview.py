@@ -1,7 +1,7 @@
 """A preview of a HIT's page as a rater would see it, built from unsaved objects."""
 
-import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,9 +11,9 @@ from annotation.core.errors import UnknownName
 from annotation.hits.displays import derived_seed, draw_displays
 from annotation.models import Annotator, Assignment, Batch, Display, Generation, Hit, Instance, Matchup, Pair, Study
 from annotation.questions.questions import MAIN
-from annotation.rating.presenters import Card, HitPlace, SecondCard, source_of, texts_of
+from annotation.rating.presenters import HitPlace, SecondCard, card_of, source_of
 from annotation.rating.second_stage import choose_table, turned_rows
-from annotation.rating.vote_context import AskedQuestion, CardAnswer, HitProgress, OpenPair, base_context
+from annotation.rating.vote_context import AskedQuestion, CardAnswer, base_context, status
 
 KEY = "preview"  # shorter than any assignment's key
 MOST_EXAMPLES = 10  # pairs of example texts, however many a HIT is to have
@@ -84,11 +84,8 @@ def _first_stage(
     context = _page_context(assignment, position)
     return {
         **context,
-        "cards": [
-            _card(display, [CardAnswer(question, display.pair.key) for question in context["questions"]])
-            for display in displays
-        ],
-        "status": _status(assignment, displays, at),
+        "cards": [card_of(display, context["questions"]) for display in _without_votes(displays)],
+        "status": status(assignment, at, displays),
     }
 
 
@@ -107,9 +104,9 @@ def second_stage(hit: Hit, *, number: int, viewer: User, at: datetime, arm: str)
     main = context["questions"][MAIN]
     return {
         **context,
-        "cards": [_second_card(display, main, is_open=display is displays[0]) for display in displays],
+        "cards": [_second_card(display, main, is_open=display is displays[0]) for display in _without_votes(displays)],
         "changing": False,
-        "status": _status(assignment, displays, at),
+        "status": status(assignment, at, displays),
     }
 
 
@@ -136,9 +133,16 @@ def _displays(assignment: Assignment) -> list[Display]:
     return drawn
 
 
+def _without_votes(displays: Sequence[Display]) -> Sequence[Display]:
+    """Set what `displays_of` attaches, as before any vote."""
+    for display in displays:
+        display.votes, display.versions, display.standing_flags = {}, {}, []
+    return displays
+
+
 def _page_context(assignment: Assignment, position: HitPlace) -> dict[str, Any]:
     return {
-        **base_context(assignment, secrets.token_urlsafe(9)),
+        **base_context(assignment),
         "source": source_of(assignment.hit),
         "hit_place": position,
         "may_return": position.total is None,
@@ -149,30 +153,15 @@ def _place(batch: Batch, number: int) -> HitPlace:
     return HitPlace(number, batch.hits.count() if batch.purpose == Batch.Purpose.QUALIFICATION else None)
 
 
-def _card(display: Display, answers: Sequence[CardAnswer], *, texts: bool = True) -> Card:
-    left, right = texts_of(display) if texts else ("", "")
-    return Card(key=display.pair.key, place=display.position + 1, left=left, right=right, answers=answers)
-
-
 def _second_card(display: Display, main: AskedQuestion, *, is_open: bool) -> SecondCard:
     first, first_label = next(iter(main.choices.items()))
     table = choose_table(display.assignment, display) if is_open else None
     return SecondCard(
-        card=_card(display, [CardAnswer(main, display.pair.key, choice=first)], texts=is_open),
+        card=replace(
+            card_of(display, [main], texts=is_open), answers=[CardAnswer(main, display.pair.key, choice=first)]
+        ),
         state="open" if is_open else "closed",
         first=first,
         first_label=first_label,
         rows=turned_rows(table, a_is_left=bool(display.a_is_left)) if table else (),
-    )
-
-
-def _status(assignment: Assignment, displays: Sequence[Display], at: datetime) -> HitProgress:
-    return HitProgress(
-        rated=0,
-        total=len(displays),
-        open=[OpenPair(display.position + 1, f"pair-{display.pair.key}") for display in displays],
-        expires_at=assignment.expires_at,
-        now=at,
-        locks=bool(assignment.arm) and assignment.locked_at is None,
-        second=assignment.locked_at is not None,
     )
