@@ -146,7 +146,7 @@ def test_a_study_admin_of_one_study_reaches_neither_the_group_nor_another_study(
     for place in (group, other):
         with pytest.raises(UnknownName):
             add_member(username="ann", role=Role.ANNOTATOR, by=local, place=place)
-    assert add_member(username="ann", role=Role.ANNOTATOR, place=study, by=local).changed
+    assert add_member(username="ann", role=Role.ANNOTATOR, place=study, by=local)[1]
     with pytest.raises(UnknownName):
         create_group(slug="new", by=local)
     with pytest.raises(UnknownName):
@@ -186,7 +186,7 @@ def test_a_new_account_comes_with_a_link_that_is_shown_once_and_works_once(group
 def test_another_link_is_for_those_who_never_came_and_can_do_nothing_elsewhere(
     group: ResearchGroup, study: Study, admin: User, root: User
 ) -> None:
-    new = add_member(username="new", role=Role.RESEARCHER, place=study, new=True, by=admin).user
+    new = add_member(username="new", role=Role.RESEARCHER, place=study, new=True, by=admin)[0]
     grant = new.role_grants.get()
     browser = signed_in(admin)
     again = browser.post(reverse("annotation:link-in-study", args=["cnndm"]), {"grant": grant.pk})
@@ -196,7 +196,7 @@ def test_another_link_is_for_those_who_never_came_and_can_do_nothing_elsewhere(
     told = "has signed in before, or has roles elsewhere"
     with pytest.raises(Unacceptable, match=told):
         new_member_link(user=new, base_url="http://x", place=study, by=admin)
-    elsewhere = add_member(username="else", role=Role.RESEARCHER, place=study, new=True, by=admin).user
+    elsewhere = add_member(username="else", role=Role.RESEARCHER, place=study, new=True, by=admin)[0]
     RoleGrant.objects.create(user=elsewhere, role=Role.RESEARCHER, group=main_group())
     with pytest.raises(Unacceptable, match=told):
         new_member_link(user=elsewhere, base_url="http://x", place=study, by=admin)

@@ -58,7 +58,7 @@ class WithButton(Adapter):
         return HttpResponse("arrived")
 
     def panel(self, channel: Channel) -> Panel:
-        return Panel("annotation/recruitment/_contact.html", {"words": "from the adapter"})
+        return Panel("annotation/studies/_contact.html", {"words": "from the adapter"})
 
     def act(self, *, channel: Channel, action: str, data: Mapping[str, str], by: User, at: datetime) -> str:
         if action == "refuse":
