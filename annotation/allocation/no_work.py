@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext as _
 
-from annotation.allocation import limits, queue
+from annotation.allocation import queue
 from annotation.annotators.participants import channel_of
 from annotation.core.database.prepared import Prepared
 from annotation.models import Annotator, Assignment, Batch, Slot
@@ -30,7 +30,7 @@ def no_work_reason(annotator: Annotator, at: datetime) -> str:
     if len(rating) < len(batches) and _failed(annotator):
         return _("You did not pass the qualification for this study, so there is nothing for you to rate. Thank you.")
     if queue.has_free_slot(annotator.study):
-        if limits.is_reached(annotator, channel_of(annotator)) or not limits.below_cap(annotator, rating):
+        if queue.is_reached(annotator, channel_of(annotator)) or not queue.below_cap(annotator, rating):
             return _("You have done as many HITs as you may do here now.")
         return _("You have rated everything that is open to you.")
     soonest = _SOONEST.first(study=annotator.study_id, annotator=annotator.pk)

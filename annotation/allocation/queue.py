@@ -1,4 +1,4 @@
-"""Find the next free slot for an annotator, at a cost that does not depend on the number of slots.
+"""Find the next free slot for an annotator within every cap, at a cost that does not depend on the number of slots.
 
 One index holds a batch's free slots in order: HITs with the fewest filled slots first, ties in the batch's seeded random
 order. The search reads it from the front and skips the HITs that the annotator has had.
@@ -7,19 +7,19 @@ order. The search reads it from the front and skips the HITs that the annotator 
 from collections.abc import Sequence
 
 from django.db import connection
-from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery
 
-from annotation.allocation import limits
 from annotation.annotators.participants import channel_of
 from annotation.core.database.prepared import Prepared
-from annotation.models import Annotator, Assignment, Batch, Slot, Study
+from annotation.models import Annotator, Assignment, Batch, Channel, Slot, Study
 from annotation.models.hits import SlotQuerySet
 from annotation.models.rating import AssignmentQuerySet
 from annotation.models.studies import ArmUnit
-from annotation.recruitment.base import ClaimKind
+from annotation.recruitment.base import ClaimKind, adapter_of
 
 ANY_ARM = ""
 _ORDER = ("number", "position")  # unique within a batch
+_COUNTED = (Assignment.State.CLAIMED, Assignment.State.SUBMITTED)
 
 
 def open_batches(annotator: Annotator) -> list[Batch]:
@@ -47,11 +47,45 @@ def for_rating(annotator: Annotator, batches: Sequence[Batch], claim: ClaimKind 
     if not rating:
         return []
     channel = channel_of(annotator)
-    if limits.is_reached(annotator, channel, claim):
+    if is_reached(annotator, channel, claim):
         return []
     if channel is not None and channel.batch_id is not None:
         rating = [batch for batch in rating if batch.pk == channel.batch_id]
-    return limits.below_cap(annotator, rating)
+    return below_cap(annotator, rating)
+
+
+def is_reached(annotator: Annotator, channel: Channel | None, claim: ClaimKind = ClaimKind.NEW) -> bool:
+    """Tell whether an annotator has reached the cap of the study or of their channel.
+
+    Hidden checks count like any other HIT, so that the cap does not reveal them; qualifications, returned and expired
+    HITs don't count.
+    """
+    limit = annotator.study.most_hits_per_rater
+    if limit is not None and _hit_count(annotator) >= limit:
+        return True
+    if channel is None:
+        return False
+    hits = adapter_of(channel).hits_left(annotator=annotator, channel=channel, claim=claim)
+    return hits is not None and hits <= 0
+
+
+def _hit_count(annotator: Annotator) -> int:
+    """Count an annotator's submitted and claimed HITs, without the qualification."""
+    mine = annotator.assignments.filter(state__in=_COUNTED)
+    return mine.exclude(purpose=Assignment.Purpose.QUALIFICATION).count()
+
+
+def below_cap(annotator: Annotator, batches: Sequence[Batch]) -> list[Batch]:
+    """Keep the batches whose cap this annotator has not reached."""
+    if all(batch.most_hits_per_rater is None for batch in batches):
+        return list(batches)
+    rated = annotator.assignments.filter(state__in=_COUNTED, purpose=Assignment.Purpose.RATING).order_by()
+    hit_counts = dict(rated.values_list("hit__batch").annotate(Count("pk")))
+    return [
+        batch
+        for batch in batches
+        if batch.most_hits_per_rater is None or hit_counts.get(batch.pk, 0) < batch.most_hits_per_rater
+    ]
 
 
 def free_slots(annotator: Annotator, batches: Sequence[Batch]) -> SlotQuerySet:

@@ -6,6 +6,7 @@ from django.db.models import Count, Q, Sum
 
 from annotation.core.counting import to_cents
 from annotation.models import Annotator, Assignment, Rating, Study
+from annotation.models.rating import COUNTS
 from annotation.questions.questions import MAIN
 
 SUBMITTED = Assignment.State.SUBMITTED
@@ -43,13 +44,12 @@ def payments_of(study: Study, *, platforms: bool = False) -> list[dict[str, Any]
     }
     submitted = Assignment.objects.filter(hit__batch__study=study, annotator__kind__in=kinds, state=SUBMITTED)
     own = ~Q(purpose=Assignment.Purpose.QUALIFICATION)
-    filled = Q(slot__isnull=False, excluded=False, annotator__excluded=False)
     sums = (
         submitted.order_by()
         .values("annotator")
         .annotate(
             hits=Count("pk", filter=own),
-            counted=Count("pk", filter=own & filled),
+            counted=Count("pk", filter=own & COUNTS),
             late=Count("pk", filter=own & Q(late=True)),
             rejected=Count("pk", filter=own & Q(excluded=True)),
             due=Sum("pay_due"),

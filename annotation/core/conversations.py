@@ -101,12 +101,10 @@ def is_same_content(stored: str, content: str) -> bool:
     return stored == content and stored_messages(content) in (None, stored_messages(stored))
 
 
-def content_problem(
-    value: object, field: str, *, longest: int | None = None, may_be_blank: bool = False
-) -> Reason | None:
+def content_problem(value: object, field: str, *, may_be_blank: bool = False) -> Reason | None:
     """Return why the value of a field can't be stored as a text or a conversation, or None."""
     if not isinstance(value, list):
-        return text_problem(value, field, longest=longest, may_be_blank=may_be_blank)
+        return text_problem(value, field, may_be_blank=may_be_blank)
     if not value:
         return refusal("empty_list", field=field)
     if len(value) > MOST_MESSAGES:
@@ -114,7 +112,7 @@ def content_problem(
     for number, message in enumerate(value, start=1):
         if problem := _message_problem(message, field, number, may_be_blank=may_be_blank):
             return problem
-    return text_problem(transcript(value), field, longest=longest, may_be_blank=True)
+    return text_problem(transcript(value), field, may_be_blank=True)
 
 
 def _message_problem(message: object, field: str, number: int, *, may_be_blank: bool) -> Reason | None:

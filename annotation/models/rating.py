@@ -17,6 +17,10 @@ from annotation.questions.questions import CHOICES, MAIN, Answer, choice_of
 Row = TypeVar("Row", bound=models.Model)
 
 
+# Of a submitted assignment: it fills a slot, and neither it nor its annotator is excluded.
+COUNTS = Q(slot__isnull=False, excluded=False, annotator__excluded=False)
+
+
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
     """Assignments by holder and state."""
 
@@ -34,9 +38,7 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
 
     def counted(self) -> "AssignmentQuerySet":
         """Return submitted assignments that fill a slot, unless they or their annotator are excluded."""
-        return self.present().filter(
-            state=Assignment.State.SUBMITTED, slot__isnull=False, excluded=False, annotator__excluded=False
-        )
+        return self.present().filter(COUNTS, state=Assignment.State.SUBMITTED)
 
     def expired(self, at: datetime) -> "AssignmentQuerySet":
         """Return claims whose lease has run out."""

@@ -21,6 +21,8 @@ from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import as_download, status_of
 from annotation.members.permissions import FORM, MANAGERS, READERS, account_of, may_manage, study_view
 from annotation.models import Annotator, Assignment, Event, Rating, Study
+from annotation.models.rating import COUNTS
+from annotation.monitoring.batch_annotators import CHOSE_LEFT
 from annotation.monitoring.forms import EraseForm, LeaveOutForm, MessageForm, NothingForm, OptionalReasonForm
 from annotation.privacy.erasing import erase_rater
 from annotation.quality import exclusion
@@ -39,7 +41,6 @@ def assignments_of(annotator: Annotator) -> QuerySet[Assignment]:
         n = Count("pk", filter=Q(stage=Rating.Stage.FIRST) & condition)
         return Coalesce(Subquery(by_assignment.annotate(n=n).values("n")), 0)
 
-    chose_left = Q(verdict=-1, display__a_is_left=True) | Q(verdict=1, display__a_is_left=False)
     return (
         annotator.assignments.select_related("hit__batch", "hit__matchup__instance", "slot")
         .defer("hit__matchup__instance__source", "hit__matchup__instance__metadata", "hit__matchup__instance__gold")
@@ -47,7 +48,7 @@ def assignments_of(annotator: Annotator) -> QuerySet[Assignment]:
             for_a=first_votes(Q(verdict=-1)),
             ties=first_votes(Q(verdict=0)),
             for_b=first_votes(Q(verdict=1)),
-            on_left=first_votes(chose_left),
+            on_left=first_votes(CHOSE_LEFT),
             seconds=Subquery(by_assignment.annotate(n=Sum("active_seconds")).values("n")),
         )
         .order_by("-pk")
@@ -60,9 +61,8 @@ def summary_of(annotator: Annotator) -> dict[str, Any]:
     translated : choices made on a page that the browser had translated
     """
     own = Q(state=Assignment.State.SUBMITTED) & ~Q(purpose=Assignment.Purpose.QUALIFICATION)
-    filled = Q(slot__isnull=False, excluded=False, annotator__excluded=False)
     sums = annotator.assignments.order_by().aggregate(
-        submitted=Count("pk", filter=own), counted=Count("pk", filter=own & filled), pay=Sum("pay_due")
+        submitted=Count("pk", filter=own), counted=Count("pk", filter=own & COUNTS), pay=Sum("pay_due")
     )
     events = annotator.events.exclude(kind=Event.Kind.MESSAGE).select_related("by").order_by("-happened_at", "-pk")
     translated = Rating.objects.for_question(MAIN).filter(
@@ -79,26 +79,17 @@ def summary_of(annotator: Annotator) -> dict[str, Any]:
 
 
 HITS_A_PAGE = 50
-OF_RATER: dict[str, type[forms.Form]] = {
-    "exclude": LeaveOutForm,
-    "include": OptionalReasonForm,
-    "message": MessageForm,
-    "unblock": NothingForm,
-    "erase": EraseForm,
+DECISIONS: dict[str, tuple[type[forms.Form], Callable[..., Any]]] = {
+    "exclude": (LeaveOutForm, exclusion.exclude_annotator),
+    "include": (OptionalReasonForm, exclusion.include_annotator),
+    "message": (MessageForm, send_message),
+    "unblock": (NothingForm, exclusion.unblock_annotator),
+    "erase": (EraseForm, erase_rater),
+    "reject": (LeaveOutForm, exclusion.reject_assignment),
+    "accept": (OptionalReasonForm, exclusion.accept_assignment),
+    "release": (OptionalReasonForm, exclusion.release_claim),
 }
-OF_ASSIGNMENT: dict[str, type[forms.Form]] = {
-    "reject": LeaveOutForm,
-    "accept": OptionalReasonForm,
-    "release": OptionalReasonForm,
-}
-DECISIONS: dict[str, Callable[..., exclusion.Effect]] = {
-    "exclude": exclusion.exclude_annotator,
-    "include": exclusion.include_annotator,
-    "unblock": exclusion.unblock_annotator,
-    "reject": exclusion.reject_assignment,
-    "accept": exclusion.accept_assignment,
-    "release": exclusion.release_claim,
-}
+OF_ASSIGNMENT = ("reject", "accept", "release")  # the others are about the rater
 
 
 @study_view(*READERS, methods=FORM)
@@ -110,28 +101,27 @@ def rater(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     if not may_manage(request.user, study):
         raise PermissionDenied
     action = request.POST.get("action", "")
-    if action not in OF_RATER and action not in OF_ASSIGNMENT:
+    if action not in DECISIONS:
         raise Unacceptable("There is no such decision about a rater.")
-    form = {**OF_RATER, **OF_ASSIGNMENT}[action](request.POST, prefix=action)
+    form_class, decide = DECISIONS[action]
+    form = form_class(request.POST, prefix=action)
     if form.is_valid():
+        arguments = {**form.cleaned_data, "by": account_of(request), "at": timezone.now()}
+        arguments.pop("sure", None)
         try:
-            arguments = {**form.cleaned_data, "by": account_of(request), "at": timezone.now()}
-            if action == "message":
-                send_message(annotator=annotator, **arguments)
-                message = "Sent. They see it on their next page."
-            elif action == "erase":
-                del arguments["sure"]
-                erase_rater(annotator=annotator, **arguments)
-                message = f"The data of rater {annotator.code} have been deleted."
-            elif action in OF_ASSIGNMENT:
-                assignment = get_object_or_404(annotator.assignments, key=_key(request.POST.get("assignment", "")))
-                message = DECISIONS[action](assignment=assignment, **arguments).message
+            if action in OF_ASSIGNMENT:
+                key = _key(request.POST.get("assignment", ""))
+                result = decide(assignment=get_object_or_404(annotator.assignments, key=key), **arguments)
             else:
-                message = DECISIONS[action](annotator=annotator, **arguments).message
-            messages.success(request, message)
+                result = decide(annotator=annotator, **arguments)
         except AnnotationError as error:
             form.add_error(None, str(error))
             return _page(request, annotator, {action: form}, status=status_of(error))
+        success = {
+            "message": "Sent. They see it on their next page.",
+            "erase": f"The data of rater {annotator.code} have been deleted.",
+        }
+        messages.success(request, success.get(action) or result.message)
         if study.annotators.present().filter(pk=pk).exists():
             return redirect("annotation:rater", study.slug, pk)
         return redirect("annotation:study", study.slug)  # withdrawn annotators have no page
@@ -147,7 +137,7 @@ def _page(
     assignment = (
         annotator.assignments.select_related("hit__batch", "hit__matchup__instance").filter(key=chosen_key).first()
     )
-    kinds = {name: form(prefix=name) for name, form in {**OF_RATER, **OF_ASSIGNMENT}.items()}
+    kinds = {name: form(prefix=name) for name, (form, _decide) in DECISIONS.items()}
     context = {
         "study": annotator.study,
         "rater": annotator,

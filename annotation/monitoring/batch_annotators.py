@@ -13,12 +13,14 @@ from annotation.core.counting import to_cents
 from annotation.core.database.aggregates import select_from_cte
 from annotation.hits.idle import idle_minutes, last_active, with_activity
 from annotation.models import Annotator, Assignment, Batch, Flag, Rating
+from annotation.models.rating import COUNTS
 from annotation.monitoring.reports import returned_submissions
 from annotation.quality.hidden_checks import CheckScores, scores_of
 from annotation.questions.questions import MAIN
 
 FIRST = Rating.Stage.FIRST
 SUBMITTED = Assignment.State.SUBMITTED
+CHOSE_LEFT = Q(verdict=-1, display__a_is_left=True) | Q(verdict=1, display__a_is_left=False)
 MOST_SORTED = 500_000  # ratings; larger batches are shown without medians and agreement
 NO_CHECKS = CheckScores(gold_asked=0, gold_right=0, repeat_asked=0, repeat_same=0)
 
@@ -220,10 +222,9 @@ def raters_of(batch: Batch, at: datetime, *, thorough: bool = True) -> list[Rate
 
 def _assignments(batch: Batch) -> dict[int, RaterRow]:
     mine = Q(state=SUBMITTED, purpose=batch.purpose)
-    filled = Q(slot__isnull=False, excluded=False, annotator__excluded=False)
     assignments = Assignment.objects.present().filter(hit__batch=batch).order_by().values("annotator")
     sums: Any = assignments.annotate(
-        submitted=Count("pk", filter=mine), counted=Count("pk", filter=mine & filled), pay=Sum("pay_due")
+        submitted=Count("pk", filter=mine), counted=Count("pk", filter=mine & COUNTS), pay=Sum("pay_due")
     )
     by_annotator = {row.pop("annotator"): row for row in sums}
     annotators = Annotator.objects.present().in_bulk(by_annotator)
@@ -243,7 +244,6 @@ def _all_votes(batch: Batch) -> QuerySet[Rating]:
 
 def _votes(batch: Batch) -> dict[int, VoteCounts]:
     first = Q(stage=FIRST)
-    chose_left = Q(verdict=-1, display__a_is_left=True) | Q(verdict=1, display__a_is_left=False)
     right = Q(verdict=1, display__a_is_left=True) | Q(verdict=-1, display__a_is_left=False)
     rows: Any = (
         _all_votes(batch)
@@ -251,7 +251,7 @@ def _votes(batch: Batch) -> dict[int, VoteCounts]:
         .annotate(
             votes=Count("pk", filter=first),
             ties=Count("pk", filter=first & Q(verdict=0)),
-            left=Count("pk", filter=first & chose_left),
+            left=Count("pk", filter=first & CHOSE_LEFT),
             right=Count("pk", filter=first & right),
             timed=Count("pk", filter=first & Q(active_seconds__isnull=False)),
             seconds=Coalesce(Sum("active_seconds"), 0.0),

@@ -49,13 +49,10 @@ class Effect:
         if self.ended:
             parts.append("Their open HIT is free for others.")
         if self.counted:
-            parts.append("1 HIT counts again." if self.counted == 1 else f"{self.counted} HITs count again.")
+            parts.append(f"{number_of(self.counted, 'HIT')} {'counts' if self.counted == 1 else 'count'} again.")
         if self.surplus:
-            singular, several = (
-                "1 HIT stays uncounted: others have its place.",
-                "HITs stay uncounted: others have their places.",
-            )
-            parts.append(singular if self.surplus == 1 else f"{self.surplus} {several}")
+            stays, places = ("stays", "its place") if self.surplus == 1 else ("stay", "their places")
+            parts.append(f"{number_of(self.surplus, 'HIT')} {stays} uncounted: others have {places}.")
         return " ".join(parts)
 
 
@@ -107,8 +104,7 @@ def include_annotator(*, annotator: Annotator, reason: str = "", by: User | None
 def reject_assignment(*, assignment: Assignment, reason: str, reopen: bool, by: User | None, at: datetime) -> Effect:
     """Exclude one submitted HIT from results. With `reopen` others may rate it. The pay due for it doesn't change.
 
-    Raises: Unacceptable when its rater has withdrawn; AssignmentClosed
-    when it isn't submitted.
+    Raises: Unacceptable when its rater has withdrawn; AssignmentClosed when it isn't submitted.
     """
     assignment = _lock_assignment(assignment)
     if assignment.state != SUBMITTED:

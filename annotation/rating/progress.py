@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import Count, Q, QuerySet, Sum
@@ -61,38 +62,35 @@ def progress_of(user: User) -> list[StudyProgress]:
     annotators = list(Annotator.objects.filter(user=user).select_related("study").order_by("joined_at", "pk"))
     assignments = Assignment.objects.filter(annotator__in=annotators).order_by()
     own = ~Q(purpose=QUALIFICATION)
-    submitted = Count("pk", filter=Q(state=SUBMITTED) & own)
-    sums: dict[int, tuple[int, Decimal | None]] = {
-        row["annotator"]: (row["hits"], row["due"])
-        for row in assignments.values("annotator").annotate(hits=submitted, due=Sum("pay_due"))
-    }
+    sums: Any = assignments.values("annotator").annotate(
+        hits=Count("pk", filter=Q(state=SUBMITTED) & own), pay=Sum("pay_due")
+    )
+    by_annotator = {row.pop("annotator"): row for row in sums}
     current = dict(assignments.claimed().values_list("annotator", "key"))
     rated = _rated(annotators)
     return [
         StudyProgress(
-            annotator=annotator,
-            hits=sums.get(annotator.pk, (0, None))[0],
-            pay=sums.get(annotator.pk, (0, None))[1],
+            annotator,
+            **by_annotator.get(annotator.pk, {"hits": 0, "pay": None}),
+            **rated.get(annotator.pk, {"pairs": 0, "minutes": None}),
             current=current.get(annotator.pk, ""),
-            pairs=rated.get(annotator.pk, (0, None))[0],
-            minutes=_minutes(rated.get(annotator.pk, (0, None))[1]),
         )
         for annotator in annotators
     ]
 
 
-def _rated(annotators: Sequence[Annotator]) -> dict[int, tuple[int, float | None]]:
-    """Return annotator → pairs rated and active seconds, of submitted HITs."""
+def _rated(annotators: Sequence[Annotator]) -> dict[int, dict[str, Any]]:
+    """Return annotator → pairs rated and active minutes, of submitted HITs."""
     ratings = Rating.objects.for_question(MAIN).filter(
         display__assignment__annotator__in=annotators, display__assignment__state=SUBMITTED
     )
-    rows = (
+    rows: Any = (
         ratings.exclude(display__assignment__purpose=QUALIFICATION)
         .order_by()
         .values("display__assignment__annotator")
-        .annotate(pairs=Count("pk", filter=Q(stage=FIRST)), seconds=Sum("active_seconds"))
+        .annotate(pairs=Count("pk", filter=Q(stage=FIRST)), minutes=Sum("active_seconds") / 60)
     )
-    return {row["display__assignment__annotator"]: (row["pairs"], row["seconds"]) for row in rows}
+    return {row.pop("display__assignment__annotator"): row for row in rows}
 
 
 def history_of(user: User) -> QuerySet[Assignment]:
@@ -117,7 +115,7 @@ def _row(assignment: Assignment) -> HistoryRow:
         assignment=assignment,
         at=assignment.submitted_at or assignment.returned_at,
         choices=[_choices(display, study) for display in displays],
-        minutes=_minutes(sum(seconds)) if seconds else None,
+        minutes=sum(seconds) / 60 if seconds else None,
         status=status_of_hit(assignment),
     )
 
@@ -148,7 +146,3 @@ def status_of_hit(assignment: Assignment) -> str:
     if assignment.state == Assignment.State.RETURNED:
         return _("returned: %(reason)s") % {"reason": assignment.get_return_reason_display()}
     return _("in progress") if assignment.state == Assignment.State.CLAIMED else _("ran out")
-
-
-def _minutes(seconds: float | None) -> float | None:
-    return None if seconds is None else seconds / 60
