@@ -61,8 +61,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "annotation.core.middleware.FormAddressMiddleware",
     "annotation.core.middleware.SignedOutMiddleware",
-    "annotation.core.middleware.DomainErrorMiddleware",
-    "annotation.core.middleware.UnavailableDatabaseMiddleware",
+    "annotation.core.middleware.ErrorMiddleware",
     "annotation.core.middleware.PrivatePagesMiddleware",
     "axes.middleware.AxesMiddleware",
 ]

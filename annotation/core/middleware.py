@@ -58,22 +58,6 @@ class CharsetMiddleware(MiddlewareMixin):
         return None
 
 
-class DomainErrorMiddleware(MiddlewareMixin):
-    """Answers an `AnnotationError` with its message: 404 for unknown names, 422 for invalid input, else mostly 409.
-
-    `X-Tandem-Wait: consent` tells the page's script to send the request again after consent.
-    """
-
-    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        if not isinstance(error, AnnotationError):
-            return None
-        template = "error.html#card" if is_htmx(request) else "error.html"
-        response = render(request, template, {"message": error_text(error)}, status=status_of(error))
-        if isinstance(error, ConsentNeeded):
-            response["X-Tandem-Wait"] = "consent"
-        return response
-
-
 class FormAddressMiddleware(MiddlewareMixin):
     """Redirects a browser that opens the address of a form to the page above it. Programs get the 405."""
 
@@ -153,20 +137,30 @@ HEADERS = {"Retry-After": str(RETRY_SECONDS), "Cache-Control": "no-store"}
 logger = logging.getLogger(__name__)
 
 
-class UnavailableDatabaseMiddleware(MiddlewareMixin):
-    """Answers database errors of views with 503. The transaction was rolled back."""
+class ErrorMiddleware(MiddlewareMixin):
+    """Answers domain errors with their message, and database errors of views with 503.
+
+    An `AnnotationError` is 404 for unknown names, 422 for invalid input, else mostly 409. `X-Tandem-Wait: consent` tells
+    the page's script to send the request again after consent. After a database error the transaction is rolled back.
+    """
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Render a page, or a card for htmx, without queries."""
-        if not isinstance(error, UNAVAILABLE):
-            return None
-        log_unavailable(request, error)
-        template = "503.html#card" if is_htmx(request) else "503.html"
-        is_read = request.method in ("GET", "HEAD")
-        page = render_to_string(
-            template, {"message": message_for(request.method, error), "is_read": is_read, "request_id": current.get()}
-        )
-        return HttpResponse(page, status=503, headers=HEADERS)
+        """Render a page, or a card for htmx. That of a database error needs no queries."""
+        part = "#card" if is_htmx(request) else ""
+        if isinstance(error, AnnotationError):
+            response = render(request, f"error.html{part}", {"message": error_text(error)}, status=status_of(error))
+            if isinstance(error, ConsentNeeded):
+                response["X-Tandem-Wait"] = "consent"
+            return response
+        if isinstance(error, UNAVAILABLE):
+            log_unavailable(request, error)
+            context = {
+                "message": message_for(request.method, error),
+                "is_read": request.method in ("GET", "HEAD"),
+                "request_id": current.get(),
+            }
+            return HttpResponse(render_to_string(f"503.html{part}", context), status=503, headers=HEADERS)
+        return None
 
 
 def message_for(method: str | None, error: Exception) -> str:

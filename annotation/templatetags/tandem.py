@@ -1,6 +1,7 @@
 """Template filters shared by all pages."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 from django import template
 from django.template import Context
@@ -8,10 +9,12 @@ from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from annotation.annotators.messages import unread
 from annotation.batches.chosen import chosen_in_words
 from annotation.core import markdown
 from annotation.core.counting import counted
 from annotation.core.http import is_for_raters
+from annotation.core.keys import message_key
 from annotation.core.markdown import shown_text
 from annotation.members.permissions import READERS, has_any_role, has_group_role
 from annotation.models.members import Role
@@ -73,3 +76,15 @@ def is_default_consent(text: str) -> bool:
 def number(value: float | None, decimals: int = 3) -> str:
     """Show a number with its decimals, or a dash for None."""
     return "–" if value is None else f"{value:.{decimals}f}"
+
+
+@register.simple_tag(takes_context=True)
+def unread_messages(context: Context) -> list[dict[str, Any]]:
+    """Return the signed-in rater's unread messages with their keys, in at most one query."""
+    request = context.get("request")
+    user = getattr(request, "user", None)
+    if user is None or context.get("has_notes") is False:
+        return []
+    return [
+        {"key": message_key(message.pk), "text": message.text, "sent_at": message.sent_at} for message in unread(user)
+    ]
