@@ -1,6 +1,7 @@
 """Creating raters for people who arrive through a channel."""
 
 import secrets
+from collections.abc import Callable
 from datetime import datetime
 
 from django.contrib.auth.hashers import make_password
@@ -106,17 +107,20 @@ def raters_of(channel: Channel, users: list[User]) -> list[Annotator]:
 
 
 @transaction.atomic
-def join(*, channel: Channel, external_id: str, at: datetime) -> tuple[Participant, bool]:
+def join(
+    *, channel: Channel, external_id: str, at: datetime, admit: Callable[[Channel], None] = refuse_closed
+) -> tuple[Participant, bool]:
     """Return the participant with this id on the platform, and whether they are new, in which case a rater is created.
 
-    Raises: ClaimRefused for a new participant if the channel is closed.
+    admit : refuses a new participant of the locked channel, by default if it is closed
+    Raises: ClaimRefused.
     """
     channel = locked_channel(channel)
     participant = channel.participants.filter(external_id=external_id).select_related("annotator__user").first()
     if participant is not None:
         return participant, False
     refuse_erased(channel.study, external_id)
-    refuse_closed(channel)
+    admit(channel)
     annotator = new_raters(channel, 1)[0]
     return Participant.objects.create(channel=channel, annotator=annotator, external_id=external_id, joined_at=at), True
 

@@ -6,6 +6,7 @@ Of an address only a keyed hash is stored, in the channel's row, for an hour; it
 import secrets
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from django.contrib.auth.models import User
@@ -14,7 +15,7 @@ from django.db import transaction
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
-from annotation.annotators.participants import join, locked_channel, raters_of, refuse_closed, refuse_erased
+from annotation.annotators.participants import join, locked_channel, raters_of, refuse_closed
 from annotation.core.errors import ClaimRefused
 from annotation.core.http import network_of
 from annotation.models import Channel, Participant
@@ -63,19 +64,13 @@ def refuse_over_limit(*, channel: Channel, address: str | None, at: datetime) ->
         )
 
 
-@transaction.atomic
 def join_limited(*, channel: Channel, external_id: str, address: str | None, at: datetime) -> tuple[Participant, bool]:
     """Call `join` for an unverified arrival: newcomers count towards the limits.
 
     Raises: ClaimRefused when the channel is closed; TooManyArrivals.
     """
-    channel = locked_channel(channel)
-    participant = channel.participants.filter(external_id=external_id).select_related("annotator__user").first()
-    if participant is not None:
-        return participant, False
-    refuse_erased(channel.study, external_id)
-    _admit(channel, address, at)
-    return join(channel=channel, external_id=external_id, at=at)
+    admit = partial(_admit, address=address, at=at)
+    return join(channel=channel, external_id=external_id, at=at, admit=admit)
 
 
 @transaction.atomic
