@@ -12,7 +12,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as default_handler
 
-from annotation.core.errors import AmendmentNeeded, AnnotationError, BadFields, BadFile, SettingFixed
+from annotation.core.errors import AnnotationError, BadFields, BadFile, SettingsRefused
 from annotation.core.http import error_text, status_of
 from annotation.core.middleware import HEADERS, UNAVAILABLE, log_unavailable, message_for
 
@@ -58,7 +58,7 @@ def _more(error: AnnotationError) -> dict[str, Any]:
         return {"lines": listed, "bad_lines": len(error.lines)}
     if isinstance(error, BadFields):
         return {"fields": error.fields}
-    if isinstance(error, SettingFixed | AmendmentNeeded):
+    if isinstance(error, SettingsRefused):
         return {"fields": {name: [error.why] for name in error.fields}}
     return {}
 

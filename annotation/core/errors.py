@@ -95,13 +95,16 @@ class InvalidSelection(AnnotationError):
     """Instances can't be selected by these settings."""
 
 
-class SettingFixed(AnnotationError):
-    """Settings (`fields`) that can't be changed any more, since votes were given under them."""
+class SettingsRefused(AnnotationError):
+    """Settings (`fields`) that can't be changed like this."""
 
-    def __init__(self, fields: list[str], why: str) -> None:
-        self.fields = fields
-        self.why = why
+    def __init__(self, fields: Sequence[str], why: str) -> None:
+        self.fields, self.why = list(fields), why
         super().__init__(f"{', '.join(field.replace('_', ' ') for field in fields)}: {why}")
+
+
+class SettingFixed(SettingsRefused):
+    """Settings that can't be changed any more, since votes were given under them."""
 
 
 class ModelUnavailable(AnnotationError):
@@ -138,13 +141,8 @@ class BadFields(Unacceptable):
         super().__init__("\n".join(listed).replace("__all__: ", ""))
 
 
-class AmendmentNeeded(Unacceptable):
-    """A change of settings (`fields`) while rating is under way needs a reason."""
-
-    def __init__(self, fields: Sequence[str], why: str) -> None:
-        self.fields = list(fields)
-        self.why = why
-        super().__init__(f"{', '.join(field.replace('_', ' ') for field in fields)}: {why}")
+class AmendmentNeeded(SettingsRefused, Unacceptable):
+    """A change of settings while rating is under way needs a reason."""
 
 
 class VoteConflict(AnnotationError):

@@ -20,7 +20,7 @@ class IdleClaim:
 
 
 def with_activity(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
-    """Annotate with what `last_active` reads: the times of the last vote and of the pair opened last, in either stage."""
+    """Annotate with what `idle_minutes` reads: the times of the last vote and of the pair opened last, in either stage."""
     votes = VoteChange.objects.filter(display__assignment=OuterRef("pk")).order_by("-received_at")
     return (
         assignments.order_by()
@@ -29,15 +29,10 @@ def with_activity(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
     )
 
 
-def last_active(assignment: Assignment) -> datetime | None:
-    """Return the time of the last activity on an assignment from `with_activity`, or None if unknown."""
-    times = (assignment.claimed_at, *(getattr(assignment, name) for name in ("voted_at", "opened_at", "second_at")))
-    return max((moment for moment in times if moment), default=None)
-
-
 def idle_minutes(assignment: Assignment, at: datetime, after: timedelta = IDLE_AFTER) -> int | None:
     """Return for how many whole minutes an assignment from `with_activity` has been idle, or None."""
-    last = last_active(assignment)
+    times = (assignment.claimed_at, *(getattr(assignment, name) for name in ("voted_at", "opened_at", "second_at")))
+    last = max((moment for moment in times if moment), default=None)
     return int((at - last).total_seconds() // 60) if last is not None and at - last >= after else None
 
 

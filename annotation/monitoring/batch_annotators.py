@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce, RowNumber
 
 from annotation.core.counting import to_cents
 from annotation.core.database.aggregates import select_from_cte
-from annotation.hits.idle import idle_minutes, last_active, with_activity
+from annotation.hits.idle import idle_minutes, with_activity
 from annotation.models import Annotator, Assignment, Batch, Flag, Rating
 from annotation.models.rating import COUNTS
 from annotation.monitoring.reports import returned_submissions
@@ -29,11 +29,8 @@ NO_CHECKS = CheckScores(gold_asked=0, gold_right=0, repeat_asked=0, repeat_same=
 class OpenClaim:
     """A rater's claimed HIT, in this batch or another one of the study."""
 
-    assignment_id: int
-    key: str
     batch_id: int
     since: datetime | None
-    last_active: datetime | None
     lapsed: bool
     idle_minutes: int | None  # None while active
 
@@ -190,11 +187,8 @@ def raters_of(batch: Batch, at: datetime, *, thorough: bool = True) -> list[Rate
     claimed = with_activity(Assignment.objects.claimed().filter(annotator__in=list(rows))).select_related("hit")
     claims = {
         claim.annotator_id: OpenClaim(
-            assignment_id=claim.pk,
-            key=claim.key,
             batch_id=claim.hit.batch_id,
             since=claim.claimed_at,
-            last_active=last_active(claim),
             lapsed=claim.expires_at is not None and claim.expires_at <= at,
             idle_minutes=idle_minutes(claim, at),
         )

@@ -190,7 +190,7 @@ def test_another_link_is_for_those_who_never_came_and_can_do_nothing_elsewhere(
     grant = new.role_grants.get()
     browser = signed_in(admin)
     again = browser.post(reverse("annotation:link-in-study", args=["cnndm"]), {"grant": grant.pk})
-    assert Client().post(again.context["made"].url).status_code == 302
+    assert Client().post(again.context["made"]["url"]).status_code == 302
 
     new.refresh_from_db()
     told = "has signed in before, or has roles elsewhere"
