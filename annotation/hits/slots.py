@@ -1,4 +1,4 @@
-"""Making, taking and freeing slots, and reserving them for arms, so that each pair is rated by equally many raters of every arm."""
+"""Making, taking and freeing slots, and reserving them for arms: each pair gets equally many raters of every arm."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence

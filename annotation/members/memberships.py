@@ -43,8 +43,6 @@ def with_counts(groups: QuerySet[ResearchGroup]) -> QuerySet[ResearchGroup]:
 
 def may_give_roles(user: User, place: Place) -> bool:
     """Tell whether `user` may grant roles in a study or group, as its study admins and site admins may."""
-    if user.is_superuser:
-        return True
     if isinstance(place, Study):
         return Study.objects.visible_to(user, Role.STUDY_ADMIN).filter(pk=place.pk).exists()
     return groups_of(user, Role.STUDY_ADMIN).filter(pk=place.pk).exists()

@@ -4,8 +4,6 @@ from html import escape
 from html.parser import HTMLParser
 
 from django import template
-from django.template.base import NodeList, Parser, Token
-from django.template.context import Context
 from django.utils.safestring import SafeString, mark_safe
 
 CONTROLS = frozenset({"button", "input", "select", "textarea"})
@@ -75,19 +73,7 @@ register = template.Library()
 USABLE = frozenset({"tool-differences", "tool-size"})
 
 
-class DisableControlsNode(template.Node):
-    """The nodes between the tags."""
-
-    def __init__(self, nodelist: NodeList) -> None:
-        self.nodelist = nodelist
-
-    def render(self, context: Context) -> SafeString:
-        return mark_safe(disable_controls(self.nodelist.render(context), usable=USABLE))  # noqa: S308  # rendered and escaped before
-
-
-@register.tag("disable_controls")
-def do_disable_controls(parser: Parser, token: Token) -> DisableControlsNode:
-    """Parse up to the end tag."""
-    nodelist = parser.parse(("enddisable_controls",))
-    parser.delete_first_token()
-    return DisableControlsNode(nodelist)
+@register.simple_block_tag(name="disable_controls")
+def with_disabled_controls(content: str) -> SafeString:
+    """Disable the controls of the part between the tags."""
+    return mark_safe(disable_controls(content, usable=USABLE))  # noqa: S308  # rendered and escaped before

@@ -52,21 +52,6 @@ class TableNode(Node):
         return {self.names[0]: value} if len(self.names) == 1 else dict(zip(self.names, value, strict=True))
 
 
-@dataclass(eq=False)
-class ColumnNode(Node):
-    """A column's heading and what its cell of a row holds."""
-
-    label: FilterExpression
-    attributes: dict[str, FilterExpression]
-    nodelist: NodeList
-
-    def render(self, context: Context) -> str:
-        attributes = {key.replace("_", "-"): value.resolve(context) for key, value in self.attributes.items()}
-        column = Column(conditional_escape(self.label.resolve(context)), "num" in attributes.get("class", "").split())
-        context[CELLS].append((column, Cell(SafeString(self.nodelist.render(context).strip()), attributes)))
-        return ""
-
-
 @register.tag("table")
 def do_table(parser: Parser, token: Token) -> TableNode:
     """Parse `{% table one, other in rows class="…" %}` up to its end. `{% empty %}` stands for missing rows."""
@@ -82,13 +67,13 @@ def do_table(parser: Parser, token: Token) -> TableNode:
     return TableNode(names, values, options, nodelist, empty)
 
 
-@register.tag("column")
-def do_column(parser: Parser, token: Token) -> ColumnNode:
-    """Parse `{% column "Label" class="…" %}` up to its end. `scope="row"` heads rows, `data_x` is `data-x`."""
-    bits = token.split_contents()[1:]
-    nodelist = parser.parse(("endcolumn",))
-    parser.delete_first_token()
-    return ColumnNode(parser.compile_filter(bits[0]), token_kwargs(bits[1:], parser), nodelist)
+@register.simple_block_tag(takes_context=True, name="column")
+def add_column(context: Context, content: str, label: Any, **attributes: Any) -> str:
+    """Add a column's heading and its cell to the row of the context. `scope="row"` heads rows, `data_x` is `data-x`."""
+    attributes = {key.replace("_", "-"): value for key, value in attributes.items()}
+    column = Column(conditional_escape(label), "num" in attributes.get("class", "").split())
+    context[CELLS].append((column, Cell(SafeString(content.strip()), attributes)))
+    return ""
 
 
 @register.simple_tag
