@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 from django.db.models import Count, Max, Q
+from django.template.defaultfilters import pluralize
 
 from analysis.errors import AnalysisError
 from analysis.planning.selection import choose_importance, choose_random, choose_stratified, choose_top
 from annotation.batches.judged import choose_active, disputed_matchups
 from annotation.batches.stop_rules import BUDGET, StopRule
+from annotation.core.counting import counted
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import InvalidSelection
 from annotation.models import Batch, Hit, Pair, SeparabilityRun
@@ -205,12 +207,12 @@ def pool_of(spec: BatchSpec, extended: Batch | None = None) -> Pool:
     """
     configuration = spec.configuration
     matchups = configuration.matchups()
-    counted = matchups.exclude(instance__source="").annotate(available=Count("pairs"))
+    with_source = matchups.exclude(instance__source="").annotate(available=Count("pairs"))
     left_out = {
         "without source text": matchups.filter(instance__source="").count(),
-        f"with fewer than {spec.pairs} pairs": counted.filter(available__lt=spec.pairs).count(),
+        f"with fewer than {spec.pairs} pairs": with_source.filter(available__lt=spec.pairs).count(),
     }
-    rows = list(counted.filter(available__gte=spec.pairs).values_list("pk", "instance__instance_id"))
+    rows = list(with_source.filter(available__gte=spec.pairs).values_list("pk", "instance__instance_id"))
     for reason, unavailable in _unavailable(spec, extended):
         left_out[reason] = sum(row[0] in unavailable for row in rows)
         rows = [row for row in rows if row[0] not in unavailable]
@@ -222,7 +224,7 @@ def pool_of(spec: BatchSpec, extended: Batch | None = None) -> Pool:
     left_out = {reason: count for reason, count in left_out.items() if count}
     if not rows:
         reasons = "; ".join(f"{count} {reason}" for reason, count in left_out.items())
-        most = counted.aggregate(most=Max("available"))["most"] or spec.pairs
+        most = with_source.aggregate(most=Max("available"))["most"] or spec.pairs
         advice = f". There {'is' if most == 1 else 'are'} {most}: set pairs to {most}" if most < spec.pairs else ""
         raise InvalidSelection(f"no instance of {configuration} can be rated: {reasons or 'there is none'}{advice}")
     return Pool(configuration, tuple(row[0] for row in rows), tuple(row[1] for row in rows), left_out)
@@ -327,3 +329,22 @@ def plan_hits(choice: Choice, pairs_per_hit: int, order: Sequence[int] | None = 
 def ids_of(text: str) -> list[str]:
     """Read a list of instance ids, one a line. Empty lines are ignored."""
     return [line.strip() for line in re.split(r"\r\n|\r|\n", text) if line.strip()]
+
+
+def chosen_in_words(spec: str) -> str:
+    """Say how a selection, written as for `create_batch --select`, chooses instances, or "" for one that is unknown."""
+    kind, _colon, number = spec.partition(":")
+    bins, _x, per_bin = number.partition("x")
+    drawn = per_bin or number
+    instances = counted(int(drawn), "instances") if drawn.isdecimal() else ""
+    words = {
+        "all": "all instances",
+        "ids": "instances of a list",
+        "random": f"{instances} at random",
+        "top": f"the {drawn} instance{pluralize(drawn)} of highest separability",
+        "importance": f"{instances}, drawn the more likely the higher their separability",
+        "active": f"{instances}, drawn the more likely the less sure judges are",
+        "disagree": f"{instances} at random, on which judges disagree",
+        "stratified": f"from each of {bins} bins of separability {instances}",
+    }
+    return words.get(kind, "")

@@ -12,7 +12,7 @@ from annotation.core.version import VERSION
 from annotation.jobs.work import held, queue_job
 from annotation.models import SeparabilityJob, Study
 from annotation.models.jobs import Job
-from annotation.separability.measure import check_draws, model_of
+from annotation.separability.measure import model_of
 from annotation.separability.services import StudyPart, compute_separability, ignored_texts_notice
 from annotation.separability.store import SeparabilityResult, parse_group
 
@@ -42,7 +42,6 @@ class SeparabilityRequest:
     def check(self, study: Study) -> None:
         """Raise AnnotationError for invalid settings, and for models given by path."""
         parse_group(self.group)
-        check_draws(self.samples, self.cross_pairs, self.seed)
         model_of(self.similarity, self.model, listed_only=True)
         self.part.of(study)
 

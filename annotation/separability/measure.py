@@ -169,9 +169,8 @@ def measure_of(
 ) -> AlignmentMeasure:
     """Return the measure of these settings, with its model.
 
-    Raises: AnnotationError for an unknown similarity or model, or an invalid number.
+    Raises: AnnotationError for an unknown similarity or model. `ComputeSeparability` checks the numbers.
     """
-    check_draws(samples, cross_pairs, seed)
     model_found = model_of(similarity, model)
     return AlignmentMeasure(
         similarity=similarity,
@@ -196,16 +195,3 @@ def model_of(similarity: str, model: str, *, listed_only: bool = False) -> Model
     if model and not needed:
         raise AnnotationError(f"{similarity} takes no model; leave {model} away, or take {SEMANTIC_DEFAULT}")
     return find_similarity_model(needed, model, listed_only=listed_only) if needed else None
-
-
-def check_draws(samples: int | None, cross_pairs: int | None, seed: int | None) -> None:
-    """Raise AnnotationError for invalid numbers of draws, or an invalid seed."""
-    if samples is not None and not LEAST_SAMPLES <= samples <= MOST_DRAWN:
-        raise AnnotationError(
-            f"samples is {samples}; it must be {LEAST_SAMPLES} or more: one generation can't be compared with others "
-            "of its system, so there is no separability"
-        )
-    if cross_pairs is not None and not 1 <= cross_pairs <= MOST_DRAWN:
-        raise AnnotationError(f"cross is {cross_pairs}; it must be 1 or more")
-    if seed is not None and not 0 <= seed <= MOST_SEED:
-        raise AnnotationError(f"seed is {seed}; it must be from 0 to {MOST_SEED}")

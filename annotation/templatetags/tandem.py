@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from annotation.annotators.messages import unread
-from annotation.batches.chosen import chosen_in_words
+from annotation.batches.sampling import chosen_in_words
 from annotation.core import markdown
 from annotation.core.counting import counted
 from annotation.core.http import is_for_raters

@@ -11,7 +11,7 @@ from django.template.defaultfilters import pluralize
 
 from analysis.intervals.analytic import MIN_FOR_BOOTSTRAP, MIN_FOR_STATISTIC
 from analysis.intervals.jackknife import MIN_CLUSTERS
-from annotation.batches.chosen import chosen_in_words
+from annotation.batches.sampling import chosen_in_words
 from annotation.core.counting import counted
 from annotation.models import Annotator, Assignment, Batch, Consent, Hit, Study
 from annotation.studies.configurations import configurations as known_configurations

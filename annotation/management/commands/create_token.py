@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from django.contrib.auth.models import User
-from django.core.management.base import CommandError
 from django.utils import timezone
 
 from annotation.management.commands._base import TandemCommand, argument, arguments_of, filled_by
+from annotation.management.commands._scope import user_of
 from annotation.members.forms import NewToken
 
 SEVERAL = {"action": "append", "nargs": None}
@@ -27,8 +26,5 @@ class Command(TandemCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        user = User.objects.filter(username=options["user"]).first()
-        if user is None:
-            raise CommandError(f"there is no account {options['user']}")
-        _token, key = filled_by(NewToken, options, user=user).run(at=timezone.now())
+        _token, key = filled_by(NewToken, options, user=user_of(options)).run(at=timezone.now())
         self.say(key)

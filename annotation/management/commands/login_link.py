@@ -2,11 +2,8 @@
 
 from typing import Any
 
-from django.conf import settings
-from django.contrib.auth import get_user_model
-from django.core.management.base import CommandError
-
 from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._scope import user_of
 from annotation.management.commands._settings import add_base_url
 from annotation.members.accounts import login_link
 
@@ -17,9 +14,4 @@ class Command(TandemCommand):
     arguments = (argument("user"), add_base_url)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        user = get_user_model().objects.filter(username=options["user"]).first()
-        if user is None:
-            raise CommandError(
-                f"there is no user {options['user']}; create one: {settings.COMMAND} grant {options['user']} --role …"
-            )
-        self.say(login_link(user=user, base_url=options["base_url"]))
+        self.say(login_link(user=user_of(options), base_url=options["base_url"]))

@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from django.contrib.auth.models import User
-
-from annotation.core.errors import UnknownName
 from annotation.management.commands._base import TandemCommand, argument
+from annotation.management.commands._scope import user_of
 from annotation.members.second_factor import remove_second_factor
 
 
@@ -15,8 +13,6 @@ class Command(TandemCommand):
     arguments = (argument("user"),)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        user = User.objects.filter(username=options["user"]).first()
-        if user is None:
-            raise UnknownName(f"there is no user {options['user']}")
+        user = user_of(options)
         removed = remove_second_factor(user=user)
         self.say(f"{user}: the second factor is reset" if removed else f"{user} has no second factor")

@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from django.contrib.auth.models import User
-
-from annotation.core.errors import AnnotationError, UnknownName
+from annotation.core.errors import AnnotationError
 from annotation.management.commands._base import TandemCommand, argument
-from annotation.management.commands._scope import SCOPE, named, scope_of
+from annotation.management.commands._scope import SCOPE, named, scope_of, user_of
 from annotation.members.groups import revoke_role
 from annotation.models.members import Role
 
@@ -17,10 +15,7 @@ class Command(TandemCommand):
     arguments = (argument("user"), argument("--role", required=True, choices=Role.values), SCOPE)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        role = options["role"]
-        user = User.objects.filter(username=options["user"]).first()
-        if user is None:
-            raise UnknownName(f"there is no user {options['user']}")
+        role, user = options["role"], user_of(options)
         scope = scope_of(options, role)
         if role == Role.ADMIN and scope is not None:
             raise AnnotationError("a site admin is one in all studies; leave the study or group out")

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from annotation.management.commands._base import StudyCommand, argument
+from annotation.management.commands._base import StudyCommand, argument, whole
 from annotation.models import Study
-from annotation.separability.measure import check_draws
+from annotation.separability.measure import LEAST_SAMPLES
 from reporting.management.commands._separability_filters import FILTERS, filters_of
 from reporting.separability.stability import stabilities
 
@@ -19,7 +19,7 @@ class Command(StudyCommand):
         argument(
             "--samples",
             nargs="+",
-            type=int,
+            type=whole(LEAST_SAMPLES),
             default=[],
             metavar="K",
             help="numbers of generations of each system (default: from 2 on)",
@@ -28,8 +28,6 @@ class Command(StudyCommand):
 
     def run(self, study: Study, options: dict[str, Any]) -> None:
         filters = filters_of(options)
-        for samples in options["samples"]:
-            check_draws(samples, None, None)
         numbers = stabilities(study, filters, model=options["model"])
         if options["samples"]:  # filtered here, so that a row does not depend on the others
             for configuration in numbers["configurations"]:

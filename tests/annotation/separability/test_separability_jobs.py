@@ -60,7 +60,6 @@ def test_the_same_is_asked_for_once_and_something_else_beside_it(study: Study) -
     [
         (SeparabilityRequest("vibes"), "unknown similarity 'vibes'"),
         (SeparabilityRequest("rouge1", group="planet"), "group is 'planet'"),
-        (SeparabilityRequest("rouge1", samples=1), "samples is 1"),
         (SeparabilityRequest("rouge1", dataset="talk"), "has no talk"),
     ],
     ids=str,

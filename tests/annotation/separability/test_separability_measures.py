@@ -11,12 +11,14 @@ from django.utils import timezone
 
 from analysis.similarity.rouge import pairwise_rouge1
 from analysis.similarity.separability import alignments
-from annotation.core.errors import AnnotationError, InvalidSelection, UnknownName
+from annotation.core.actions import filled
+from annotation.core.errors import AnnotationError, BadFields, InvalidSelection, UnknownName
 from annotation.core.measured import names_of
 from annotation.models import Alignment, Generation, Matchup, SeparabilityRun, StagedAlignment, Study
 from annotation.separability import alignments as separability_alignments
 from annotation.separability import measure as separability_measure
 from annotation.separability import texts as separability_texts
+from annotation.separability.forms import ComputeSeparability
 from annotation.separability.measure import default_similarity, measure_of
 from annotation.separability.services import StudyPart, compute_separability, latest_run, latest_runs, require_run
 from annotation.studies.configurations import configurations
@@ -136,10 +138,6 @@ def test_all_are_taken_where_there_are_fewer_and_that_is_counted(capsys: pytest.
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"samples": 1}, "samples is 1; it must be 2 or more: one generation can't be compared"),
-        ({"samples": 0}, "samples is 0"),
-        ({"cross_pairs": 0}, "cross is 0; it must be 1 or more"),
-        ({"samples": 2, "seed": -1}, "seed is -1"),
         ({"model": "small"}, "rouge1 takes no model"),
         ({"similarity": "vibes"}, "unknown similarity 'vibes'; known: .*rouge1"),
         ({"part": StudyPart(dataset="talk")}, "study study has no talk; it has news: alpha / beta"),
@@ -153,6 +151,13 @@ def test_what_can_not_be_computed_is_refused(settings: dict[str, Any], message: 
     with pytest.raises(AnnotationError, match=message):
         compute_separability(study=study, **settings)
     assert not SeparabilityRun.objects.exists()
+
+
+@pytest.mark.parametrize("values", [{"samples": 1}, {"samples": 0}, {"cross": 0}, {"seed": -1}], ids=str)
+def test_draws_that_can_not_be_made_are_refused(values: dict[str, int]) -> None:
+    with pytest.raises(BadFields) as refused:
+        filled(ComputeSeparability, values)
+    assert refused.value.codes == {name: ["min_value"] for name in values}
 
 
 # Parts of a study
