@@ -38,14 +38,11 @@ def test_a_preview_says_what_would_be_made_and_stores_nothing(study: Study, mana
 
     assert answer.status_code == 200
     told = answer.json()
-    assert (told["pool"], told["chosen"], told["hits"], told["pairs"], told["ratings"]) == (6, 2, 2, 4, 8)
-    costs = {"hours": 0.4, "pay": "2.00", "fee": "0.20", "cost": "2.20", "currency": "EUR"}
-    assert costs.items() <= told.items()
+    expected = {"pool": 6, "chosen": 2, "ratings": 8, "hours": 0.4, "fee": "0.20", "cost": "2.20", "currency": "EUR"}
+    assert expected.items() <= told.items()
     assert [(bar["chosen"], bar["left"]) for bar in told["histogram"]] == [(1, 1), (1, 2), (0, 1)]
-    assert told["histogram"][2]["low"] is None
     assert (Batch.objects.count(), Hit.objects.count(), Event.objects.count()) == (0, 0, 0)
-    made = post(manager, BATCHES, body(select="stratified:2x1", seed=told["seed"]))
-    assert made.status_code == 201
+    assert post(manager, BATCHES, body(select="stratified:2x1", seed=told["seed"])).status_code == 201
     assert chosen(Batch.objects.get()) == told["instance_ids"]
 
 
@@ -93,18 +90,14 @@ def test_a_batch_needs_a_name_and_a_preview_none(study: Study, manager: APIClien
 
 
 def test_a_batch_is_launched_paused_and_closed(study: Study, manager: APIClient) -> None:
-    batch = make_batch(study, status="draft")
+    address = f"{BATCHES}{make_batch(study, status='draft').pk}/status/"
 
     for status in ("open", "paused", "closed"):
-        answer = post(manager, f"{BATCHES}{batch.pk}/status/", {"status": status, "reason": "so"})
+        answer = post(manager, address, {"status": status, "reason": "so"})
         assert (answer.status_code, answer.json()["status"]) == (200, status)
-    assert post(manager, f"{BATCHES}{batch.pk}/status/", {"status": "paused"}).status_code == 409
-    assert post(manager, f"{BATCHES}{batch.pk}/status/", {"status": "draft"}).status_code == 422
-    assert [(one.kind, one.reason, one.by.username) for one in Event.objects.order_by("pk") if one.by] == [
-        ("launched", "so", "manager"),
-        ("paused", "so", "manager"),
-        ("closed", "so", "manager"),
-    ]
+    assert [post(manager, address, {"status": status}).status_code for status in ("paused", "draft")] == [409, 422]
+    events = Event.objects.order_by("pk").values_list("kind", "reason", "by__username")
+    assert list(events) == [(kind, "so", "manager") for kind in ("launched", "paused", "closed")]
 
 
 def test_an_extension_is_previewed_then_made(study: Study, manager: APIClient) -> None:
