@@ -14,7 +14,8 @@ from annotation.importing.tables import import_tables, table_lines
 from annotation.models import ComparisonTable, Pair, Study
 from judging.methods.sc2.record import shown_record
 from judging.models import JudgeRun
-from tests.factories import json_lines, make_study, output_of
+from tests.annotation.importing.test_comparison_tables import load
+from tests.factories import make_study, output_of
 from tests.judging.builders import fill, make_judge
 from tests.judging.tables.table_builders import make_making
 
@@ -35,10 +36,6 @@ def line(number: int = 1, **changes: Any) -> dict[str, Any]:
         "made_by": {"judge": "sc", "scheme": "tournament"},
         **changes,
     }
-
-
-def load(*records: dict[str, Any]) -> tuple[int, int]:
-    return import_tables(data=json_lines(records), name="f.jsonl", slug="study")[1:]
 
 
 def exported(study: Study, **more: Any) -> list[dict[str, Any]]:

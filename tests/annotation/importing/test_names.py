@@ -13,16 +13,14 @@ from annotation.importing.tables import import_tables
 from annotation.members.groups import create_group
 from annotation.models import Annotator, Instance, Rating, Study, System
 from annotation.studies.services import ensure_study
+from tests.annotation.importing.test_rating_files import line
 from tests.factories import csv_file, json_lines, make_study, study_line
 
 BLANKS = (" ", "\t", "\u00a0", "\u2003", "\u3000", "\u200b", "\ufeff", "\u2060", "\u200e")
 
 
 def row(**changes: Any) -> dict[str, Any]:
-    return {
-        "instance_id": "news-1", "pair_index": 0, "system_a": "alpha", "system_b": "beta",
-        "rater": "bob", "rating": -1, "shown_first": "a", **changes,
-    }  # fmt: skip
+    return line(**{"rater": "bob", **changes})
 
 
 def load(*rows: dict[str, Any]) -> None:

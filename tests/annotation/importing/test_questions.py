@@ -9,6 +9,7 @@ from annotation.importing.rating_files import import_ratings
 from annotation.importing.ratings import StoredRatings
 from annotation.models import Rating, Study
 from annotation.questions.questions import Answer
+from tests.annotation.importing.test_rating_files import line
 from tests.factories import ask_more, criterion, json_lines, make_study
 
 pytestmark = pytest.mark.django_db
@@ -19,11 +20,6 @@ def study(db: None) -> Study:
     """A study that asks how much one is better, and what is more fluent and more detailed."""
     further = (criterion("fluency", tie_kinds=True), criterion("detail"))
     return ask_more(make_study(instances=2), *further, strength=True)
-
-
-def line(**changes: Any) -> dict[str, Any]:
-    place = {"instance_id": "news-1", "pair_index": 0, "system_a": "alpha", "system_b": "beta"}
-    return {**place, "rater": "r1", "rating": -1, "shown_first": "a", **changes}
 
 
 def load(*records: dict[str, Any]) -> StoredRatings:

@@ -11,6 +11,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from annotation.management.commands import compute_separability
 from annotation.models import Batch, Rating, RoleGrant, Study
+from tests.annotation.importing.test_rating_files import line
 from tests.factories import csv_file, json_lines, make_study, make_user, mturk_row, output_of, study_line
 
 pytestmark = pytest.mark.django_db
@@ -25,10 +26,7 @@ def write(tmp_path: Path) -> Any:
     return write_file
 
 
-RATING = {
-    "instance_id": "news-1", "pair_index": 0, "system_a": "alpha", "system_b": "beta", "rater": "r", "rating": 1,
-    "shown_first": "a",
-}  # fmt: skip
+RATING = line(rater="r", rating=1)
 
 
 def twice(*arguments: str) -> None:

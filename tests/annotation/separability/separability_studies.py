@@ -14,6 +14,13 @@ from tests.factories import add_instances, make_study
 WORDS = ["sun", "sea", "cat", "dog", "owl", "fox", "elm", "oak", "ivy", "bay"]
 
 
+# ROUGE-1 F is 2·overlap / (words of one + words of the other).
+SAME = {"alpha": ["cat dog", "cat dog"], "beta": ["cat dog", "cat dog"]}  # all 1: δ = 1 − 1
+APART = {"alpha": ["cat dog", "cat dog"], "beta": ["sun sea", "sun sea"]}  # selves 1, cross 0: δ = 1 − 0
+# AA: cat dog / cat sun → 2·1/4 = .5; BB: sun sea / sun sea → 1; cross: 0, 0, .5, .5 → .25; δ = 1 − .25
+MIXED = {"alpha": ["cat dog", "cat sun"], "beta": ["sun sea", "sun sea"]}
+
+
 def study_of(*generations: dict[str, list[str]], slug: str = "study", dataset: str = "news") -> Study:
     """Make a study of instances with these texts."""
     return add_instances(make_study(slug, instances=0), rows_of(*generations, dataset=dataset))

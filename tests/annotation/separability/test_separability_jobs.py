@@ -216,7 +216,6 @@ def test_the_api_starts_a_computation_and_shows_it(study: Study, researcher: Cli
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
-        ({"similarity": "vibes"}, 422),
         ({"similarty": "rouge1"}, 422),
         ({"similarity": "rouge1", "dataset": "talk"}, 404),
         ({"similarity": "rouge1", "model": "small"}, 409),

@@ -22,13 +22,20 @@ from annotation.separability.forms import ComputeSeparability
 from annotation.separability.measure import default_similarity, measure_of
 from annotation.separability.services import StudyPart, compute_separability, latest_run, latest_runs, require_run
 from annotation.studies.configurations import configurations
-from tests.annotation.separability.separability_studies import FakeModel, drawn_texts, rows_of, run_of, stored, study_of
+from tests.annotation.separability.separability_studies import (
+    APART,
+    MIXED,
+    FakeModel,
+    drawn_texts,
+    rows_of,
+    run_of,
+    stored,
+    study_of,
+)
 from tests.factories import add_instances, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
-APART = {"alpha": ["cat dog", "cat dog"], "beta": ["sun sea", "sun sea"]}
-MIXED = {"alpha": ["cat dog", "cat sun"], "beta": ["sun sea", "sun sea"]}
 THREE = ("alpha", "beta", "gamma")
 SAMPLED = ("rouge1, 3 generations, seed 0", "rouge1, 3 generations, seed 7", "rouge1, 3 cross pairs, seed 0")
 

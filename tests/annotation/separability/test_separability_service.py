@@ -21,23 +21,10 @@ from annotation.separability.services import (
 )
 from annotation.studies.configurations import configuration, configurations, matchup_counts
 from annotation.studies.outcomes import select
+from tests.annotation.separability.separability_studies import APART, MIXED, SAME, rows_of, study_of
 from tests.factories import add_instances, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
-
-# ROUGE-1 F is 2·overlap / (words of one + words of the other).
-SAME = {"alpha": ["cat dog", "cat dog"], "beta": ["cat dog", "cat dog"]}  # all 1: δ = 1 − 1
-APART = {"alpha": ["cat dog", "cat dog"], "beta": ["sun sea", "sun sea"]}  # selves 1, cross 0: δ = 1 − 0
-# AA: cat dog / cat sun → 2·1/4 = .5; BB: sun sea / sun sea → 1; cross: 0, 0, .5, .5 → .25; δ = 1 − .25
-MIXED = {"alpha": ["cat dog", "cat sun"], "beta": ["sun sea", "sun sea"]}
-
-
-def rows(*generations: dict[str, list[str]], dataset: str = "news") -> list[InstanceRow]:
-    return [InstanceRow(n, f"{dataset}-{n}", dataset, "s", texts) for n, texts in enumerate(generations, start=1)]
-
-
-def study_of(*generations: dict[str, list[str]]) -> Study:
-    return add_instances(make_study(instances=0), rows(*generations))
 
 
 def values(study: Study, dataset: str = "news") -> list[float]:
@@ -73,7 +60,7 @@ def test_normalisation_is_over_all_alignments_of_the_configuration() -> None:
 
 def test_one_group_for_the_study_uses_the_same_constants_everywhere() -> None:
     study = study_of(SAME, MIXED)
-    add_instances(study, rows(APART, dataset="talk"))
+    add_instances(study, rows_of(APART, dataset="talk"))
 
     results = compute_separability(study=study, group="study")
 
@@ -95,7 +82,7 @@ def test_constants_stand_in_for_the_group() -> None:
 @pytest.mark.any_engine
 def test_only_the_configuration_that_is_constant_is_named() -> None:
     study = study_of(APART, MIXED)
-    add_instances(study, rows(SAME, dataset="talk"))
+    add_instances(study, rows_of(SAME, dataset="talk"))
 
     with pytest.raises(AnnotationError, match=r"^separability of talk: alpha / beta: every alignment"):
         compute_separability(study=study)
@@ -187,7 +174,7 @@ def test_only_what_changed_is_computed_again_and_replaces_the_old(
 
 def test_the_latest_run_is_found_and_a_missing_one_says_how_to_make_it() -> None:
     study = study_of(APART, MIXED)
-    add_instances(study, rows(APART, dataset="talk"))
+    add_instances(study, rows_of(APART, dataset="talk"))
     news = configuration(study, dataset="news", systems=("beta", "alpha"))
 
     with pytest.raises(InvalidSelection, match=r"run: manage\.py compute_separability study --similarity rouge1"):

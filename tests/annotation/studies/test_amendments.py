@@ -14,8 +14,8 @@ from annotation.models import Annotator, Batch, Event, Study
 from annotation.studies.amendments import rating_has_begun
 from annotation.studies.log import log, shown_with_results
 from annotation.studies.services import save_settings
-from annotation.studies.settings_form import StudySettingsForm
 from reporting.findings.text import as_text
+from tests.annotation.studies.test_study_settings import form_data
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, output_of, rate, signed_in
 from tests.reporting.builders import findings
 
@@ -32,13 +32,6 @@ def store() -> Study:
 
 def amendments() -> list[Event]:
     return list(Event.objects.filter(kind=Event.Kind.AMENDMENT))
-
-
-def form_data(study: Study, **changes: Any) -> dict[str, Any]:
-    """Return the settings page's form as a browser would send it."""
-    study.refresh_from_db()
-    initial = StudySettingsForm(instance=study).initial
-    return {name: value for name, value in initial.items() if value is not None and value is not False} | changes
 
 
 # When rating has begun
@@ -138,16 +131,21 @@ def test_the_page_asks_for_a_reason_only_once_rating_has_begun() -> None:
     assert page.count('name="amendment_reason"') == 1
     assert "Rating has begun." in page
 
-    refused = client.post("/studies/own/settings/", form_data(study, question="Which is clearer?"))
+    refused = client.post(
+        "/studies/own/settings/", form_data(Study.objects.get(slug="own"), question="Which is clearer?")
+    )
     assert refused.status_code == 422
     assert "question: rating has begun" in refused.context["form"].errors["amendment_reason"][0]
     assert "Which is clearer?" in refused.text
 
-    sent = form_data(study, question="Which is clearer?", amendment_reason="Too vague.")
+    sent = form_data(Study.objects.get(slug="own"), question="Which is clearer?", amendment_reason="Too vague.")
     assert client.post("/studies/own/settings/", sent).status_code == 302
     [event] = amendments()
     assert (event.reason, event.by.username) == ("Too vague.", "manager")  # type: ignore[union-attr]
-    assert client.post("/studies/own/settings/", form_data(study, title="New title")).status_code == 302
+    assert (
+        client.post("/studies/own/settings/", form_data(Study.objects.get(slug="own"), title="New title")).status_code
+        == 302
+    )
     assert len(amendments()) == 1
 
 
