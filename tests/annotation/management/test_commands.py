@@ -10,7 +10,8 @@ from django.core.management import CommandError, call_command
 from django.db.migrations.recorder import MigrationRecorder
 
 from annotation.management.commands import compute_separability
-from annotation.models import Batch, Rating, RoleGrant, Study
+from annotation.models import Batch, ComparisonTable, Rating, RoleGrant, Study
+from tests.annotation.importing.test_comparison_tables import table
 from tests.annotation.importing.test_rating_files import line
 from tests.factories import csv_file, json_lines, make_study, make_user, mturk_row, output_of, study_line
 
@@ -82,6 +83,13 @@ def test_import_ratings_takes_votes_with_their_texts(write: Any) -> None:
         call_command("import_ratings", votes, "--texts", texts, "--study", "s", "--scripted")
 
 
+def test_import_tables_once(write: Any) -> None:
+    make_study()
+    twice("import_tables", write(json_lines([table()])), "--study", "study")
+
+    assert ComparisonTable.objects.count() == 1
+
+
 def test_create_batch_takes_a_list_of_ids_once(write: Any) -> None:
     make_study(instances=3, k=2)
     ids = write(b"\xef\xbb\xbfnews-3\r\n\r\n news-1 \r\n", "ids.txt")
@@ -90,6 +98,20 @@ def test_create_batch_takes_a_list_of_ids_once(write: Any) -> None:
 
     batch = Batch.objects.get()
     assert (batch.hits.count(), batch.slots.count(), batch.pairs_per_hit) == (2, 6, 2)
+
+
+@pytest.mark.slow
+def test_create_batch_for_a_qualification_and_with_hidden_checks(write: Any) -> None:
+    gold = {"better": "alpha", "why": "It names the place."}
+    call_command("import_study", write(json_lines([study_line("a", gold=gold), study_line("b")])), "--study", "s")
+    batch = ["create_batch", "s", "--dataset", "default", "--systems", "alpha", "beta", "--pairs", "1", "--seed", "1"]
+
+    call_command(*batch, "--name", "first", "--purpose", "qualification")
+    call_command(*batch, "--name", "main", "--gold-rate", "0.1", "--repeat-rate", "0.2")
+
+    first, main = Batch.objects.order_by("pk")
+    assert (first.purpose, first.hits.count()) == ("qualification", 1)
+    assert (main.purpose, main.gold_rate, main.repeat_rate) == ("rating", 0.1, 0.2)
 
 
 @pytest.mark.slow
