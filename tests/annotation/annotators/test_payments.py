@@ -13,7 +13,7 @@ from django.test import Client
 
 from annotation.annotators.consent import withdraw
 from annotation.annotators.payments import COLUMNS, payments_of
-from annotation.models import Annotator, Study
+from annotation.models import Annotator, Rating, Study
 from annotation.quality.exclusion import exclude_annotator, reject_assignment
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, queries_of, rate, signed_in
 
@@ -50,11 +50,12 @@ def test_each_rater_is_owed_what_was_settled_at_submission(study: Study) -> None
     worked(study, "ann", 3)
     study.pay_per_hit = Decimal("9.00")
     study.save()
+    Rating.objects.update(active_seconds=45)  # of six pairs
 
     found = of(study, "ann")
 
     assert (found.hits, found.counted, found.late, found.rejected) == (3, 3, 0, 0)
-    assert (found.pay_due, found.currency, found.name) == ("0.90", "EUR", "ann")
+    assert (found.pay_due, found.currency, found.name, found.minutes) == ("0.90", "EUR", "ann", 4.5)
 
 
 @pytest.mark.engine

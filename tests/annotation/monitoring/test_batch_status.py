@@ -281,6 +281,8 @@ def test_an_idle_rater_is_seen_and_one_who_votes_is_not(study: Study) -> None:
 
     assert (quiet.idle_minutes, quiet.lapsed, quiet.since) == (25, False, NOON)
     assert active.idle_minutes is None
+    done = rate(claim(make_annotator(study, "done"))).annotator
+    assert raters_of(batch, at)[-1].annotator == done  # who is at a HIT comes first
     lapsed = row_of(batch, idle, NOON + timedelta(minutes=60)).claim
     assert lapsed.lapsed
 
