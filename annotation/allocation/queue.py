@@ -176,9 +176,5 @@ def _locked(slots: SlotQuerySet) -> SlotQuerySet:
     return slots.select_for_update(skip_locked=True, of=("self",))
 
 
-_OPEN, _HEADS, _FOLLOWING, _ANY_FREE = (
-    Prepared(_open),
-    Prepared(_heads),
-    Prepared(_following),
-    Prepared(_any_free),
-)
+_OPEN, _HEADS = Prepared(_open), Prepared(_heads)
+_FOLLOWING, _ANY_FREE = Prepared(_following), Prepared(_any_free)

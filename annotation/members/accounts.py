@@ -18,7 +18,7 @@ from annotation.models import Annotator, Channel, Invitation, RoleGrant, Study
 from annotation.models.members import Role, main_group
 from annotation.studies.services import validate
 
-SEPARATOR = "@@"  # valid in user names, but refused in names given by admins
+SEPARATOR = "@@"  # in user names of self-registered people, and refused in names given by admins
 
 
 def self_registered_name(name: str, channel_key: str) -> str:
@@ -26,14 +26,9 @@ def self_registered_name(name: str, channel_key: str) -> str:
     return f"{name}{SEPARATOR}{channel_key}"
 
 
-def is_self_registered_name(username: str) -> bool:
-    """Tell whether a user name belongs to a self-registered person."""
-    return SEPARATOR in username
-
-
 def is_self_registered(user: User) -> bool:
     """Tell whether an account was created through a channel, so that its owner is unknown."""
-    return is_self_registered_name(user.username) or user.annotators.exclude(kind=Annotator.Kind.ACCOUNT).exists()
+    return SEPARATOR in user.username or user.annotators.exclude(kind=Annotator.Kind.ACCOUNT).exists()
 
 
 def resolve_username(typed: str, channel_key: str = "") -> str:
@@ -81,7 +76,7 @@ def grant_role(*, username: str, role: str, place: Place | None = None, any_acco
         place = main_group()
     columns = columns_of(place)
     if user is None:
-        if is_self_registered_name(username):
+        if SEPARATOR in username:
             raise AnnotationError(f"username: {SEPARATOR} stands in names of people who register by themselves only")
         user = User(username=username)
         user.set_unusable_password()  # signs in by link until a password is set

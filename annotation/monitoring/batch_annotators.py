@@ -1,7 +1,7 @@
 """The raters of a batch: one row each with counts, shares and idle time, in a fixed number of queries."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -22,7 +22,6 @@ FIRST = Rating.Stage.FIRST
 SUBMITTED = Assignment.State.SUBMITTED
 CHOSE_LEFT = Q(verdict=-1, display__a_is_left=True) | Q(verdict=1, display__a_is_left=False)
 MOST_SORTED = 500_000  # ratings; larger batches are shown without medians and agreement
-NO_CHECKS = CheckScores(gold_asked=0, gold_right=0, repeat_asked=0, repeat_same=0)
 
 
 @dataclass(frozen=True)
@@ -75,13 +74,13 @@ class RaterRow:
     submitted: int
     counted: int
     pay: Decimal | None
-    claim: OpenClaim | None = None
-    votes: VoteCounts = VoteCounts()
-    median_seconds: float | None = None
-    checks: CheckScores = NO_CHECKS
-    agreeing: int = 0
-    compared: int = 0
-    flags: int = 0
+    claim: OpenClaim | None
+    votes: VoteCounts
+    median_seconds: float | None
+    checks: CheckScores
+    agreeing: int
+    compared: int
+    flags: int
 
     @property
     def agreement(self) -> float | None:
@@ -183,8 +182,9 @@ def raters_of(batch: Batch, at: datetime, *, thorough: bool = True) -> list[Rate
 
     thorough : with medians and agreement, which sort every rating: half a minute for millions
     """
-    rows = _assignments(batch)
-    claimed = with_activity(Assignment.objects.claimed().filter(annotator__in=list(rows))).select_related("hit")
+    sums = _sums(batch)
+    annotators = Annotator.objects.present().in_bulk(sums)
+    claimed = with_activity(Assignment.objects.claimed().filter(annotator__in=list(annotators))).select_related("hit")
     claims = {
         claim.annotator_id: OpenClaim(
             batch_id=claim.hit.batch_id,
@@ -194,39 +194,34 @@ def raters_of(batch: Batch, at: datetime, *, thorough: bool = True) -> list[Rate
         )
         for claim in claimed
     }
-    votes, checks = _votes(batch), scores_of(list(rows))
+    votes, checks = _votes(batch), scores_of(list(annotators))
     standing = Flag.objects.filter(display__assignment__hit__batch=batch, taken_back_at=None).order_by()
     flags = dict(standing.values_list("display__assignment__annotator").annotate(n=Count("pk")))
     medians, agreement = (_medians(batch), _agreement(batch)) if thorough else ({}, {})
-    summaries = [
-        replace(
-            row,
+    rows = [
+        RaterRow(
+            annotator,
+            **sums[pk],
             claim=claims.get(pk),
             votes=votes.get(pk, VoteCounts()),
             median_seconds=medians.get(pk),
             checks=checks[pk],
-            agreeing=agreement.get(pk, (0, 0))[0],
-            compared=agreement.get(pk, (0, 0))[1],
+            **agreement.get(pk, {"agreeing": 0, "compared": 0}),
             flags=flags.get(pk, 0),
         )
-        for pk, row in rows.items()
+        for pk, annotator in annotators.items()
     ]
-    return sorted(summaries, key=lambda row: (row.claim is None, -row.submitted, row.annotator.code))
+    return sorted(rows, key=lambda row: (row.claim is None, -row.submitted, row.annotator.code))
 
 
-def _assignments(batch: Batch) -> dict[int, RaterRow]:
+def _sums(batch: Batch) -> dict[int, dict[str, Any]]:
+    """Return rater → submitted and counted HITs, and pay."""
     mine = Q(state=SUBMITTED, purpose=batch.purpose)
     assignments = Assignment.objects.present().filter(hit__batch=batch).order_by().values("annotator")
     sums: Any = assignments.annotate(
         submitted=Count("pk", filter=mine), counted=Count("pk", filter=mine & COUNTS), pay=Sum("pay_due")
     )
-    by_annotator = {row.pop("annotator"): row for row in sums}
-    annotators = Annotator.objects.present().in_bulk(by_annotator)
-    return {
-        pk: RaterRow(annotators[pk], row["submitted"], row["counted"], to_cents(row["pay"]))
-        for pk, row in by_annotator.items()
-        if pk in annotators
-    }
+    return {row.pop("annotator"): {**row, "pay": to_cents(row["pay"])} for row in sums}
 
 
 def _all_votes(batch: Batch) -> QuerySet[Rating]:
@@ -272,7 +267,7 @@ def _medians(batch: Batch) -> dict[int, float]:
     return {int(pk): float(seconds) for pk, seconds in select_from_cte(timed, middle)}
 
 
-def _agreement(batch: Batch) -> dict[int, tuple[int, int]]:
+def _agreement(batch: Batch) -> dict[int, dict[str, int]]:
     """Return rater → comparisons that agree and all comparisons, each with another counted rater's vote on the pair."""
     pair = F("display__pair")
     counted = (
@@ -291,4 +286,4 @@ def _agreement(batch: Batch) -> dict[int, tuple[int, int]]:
         )
     )
     rows = select_from_cte(counted, "SELECT rater, SUM(same - 1), SUM(n - 1) FROM found GROUP BY rater")
-    return {int(pk): (int(agreeing), int(compared)) for pk, agreeing, compared in rows}
+    return {int(pk): {"agreeing": int(same), "compared": int(n)} for pk, same, n in rows}

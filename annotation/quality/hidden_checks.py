@@ -23,10 +23,10 @@ CHECKS = (GOLD, REPEAT)
 class CheckScores:
     """Numbers of checked pairs that an annotator answered, and of those answered as expected or as before."""
 
-    gold_asked: int
-    gold_right: int
-    repeat_asked: int
-    repeat_same: int
+    gold_asked: int = 0
+    gold_right: int = 0
+    repeat_asked: int = 0
+    repeat_same: int = 0
 
     @property
     def gold_share(self) -> float | None:

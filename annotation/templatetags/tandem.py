@@ -11,11 +11,10 @@ from django.utils.safestring import SafeString
 
 from annotation.annotators.messages import unread
 from annotation.batches.sampling import chosen_in_words
-from annotation.core import markdown
 from annotation.core.counting import counted
 from annotation.core.http import is_for_raters
 from annotation.core.keys import message_key
-from annotation.core.markdown import shown_text
+from annotation.core.markdown import render, shown_text
 from annotation.members.permissions import READERS, has_any_role, has_group_role
 from annotation.models.members import Role
 from annotation.models.studies import DEFAULT_CONSENT
@@ -32,6 +31,7 @@ register.filter("side_name", side_name)
 register.filter("isolated", isolated)
 register.filter("stacked", stacked_label)
 register.filter("shown_text", shown_text)
+register.filter("as_markdown", render)
 _FORMATS = {"datetime": "DATETIME_FORMAT", "short": "SHORT_DATETIME_FORMAT", "date": "DATE_FORMAT"}
 
 
@@ -46,12 +46,6 @@ def roles(context: Context) -> dict[str, bool]:
         "may_read": has_any_role(user, *READERS),
         "may_see_groups": has_group_role(user, *READERS),
     }
-
-
-@register.filter
-def as_markdown(text: str) -> SafeString:
-    """Show Markdown as sanitised HTML."""
-    return markdown.render(text)
 
 
 @register.filter
