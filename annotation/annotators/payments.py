@@ -39,9 +39,7 @@ def payments_of(study: Study, *, platforms: bool = False) -> list[dict[str, Any]
     Of a rater who has withdrawn, only code and sum are given.
     """
     kinds = (*PAID_HERE, *PAID_BY_PLATFORM) if platforms else PAID_HERE
-    annotators = {
-        annotator.pk: annotator for annotator in study.annotators.filter(kind__in=kinds).select_related("user")
-    }
+    annotators = study.annotators.filter(kind__in=kinds).select_related("user").in_bulk()
     submitted = Assignment.objects.filter(hit__batch__study=study, annotator__kind__in=kinds, state=SUBMITTED)
     own = ~Q(purpose=Assignment.Purpose.QUALIFICATION)
     sums = (

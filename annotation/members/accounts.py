@@ -3,7 +3,6 @@
 import secrets
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import CharField, F, Value
@@ -69,8 +68,7 @@ def grant_role(*, username: str, role: str, place: Place | None = None, any_acco
         raise AnnotationError(f"a site admin is one in all studies; leave the {scope} out, or grant study-admin in it")
     if role not in Role.values:
         raise UnknownName(f"role is {role!r}; it must be one of {', '.join(Role.values)}")
-    users = get_user_model().objects
-    user = users.filter(username=username).first()
+    user = User.objects.filter(username=username).first()
     changed = user is None
     if place is None and role != Role.ADMIN:
         place = main_group()
