@@ -63,7 +63,7 @@ def test_a_failed_sign_in_is_logged_without_name_and_address(written: io.StringI
 
 def test_roles_and_links_are_logged_by_the_numbers_of_accounts(written: io.StringIO, study: Study) -> None:
     boss = User.objects.create_superuser("boss.of.all", password="a long enough one")
-    member = add_member(username=NAME, role="researcher", place=study, new=True, by=boss).user
+    member, _changed = add_member(username=NAME, role="researcher", place=study, new=True, by=boss)
     revoke_role(user=member, role="researcher", place=study, by=boss)
     accounts = make_channel(study=study, kind="accounts", name="Links", options={}, is_open=True)
     [made] = invite(channel=accounts, count=1, base_url="http://testserver", at=NOON)
