@@ -15,6 +15,7 @@ from annotation.api.bodies import Managed, body_of, needed_text, read_form, requ
 from annotation.api.pages import number_asked
 from annotation.api.raters import MessageSerializer
 from annotation.batches.forms import CopyBatch, CreateBatch, ExtendBatch, SetBatch
+from annotation.batches.sampling import shown_selection
 from annotation.batches.services import notices_of
 from annotation.hits.idle import LEAST_MINUTES, idle_claims
 from annotation.members.permissions import READERS, find_study
@@ -31,11 +32,15 @@ class BatchSerializer(serializers.ModelSerializer[Batch]):
     study = serializers.CharField(source="study.slug", read_only=True)
     system_a = serializers.CharField(source="system_a.name", read_only=True)
     system_b = serializers.CharField(source="system_b.name", read_only=True)
-    selection = serializers.JSONField(read_only=True)
+    selection = serializers.SerializerMethodField()
 
     class Meta:
         model = Batch
         fields = "__all__"
+
+    def get_selection(self, batch: Batch) -> dict[str, Any]:
+        """Return how the instances were selected."""
+        return shown_selection(batch.selection)
 
 
 class ChangedBatchSerializer(BatchSerializer):

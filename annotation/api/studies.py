@@ -20,7 +20,7 @@ from annotation.quality.qualification import too_few_hits
 from annotation.questions.questions import LONGEST_DESCRIPTION, LONGEST_KEY, LONGEST_TEXT
 from annotation.separability.forms import ComputeSeparability
 from annotation.separability.jobs import start_separability
-from annotation.studies.log import events_of
+from annotation.studies.log import events_of, shown_changes
 from annotation.studies.presets import TEMPLATES
 from annotation.studies.services import archive_study, restore_study, save_settings
 from annotation.studies.settings_form import SETTINGS, AmendmentForm, ReasonForm, checked_settings
@@ -91,11 +91,16 @@ class EventSerializer(serializers.ModelSerializer[Event]):
     batch = serializers.CharField(source="batch.name", default=None, allow_null=True, read_only=True)
     annotator = serializers.CharField(source="annotator.code", default=None, allow_null=True, read_only=True)
     assignment = serializers.CharField(source="assignment.key", default=None, allow_null=True, read_only=True)
-    changes = serializers.JSONField(read_only=True)
+    changes = serializers.SerializerMethodField()
 
     class Meta:
         model = Event
         fields = ["id", "happened_at", "kind", "batch", "annotator", "assignment", "reason", "changes"]
+
+    def get_changes(self, event: Event) -> dict[str, Any]:
+        """Return setting → [before, after], or counts."""
+        changes: dict[str, Any] = shown_changes(event)
+        return changes
 
 
 ReasonSerializer = schema_of(ReasonForm, "Reason")

@@ -161,7 +161,7 @@ def _add_hits(batch: Batch, spec: BatchSpec, by: User | None) -> int:
             "seed": spec.seed,
             **choice.sample.provenance,
             "pool": len(choice.pool.matchup_ids),
-            "left_out": choice.pool.left_out,
+            "left_out": choice.pool.stored_left_out,
             "from_position": after,
             "hits": len(hits),
         }

@@ -32,6 +32,7 @@ from annotation.batches.sampling import (
 )
 from annotation.batches.services import may_become, refuse_new, refuse_slots, set_batch_status, store_batch
 from annotation.core.errors import InvalidSelection, UnknownName
+from annotation.core.reasons import Reason, reason
 from annotation.models import Batch, Study
 from annotation.studies.configurations import Configuration, configurations
 from annotation.studies.outcomes import human_answers_on_each, select_each
@@ -61,7 +62,7 @@ class Layout:
     design: str
     instance_ids: Sequence[str]
     available: int
-    left_out: dict[str, int]
+    left_out: dict[Reason, int]
     parts: list[Part]
     order: Sequence[str] = ()
 
@@ -104,7 +105,11 @@ def lay_out(spec: BatchSpec, design: str) -> Layout:
         used = balanced_design(has, ends, int(match["per_instance"]), rng)
     elif design == SWISS:
         used = neighbour_design(has, ends, order)
-    left_out = {f"{reason}, {pool.configuration}": n for pool in pools for reason, n in pool.left_out.items()}
+    left_out = {
+        reason("of_configuration", why=why, configuration=str(pool.configuration)): number
+        for pool in pools
+        for why, number in pool.left_out.items()
+    }
     parts = _parts(spec, pools, selected, used, rng)
     return Layout(design, selected, len(ids), left_out, parts, [names[code] for code in order])
 

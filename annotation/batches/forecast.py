@@ -10,6 +10,7 @@ import numpy as np
 from analysis.planning.workload import SelectionByBin, Workload, combined, selection_by_bin, workload
 from annotation.batches.changes import extension_spec, refuse_extension
 from annotation.batches.sampling import BatchSpec, Choice, SelectionSpec, choose_instances
+from annotation.core.reasons import Reason
 from annotation.models import Batch, SeparabilityRun
 from annotation.separability.services import latest_run, separabilities
 
@@ -54,7 +55,7 @@ class BatchForecast:
     seed: int
     pool: int
     chosen: int
-    left_out: dict[str, int]
+    left_out: dict[Reason, int]
     instance_ids: Sequence[str]
     hits: int
     pairs: int
@@ -73,7 +74,9 @@ class BatchForecast:
     def as_json(self) -> dict[str, Any]:
         """The forecast for the API and commands. Money is text, to stay exact."""
         return {
-            **{name: getattr(self, name) for name in ("seed", "pool", "chosen", "left_out", "hits", "pairs")},
+            **{name: getattr(self, name) for name in ("seed", "pool", "chosen")},
+            "left_out": {why.text: number for why, number in self.left_out.items()},
+            **{name: getattr(self, name) for name in ("hits", "pairs")},
             "instance_ids": list(self.instance_ids),
             **_work_as_json(self.work, self.currency),
             **({"by_systems": dict(self.by_systems)} if self.by_systems else {}),

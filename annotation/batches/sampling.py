@@ -17,6 +17,7 @@ from annotation.batches.stop_rules import BUDGET, StopRule
 from annotation.core.counting import counted
 from annotation.core.database.aggregates import grouped
 from annotation.core.errors import InvalidSelection
+from annotation.core.reasons import Reason, reason, restored
 from annotation.models import Batch, Hit, Pair, SeparabilityRun
 from annotation.separability.services import require_run, separabilities
 from annotation.studies.configurations import Configuration
@@ -111,7 +112,22 @@ class Pool:
     configuration: Configuration
     matchup_ids: tuple[int, ...]
     instance_ids: tuple[str, ...]
-    left_out: dict[str, int]
+    left_out: dict[Reason, int]
+
+    @property
+    def stored_left_out(self) -> list[dict[str, Any]]:
+        """How many were left out, with code and values of each reason, as a batch stores it."""
+        return [{**why.stored(), "number": number} for why, number in self.left_out.items()]
+
+
+def shown_selection(selection: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a batch's instances were selected, with the reasons in English why others were left out."""
+    shown = dict(selection)
+    if "left_out" in shown:
+        shown["left_out"] = {restored(item).text: item["number"] for item in shown["left_out"]}
+    if "extensions" in shown:
+        shown["extensions"] = [shown_selection(extension) for extension in shown["extensions"]]
+    return shown
 
 
 @dataclass(frozen=True)
@@ -209,28 +225,28 @@ def pool_of(spec: BatchSpec, extended: Batch | None = None) -> Pool:
     matchups = configuration.matchups()
     with_source = matchups.exclude(instance__source="").annotate(available=Count("pairs"))
     left_out = {
-        "without source text": matchups.filter(instance__source="").count(),
-        f"with fewer than {spec.pairs} pairs": with_source.filter(available__lt=spec.pairs).count(),
+        reason("without_source"): matchups.filter(instance__source="").count(),
+        reason("with_few_pairs", pairs=spec.pairs): with_source.filter(available__lt=spec.pairs).count(),
     }
     rows = list(with_source.filter(available__gte=spec.pairs).values_list("pk", "instance__instance_id"))
-    for reason, unavailable in _unavailable(spec, extended):
-        left_out[reason] = sum(row[0] in unavailable for row in rows)
+    for why, unavailable in _unavailable(spec, extended):
+        left_out[why] = sum(row[0] in unavailable for row in rows)
         rows = [row for row in rows if row[0] not in unavailable]
     if not spec.for_rating:
         golds = dict(matchups.values_list("pk", "instance__gold"))
         problems = [_gold_problem(configuration, golds[pk]) for pk, _ in rows]
         left_out |= Counter(problem for problem in problems if problem)
         rows = [row for row, problem in zip(rows, problems, strict=True) if not problem]
-    left_out = {reason: count for reason, count in left_out.items() if count}
+    left_out = {why: count for why, count in left_out.items() if count}
     if not rows:
-        reasons = "; ".join(f"{count} {reason}" for reason, count in left_out.items())
+        reasons = "; ".join(f"{count} {why}" for why, count in left_out.items())
         most = with_source.aggregate(most=Max("available"))["most"] or spec.pairs
         advice = f". There {'is' if most == 1 else 'are'} {most}: set pairs to {most}" if most < spec.pairs else ""
         raise InvalidSelection(f"no instance of {configuration} can be rated: {reasons or 'there is none'}{advice}")
     return Pool(configuration, tuple(row[0] for row in rows), tuple(row[1] for row in rows), left_out)
 
 
-def _unavailable(spec: BatchSpec, extended: Batch | None) -> Iterator[tuple[str, set[int]]]:
+def _unavailable(spec: BatchSpec, extended: Batch | None) -> Iterator[tuple[Reason, set[int]]]:
     """Yield the matchups that are in use, by reason: for the other purpose, or in the batch to be extended.
 
     A matchup with known answers, in a qualification or check, must not be rated as well, or the other way round.
@@ -240,21 +256,21 @@ def _unavailable(spec: BatchSpec, extended: Batch | None) -> Iterator[tuple[str,
         batch__study=spec.configuration.study, matchup__in=spec.configuration.matchups().order_by()
     )
     matchups = placed.filter(~rating if spec.for_rating else rating, batch__origin=Batch.Origin.COLLECTED)
-    reason = "on HITs of a qualification or of hidden checks" if spec.for_rating else "on HITs for rating"
-    yield reason, set(matchups.values_list("matchup_id", flat=True))
+    why = reason("on_check_hits" if spec.for_rating else "on_rating_hits")
+    yield why, set(matchups.values_list("matchup_id", flat=True))
     if spec.for_rating and spec.selection.match["kind"] == "active":  # whose votes its chances may be made from
-        yield "on HITs for rating already", set(placed.filter(rating).values_list("matchup_id", flat=True))
+        yield reason("rated_already"), set(placed.filter(rating).values_list("matchup_id", flat=True))
     if extended is not None:
-        yield "in the batch already", set(placed.filter(batch=extended).values_list("matchup_id", flat=True))
+        yield reason("in_batch_already"), set(placed.filter(batch=extended).values_list("matchup_id", flat=True))
 
 
-def _gold_problem(configuration: Configuration, gold: dict[str, Any] | None) -> str | None:
+def _gold_problem(configuration: Configuration, gold: dict[str, Any] | None) -> Reason | None:
     """Return why an instance's gold can't be used as the expected answer, or None if it can."""
     verdict = gold_verdict(gold, configuration.system_a.name, configuration.system_b.name)
     if verdict is None:
-        return "without a gold preference for these systems"
+        return reason("without_gold")
     if verdict == 0 and not configuration.study.ties_allowed:
-        return "whose gold is a tie, which this study does not offer"
+        return reason("gold_is_tie")
     return None
 
 

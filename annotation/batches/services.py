@@ -90,7 +90,7 @@ def store_batch(
         "spec": spec.selection.spec,
         **choice.sample.provenance,
         "pool": len(choice.pool.matchup_ids),
-        "left_out": choice.pool.left_out,
+        "left_out": choice.pool.stored_left_out,
         **recorded,
     }
     if status == Batch.Status.OPEN:

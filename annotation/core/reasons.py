@@ -57,6 +57,43 @@ TEXTS = {
     "few_sources": "{number:,} instances have {sources:,} different sources",
     "names_of_systems": "{number:,} of {count:,} texts are names of systems: the texts may be in another column",
     "other_reasons": "{number:,} of the ratings have another reason here than in the study, which keeps its own",
+    # Of mails.
+    "sender_ended": "the process that sent it ended",
+    "mail_not_wanted": "no longer wanted",
+    "mail_error": "{error}: {text}",
+    # Of requests to platforms.
+    "prolific_silent": (
+        "Prolific did not answer as it should ({error}). Nothing is lost or doubled: try the same again later."
+    ),
+    "no_json_object": "an answer that is no JSON object",
+    "prolific_key_refused": "Prolific does not take the token. Check the environment variable.",
+    "prolific_refused": "Prolific refuses ({status}): {text}",
+    "bonus_without_id": "Prolific gave no id for the bonus; nothing was paid.",
+    "bonus_of_other_amount": "Prolific understood another amount; nothing was paid.",
+    "bonus_not_listed_yet": (
+        "Prolific doesn’t list this bonus as paid yet, which may take some minutes. It is not sent again: do the same "
+        "again later to find out."
+    ),
+    "bonus_not_listed": (
+        "An hour later Prolific doesn’t list this bonus as paid. Please look there; if it wasn’t paid, pay it again "
+        "under another reference."
+    ),
+    "mturk_silent": "MTurk did not answer as it should ({error}). Nothing is lost or doubled: run this again later.",
+    "mturk_key_refused": "MTurk does not take the key. Check the environment variables, and the site.",
+    "mturk_not_asked": "MTurk can't be asked for this: {error}",
+    # Of raters who are blocked.
+    "gold_below": "{share:.2f} of {number} known answers, below {limit:g}",
+    "repeats_below": "{share:.2f} of {number} repeated pairs, below {limit:g}",
+    # Of instances that a batch leaves out.
+    "without_source": "without source text",
+    "with_few_pairs": "with fewer than {pairs} pairs",
+    "on_check_hits": "on HITs of a qualification or of hidden checks",
+    "on_rating_hits": "on HITs for rating",
+    "rated_already": "on HITs for rating already",
+    "in_batch_already": "in the batch already",
+    "without_gold": "without a gold preference for these systems",
+    "gold_is_tie": "whose gold is a tie, which this study does not offer",
+    "of_configuration": "{why}, {configuration}",
     "codes_like_addresses": "rater codes look like e-mail addresses and appear in every export ({number:,}): {codes}",
 }
 

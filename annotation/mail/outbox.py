@@ -20,6 +20,7 @@ from django.core.mail.backends.base import BaseEmailBackend
 from django.utils import translation
 from django.utils.crypto import salted_hmac
 
+from annotation.core.reasons import NO_REASON, Reason, reason
 from annotation.models import Event, Invitation, Mail, Study
 
 State = Mail.State
@@ -76,7 +77,7 @@ def send_due(composers: Mapping[str, Composer], *, at: datetime) -> int:
     composers : by kind of mail
     """
     broken = Mail.objects.filter(state=State.SENDING, due_at__lte=at)  # the process that sent them died
-    broken.update(state=State.UNSURE, ended_at=at, error="the process that sent it ended")
+    broken.update(state=State.UNSURE, ended_at=at, error=reason("sender_ended"))
     count = 0
     for pk in list(Mail.objects.filter(state=State.WAITING, due_at__lte=at).values_list("pk", flat=True)[:100]):
         claim = {"state": State.SENDING, "due_at": at + CLAIMED_FOR}
@@ -99,7 +100,7 @@ def _send(mail: Mail, compose: Composer, at: datetime) -> None:
     with translation.override(mail.language):
         composed = compose(mail, at)
     if composed is None:
-        _end(mail, State.FAILED, at, "no longer wanted", forget=True)
+        _end(mail, State.FAILED, at, reason("mail_not_wanted"), forget=True)
         return
     host = urlsplit(settings.BASE_URL).hostname or "localhost"
     headers = {"Message-ID": f"<{mail.key}@{host}>", "Auto-Submitted": "auto-generated"}
@@ -123,7 +124,7 @@ def _send(mail: Mail, compose: Composer, at: datetime) -> None:
     except ValueError as error:  # a header that can't be sent
         _end(mail, State.FAILED, at, _words(error))
     else:
-        _end(mail, State.SENT, at, "", forget=True)
+        _end(mail, State.SENT, at, NO_REASON, forget=True)
     finally:
         with suppress(OSError, smtplib.SMTPException):  # the mail server keeps what it accepted
             server.close()
@@ -148,7 +149,7 @@ def _repeat(mail: Mail, at: datetime, error: Exception) -> None:
     )
 
 
-def _end(mail: Mail, state: str, at: datetime, error: str, *, forget: bool = False) -> None:
+def _end(mail: Mail, state: str, at: datetime, error: Reason, *, forget: bool = False) -> None:
     """Store the end of a mail. Its address is kept only where it may be sent again."""
     if error:
         log.warning("mail %s (%s) ends as %s: %s", mail.key, mail.kind, state, error)
@@ -161,6 +162,7 @@ def _end(mail: Mail, state: str, at: datetime, error: str, *, forget: bool = Fal
     )
 
 
-def _words(error: Exception) -> str:
+def _words(error: Exception) -> Reason:
     """Return a server's words without addresses, which they often repeat."""
-    return re.sub(r"[^\s@<>'\"]+@[^\s<>'\"]+", "[…]", f"{type(error).__name__}: {error}")[:300]
+    text = re.sub(r"[^\s@<>'\"]+@[^\s<>'\"]+", "[…]", str(error))[:300]
+    return reason("mail_error", error=type(error).__name__, text=text)

@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from annotation.core.reasons import ReasonField
 from annotation.models.importing import Instance
 from annotation.models.studies import Study
 
@@ -50,7 +51,7 @@ class Annotator(models.Model):
     )
     warned_at = models.DateTimeField(null=True, blank=True, help_text="Fell below a threshold that warns.")
     blocked_at = models.DateTimeField(null=True, blank=True, help_text="Fell below a threshold that ends the work.")
-    block_reason = models.CharField(max_length=300, blank=True)
+    block_reason = ReasonField(blank=True)
 
     came_by: Any = None  # the channel that `channel_of` found
     # Annotations of queries of claims and votes.

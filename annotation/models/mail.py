@@ -6,6 +6,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from annotation.core.keys import new_key
+from annotation.core.reasons import ReasonField
 from annotation.models.recruitment import Invitation
 
 
@@ -38,7 +39,7 @@ class Mail(models.Model):
     event = models.ForeignKey("Event", null=True, blank=True, on_delete=models.CASCADE, related_name="mails")
     language = models.CharField(max_length=10)
     attempts = models.PositiveIntegerField(default=0)
-    error = models.CharField(max_length=300, blank=True, help_text="Why the last attempt failed.")
+    error = ReasonField(blank=True, help_text="Why the last attempt failed.")
     created_at = models.DateTimeField(default=timezone.now)
     due_at = models.DateTimeField(default=timezone.now, help_text="When it is tried next.")
     ended_at = models.DateTimeField(null=True, blank=True)

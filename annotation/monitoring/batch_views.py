@@ -17,6 +17,7 @@ from django.utils import timezone
 from annotation.annotators.messages import recipients, send_to_batch
 from annotation.batches.designs import batches_of_design, design_of
 from annotation.batches.forms import SetBatch
+from annotation.batches.sampling import shown_selection
 from annotation.batches.services import notices_of
 from annotation.core.counting import number_of
 from annotation.core.http import attempt, is_htmx
@@ -56,6 +57,7 @@ def batch_page(request: HttpRequest, study: Study, pk: int) -> HttpResponse:
     context = {
         "study": study,
         "batch": batch,
+        "left_out": shown_selection(batch.selection).get("left_out", {}),
         "live": _live(request, batch, slots)[0],
         "figures": _wrapped(request, "figures", progress, {"batch": batch}, "load, wake")[0]
         if large

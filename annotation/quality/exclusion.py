@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 
 from annotation.core.counting import number_of
 from annotation.core.errors import AssignmentClosed, Unacceptable
+from annotation.core.reasons import NO_REASON
 from annotation.hits.idle import idle_claims, idle_minutes, with_activity
 from annotation.hits.slots import reopen_slots, take_free_slot
 from annotation.models import Annotator, Assignment, Batch, Event
@@ -192,8 +193,8 @@ def unblock_annotator(*, annotator: Annotator, by: User | None, at: datetime) ->
     annotator = _lock(annotator)
     if annotator.blocked_at is None:
         return Effect(changed=False)
-    reason = annotator.block_reason
-    annotator.blocked_at, annotator.block_reason = None, ""
+    reason = annotator.block_reason.stored()
+    annotator.blocked_at, annotator.block_reason = None, NO_REASON
     annotator.save(update_fields=["blocked_at", "block_reason"])
     _log(Event.Kind.UNBLOCKED, annotator, "", by, at, changes={"block_reason": [reason, ""]})
     return Effect(changed=True)

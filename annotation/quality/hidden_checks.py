@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.keys import new_seed
+from annotation.core.reasons import reason
 from annotation.hits.displays import derived_seed
 from annotation.models import Annotator, Assignment, Batch, Hit, Rating
 from annotation.quality.qualification import expected_verdict
@@ -136,15 +137,15 @@ def apply_thresholds(annotator: Annotator, at: datetime) -> Annotator:
     """
     study, scores = annotator.study, scores_of([annotator.pk])[annotator.pk]
     judged = (
-        (scores.gold_share, scores.gold_asked, study.gold_warn_below, study.gold_block_below, "known answers"),
-        (scores.repeat_share, scores.repeat_asked, study.repeat_warn_below, study.repeat_block_below, "repeated pairs"),
+        (scores.gold_share, scores.gold_asked, study.gold_warn_below, study.gold_block_below, "gold_below"),
+        (scores.repeat_share, scores.repeat_asked, study.repeat_warn_below, study.repeat_block_below, "repeats_below"),
     )
-    for share, answered, warn_below, block_below, subject in judged:
+    for share, answered, warn_below, block_below, code in judged:
         if share is None or answered < study.check_pairs_needed:
             continue
         if block_below is not None and share < block_below and annotator.blocked_at is None:
             annotator.blocked_at = at
-            annotator.block_reason = f"{share:.2f} of {answered} {subject}, below {block_below:g}"
+            annotator.block_reason = reason(code, share=share, number=answered, limit=block_below)
         if warn_below is not None and share < warn_below and not (annotator.warned_at or annotator.blocked_at):
             annotator.warned_at = at
     annotator.save(update_fields=["blocked_at", "block_reason", "warned_at"])

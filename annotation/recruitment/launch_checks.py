@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from annotation.core.errors import Unacceptable
+from annotation.core.reasons import restored
 from annotation.models import Batch, Channel, PlatformAction, Slot, Submission
 from annotation.studies.hourly_pay import HourlyPay
 
@@ -93,7 +94,7 @@ def open_requests(channel: Channel) -> dict[str, Any]:
     unanswered = channel.actions.exclude(state=PlatformAction.State.DONE).order_by("pk")
     shown = unanswered[:MOST_REQUESTS_SHOWN]
     return {
-        "unanswered": [(row.key, row.get_state_display(), row.answer.get("error", "")) for row in shown],
+        "unanswered": [(row.key, row.get_state_display(), restored(row.answer.get("error"))) for row in shown],
         "unanswered_count": unanswered.count(),
     }
 

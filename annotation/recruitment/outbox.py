@@ -12,6 +12,7 @@ from django.db import transaction
 from django.utils.dateparse import parse_datetime
 
 from annotation.core.errors import AnnotationError, Unacceptable
+from annotation.core.reasons import Reason
 from annotation.models import Channel, PlatformAction, Submission
 
 Json = dict[str, Any]
@@ -23,7 +24,7 @@ Ask = Callable[[PlatformAction], Json]
 class PlatformUnreachable(AnnotationError):
     """No usable answer. `may_have_worked` tells whether the request can have taken effect."""
 
-    def __init__(self, words: str, *, may_have_worked: bool = True) -> None:
+    def __init__(self, words: Reason | str, *, may_have_worked: bool = True) -> None:
         self.may_have_worked = may_have_worked
         super().__init__(words)
 
@@ -31,7 +32,7 @@ class PlatformUnreachable(AnnotationError):
 class PlatformRefused(AnnotationError):
     """A refusal by the platform, with its message and code."""
 
-    def __init__(self, words: str, code: str | int = "") -> None:
+    def __init__(self, words: Reason | str, code: str | int = "") -> None:
         self.code = code
         super().__init__(words)
 
@@ -96,10 +97,15 @@ def ask_once(action: PlatformAction, ask: Ask, *, at: datetime) -> None:
     try:
         answer = ask(action)
     except PlatformUnreachable as trouble:
-        _end(action, PENDING if trouble.may_have_worked else FAILED, {**action.answer, "error": str(trouble)}, None)
+        _end(
+            action,
+            PENDING if trouble.may_have_worked else FAILED,
+            {**action.answer, "error": trouble.reason.stored()},
+            None,
+        )
         raise
     except PlatformRefused as refusal:
-        _end(action, FAILED, {**action.answer, "error": str(refusal), "code": refusal.code}, at)
+        _end(action, FAILED, {**action.answer, "error": refusal.reason.stored(), "code": refusal.code}, at)
         raise
     _end(action, DONE, answer, at)
 

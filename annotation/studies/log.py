@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
+from annotation.core.reasons import restored
 from annotation.models import Event, Study
 from annotation.questions.questions import described
 
@@ -75,7 +76,22 @@ def changes_of(event: Event) -> list[tuple[str, str, str | None]]:
 
 def _changes(event: Event) -> list[tuple[str, Any]]:
     """Return changes sorted by name, since PostgreSQL doesn't keep the order of JSON keys."""
-    return sorted(event.changes.items()) if isinstance(event.changes, dict) else []
+    return sorted(shown_changes(event).items()) if isinstance(event.changes, dict) else []
+
+
+def shown_changes(event: Event) -> Any:
+    """Return an event's changes, with stored reasons as their English text."""
+    return _in_words(event.changes)
+
+
+def _in_words(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_in_words(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"code", "values"}:
+        return restored(value).text
+    return {name: _in_words(item) for name, item in value.items()}
 
 
 def _is_step(value: Any) -> bool:

@@ -214,11 +214,15 @@ class FlagSerializer(OfDisplaySerializer):
 class AnnotatorSerializer(InStudySerializer):
     """A rater, by a code that identifies no person."""
 
+    block_reason_code = serializers.CharField(
+        source="block_reason.code", read_only=True, help_text="Code of the block's reason."
+    )
+
     class Meta:
         model = Annotator
         fields = [
             *("id", "study", "code", "kind", "joined_at", "excluded", "exclusion_reason"),
-            *("warned_at", "blocked_at", "block_reason"),
+            *("warned_at", "blocked_at", "block_reason", "block_reason_code"),
         ]
 
 

@@ -131,7 +131,8 @@ def rater_rows(study: Study) -> Iterator[Row]:
     """Yield the raters under their pseudonyms."""
     people = Annotator.objects.present().filter(study=study).order_by("joined_at", "pk")
     for row in read_rows(people, RATER_FIELDS):
-        yield {name: value.isoformat() if name.endswith("_at") and value else value for name, value in row.items()}
+        row = {name: value.isoformat() if name.endswith("_at") and value else value for name, value in row.items()}
+        yield {**row, "block_reason": str(row["block_reason"])}
 
 
 IDENTITY = frozenset({"id", "key", "group", "slug", "importer", "merging"})  # which a copy of a study has of its own

@@ -3,6 +3,7 @@
 from typing import Any
 
 from annotation.batches.forms import CreateBatch
+from annotation.batches.sampling import shown_selection
 from annotation.batches.services import notices_of
 from annotation.core.counting import number_of
 from annotation.management.commands._base import StudyCommand, argument, arguments_of, filled_by, group, one_of
@@ -64,7 +65,7 @@ class Command(StudyCommand):
         )
 
     def _notices(self, batch: Batch) -> None:
-        for reason, count in batch.selection["left_out"].items():
+        for reason, count in shown_selection(batch.selection)["left_out"].items():
             self.stderr.write(f"notice: left out: {number_of(count, 'instance')} {reason}")
         if by := batch.selection["separability"]:
             self.stderr.write(

@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Any
 
 from annotation.core.errors import AnnotationError
+from annotation.core.reasons import reason
 from annotation.models import PlatformAction
 from annotation.recruitment.mturk.site import MturkSettings, stand_in_problem
 from annotation.recruitment.outbox import Json, PlatformRefused, PlatformUnreachable, State, ask_once, begin
@@ -101,9 +102,9 @@ class MturkClient:
         except ClientError as error:
             raise _error_of(error.response) from None
         except ParamValidationError as error:
-            raise MturkRefused(f"MTurk can't be asked for this: {error}") from None
+            raise MturkRefused(reason("mturk_not_asked", error=str(error))) from None
         except BotoCoreError as error:  # no connection, time-out, or truncated answer
-            raise MturkUnreachable(_no_answer(type(error).__name__)) from None
+            raise MturkUnreachable(reason("mturk_silent", error=type(error).__name__)) from None
         return answer
 
     def pages(self, operation: str, key: str, **arguments: Any) -> Iterator[Json]:
@@ -132,14 +133,10 @@ def _error_of(response: Mapping[str, Any]) -> AnnotationError:
     code, words = str(error.get("Code", "")), _STAMP.sub("", str(error.get("Message", "")))
     status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     if code in _TRANSIENT or "Throttl" in code or status == 429 or status >= 500:
-        return MturkUnreachable(_no_answer(code or str(status)))
+        return MturkUnreachable(reason("mturk_silent", error=code or status))
     if code in _KEY_REFUSED:  # MTurk's message may repeat the key
-        return MturkRefused("MTurk does not take the key. Check the environment variables, and the site.", code)
+        return MturkRefused(reason("mturk_key_refused"), code)
     return MturkRefused(words or code, str(response.get("TurkErrorCode") or code))
-
-
-def _no_answer(operation: str) -> str:
-    return f"MTurk did not answer as it should ({operation}). Nothing is lost or doubled: run this again later."
 
 
 Send = Callable[[MturkClient, PlatformAction], Json]

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.utils.dateparse import parse_datetime
 
 from annotation.core.errors import Unacceptable
+from annotation.core.reasons import reason, restored
 from annotation.models import PlatformAction, Submission
 from annotation.recruitment.outbox import FAILED, PENDING, Ask, Json, ask_once, begin, lock_channel, note, write_down
 from annotation.recruitment.prolific.client import ProlificClient, ProlificRefused, ProlificUnreachable
@@ -115,9 +116,9 @@ def bonus(
             and 0 < len(str(bulk_id)) <= 64
             and ID.fullmatch(str(bulk_id).replace("-", ""))
         ):
-            raise ProlificRefused("Prolific gave no id for the bonus; nothing was paid.")
+            raise ProlificRefused(reason("bonus_without_id"))
         if understood != cents:
-            raise ProlificRefused("Prolific understood another amount; nothing was paid.")
+            raise ProlificRefused(reason("bonus_of_other_amount"))
         note(action, {"bonus_id": str(bulk_id), "listed_before": listed, "paying_since": at.isoformat()})
         try:
             client.pay_bonus(str(bulk_id))
@@ -156,17 +157,8 @@ def _look_up(action: PlatformAction, submission: Submission, cents: int, client:
         return {**action.answer, "cents": cents, "found": True}
     since = parse_datetime(str(action.answer["paying_since"])) or at
     if at < since + SETTLES:
-        raise ProlificUnreachable(
-            (
-                "Prolific doesn’t list this bonus as paid yet, which may take some minutes. It is not sent again: "
-                "do the same again later to find out."
-            ),
-            may_have_worked=True,
-        )
-    raise ProlificRefused(
-        "An hour later Prolific doesn’t list this bonus as paid. Please look there; if it wasn’t paid, pay it again "
-        "under another reference."
-    )
+        raise ProlificUnreachable(reason("bonus_not_listed_yet"), may_have_worked=True)
+    raise ProlificRefused(reason("bonus_not_listed"))
 
 
 def _once(
@@ -188,7 +180,7 @@ def _once(
             )
         action = write_down(channel=channel, kind=kind, key=key, payload=payload, submission=submission, fixed=False)
         if action.state == FAILED and action.answer.get("paying_since"):
-            raise Unacceptable(str(action.answer.get("error", "")))
+            raise Unacceptable(restored(action.answer.get("error")))
         is_open = begin(action, at=at, busy_for=BUSY)
     if is_open:
         ask_once(action, send, at=at)

@@ -16,6 +16,7 @@ from django.utils import timezone
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
 from annotation.core.errors import AnnotationError
+from annotation.core.reasons import reason
 from annotation.core.tls import tls_context
 from annotation.recruitment.outbox import Json, PlatformRefused, PlatformUnreachable
 from annotation.recruitment.prolific.site import ProlificSettings, address_problem
@@ -136,7 +137,7 @@ class ProlificClient:
             answer = response.json()
             if isinstance(answer, dict):
                 return answer
-        raise ProlificUnreachable(_no_answer("an answer that is no JSON object"), may_have_worked=True)
+        raise ProlificUnreachable(reason("prolific_silent", error=reason("no_json_object")), may_have_worked=True)
 
     def _ask(
         self,
@@ -164,15 +165,18 @@ class ProlificClient:
             try:
                 response = client.request(method, path, params=params, json=body)
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-                raise ProlificUnreachable(_no_answer(type(error).__name__), may_have_worked=False) from None
+                why = reason("prolific_silent", error=type(error).__name__)
+                raise ProlificUnreachable(why, may_have_worked=False) from None
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-                raise ProlificUnreachable(_no_answer(type(error).__name__), may_have_worked=True) from None
+                why = reason("prolific_silent", error=type(error).__name__)
+                raise ProlificUnreachable(why, may_have_worked=True) from None
             if response.is_success:
                 return response
             if response.status_code != 429 and response.status_code < _UNCERTAIN:
                 raise _refusal(response)
             uncertain = response.status_code >= _UNCERTAIN
-            trouble = ProlificUnreachable(_no_answer(str(response.status_code)), may_have_worked=uncertain)
+            why = reason("prolific_silent", error=response.status_code)
+            trouble = ProlificUnreachable(why, may_have_worked=uncertain)
             trouble.retry_after = _retry_after(response.headers.get("Retry-After", ""))
             raise trouble
 
@@ -225,14 +229,14 @@ def _refusal(response: Any) -> ProlificRefused:
     """Return the exception for a refusal. The answer to a wrong token is not repeated."""
     status = int(response.status_code)
     if status in (401, 403):
-        return ProlificRefused("Prolific does not take the token. Check the environment variable.", status)
+        return ProlificRefused(reason("prolific_key_refused"), status)
     words = ""
     with suppress(ValueError, RecursionError):
         answer = response.json()
         error = answer.get("error", answer) if isinstance(answer, dict) else answer
         words = _flat(error.get("detail") or error.get("title") if isinstance(error, dict) else error)
     words = words.replace("\x00", "")[:LONGEST_WORDS]
-    return ProlificRefused(f"Prolific refuses ({status}): {words or '–'}", status)
+    return ProlificRefused(reason("prolific_refused", status=status, text=words or "–"), status)
 
 
 def _flat(value: Any) -> str:
@@ -242,7 +246,3 @@ def _flat(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(_flat(item) for item in value[:10])
     return "" if value is None else str(value)[:LONGEST_WORDS]
-
-
-def _no_answer(request: str) -> str:
-    return f"Prolific did not answer as it should ({request}). Nothing is lost or doubled: try the same again later."

@@ -58,6 +58,7 @@ def test_a_batch_is_made_once(study: Study, manager: APIClient) -> None:
     shown = first.json()
     assert (shown["status"], shown["raters_per_hit"], shown["most_hits_per_rater"]) == ("draft", 2, 3)
     assert (shown["launched_at"], shown["selection"]["spec"]) == (None, "ids")
+    assert shown["selection"]["left_out"] == {}
 
 
 @pytest.mark.parametrize(

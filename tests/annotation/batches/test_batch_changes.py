@@ -12,6 +12,7 @@ from annotation.batches.changes import copy_batch, extend_batch
 from annotation.batches.sampling import SelectionSpec
 from annotation.batches.services import create_batch, set_batch_status
 from annotation.core.errors import ClaimRefused, InvalidSelection, Unacceptable
+from annotation.core.reasons import reason
 from annotation.models import Assignment, Batch, Event, Hit, Slot, Study
 from annotation.studies.configurations import configurations
 from tests.annotation.allocation.test_races import together, work_through
@@ -190,7 +191,7 @@ def test_further_instances_become_hits_after_those_that_are_there() -> None:
     assert (extension["asked"]["spec"], extension["seed"], extension["from_position"], extension["pool"]) == (
         "random:4", 9, 3, 6,
     )  # fmt: skip
-    assert extension["left_out"] == {"in the batch already": 3}
+    assert extension["left_out"] == [{**reason("in_batch_already").stored(), "number": 3}]
     assert events(batch)[1:] == [("extended", "The interval is too wide.", {"raters_per_hit": [2, 3], "hits": [3, 7]})]
 
 

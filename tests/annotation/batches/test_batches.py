@@ -8,9 +8,11 @@ import pytest
 
 from analysis.planning.selection import inclusion_probabilities
 from annotation.batches.forms import CreateBatch
+from annotation.batches.sampling import shown_selection
 from annotation.batches.services import create_batch, set_batch_status
 from annotation.core.actions import filled
 from annotation.core.errors import InvalidSelection, UnknownName
+from annotation.core.reasons import reason
 from annotation.models import Alignment, Batch, Hit, HitPair, Instance, SeparabilityRun, Slot, Study
 from tests.factories import add_instances, batch_spec, instance_rows, make_batch, make_study
 
@@ -60,7 +62,7 @@ def test_all_takes_every_instance_once_with_slots_for_each_rater() -> None:
         "open",
         "collected",
         4,
-        {},
+        [],
     )
 
 
@@ -221,7 +223,14 @@ def test_instances_that_cannot_be_shown_are_left_out_and_counted() -> None:
     batch = make_batch(study, pairs=3)
 
     assert chosen(batch) == ["news-1", "news-2"]
-    assert batch.selection["left_out"] == {"without source text": 2, "with fewer than 3 pairs": 1}
+    assert batch.selection["left_out"] == [
+        {**reason("without_source").stored(), "number": 2},
+        {**reason("with_few_pairs", pairs=3).stored(), "number": 1},
+    ]
+    in_words = {"without source text": 2, "with fewer than 3 pairs": 1}
+    assert shown_selection(batch.selection)["left_out"] == in_words
+    extended = shown_selection({"extensions": [batch.selection]})
+    assert extended["extensions"][0]["left_out"] == in_words
     assert batch.selection["pool"] == 2
     with pytest.raises(InvalidSelection, match="1 of the ids can't be rated"):
         make_batch(study, name="x", pairs=3, select="ids", instance_ids=["bare-1"])

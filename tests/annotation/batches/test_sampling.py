@@ -10,6 +10,7 @@ from hypothesis.extra.django import TestCase
 
 from annotation.batches.forecast import extension_forecast, forecast
 from annotation.batches.sampling import BatchSpec, SelectionSpec, choose_instances, ids_of, plan_hits, pool_of
+from annotation.core.reasons import reason
 from annotation.models import Batch, Event, Hit, HitPair, Slot, Study
 from annotation.studies.configurations import configurations
 from tests.annotation.batches.test_batches import chosen, layout, separate
@@ -65,7 +66,7 @@ def test_a_forecast_stores_nothing_and_says_what_it_would_cost() -> None:
 
     found = forecast(spec_of(study, "random:4", most_hits_per_rater=3), fee_percent=Decimal(10))
 
-    assert (found.pool, found.chosen, found.left, found.left_out) == (6, 4, 2, {"without source text": 2})
+    assert (found.pool, found.chosen, found.left, found.left_out) == (6, 4, 2, {reason("without_source"): 2})
     assert (found.work.ratings, found.work.raters, found.work.cost) == (16, 3, Decimal("4.40"))
     assert found.as_json["cost"] == "4.40"
     assert found.as_json["hours"] == pytest.approx(8 * 5 / 60)
@@ -123,7 +124,7 @@ def test_the_pool_of_an_extension_leaves_out_what_the_batch_has() -> None:
     pool = pool_of(spec_of(study), batch)
 
     assert pool.instance_ids == ("news-2", "news-3", "news-5")
-    assert pool.left_out == {"in the batch already": 2}
+    assert pool.left_out == {reason("in_batch_already"): 2}
     assert extension_forecast(batch, 1, SelectionSpec("random:2"), 5).hits is not None
 
 

@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.core.errors import AnnotationError
+from annotation.core.reasons import reason
 from annotation.mail.outbox import GIVEN_UP_AFTER, send_due, write_mail
 from annotation.models import Annotator, Channel, Invitation, Mail, Study
 from annotation.privacy.erasing import erase_rater
@@ -98,8 +99,9 @@ def test_a_refused_address_is_not_tried_again_until_someone_asks_for_it(post: Po
     send_mails(at=timezone.now())
     mail = Mail.objects.get()
     assert (mail.state, mail.address) == ("failed", "ada@example.org")
-    assert "550" in mail.error
-    assert "ada" not in mail.error
+    assert (mail.error.code, mail.error.values["error"]) == ("mail_error", "SMTPRecipientsRefused")
+    assert "550" in mail.error.text
+    assert "ada" not in mail.error.text
     assert send_mails(at=timezone.now() + timedelta(hours=2)) == 0
     post.refuse = ""
     browser = signed_in(make_user("other", "study-admin", study=channel.study))
@@ -132,7 +134,8 @@ def test_a_process_that_dies_while_it_sends_leaves_a_mail_that_says_so(post: Pos
     write_mail(kind=Mail.Kind.ADDRESS, address="a@example.org", user=make_user("ann"), at=NOW)
     Mail.objects.update(state="sending", due_at=NOW)
     assert send_mails(at=NOW) == 0
-    assert Mail.objects.get().state == "unsure"
+    mail = Mail.objects.get()
+    assert (mail.state, mail.error) == ("unsure", reason("sender_ended"))
     assert post.taken == []
 
 

@@ -6,6 +6,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.allocation.claims import return_hit
+from annotation.core.reasons import NO_REASON
 from annotation.models import Annotator, Assignment, Flag, Study
 from annotation.rating.flag_views import flag_pair, flag_row
 from tests.annotation.rating.test_flags import ATTACK, at_work, first_key, second_stage_of
@@ -119,7 +120,7 @@ def test_a_study_admin_lets_a_blocked_rater_go_on(study: Study) -> None:
 
     assert f"{blocked.code} may continue." in done.text
     blocked.refresh_from_db()
-    assert (blocked.blocked_at, blocked.block_reason) == (None, "")
+    assert (blocked.blocked_at, blocked.block_reason) == (None, NO_REASON)
 
 
 def test_study_and_batch_pages_count_reports(study: Study) -> None:

@@ -15,6 +15,7 @@ from django.utils import timezone
 from annotation.allocation.claims import claim_hit
 from annotation.annotators.consent import withdraw
 from annotation.core.errors import AnnotationError, AssignmentClosed, ClaimRefused, Unacceptable
+from annotation.core.reasons import NO_REASON, reason
 from annotation.hits.slots import release_expired
 from annotation.models import Annotator, Assignment, Batch, Event, Rating, Slot, Study
 from annotation.quality.exclusion import (
@@ -27,6 +28,7 @@ from annotation.quality.exclusion import (
 )
 from annotation.rating.votes import save_vote, submit_assignment
 from annotation.studies.configurations import configuration
+from annotation.studies.log import changes_of
 from annotation.studies.outcomes import human_ratings, select
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate
 
@@ -256,15 +258,18 @@ def test_only_submitted_work_of_raters_who_have_not_withdrawn_is_rejected(study:
 
 def test_a_blocked_rater_is_let_go_on_and_that_is_logged(study: Study, admin: User) -> None:
     rater = make_annotator(study)
-    rater.blocked_at, rater.block_reason = NOON, "0.20 of 5 known answers, below 0.5"
+    why = reason("gold_below", share=0.2, number=5, limit=0.5)
+    rater.blocked_at, rater.block_reason = NOON, why
     rater.save()
 
     assert unblock_annotator(annotator=rater, by=admin, at=NOON).changed
 
     rater.refresh_from_db()
-    assert (rater.blocked_at, rater.block_reason) == (None, "")
+    assert (rater.blocked_at, rater.block_reason) == (None, NO_REASON)
     event = decisions().get()
     assert (event.kind, event.by) == ("unblocked", admin)
+    assert event.changes == {"block_reason": [why.stored(), ""]}
+    assert changes_of(event) == [("block_reason", "0.20 of 5 known answers, below 0.5", "nothing")]
     assert not unblock_annotator(annotator=rater, by=admin, at=NOON).changed
 
 

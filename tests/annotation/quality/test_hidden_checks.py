@@ -13,6 +13,7 @@ from annotation.allocation.lease import has_consented
 from annotation.allocation.no_work import no_work_reason
 from annotation.annotators.consent import answer_consent, withdraw
 from annotation.core.errors import AssignmentClosed, ClaimRefused
+from annotation.core.reasons import reason
 from annotation.hits.slots import release_expired
 from annotation.models import Annotator, Assignment, Batch, QualificationResult, Rating, Slot, Study
 from annotation.monitoring.batch_annotators import glance_at, raters_of
@@ -191,7 +192,8 @@ def test_a_threshold_warns_or_blocks_from_enough_pairs_on(
     assert (annotator.warned_at is not None, annotator.blocked_at is not None) == (warned, blocked)
     assert has_work(annotator) is not blocked
     if blocked:
-        assert annotator.block_reason == "0.00 of 4 known answers, below 0.5"
+        assert annotator.block_reason == reason("gold_below", share=0.0, number=4, limit=0.5)
+        assert annotator.block_reason.text == "0.00 of 4 known answers, below 0.5"
         with pytest.raises(ClaimRefused, match="has ended"):
             claim(annotator)
         assert not annotator.excluded  # what they rated stays, until a researcher decides otherwise

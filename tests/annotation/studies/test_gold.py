@@ -7,6 +7,7 @@ import pytest
 
 from annotation.batches.services import create_batch, lacks_gold, set_batch_status
 from annotation.core.errors import InvalidSelection
+from annotation.core.reasons import reason
 from annotation.models import Batch, Slot, Study
 from annotation.studies.gold import gold_verdict
 from tests.factories import (
@@ -84,7 +85,7 @@ def test_a_batch_of_gold_takes_what_has_a_preference_and_limits_no_rater(purpose
     batch = make_batch(study, purpose=purpose, raters=7)
 
     assert sorted(batch.hits.values_list("matchup__instance__instance_id", flat=True)) == ["news-1", "news-4"]
-    assert batch.selection["left_out"] == {"without a gold preference for these systems": 2}
+    assert batch.selection["left_out"] == [{**reason("without_gold").stored(), "number": 2}]
     assert (batch.purpose, batch.raters_per_hit, Slot.objects.count()) == (purpose, 1, 0)
 
 
@@ -95,7 +96,7 @@ def test_a_gold_tie_is_left_out_where_no_tie_is_offered() -> None:
     batch = make_batch(study, purpose="gold")
 
     assert batch.hits.get().matchup.instance.instance_id == "news-1"
-    assert batch.selection["left_out"] == {"whose gold is a tie, which this study does not offer": 1}
+    assert batch.selection["left_out"] == [{**reason("gold_is_tie").stored(), "number": 1}]
 
 
 @pytest.mark.django_db
@@ -167,9 +168,9 @@ def test_no_instance_is_both_rated_and_a_check() -> None:
     make_batch(study, name="gold", purpose="gold", select="ids", instance_ids=["news-2"])
 
     rated = make_batch(study, name="rated")
-    assert rated.selection["left_out"] == {"on HITs of a qualification or of hidden checks": 1}
+    assert rated.selection["left_out"] == [{**reason("on_check_hits").stored(), "number": 1}]
     assert set(rated.hits.values_list("matchup__instance__instance_id", flat=True)) == {"news-1", "news-3"}
     with pytest.raises(InvalidSelection, match="can't be rated"):
         make_batch(study, name="again", purpose="qualification", select="ids", instance_ids=["news-1"])
     both = make_batch(study, name="both", purpose="qualification")  # two kinds of checks may share one
-    assert both.selection["left_out"] == {"on HITs for rating": 2}
+    assert both.selection["left_out"] == [{**reason("on_rating_hits").stored(), "number": 2}]

@@ -113,7 +113,7 @@ def test_annotators_are_codes_and_no_accounts(reader: APIClient, mine: Built) ->
         assert "jane.doe" not in reader.get(f"/api/v1/{name}/").content.decode()
     assert set(reader.get("/api/v1/annotators/").json()["results"][0]) == {
         *("id", "study", "code", "kind", "joined_at", "excluded", "exclusion_reason"),
-        *("warned_at", "blocked_at", "block_reason"),
+        *("warned_at", "blocked_at", "block_reason", "block_reason_code"),
     }
 
 

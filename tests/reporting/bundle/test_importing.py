@@ -69,7 +69,7 @@ def test_a_bundle_whose_records_tell_another_story_makes_no_study(acme: Path, tm
         pytest.param("display", {"pair": 10**9}, "there is no row", id="unknown row"),
         pytest.param("assignment", {"state": "dreaming"}, "state: Value 'dreaming' is not a valid choice", id="choice"),
         pytest.param(
-            "annotator", {"block_reason": "x" * 301}, "block_reason: Ensure this value has at most 300", id="long"
+            "annotator", {"exclusion_reason": "x" * 301}, "exclusion_reason: Ensure this value has at most", id="long"
         ),
         pytest.param("annotator", {"exclusion_reason": "x\0"}, "NUL character", id="null character"),
         pytest.param("judgment", {"failure": _failure("x\0")}, "NUL character", id="null character in a reason"),

@@ -9,7 +9,9 @@ from django.test import override_settings
 from django.utils import timezone
 
 from annotation.core.errors import Unacceptable
+from annotation.core.reasons import reason, restored
 from annotation.models import Channel, PlatformAction, Study, Submission
+from annotation.recruitment.launch_checks import open_requests
 from annotation.recruitment.prolific.actions import approve, bonus, reject
 from annotation.recruitment.prolific.client import (
     ProlificClient,
@@ -113,9 +115,9 @@ UNACCEPTABLE = [
 def test_rejection_that_prolific_would_not_take_is_refused_before_anything_is_sent(
     channel: Channel, submission: Submission, prolific: ProlificServer
 ) -> None:
-    for reason, category in UNACCEPTABLE:
+    for words, category in UNACCEPTABLE:
         with pytest.raises(Unacceptable):
-            reject(submission=submission, reason=reason, category=category, client=client_of(channel), at=NOON)
+            reject(submission=submission, reason=words, category=category, client=client_of(channel), at=NOON)
 
     assert prolific.requests == []
     assert not PlatformAction.objects.exists()
@@ -193,7 +195,8 @@ def test_lasting_trouble_leaves_the_request_to_be_tried_again_unless_it_was_done
     prolific.fail(trouble, trouble, on="transition")
     with pytest.raises(ProlificUnreachable):
         approve(submission=submission, client=hasty(channel), at=NOON)
-    assert PlatformAction.objects.get().state == known
+    action = PlatformAction.objects.get()
+    assert (action.state, action.answer["error"]["code"]) == (known, "prolific_silent")
 
     done = approve(submission=submission, client=client_of(channel), at=NOON)
 
@@ -227,7 +230,10 @@ def test_refusal_is_told_in_prolifics_words_and_may_be_tried_again(
     prolific.submissions[SESSION]["status"] = "ACTIVE"
     with pytest.raises(ProlificRefused, match="that is ACTIVE can't be APPROVED"):
         approve(submission=submission, client=client_of(channel), at=NOON)
-    assert PlatformAction.objects.get().state == "failed"
+    action = PlatformAction.objects.get()
+    why = restored(action.answer["error"])
+    assert (action.state, why.code, why.values["status"]) == ("failed", "prolific_refused", action.answer["code"])
+    assert "that is ACTIVE can't be APPROVED" in open_requests(channel)["unanswered"][0][2].text
     assert state(submission) == "started"
 
     prolific.submissions[SESSION]["status"] = "AWAITING REVIEW"
@@ -298,7 +304,7 @@ def test_refused_token_is_never_repeated(channel: Channel, submission: Submissio
 
     action = PlatformAction.objects.get()
     assert "a-wrong-token" not in f"{refusal.value}{action.answer}{action.payload}"
-    assert action.state == "failed"
+    assert (action.state, action.answer["error"]) == ("failed", reason("prolific_key_refused").stored())
 
 
 def test_variable_that_is_not_prolifics_is_never_read(study: Study, settings: Any) -> None:

@@ -321,7 +321,7 @@ class Migration(migrations.Migration):
                     "blocked_at",
                     models.DateTimeField(blank=True, help_text="Fell below a threshold that ends the work.", null=True),
                 ),
-                ("block_reason", models.CharField(blank=True, max_length=300)),
+                ("block_reason", annotation.core.reasons.ReasonField(blank=True)),
                 (
                     "user",
                     models.ForeignKey(
@@ -644,7 +644,10 @@ class Migration(migrations.Migration):
                 ("address_digest", models.CharField(blank=True, help_text="Keyed hash, for limits.", max_length=64)),
                 ("language", models.CharField(max_length=10)),
                 ("attempts", models.PositiveIntegerField(default=0)),
-                ("error", models.CharField(blank=True, help_text="Why the last attempt failed.", max_length=300)),
+                (
+                    "error",
+                    annotation.core.reasons.ReasonField(blank=True, help_text="Why the last attempt failed."),
+                ),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("due_at", models.DateTimeField(default=django.utils.timezone.now, help_text="When it is tried next.")),
                 ("ended_at", models.DateTimeField(blank=True, null=True)),
