@@ -8,7 +8,8 @@ from statistics import NormalDist
 import numpy as np
 from scipy.special import ndtr
 
-from analysis.agreement.coefficients import alpha_from_coincidences, coincidences, confusions, kappa_from_confusions
+from analysis.agreement.coefficients import alpha_from_coincidences, coincidences
+from analysis.agreement.confusion import confusions, kappa_from_confusions
 from analysis.intervals.analytic import mean_interval, ratio_spread, share_interval, statistic_error, statistic_interval
 from analysis.intervals.bootstrap import Statistic, cluster_sums, mean_rows, ratio
 from analysis.intervals.jackknife import Bounds, mean_bounds, student_quantile

@@ -32,7 +32,7 @@ from reporting.core.text import JUDGE
 from reporting.findings.answer import judges_alone
 from reporting.findings.answer.answer import agreement, consistency_rises, headline_of
 from reporting.findings.answer.planned import CLAIM_OF_RULE
-from reporting.findings.answer.statements import length_rule, side
+from reporting.findings.answer.statements import length_rule, position_of_judges, side
 from reporting.findings.data.inputs import (
     Compared,
     ComparedSystem,
@@ -237,7 +237,7 @@ def _judges_alone(rng: np.random.Generator, n: int, *, judges: int) -> set[str]:
         "pooled": {"preferred_first": pooled_positions([data], votes, filters.intervals)},
     }
     results = judges_alone.headline_of(findings, names).values["results"]
-    said = {statement.rule for statement in judges_alone.position(findings, names)}
+    said = {statement.rule for statement in position_of_judges(findings, names)}
     return said | {"judge prefers" for result in results if result["result"] == "prefers"}
 
 

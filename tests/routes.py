@@ -18,7 +18,7 @@ from annotation.models.members import Role
 from judging.audits.stress import StressTest, start_stress
 from judging.models import JudgeTuning
 from reporting.api.access import in_study
-from reporting.core.people import departures
+from reporting.core.raters import departures
 from reporting.downloads.jobs import path_of
 from reporting.models import MadeFile
 from tests.whole_study import Whole

@@ -1,10 +1,8 @@
-"""Agreement between raters: raw, Krippendorff's alpha, Cohen's kappa, and a judge against people.
+"""Agreement between raters: raw, Krippendorff's alpha, and Gwet's coefficients.
 
-A unit is one pair of one instance. Each measure is a statistic of per-unit sums (`*_sums`, `coincidences`,
-`confusions`) that add up, so `analysis.intervals.bootstrap` can resample instances without seeing a rating again.
+A unit is one pair of one instance. Each measure is a statistic of per-unit sums (`*_sums`, `coincidences`) that add up, so `analysis.intervals.bootstrap` can resample instances without seeing a rating again.
 """
 
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -17,15 +15,6 @@ from analysis.types import FloatArray, verdict_array
 Level = Literal["nominal", "ordinal", "interval"]
 VALUES = np.array([-1.0, 0.0, 1.0])  # rows and columns of every 3 x 3 table, in this order
 DEGREES = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])  # the same of 5 x 5 tables
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """A share, the number of comparisons it rests on, and those that could not be made (see each measure)."""
-
-    value: float
-    n: int
-    left_out: int
 
 
 def agreement_sums(ratings: npt.ArrayLike) -> FloatArray:
@@ -156,120 +145,6 @@ def degree_alpha(ratings: npt.ArrayLike) -> float:
     return float(degree_alpha_from_coincidences(degree_coincidences(ratings).sum(axis=0)))
 
 
-def confusions(x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
-    """Each unit's part of the confusion matrix of two raters.
-
-    x, y    : (n_units,) of -1, 0, +1, NaN for missing
-    returns : (n_units, 3, 3), rows x, columns y over -1, 0, +1; all 0 where either is missing
-    """
-    first, second = verdict_array(x), verdict_array(y)
-    if first.ndim != 1 or first.shape != second.shape:
-        raise ShapeError(f"need two columns of one length, got {first.shape} and {second.shape}")
-    rows, columns = first[:, np.newaxis] == VALUES, second[:, np.newaxis] == VALUES
-    cells: FloatArray = (rows[:, :, np.newaxis] & columns[:, np.newaxis, :]).astype(np.float64)
-    return cells
-
-
-def kappa_from_confusions(matrix: npt.ArrayLike) -> FloatArray:
-    """Cohen's kappa of confusion matrices summed over units: (agreed - chance) / (1 - chance).
-
-    matrix  : (..., 3, 3)
-    returns : (...,) at most 1; NaN if empty or both raters gave one and the same value throughout
-    source  : Cohen 1960, A coefficient of agreement for nominal scales, eq. 1
-    """
-    counts = np.asarray(matrix, dtype=np.float64)
-    if counts.shape[-2:] != (3, 3):
-        raise ShapeError(f"need (..., 3, 3) confusions, got {counts.shape}")
-    total = counts.sum(axis=(-2, -1))
-    agreed = np.trace(counts, axis1=-2, axis2=-1)
-    chance = (counts.sum(axis=-1) * counts.sum(axis=-2)).sum(axis=-1)
-    # Both shares times total², so that whole counts stay whole and 1 - chance is 0 exactly when it should be.
-    room = total**2 - chance
-    undefined = np.full(total.shape, np.nan)
-    kappa: FloatArray = np.divide(total * agreed - chance, room, out=undefined, where=room > 0)[()]
-    return kappa
-
-
-def cohen_kappa(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    """Cohen's unweighted kappa of two raters over A, tie and B, on the units that both rated.
-
-    x, y    : (n_units,) of -1, 0, +1, NaN for missing
-    returns : at most 1; NaN if no unit has both, or both gave one and the same value throughout
-    raises  : UnknownValue, ShapeError
-    source  : Cohen 1960, A coefficient of agreement for nominal scales, eq. 1
-    """
-    return float(kappa_from_confusions(confusions(x, y).sum(axis=0)))
-
-
-def majority(people: npt.ArrayLike) -> FloatArray:
-    """The verdict that more people gave than any other, per unit.
-
-    people  : (n_units, n_raters) of -1, 0, +1, NaN for missing
-    returns : (n_units,) -1, 0 or +1; NaN where the first place is shared or without a vote
-    raises  : UnknownValue, ShapeError
-    """
-    return majority_of_counts(value_counts(people))
-
-
-def vote_sums(judge: npt.ArrayLike, people: npt.ArrayLike) -> FloatArray:
-    """Votes equal to the judge's verdict, and votes, per unit, for `ratio`. 0 and 0 without a verdict.
-
-    judge   : (n_units,); people : (n_units, n_raters); both of -1, 0, +1, NaN for missing
-    returns : (n_units, 2)
-    """
-    verdict, votes = _judge_and_people(judge, people)
-    return vote_sums_of_counts(verdict, value_counts(votes))
-
-
-def vote_sums_of_counts(verdict: FloatArray, counts: FloatArray) -> FloatArray:
-    """`vote_sums` of counted votes of people: (n_units, 3) over -1, 0, +1."""
-    judged = np.flatnonzero(~np.isnan(verdict))
-    sums = np.zeros((len(verdict), 2))
-    sums[judged, 0] = counts[judged, verdict[judged].astype(np.int64) + 1]
-    sums[judged, 1] = (counts[:, 0] + counts[:, 1] + counts[:, 2])[judged]
-    return sums
-
-
-def votes_agreement(judge: npt.ArrayLike, people: npt.ArrayLike) -> Agreement:
-    """Share of people's votes that equal the judge's verdict on the same pair. A tie equals a tie only.
-
-    judge   : (n_units,); people : (n_units, n_raters); both of -1, 0, +1, NaN for missing
-    returns : `Agreement` over votes; `left_out` counts votes on units where the judge has no verdict
-    raises  : UnknownValue, ShapeError
-    """
-    sums = vote_sums(judge, people).sum(axis=0)
-    votes = int((~np.isnan(verdict_array(people))).sum())
-    return Agreement(float(ratio(sums)), int(sums[1]), votes - int(sums[1]))
-
-
-def majority_sums(judge: npt.ArrayLike, people: npt.ArrayLike) -> FloatArray:
-    """Judge's verdicts equal to people's majority, and units with both, for `ratio`.
-
-    judge   : (n_units,); people : (n_units, n_raters); both of -1, 0, +1, NaN for missing
-    returns : (n_units, 2) of 0 and 1
-    """
-    verdict, votes = _judge_and_people(judge, people)
-    return majority_sums_of(verdict, majority(votes))
-
-
-def majority_sums_of(verdict: FloatArray, crowd: FloatArray) -> FloatArray:
-    """`majority_sums` where people's majority is known, (n_units,)."""
-    return np.stack([verdict == crowd, ~np.isnan(verdict) & ~np.isnan(crowd)], axis=1).astype(np.float64)
-
-
-def majority_agreement(judge: npt.ArrayLike, people: npt.ArrayLike) -> Agreement:
-    """Share of units on which the judge gives the verdict that most people gave.
-
-    judge   : (n_units,); people : (n_units, n_raters); both of -1, 0, +1, NaN for missing
-    returns : `Agreement` over units; `left_out` counts units with a verdict and votes but without a majority
-    raises  : UnknownValue, ShapeError
-    """
-    verdict, votes = _judge_and_people(judge, people)
-    sums = majority_sums(verdict, votes).sum(axis=0)
-    both = ~np.isnan(verdict) & ~np.isnan(votes).all(axis=1)
-    return Agreement(float(ratio(sums)), int(sums[1]), int(both.sum()) - int(sums[1]))
-
-
 def coincidences_of_counts(counts: FloatArray) -> FloatArray:
     """`coincidences` of units whose values are counted.
 
@@ -334,8 +209,55 @@ def _squares(scale: FloatArray) -> FloatArray:
     return squares
 
 
-def _judge_and_people(judge: npt.ArrayLike, people: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    verdict, votes = verdict_array(judge), verdict_array(people)
-    if verdict.ndim != 1 or votes.ndim != 2 or len(verdict) != len(votes):
-        raise ShapeError(f"need (n_units,) and (n_units, n_raters), got {verdict.shape} and {votes.shape}")
-    return verdict, votes
+def gwet_sums(counts: npt.ArrayLike) -> FloatArray:
+    """Return what Gwet's coefficients need of each unit; they are functions of the sum over units.
+
+    counts  : (n_units, q) numbers of votes for each of q ordered kinds; q is 2 or more
+    returns : (n_units, 4 + q) agreement without and with ordinal weights, whether the unit has two votes, whether it has any,
+              and the share of each kind
+    raises  : ShapeError for another shape; UnknownValue for a negative number
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] < 2:
+        raise ShapeError(f"need (n_units, q) numbers of votes of two kinds or more, got {table.shape}")
+    if (table < 0).any():
+        raise UnknownValue("numbers of votes are not negative")
+    votes = table.sum(axis=1)
+    agreements = [
+        ratio(np.stack([(table * (table @ weights - 1)).sum(axis=1), votes * (votes - 1)], axis=1))
+        for weights in (np.eye(table.shape[1]), ordinal_weights(table.shape[1]))
+    ]
+    shared, rated = votes > 1, votes > 0
+    columns = [np.where(shared, agreement, 0.0) for agreement in agreements]
+    shares = np.where(rated[:, np.newaxis], table / np.maximum(votes, 1)[:, np.newaxis], 0.0)
+    return np.column_stack([*columns, shared, rated, shares])
+
+
+def gwet_from_sums(sums: npt.ArrayLike, *, ordinal: bool = False) -> FloatArray:
+    """Gwet's AC1, or AC2 with ordinal weights.
+
+        AC = (p_a - p_e) / (1 - p_e),  p_e = T / (q (q - 1)) Σ π_k (1 - π_k)
+
+    with p_a the mean agreement of units with two votes or more, π_k the mean share of kind k over units, and T the sum of all
+    weights, which is q for AC1.
+
+    sums    : (..., 4 + q) sums of `gwet_sums` over units
+    returns : (...) at most 1; NaN where no unit has two votes
+    source  : Gwet 2008, Computing inter-rater reliability and its variance in the presence of high agreement, British Journal of
+              Mathematical and Statistical Psychology 61, eq. 5 to 7; Gwet 2014, Handbook of Inter-Rater Reliability, §3.5 and 4.7
+    """
+    table = np.asarray(sums, dtype=np.float64)
+    q = table.shape[-1] - 4
+    observed = ratio(np.stack([table[..., int(ordinal)], table[..., 2]], axis=-1))
+    shares = ratio(np.stack([table[..., 4:], np.broadcast_to(table[..., 3:4], table[..., 4:].shape)], axis=-1))
+    total = float(ordinal_weights(q).sum()) if ordinal else float(q)
+    expected = total / (q * (q - 1)) * (shares * (1 - shares)).sum(axis=-1)
+    coefficient: FloatArray = ratio(np.stack([observed - expected, 1 - expected], axis=-1))
+    return coefficient
+
+
+def ordinal_weights(q: int) -> FloatArray:
+    """(q, q) 1 for equal kinds, less the further apart they are: 1 - C(|k - l| + 1, 2) / C(q, 2). Source: Gwet 2014, §3.5."""
+    apart = np.abs(np.subtract.outer(np.arange(q), np.arange(q)))
+    weights: FloatArray = 1 - apart * (apart + 1) / (q * (q - 1))
+    return weights

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from analysis.agreement.coefficients import Agreement
+from analysis.agreement.confusion import Agreement
 from analysis.errors import ShapeError
 from analysis.grouping import groups, joint_codes
 from analysis.intervals.bootstrap import ratio

@@ -7,9 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
-from analysis.ranking.comparisons import WinMatrix, win_matrix
+from analysis.ranking.comparisons import UNMET, WinMatrix, components, reachable, win_matrix
 from analysis.ranking.elo import POINTS
-from analysis.ranking.graph import UNMET, components, reachable
 from analysis.types import BoolArray, FloatArray, IntArray
 
 Ties = Literal["half", "davidson"]

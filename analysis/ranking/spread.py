@@ -10,8 +10,7 @@ from analysis.intervals.jackknife import student_quantile, student_tail
 from analysis.intervals.multiple_testing import holm
 from analysis.intervals.sequences import level_of_look, p_value_of_look
 from analysis.ranking.bradley_terry import Fits, Ties, fit_win_matrices
-from analysis.ranking.comparisons import WinMatrix, grouped_win_matrices
-from analysis.ranking.graph import UNMET
+from analysis.ranking.comparisons import UNMET, WinMatrix, grouped_win_matrices
 from analysis.types import BoolArray, FloatArray, IntArray, code_array
 
 GROUPS = 400  # fits that leave out instances, at most; with more instances, each leaves out several

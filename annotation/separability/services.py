@@ -12,7 +12,6 @@ from django.utils.html import format_html
 
 from analysis.similarity import registry
 from analysis.types import FloatArray
-from annotation.core.database.aggregates import grouped
 from annotation.core.database.columns import number_columns, places
 from annotation.core.errors import AnnotationError, InvalidSelection, UnknownName
 from annotation.core.measured import find_run, names_of
@@ -21,9 +20,8 @@ from annotation.models import Generation, Matchup, SeparabilityRun, Study
 from annotation.separability.alignments import Progress, align
 from annotation.separability.measure import measure_of
 from annotation.separability.store import SeparabilityResult, normalised, parse_group, store
-from annotation.studies.configurations import Configuration, configurations
+from annotation.studies.configurations import Configuration, configurations, runs_by_configuration
 
-SeparabilityRuns = dict[tuple[str, int, int], list[SeparabilityRun]]
 _LATIN_ONLY = ("rouge1", "rouge1-length")
 
 
@@ -105,11 +103,6 @@ def compute_separability(
         seconds=monotonic() - started,
         is_staged=is_staged,
     )
-
-
-def runs_by_configuration(study: Study) -> SeparabilityRuns:
-    """Return all runs of a study by `Configuration.key`, the latest first."""
-    return grouped(((run.dataset, run.system_a_id, run.system_b_id), run) for run in study.separability_runs.all())
 
 
 def separabilities(matchup_ids: Sequence[int], run: SeparabilityRun) -> FloatArray:

@@ -4,9 +4,12 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
+from annotation.core.database.aggregates import grouped
 from annotation.core.errors import UnknownName
 from annotation.core.names import pair_label
-from annotation.models import Batch, Hit, Matchup, Study, System
+from annotation.models import Batch, Hit, Matchup, SeparabilityRun, Study, System
+
+SeparabilityRuns = dict[tuple[str, int, int], list[SeparabilityRun]]
 
 
 @dataclass(frozen=True)
@@ -95,3 +98,8 @@ def configuration_of_dataset(study: Study, dataset: str) -> Configuration:
         )
         raise UnknownName(f"study {study.slug} compares no systems in a data set {dataset!r}; it has {listed}")
     return match
+
+
+def runs_by_configuration(study: Study) -> SeparabilityRuns:
+    """Return all separability runs of a study by `Configuration.key`, the latest first."""
+    return grouped(((run.dataset, run.system_a_id, run.system_b_id), run) for run in study.separability_runs.all())

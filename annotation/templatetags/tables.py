@@ -12,7 +12,8 @@ from django.template.loader import render_to_string
 from django.utils.html import conditional_escape, strip_tags
 from django.utils.safestring import SafeString
 
-from annotation.core.tables import UNDEFINED, Cell, Column, DataTable, StyledRow, estimate_basis, fixed
+from annotation.core.counting import UNDEFINED, estimate_basis, fixed
+from annotation.core.tables import Cell, Column, DataTable, StyledRow
 
 register = template.Library()
 CELLS = "cells_of_row"  # in the context of a row

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from django.db.models import Prefetch
 
-from analysis.agreement.coefficients import confusions, kappa_from_confusions, majority, vote_sums
+from analysis.agreement.confusion import confusions, kappa_from_confusions, majority, vote_sums
 from analysis.types import FloatArray, IntArray
 from annotation.models import Annotator, Assignment, Pair, Rating, Study
 from annotation.questions.questions import MAIN

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from annotation.core.counting import counted
-from annotation.core.tables import PERCENT, Column, DataTable, latex_text, percents, printable, table_latex, table_text
+from annotation.core.counting import counted, printable
+from annotation.core.tables import PERCENT, Column, DataTable, latex_text, percents, table_latex, table_text
 from reporting.accuracy.accuracies import MEASURE_NAMES
 
 COUNTS = ("asked", "a", "tie", "b", "unparsed", "refused", "errors")

@@ -12,7 +12,7 @@ from annotation.core.version import VERSION
 from annotation.jobs.work import queue_job
 from annotation.models import Study
 from annotation.models.jobs import Job
-from reporting.core.people import departures
+from reporting.core.raters import departures
 from reporting.models import MadeFile
 
 Status = MadeFile.Status

@@ -18,7 +18,7 @@ from judging.tables.entailment_calls import require_tables
 from reporting.bundle.exporting import export_bundle
 from reporting.bundle.layout import Contents
 from reporting.core.charts import to_svg
-from reporting.core.people import departures
+from reporting.core.raters import departures
 from reporting.downloads.jobs import MOST_KEPT, RANKING_LIMITS, Status, path_of, remove_file
 from reporting.exports.elsewhere import WantedVerdicts
 from reporting.logic.live_ranking import RankingProgress, rank_by_asking

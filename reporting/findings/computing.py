@@ -1,4 +1,4 @@
-"""The findings of a study as one JSON object, computed from arrays and filters alone."""
+"""The findings of a study as one JSON object."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -8,10 +8,12 @@ import numpy as np
 
 from annotation.core.reasons import Reason
 from annotation.core.version import VERSION
+from annotation.models import Study
 from reporting.core.instance_selection import selection_note
 from reporting.findings.answer.answer import answer, being_computed
 from reporting.findings.answer.planned import plan_findings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyData
+from reporting.findings.data.reading import read_study
 from reporting.findings.data.separability_bins import Bins
 from reporting.findings.data.vote_table import VoteTable, cluster_counts, horizon, vote_table
 from reporting.findings.judges.biases import length_adjusted, self_preference
@@ -60,6 +62,14 @@ LATER: dict[str, Any] = {
     "plan": None,
 }
 LATER_POOLED = ("agreement_by_bin", "people_agreement", "rater_pairs", "generalizability")
+
+
+def findings_under(study: Study, filters: Filters) -> dict[str, Any]:
+    """Read a study and compute all its findings under the given filters.
+
+    Raises: UnknownName for an unknown batch.
+    """
+    return compute_findings(read_study(study, filters), filters)
 
 
 def compute_findings(data: StudyData, filters: Filters) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from annotation.separability.services import is_separability_possible
 from reporting.core.charts import Spec
 from reporting.core.disputed_pairs import offer_of_disputed
 from reporting.core.kept import Kept
-from reporting.core.people import everyone_of
+from reporting.core.raters import everyone_of
 from reporting.core.text import rater_name
 from reporting.findings.charts.common import EVERYONE
 from reporting.findings.data.asked import chart_url, query_of, selection_of

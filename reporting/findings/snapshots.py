@@ -25,7 +25,7 @@ from annotation.core.errors import UnknownName
 from annotation.models import Rating, Study
 from judging.models import Judgment
 from reporting.core.data_version import version_of
-from reporting.core.people import departures
+from reporting.core.raters import departures
 from reporting.findings.data.asked import filters_of, query_of
 from reporting.findings.data.inputs import Filters
 from reporting.findings.data.reading import read_study
@@ -110,10 +110,10 @@ def _compute(study: Study, query: str, filters: Filters, version: str, read_at: 
 
     version, read_at : of the data, taken before they are read here: a rating that comes meanwhile makes them outdated
     """
-    from reporting.findings.computing import compute_findings  # late: most requests show what is kept
+    from reporting.findings.computing import findings_under  # late: most requests show what is kept
 
     departed = departures(study)
-    findings = compute_findings(read_study(study, filters), filters)
+    findings = findings_under(study, filters)
     return _keep(study, query, findings, version=version, departed=departed, read_at=read_at)
 
 

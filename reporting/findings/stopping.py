@@ -8,9 +8,9 @@ from annotation.batches.services import set_batch_status
 from annotation.batches.stop_rules import BUDGET, DECIDED, JUDGE, StopRule, submitted_hits, why_spent
 from annotation.models import Batch
 from annotation.studies.questions import question_named
+from reporting.findings.computing import findings_under
 from reporting.findings.data.inputs import Filters
 from reporting.findings.judges.verdicts import MAY_REPLACE
-from reporting.findings.study_findings import findings_under
 
 log = logging.getLogger(__name__)
 LEAST_GROWTH = 0.02  # of the submitted HITs, after which a batch is looked at again

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from annotation.core.counting import counted
-from annotation.core.tables import DataTable, numbers_text, printable, table_text
+from annotation.core.counting import counted, printable
+from annotation.core.tables import DataTable, numbers_text, table_text
 from reporting.core.text import level_text
 from reporting.findings.answer.planned import plan_notes
 from reporting.findings.data.asked import selection_of

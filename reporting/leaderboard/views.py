@@ -9,10 +9,10 @@ from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import pluralize
 from django.template.response import TemplateResponse
 
-from annotation.core.counting import number_of, rounded_up
+from annotation.core.counting import fixed, number_of, rounded_up
 from annotation.core.files.spreadsheet import csv_lines
 from annotation.core.http import as_download, is_htmx
-from annotation.core.tables import Cell, DataTable, Row, fixed
+from annotation.core.tables import Cell, DataTable, Row
 from annotation.members.permissions import READERS, study_view
 from annotation.models import Study
 from reporting.core.questions import question_choice

@@ -21,10 +21,9 @@ from annotation.studies.questions import question_named
 from judging.core.estimating import estimate_page
 from judging.core.visibility import judges_seen_by
 from reporting.core.charts import why_empty
-from reporting.core.people import everyone_of
 from reporting.core.pictures import chart_response, picture, theme_of, width_of
 from reporting.core.questions import question_choice
-from reporting.core.raters import PEOPLE
+from reporting.core.raters import PEOPLE, everyone_of
 from reporting.logic.audit import KINDS, SIZES, found_in
 from reporting.logic.audits import (
     COLUMNS,

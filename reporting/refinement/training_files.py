@@ -10,8 +10,8 @@ import numpy as np
 
 from analysis.types import FloatArray, IntArray
 from annotation.core.conversations import Transcript, as_messages, raw_content, stored_content
+from annotation.core.counting import printable
 from annotation.core.errors import AnnotationError
-from annotation.core.tables import printable
 from annotation.core.version import VERSION
 from annotation.models import Generation, Instance
 from reporting.exports.elsewhere import RowFilter

@@ -14,15 +14,15 @@ from annotation.core.database.snapshot import one_snapshot
 from annotation.models import Study
 from annotation.planning.frozen_plans import frozen_plan
 from reporting.core.charts import size_of, to_svg
-from reporting.core.people import everyone_of
+from reporting.core.raters import everyone_of
 from reporting.exports.folders import new_folder
 from reporting.exports.rows import rating_rows
 from reporting.findings.charts.common import EVERYONE
+from reporting.findings.computing import findings_under
 from reporting.findings.data.inputs import Filters
 from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, by_section, draw, figure
 from reporting.findings.sections import amendments_shown, answer_section, page_sections, plan_section
 from reporting.findings.sections.configurations import configuration_section
-from reporting.findings.study_findings import findings_under
 from reporting.report.limitations import limitations_of
 from reporting.report.methods import methods_of
 from reporting.report.references import ENTRIES, bibtex, cited

@@ -10,15 +10,20 @@ from annotation.core.errors import UnknownName
 from annotation.core.measured import find_run, labels_of, names_of
 from annotation.models import Alignment, SeparabilityRun, Study
 from annotation.questions.questions import MAIN
-from annotation.separability.services import SeparabilityRuns, runs_by_configuration
-from annotation.studies.configurations import Configuration, configurations, without_checks
+from annotation.studies.configurations import (
+    Configuration,
+    SeparabilityRuns,
+    configurations,
+    runs_by_configuration,
+    without_checks,
+)
 from annotation.studies.outcomes import batches_for_rating, select
 from annotation.studies.sources import Clusters, instance_clusters
 from judging.generation.sampled_systems import temperatures_of
 from judging.models import JudgeRun
 from judging.outcomes.judgments import judges_of
-from reporting.core.people import judge_raters, people_rater, scripted_codes
-from reporting.core.selected_batches import selection_rows
+from reporting.core.instance_selection import selection_rows
+from reporting.core.raters import judge_raters, people_rater, scripted_codes
 from reporting.findings.data.inputs import Compared, ComparedSystem
 from reporting.separability.arrays import (
     ConfigurationAlignments,

@@ -18,7 +18,7 @@ from annotation.core.measured import Measure
 from annotation.core.version import VERSION
 from annotation.models import Generation, Study
 from annotation.separability.measure import AlignmentMeasure, measure_of
-from annotation.separability.services import runs_by_configuration
+from annotation.studies.configurations import runs_by_configuration
 from annotation.studies.sources import instance_clusters
 from judging.generation.sampled_systems import temperatures_of
 from reporting.core.estimates import Basis, build_estimate, mean_estimate

@@ -16,14 +16,14 @@ from annotation.core.errors import UnknownName
 from annotation.members.permissions import READERS, may_manage, study_view
 from annotation.models import Study
 from annotation.questions.questions import MAIN
-from annotation.separability.services import count_ignored_texts, runs_by_configuration
-from annotation.studies.configurations import Configuration, configurations
+from annotation.separability.services import count_ignored_texts
+from annotation.studies.configurations import Configuration, configurations, runs_by_configuration
 from annotation.studies.questions import question_named
 from annotation.studies.sources import instance_clusters
 from reporting.core.charts import Spec, shorten
-from reporting.core.people import everyone_of
 from reporting.core.pictures import Picture, chart_response, picture, theme_of, width_of
 from reporting.core.questions import question_choice
+from reporting.core.raters import everyone_of
 from reporting.findings.data.reading import is_collecting
 from reporting.separability import charts
 from reporting.separability.arrays import (

@@ -14,8 +14,8 @@ from annotation.studies.gold import gold_verdict
 from annotation.studies.outcomes import batches_named
 from annotation.studies.sources import instance_clusters
 from judging.models import Judgment, TableMaking
-from reporting.core.people import count_exclusions
-from reporting.core.selected_batches import selection_rows
+from reporting.core.instance_selection import selection_rows
+from reporting.core.raters import count_exclusions
 from reporting.table_effect.arrays import Collected, SecondVotes, TableEffectFilters, Vote, agreed_verdicts, arrays_of
 from reporting.table_effect.effects import effect_of
 

@@ -6,8 +6,7 @@ from django import template
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from annotation.core.counting import counted
-from annotation.core.tables import UNDEFINED, fixed, interval_text
+from annotation.core.counting import UNDEFINED, counted, fixed, interval_text
 from reporting.core.text import level_text, rater_name
 
 register = template.Library()

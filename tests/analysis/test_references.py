@@ -5,7 +5,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from analysis.agreement.coefficients import cohen_kappa, krippendorff_alpha
+from analysis.agreement.coefficients import krippendorff_alpha
+from analysis.agreement.confusion import cohen_kappa
 from analysis.agreement.dawid_skene import dawid_skene
 from analysis.ranking.bradley_terry import bradley_terry
 from analysis.ranking.elo import elo

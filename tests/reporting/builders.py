@@ -33,8 +33,8 @@ from annotation.models.members import main_group
 from annotation.questions.questions import Answer
 from annotation.studies.questions import question_named
 from judging.models import Judge, JudgeRun, Judgment
+from reporting.findings.computing import findings_under
 from reporting.findings.data.inputs import Filters
-from reporting.findings.study_findings import findings_under
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 SHOWN_FIRST = Path(__file__).parent / "golden" / "shown_first.json"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from annotation.core.tables import estimate_text
+from annotation.core.counting import estimate_text
 from annotation.templatetags.tables import cell
 from reporting.core.estimates import Basis, IntervalSettings, mean_estimate, share_estimate
 

@@ -14,7 +14,7 @@ from reporting.core.raters import PEOPLE
 from reporting.core.text import JUDGE
 from reporting.findings.answer.answer_text import english
 from reporting.findings.answer.judges_alone import headline_of as headline_of_judges
-from reporting.findings.answer.judges_alone import judges_alone, position
+from reporting.findings.answer.judges_alone import judges_alone
 from reporting.findings.answer.planned import CLAIM_OF_RULE, status_of
 from reporting.findings.answer.statements import (
     LEAST_INSTANCES,
@@ -24,6 +24,7 @@ from reporting.findings.answer.statements import (
     has_one_pair,
     length_rule,
     outer_means,
+    position_of_judges,
     rises,
     unchanged_by_length,
     uneven,
@@ -374,7 +375,7 @@ def _judges_that_differ(findings: Findings, headline: Statement) -> Iterator[Sta
 
 def _position_of_judges(findings: Findings) -> Iterator[Statement]:
     judges = {row["rater"].removeprefix(JUDGE) for row in findings["pooled"].get("preferred_first", ())} - {PEOPLE}
-    statements = position(findings, sorted(judges - set(findings.get("baselines") or ())))
+    statements = position_of_judges(findings, sorted(judges - set(findings.get("baselines") or ())))
     yield from (statement for statement in statements if statement.rule == "position_bias")
 
 

@@ -7,8 +7,7 @@ from typing import Any
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from annotation.core.counting import counted, rounded_up
-from annotation.core.tables import fixed, interval_text, printable
+from annotation.core.counting import counted, fixed, interval_text, printable, rounded_up
 from reporting.core.reasons import TOO_FEW
 from reporting.findings.judges.verdicts import points_text, range_text
 

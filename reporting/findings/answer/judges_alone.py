@@ -14,6 +14,7 @@ from reporting.findings.answer.statements import (
     counts_of,
     estimate,
     leading_system,
+    position_of_judges,
     uneven,
 )
 
@@ -35,7 +36,7 @@ def judges_alone(findings: Findings) -> Iterator[Statement]:
         headline.values["models_alone"] = True
     yield headline
     yield from agreement(findings)
-    yield from position(findings, models or judges)
+    yield from position_of_judges(findings, models or judges)
     yield _next(findings, has_models=bool(models))
 
 
@@ -134,24 +135,6 @@ def _farthest(agreement: Findings) -> dict[str, Any]:
         return {}
     pair = min(pairs, key=lambda row: row["agreement"]["value"])
     return {"least_alike": estimate(pair["agreement"]), "judge_a": pair["judge_a"], "judge_b": pair["judge_b"]}
-
-
-def position(findings: Findings, judges: list[str]) -> Iterator[Statement]:
-    """Name the judge whose share of verdicts for the text shown first is furthest from half, and how many are biased."""
-    names = {JUDGE + judge for judge in judges}
-    shares = [
-        row for row in findings["pooled"].get("preferred_first", ()) if row["rater"] in names and row["low"] is not None
-    ]
-    if not shares:
-        return
-    biased = [row for row in shares if row.get("biased")]
-    share = max(biased or shares, key=lambda row: abs(row["value"] - 0.5))
-    values = {"judge": share["rater"].removeprefix(JUDGE), "share": estimate(share)}
-    if len(shares) > 1:
-        first = sum(row["value"] > 0.5 for row in biased)
-        counts = {"biased": len(biased), "tested": len(shares), "first": first, "second": len(biased) - first}
-        values |= counts if biased else {"furthest": len(shares)}
-    yield Statement("position_bias" if biased else "no_position_bias", ["pooled.preferred_first"], values)
 
 
 def _next(findings: Findings, *, has_models: bool) -> Statement:

@@ -1,7 +1,7 @@
 """Statements of the answer before they are written, and what their rules share."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,6 +51,24 @@ def leading_system(findings: Findings) -> str | None:
     people = [ranking for ranking in raters if ranking["rater"] == PEOPLE]
     firsts = Counter(str(ranking["systems"][0]["system"]) for ranking in people or raters)
     return firsts.most_common(1)[0][0]
+
+
+def position_of_judges(findings: Findings, judges: list[str]) -> Iterator[Statement]:
+    """Name the judge whose share of verdicts for the text shown first is furthest from half, and how many are biased."""
+    names = {JUDGE + judge for judge in judges}
+    shares = [
+        row for row in findings["pooled"].get("preferred_first", ()) if row["rater"] in names and row["low"] is not None
+    ]
+    if not shares:
+        return
+    biased = [row for row in shares if row.get("biased")]
+    share = max(biased or shares, key=lambda row: abs(row["value"] - 0.5))
+    values = {"judge": share["rater"].removeprefix(JUDGE), "share": estimate(share)}
+    if len(shares) > 1:
+        first = sum(row["value"] > 0.5 for row in biased)
+        counts = {"biased": len(biased), "tested": len(shares), "first": first, "second": len(biased) - first}
+        values |= counts if biased else {"furthest": len(shares)}
+    yield Statement("position_bias" if biased else "no_position_bias", ["pooled.preferred_first"], values)
 
 
 def without_baselines(judges: list[Any], findings: Findings) -> list[Any]:

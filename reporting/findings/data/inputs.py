@@ -132,7 +132,7 @@ class ConfigurationData:
     instance_ids : the selected instances. The place of one is its code in outcomes
     pairs       : of these instances
     clusters    : (n,) code over the study of the cluster of each instance; None where each instance is its own
-    chosen      : how instances were selected, see `reporting.core.selected_batches`
+    chosen      : how instances were selected, see `reporting.core.instance_selection`
     judged_only : by judge, verdicts on instances that stand on no HIT, with codes of their own
     judged_only_clusters : of those instances, as `clusters`
     """

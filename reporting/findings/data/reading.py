@@ -15,8 +15,13 @@ from annotation.core.names import BASELINES
 from annotation.models import Alignment, Assignment, Batch, Event, Matchup, Pair, Rating, SeparabilityRun, Slot, Study
 from annotation.planning.frozen_plans import content_today, frozen_plan
 from annotation.quality.hidden_checks import scores_of
-from annotation.separability.services import SeparabilityRuns, runs_by_configuration
-from annotation.studies.configurations import Configuration, configurations, without_checks
+from annotation.studies.configurations import (
+    Configuration,
+    SeparabilityRuns,
+    configurations,
+    runs_by_configuration,
+    without_checks,
+)
 from annotation.studies.gold import gold_verdict
 from annotation.studies.log import shown_with_results
 from annotation.studies.outcomes import (
@@ -33,9 +38,8 @@ from judging.methods.sc2.record import MAKING
 from judging.models import Judge
 from judging.outcomes.judgments import judges_of, judgments_on_each
 from judging.outcomes.provenance import provenance_of_judges, settings_of_judges
-from reporting.core.people import rater_of_people, raters_of_judges, scripted_codes
-from reporting.core.raters import Rater
-from reporting.core.selected_batches import selection_rows_by_configuration, with_mixed_draws
+from reporting.core.instance_selection import selection_rows_by_configuration, with_mixed_draws
+from reporting.core.raters import Rater, rater_of_people, raters_of_judges, scripted_codes
 from reporting.findings.data.inputs import (
     Checks,
     Compared,

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.agreement.coefficients import VALUES, coincidences_of_counts, kappa_from_confusions, majority_of_counts
+from analysis.agreement.coefficients import VALUES, coincidences_of_counts, majority_of_counts
+from analysis.agreement.confusion import kappa_from_confusions
 from analysis.agreement.leave_one_out import VoteShares, vote_shares
 from analysis.grouping import count_groups
 from analysis.intervals.analytic import ratio_spread, two_sided_p_value

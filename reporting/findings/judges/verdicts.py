@@ -11,7 +11,7 @@ from django.template.defaultfilters import pluralize
 from analysis.intervals.jackknife import MIN_CLUSTERS
 from analysis.judges.non_inferiority import NonInferiority, instances_to_pass
 from analysis.judges.replacement import MIN_INSTANCES, MIN_PEOPLE, AlternativeAnnotatorTest
-from annotation.core.tables import fixed
+from annotation.core.counting import fixed
 from reporting.core.estimates import number
 
 Status = Literal["nothing", "few", "passes", "worse", "chance", "open", "narrow"]

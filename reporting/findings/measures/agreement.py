@@ -12,12 +12,16 @@ from analysis.agreement.coefficients import (
     coincidences_of_counts,
     degree_alpha_from_coincidences,
     degrees,
+    gwet_from_sums,
+    gwet_sums,
+)
+from analysis.agreement.confusion import (
+    majority_confusion_of_counts,
     majority_sums_of,
+    others_confusion_of_counts,
     vote_sums,
     vote_sums_of_counts,
 )
-from analysis.agreement.confusion import majority_confusion_of_counts, others_confusion_of_counts
-from analysis.agreement.gwet import gwet_from_sums, gwet_sums
 from analysis.intervals.bootstrap import mean_sums, ratio
 from annotation.core.tables import PERCENT
 from reporting.core.estimates import Basis, Estimate, number

@@ -13,11 +13,11 @@ from analysis.agreement.coefficients import (
     agreement_sums_of_counts,
     alpha_from_coincidences,
     coincidences_of_counts,
-    confusions,
-    kappa_from_confusions,
+    gwet_from_sums,
+    gwet_sums,
 )
+from analysis.agreement.confusion import confusions, kappa_from_confusions
 from analysis.agreement.consistency import distribution, possible_strengths
-from analysis.agreement.gwet import gwet_from_sums, gwet_sums
 from analysis.errors import AnalysisError, NotEnough
 from analysis.grouping import count_groups
 from analysis.intervals.analytic import MIN_FOR_STATISTIC, statistic_interval

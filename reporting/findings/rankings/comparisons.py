@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from analysis.grouping import first_rows, groups_of_rows, joint_codes
-from analysis.ranking.comparisons import WinMatrix, win_matrix
-from analysis.ranking.graph import components
+from analysis.ranking.comparisons import WinMatrix, components, win_matrix
 from analysis.ranking.spread import Differences, ranks
 from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.core.reasons import Reason

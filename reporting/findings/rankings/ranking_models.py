@@ -10,9 +10,8 @@ import numpy as np
 from analysis.intervals.analytic import MIN_FOR_BOOTSTRAP, MIN_FOR_STATISTIC
 from analysis.intervals.jackknife import student_quantile
 from analysis.ranking.bradley_terry import PRIOR, Fits, fit_win_matrices, rating
-from analysis.ranking.comparisons import win_matrix
+from analysis.ranking.comparisons import UNMET, win_matrix
 from analysis.ranking.elo import elo_of_rows, sampled_rows, sep_elo_weight
-from analysis.ranking.graph import UNMET
 from analysis.ranking.settling import CHANCE, next_place
 from analysis.ranking.spread import Differences, differences, jackknife_covariance, left_out_strengths
 from analysis.types import BoolArray, FloatArray, IntArray

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any
 
-from annotation.core.counting import number_of
-from annotation.core.tables import MOST_ROWS, DataTable, Row, fixed
+from annotation.core.counting import fixed, number_of
+from annotation.core.tables import MOST_ROWS, DataTable, Row
 from reporting.core.text import rater_name, subject
 from reporting.findings.answer.statements import has_one_pair, mirrored
 from reporting.findings.measures import measures

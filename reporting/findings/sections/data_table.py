@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from annotation.core.counting import counted
-from annotation.core.tables import POINTS, Column, DataTable, fixed, interval_text
+from annotation.core.counting import counted, fixed, interval_text
+from annotation.core.tables import POINTS, Column, DataTable
 from reporting.core.text import rater_name
 
 LEAST_P = 0.001  # smaller ones are not written out

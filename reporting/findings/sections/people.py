@@ -8,8 +8,8 @@ from typing import Any
 from django.urls import reverse
 
 from analysis.intervals.jackknife import MIN_CLUSTERS
-from annotation.core.counting import counted, percent
-from annotation.core.tables import PERCENT, POINTS, Column, DataTable, Row, fixed, percents
+from annotation.core.counting import counted, fixed, percent
+from annotation.core.tables import PERCENT, POINTS, Column, DataTable, Row, percents
 from annotation.models import Study
 from reporting.core.raters import PEOPLE
 from reporting.core.reasons import UNKNOWN_ORDER

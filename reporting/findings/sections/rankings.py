@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from annotation.core.counting import counted, number_of, percent
+from annotation.core.counting import counted, fixed, number_of, percent, printable
 from annotation.core.database.aggregates import grouped
-from annotation.core.tables import PERCENT, POINTS, Column, DataTable, Row, fixed, percents, printable
+from annotation.core.tables import PERCENT, POINTS, Column, DataTable, Row, percents
 from reporting.core.raters import PEOPLE
 from reporting.core.text import rater_name, subject
 from reporting.findings.answer.statements import leading_system, mirrored, seen_from, side

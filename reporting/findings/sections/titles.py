@@ -9,8 +9,7 @@ from typing import Any
 
 from django.template.defaultfilters import capfirst
 
-from annotation.core.counting import counted, percent
-from annotation.core.tables import fixed, printable
+from annotation.core.counting import counted, fixed, percent, printable
 from reporting.core.raters import PEOPLE
 from reporting.core.text import rater_name
 

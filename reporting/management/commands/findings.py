@@ -8,8 +8,8 @@ from django.http import QueryDict
 from analysis.ranking.bradley_terry import Ties
 from annotation.management.commands._base import SEED, StudyCommand, argument
 from annotation.models import Rating, Study
+from reporting.findings.computing import findings_under
 from reporting.findings.data.asked import SEVERAL, SWITCHES, filters_of
-from reporting.findings.study_findings import findings_under
 from reporting.findings.text import as_text
 
 

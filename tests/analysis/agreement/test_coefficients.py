@@ -10,21 +10,23 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from analysis.agreement.coefficients import (
-    Agreement,
     agreement_sums,
     alpha_from_coincidences,
-    cohen_kappa,
     coincidences,
-    confusions,
     degree_alpha,
     degree_alpha_from_coincidences,
     degrees,
-    kappa_from_confusions,
     krippendorff_alpha,
+    raw_agreement,
+)
+from analysis.agreement.confusion import (
+    Agreement,
+    cohen_kappa,
+    confusions,
+    kappa_from_confusions,
     majority,
     majority_agreement,
     majority_sums,
-    raw_agreement,
     vote_sums,
     votes_agreement,
 )

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from analysis.agreement.coefficients import majority_agreement
-from analysis.agreement.confusion import majority_confusion, others_confusion
+from analysis.agreement.confusion import majority_agreement, majority_confusion, others_confusion
 from analysis.errors import ShapeError, UnknownValue
 
 A, TIE, B, NAN = -1.0, 0.0, 1.0, math.nan

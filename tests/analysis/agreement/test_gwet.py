@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from analysis.agreement.gwet import gwet_from_sums, gwet_sums, ordinal_weights
+from analysis.agreement.coefficients import gwet_from_sums, gwet_sums, ordinal_weights
 from analysis.errors import ShapeError, UnknownValue
 
 # Krippendorff's twelve units of four raters, of which Gwet gives the coefficients.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.agreement.coefficients import votes_agreement
+from analysis.agreement.confusion import votes_agreement
 from analysis.agreement.leave_one_out import leave_one_out_agreement
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
 from analysis.intervals.jackknife import student_quantile, student_tail

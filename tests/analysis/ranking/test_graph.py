@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.ranking.comparisons import win_matrix
-from analysis.ranking.graph import components, preference_cycles
+from analysis.ranking.comparisons import components, preference_cycles, win_matrix
 
 NAN = np.nan
 

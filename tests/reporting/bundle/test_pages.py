@@ -19,7 +19,7 @@ from reporting.bundle.numbers import PAGES, filters_of_numbers
 from reporting.disagreements.choosing import asked_of, chosen, read_table, sizes
 from reporting.disagreements.views import KINDS, rows_of
 from reporting.exports.rows import rating_rows
-from reporting.findings.study_findings import findings_under
+from reporting.findings.computing import findings_under
 from reporting.table_effect.reading import table_effect
 from tests.reporting.builders import findings
 from tests.reporting.bundle.test_importing import shown, without

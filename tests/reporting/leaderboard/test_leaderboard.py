@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from reporting.findings import snapshots
+from reporting.findings import computing, snapshots
 from reporting.leaderboard.views import ranks_by_rater
 from tests.factories import signed_in
 from tests.reporting.builders import build_configuration, build_study, build_user, judge, rate
@@ -45,8 +45,8 @@ def client(db: None) -> Iterator[Client]:
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The filters under which findings were computed."""
     asked: list[Any] = []
-    read = snapshots.read_study
-    monkeypatch.setattr(snapshots, "read_study", lambda study, filters: asked.append(filters) or read(study, filters))
+    read = computing.read_study
+    monkeypatch.setattr(computing, "read_study", lambda study, filters: asked.append(filters) or read(study, filters))
     return asked
 
 

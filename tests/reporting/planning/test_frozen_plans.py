@@ -28,9 +28,9 @@ from reporting.bundle.verifying import verify_bundle
 from reporting.corrections.renaming import rename_judge, rename_system
 from reporting.corrections.taking_back import take_back
 from reporting.findings.answer.planned import NO_PLAN, plan_notes, status_of
+from reporting.findings.computing import findings_under
 from reporting.findings.data.inputs import Filters
 from reporting.findings.sections import page_sections, plan_section
-from reporting.findings.study_findings import findings_under
 from reporting.planning.forms import FreezePlan
 from reporting.report.building import report_page
 from tests.factories import (

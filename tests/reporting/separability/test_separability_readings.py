@@ -11,8 +11,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.core.tables import fixed
-from annotation.separability.services import runs_by_configuration
+from annotation.core.counting import fixed
+from annotation.studies.configurations import runs_by_configuration
 from judging.models import Endpoint, GenerationRun
 from reporting.core.charts import NO_DATA
 from reporting.separability.arrays import SeparabilityFilters

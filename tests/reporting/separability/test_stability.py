@@ -14,7 +14,7 @@ from django.test import Client
 from analysis.similarity.registry import get
 from annotation.models import Generation
 from annotation.separability import measure as separability_measure
-from annotation.separability.services import runs_by_configuration
+from annotation.studies.configurations import runs_by_configuration
 from reporting.separability.arrays import SeparabilityFilters
 from reporting.separability.reading import read_alignments, selected_configurations
 from reporting.separability.stability import stability_of

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.bias.revision import Decisions
+from annotation.core.counting import estimate_text
 from annotation.core.errors import UnknownName
 from annotation.core.reasons import Reason
-from annotation.core.tables import estimate_text
 from annotation.models import Annotator, Assignment, ComparisonTable, Hit, Instance, Pair, Rating, Slot, Study
 from annotation.rating.second_stage import reveal, save_second_vote
 from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment

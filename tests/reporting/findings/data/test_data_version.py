@@ -36,8 +36,8 @@ from annotation.studies.log import log
 from judging.models import Judge, JudgeRun, Judgment
 from reporting.core.data_version import SOURCES, version_of
 from reporting.disagreements.choosing import read_table
+from reporting.findings.computing import findings_under
 from reporting.findings.data.inputs import Filters
-from reporting.findings.study_findings import findings_under
 from reporting.logic.audits import kept_audit
 from tests.factories import csv_file
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate, separate

@@ -10,8 +10,8 @@ from django.http import QueryDict
 from annotation.core.errors import UnknownName
 from annotation.models import Annotator, Assignment, Rating, Study
 from annotation.models.studies import Protocol
+from reporting.findings.computing import findings_under
 from reporting.findings.data.asked import filters_of, offered, query_of
-from reporting.findings.study_findings import findings_under
 from tests.factories import make_user, signed_in
 from tests.reporting.builders import Built, build_configuration, build_study, judge, rate
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.agreement.coefficients import cohen_kappa, majority_agreement, votes_agreement
+from analysis.agreement.confusion import cohen_kappa, majority_agreement, votes_agreement
 from analysis.agreement.leave_one_out import leave_one_out_agreement
 from analysis.bias.length_adjusted import LengthVerdicts, length_adjusted_win_rate, length_adjusted_win_rates
 from analysis.intervals.analytic import ratio_spread

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.agreement.coefficients import cohen_kappa
+from analysis.agreement.confusion import cohen_kappa
 from reporting.core.estimates import IntervalSettings
 from reporting.findings.data.inputs import ConfigurationData, Filters, StudyData
 from reporting.findings.data.separability_bins import bins_of

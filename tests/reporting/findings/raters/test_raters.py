@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.agreement.coefficients import majority
+from analysis.agreement.confusion import majority
 from analysis.agreement.dawid_skene import dawid_skene
 from analysis.agreement.leave_one_out import leave_one_out_agreement
 from analysis.ranking.bradley_terry import bradley_terry, rating
