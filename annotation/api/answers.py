@@ -1,4 +1,4 @@
-"""What the API answers: requests described for the schema, and refusals as JSON."""
+"""Answers of the API: requests described for the schema, and refusals as JSON."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar

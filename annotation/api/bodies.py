@@ -1,4 +1,4 @@
-"""Who may send what to the API: its managers, and the bodies of requests."""
+"""Bodies of requests to the API, and the study admins who may send them."""
 
 from collections.abc import Collection, Mapping
 from operator import attrgetter

@@ -67,14 +67,14 @@ def lookalike_lines(subject: str, names: Iterable[tuple[int, str]], existing: It
 
 def addresses(codes: Iterable[str]) -> list[str]:
     """Return the codes that look like e-mail addresses."""
-    found = []
+    matches = []
     for code in dict.fromkeys(codes):
         user, at, host = code.rpartition("@")
         name, dot, top = host.rpartition(".")
         parts = user and at and name and dot and top.isalpha() and len(top) > 1
         if parts and not any(char.isspace() or char in "@:/" for char in user + host):
-            found.append(code)
-    return found
+            matches.append(code)
+    return matches
 
 
 class ShortNameField(forms.SlugField):

@@ -174,11 +174,11 @@ def restored(stored: Any) -> Reason:
     if isinstance(stored, str) or stored is None:
         return reason("text", text=stored) if stored else NO_REASON
     try:
-        found = reason(stored["code"], **{name: _restored(value) for name, value in stored["values"].items()})
-        found.text  # noqa: B018  # it must have all values
+        result = reason(stored["code"], **{name: _restored(value) for name, value in stored["values"].items()})
+        result.text  # noqa: B018  # it must have all values
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         raise ValidationError("it is not a reason") from None
-    return found
+    return result
 
 
 NO_REASON = reason("")
@@ -198,5 +198,5 @@ class ReasonField(models.TextField[Any, Reason]):
         return restored(value)
 
     def get_prep_value(self, value: object) -> str:
-        found = restored(value)
-        return json.dumps(found.stored(), ensure_ascii=False) if found else ""
+        present = restored(value)
+        return json.dumps(present.stored(), ensure_ascii=False) if present else ""

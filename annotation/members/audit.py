@@ -25,9 +25,9 @@ logger = logging.getLogger(__name__)
 Change = dict[str, Any]
 changes: ContextVar[list[Change] | None] = ContextVar("audit_changes", default=None)  # None: not an audited request
 
-MOST = 50  # of a request; an upload changes more
+MOST_CHANGES = 50  # of a request; an upload changes more
 APPS = {"annotation", "auth", "judging", "otp_totp", "reporting"}
-APART = (AuditEntry, Event)  # the log itself, and what it gets from studies' logs
+LOGS = (AuditEntry, Event)  # the log itself, and what it gets from studies' logs
 # Receivers of all models' deletions would make each row be read before it is deleted.
 DELETED = (ResearchGroup, RoleGrant, Study, TOTPDevice, User)
 PLAIN = (
@@ -39,7 +39,7 @@ PLAIN = (
     models.ForeignKey,
 )
 # Signing in has a log of its own, and a code is known by the time at which it was used.
-UNTOLD = {"last_login", "last_t", "drift", "last_used_at"}
+UNLOGGED_FIELDS = {"last_login", "last_t", "drift", "last_used_at"}
 
 
 def note(change: Change) -> None:
@@ -94,11 +94,13 @@ def note_logged(*, instance: Event, created: bool, **_signal: Any) -> None:
 def _noted(model: type[models.Model]) -> list[Change] | None:
     """Return where changes of a model's rows are noted, or None for a request or a model that is not audited."""
     noted = changes.get()
-    return noted if noted is not None and model._meta.app_label in APPS and not issubclass(model, APART) else None
+    return noted if noted is not None and model._meta.app_label in APPS and not issubclass(model, LOGS) else None
 
 
 def _fields(model: type[models.Model]) -> list[Any]:
-    return [field for field in model._meta.concrete_fields if not field.primary_key and field.name not in UNTOLD]
+    return [
+        field for field in model._meta.concrete_fields if not field.primary_key and field.name not in UNLOGGED_FIELDS
+    ]
 
 
 def _values(instance: models.Model, fields: Iterable[Any]) -> dict[str, Any]:
@@ -114,7 +116,7 @@ def _note(
     after: dict[str, Any] | None,
 ) -> None:
     """Add a change, with values of plain fields and choices, and the names of others, which may hold what people wrote."""
-    if len(noted) >= MOST:
+    if len(noted) >= MOST_CHANGES:
         noted[-1] = {"kind": "more", "rows": noted[-1].get("rows", 1) + 1}
         return
     plain = [field for field in fields if isinstance(field, PLAIN) or field.choices]

@@ -33,7 +33,7 @@ from annotation.members.second_factor import (
 from annotation.members.signed_in import ACCOUNT_BACKEND
 
 AWAITED = "awaits_code"  # key of a session whose account has given its first factor
-PATIENCE = timedelta(minutes=10)
+CODE_AWAITED_FOR = timedelta(minutes=10)
 
 
 class CodeForm(forms.Form):
@@ -55,7 +55,7 @@ def sign_in(request: HttpRequest, user: User, *, then: str) -> HttpResponse:
         "account": user.pk,
         "auth_hash": user.get_session_auth_hash(),
         "then": then,
-        "until": (timezone.now() + PATIENCE).isoformat(),
+        "until": (timezone.now() + CODE_AWAITED_FOR).isoformat(),
     }
     return redirect("annotation:sign-in-code")
 

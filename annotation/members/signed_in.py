@@ -1,4 +1,4 @@
-"""Who sends a request: its session and account, and what middleware asks of them (large bodies, audit log, second factor)."""
+"""The sender of a request: session and account, and the middleware that depends on them."""
 
 import logging
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Imported content (systems, texts, pairs, comparison tables), and its files."""
+"""Imported systems, texts, pairs and comparison tables, and their files."""
 
 from typing import Any
 

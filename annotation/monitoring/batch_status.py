@@ -1,4 +1,4 @@
-"""Progress of a batch: slots, ratings per pair, time, money, and duplicates, which the constraints should make impossible.
+"""Progress of a batch: slots, ratings per pair, time and money. Duplicates would be faults: constraints forbid them.
 
 Counted in the database, in a fixed number of queries.
 """

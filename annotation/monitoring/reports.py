@@ -116,11 +116,11 @@ def reports(request: HttpRequest, study: Study) -> HttpResponse:
                 raise Http404("no such returned submission")
             keep_returned_work(submission=listed[request.POST["keep"]])
             messages.success(request, "The ratings stay as they are.")
-            return redirect("annotation:reports", study.slug)
-        blocked = study.annotators.present().exclude(blocked_at=None)
-        rater = get_object_or_404(blocked, code=request.POST.get("unblock", "").replace("\x00", ""))
-        unblock_annotator(annotator=rater, by=account_of(request), at=timezone.now())
-        messages.success(request, f"{rater.code} may continue.")
+        else:
+            blocked = study.annotators.present().exclude(blocked_at=None)
+            rater = get_object_or_404(blocked, code=request.POST.get("unblock", "").replace("\x00", ""))
+            unblock_annotator(annotator=rater, by=account_of(request), at=timezone.now())
+            messages.success(request, f"{rater.code} may continue.")
         return redirect("annotation:reports", study.slug)
     kind = request.GET.get("kind", "")
     if kind not in ("", RETURNED, *Flag.Kind.values):

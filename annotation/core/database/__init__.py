@@ -1,5 +1,4 @@
-"""What Django's ORM lacks: prepared queries, aggregates and arrays of rows, snapshots, statistics, the log of slow statements, and
-which migrations stop old code.
+"""Additions to Django's ORM: prepared queries with a log of slow ones, aggregates and arrays of rows, bulk SQL, snapshots.
 
 May use no other room.
 """

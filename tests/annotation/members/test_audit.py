@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.management.commands._base import TandemCommand
-from annotation.members.audit import MOST, changes
+from annotation.members.audit import MOST_CHANGES, changes
 from annotation.models import AuditEntry, Event, Instance, RoleGrant, Study
 from annotation.privacy.erasing import erase_rater
 from config.__main__ import AUDITED, main
@@ -108,11 +108,11 @@ def test_values_before_and_after_are_logged_and_texts_by_their_names(boss: Clien
 
 def test_what_an_upload_changes_is_bounded(boss: Client, study: Study) -> None:
     request = changes.set([])
-    for number in range(MOST + 10):
+    for number in range(MOST_CHANGES + 10):
         Instance.objects.create(study=study, instance_id=f"i{number}", source="Ada's text", position=100 + number)
     noted = changes.get() or []
     changes.reset(request)
-    assert (len(noted), noted[-1]) == (MOST, {"kind": "more", "rows": 11})
+    assert (len(noted), noted[-1]) == (MOST_CHANGES, {"kind": "more", "rows": 11})
     assert "Ada" not in json.dumps(noted)
 
 

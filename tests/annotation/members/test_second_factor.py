@@ -16,7 +16,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from annotation.members.accounts import login_link
 from annotation.members.second_factor import begin_set_up, finish_set_up
-from annotation.members.second_factor_views import PATIENCE
+from annotation.members.second_factor_views import CODE_AWAITED_FOR
 from annotation.models import AuditEntry
 from tests.annotation.allocation.test_races import together
 from tests.factories import make_user, signed_in, token_of
@@ -114,7 +114,7 @@ def test_a_sign_in_that_waits_ends_with_what_it_stands_on(boss: User, spoil: Any
 def test_a_sign_in_does_not_wait_for_ever(boss: User, monkeypatch: pytest.MonkeyPatch) -> None:
     equip(boss)
     browser = by_password(boss)
-    later = timezone.now() + PATIENCE
+    later = timezone.now() + CODE_AWAITED_FOR
     monkeypatch.setattr("annotation.members.second_factor_views.timezone.now", lambda: later)
     assert browser.post("/login/code/", {"code": code_of(boss)})["Location"] == "/login/"
 
