@@ -267,7 +267,7 @@ def _medians(batch: Batch) -> dict[int, float]:
     return {int(pk): float(seconds) for pk, seconds in select_from_cte(timed, middle)}
 
 
-def _agreement(batch: Batch) -> dict[int, dict[str, int]]:
+def _agreement(batch: Batch) -> dict[int, dict[str, Any]]:
     """Return rater → comparisons that agree and all comparisons, each with another counted rater's vote on the pair."""
     pair = F("display__pair")
     counted = (
