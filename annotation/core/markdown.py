@@ -2,20 +2,23 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from html import unescape
+from typing import TYPE_CHECKING
 
 import nh3
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext
-from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererHTML
-from markdown_it.token import Token
-from markdown_it.utils import EnvType, OptionsDict
 
 from annotation.core.conversations import Message, Transcript, as_messages, content_of, role_of
 from annotation.core.formulas import with_formulas
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.renderer import RendererHTML
+    from markdown_it.token import Token
+    from markdown_it.utils import EnvType, OptionsDict
 
 _BLOCKS = {
     *("p", "br", "hr", "ul", "ol", "li", "strong", "em", "code", "pre", "blockquote"),
@@ -34,10 +37,12 @@ _UNSEEN = re.compile(
 )
 
 
-def _rule(show: Callable[[Token], str]) -> Callable[..., str]:
+def _rule(show: Callable[["Token"], str]) -> Callable[..., str]:
     """Return a render rule that shows one token."""
 
-    def rule(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+    def rule(
+        renderer: "RendererHTML", tokens: Sequence["Token"], index: int, options: "OptionsDict", env: "EnvType"
+    ) -> str:
         return show(tokens[index])
 
     return rule
@@ -48,7 +53,9 @@ def _box(name: str) -> str:
     return f'<div class="scroll" role="group" tabindex="0" aria-label="{escape(name)}">'
 
 
-def _renderer() -> MarkdownIt:
+def _new_renderer() -> "MarkdownIt":
+    from markdown_it import MarkdownIt  # 60 modules, which only pages with a Markdown text need
+
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     code = _rule(lambda token: f"{_box(gettext('Code'))}<pre><code>{escape(token.content)}</code></pre></div>")
     markdown.add_render_rule("table_open", _rule(lambda _token: _box(gettext("Table")) + "<table>"))
@@ -58,12 +65,21 @@ def _renderer() -> MarkdownIt:
     return markdown
 
 
-_RENDER, _RENDER_GENERATION = _renderer(), _renderer()
-_RENDER_GENERATION.add_render_rule("image", _rule(lambda token: str(escape(token.content))))
-# nh3 removes links anyway; a reference used a thousand times would first be written out a thousand times.
-_RENDER_GENERATION.add_render_rule("link_open", _rule(lambda _token: ""))
-_RENDER_GENERATION.add_render_rule("link_close", _rule(lambda _token: ""))
-_DEEPEST = _RENDER_GENERATION.options["maxNesting"] - 1  # deeper nesting is dropped silently
+@cache
+def _renderer() -> "MarkdownIt":
+    return _new_renderer()
+
+
+@cache
+def _generation_renderer() -> "MarkdownIt":
+    markdown = _new_renderer()
+    markdown.add_render_rule("image", _rule(lambda token: str(escape(token.content))))
+    # nh3 removes links anyway; a reference used a thousand times would first be written out a thousand times.
+    markdown.add_render_rule("link_open", _rule(lambda _token: ""))
+    markdown.add_render_rule("link_close", _rule(lambda _token: ""))
+    return markdown
+
+
 # A box takes much markup for a few characters of code, and is a tab stop.
 _WEIGHTS = {"fence": 20, "code_block": 20, "table_open": 20}
 _DELIMITER = frozenset(" \t>+*.)0123456789|:-")  # characters of a table's delimiter row, also in a quote or a list
@@ -77,7 +93,10 @@ def render(text: str) -> SafeString:
 @lru_cache(maxsize=64)  # a study's guidelines are on every page of its raters
 def _rendered(text: str, _language: str | None) -> SafeString:
     html = nh3.clean(
-        _RENDER.render(text), tags=_TAGS, attributes={"a": {"href"}, **_BOX}, url_schemes={"http", "https", "mailto"}
+        _renderer().render(text),
+        tags=_TAGS,
+        attributes={"a": {"href"}, **_BOX},
+        url_schemes={"http", "https", "mailto"},
     )
     return mark_safe(html)  # noqa: S308  # nh3 has cleaned it
 
@@ -94,7 +113,8 @@ def heading_anchors(headings: Iterable[str]) -> list[str]:
 
 def render_documentation(text: str, *, is_target: Callable[[str], bool]) -> SafeString:
     """Render a page of the documentation, with anchors and pictures. Links to other files than pages become text."""
-    tokens = _RENDER.parse(text)
+    markdown = _renderer()
+    tokens = markdown.parse(text)
     headings = [index for index, token in enumerate(tokens) if token.type == "heading_open"]
     anchors = heading_anchors(tokens[index + 1].content for index in headings)
     for index, anchor in zip(headings, anchors, strict=True):
@@ -104,7 +124,7 @@ def render_documentation(text: str, *, is_target: Callable[[str], bool]) -> Safe
         if target and "://" not in target and not is_target(target):
             link.attrs = {}
     html = nh3.clean(
-        _RENDER.renderer.render(tokens, _RENDER.options, {}),
+        markdown.renderer.render(tokens, markdown.options, {}),
         tags={*_TAGS, "img"},
         attributes={"a": {"href"}, "img": {"src", "alt"}, **{f"h{level}": {"id"} for level in range(1, 5)}, **_BOX},
         url_schemes={"http", "https", "mailto"},
@@ -121,16 +141,18 @@ def render_generation(text: str) -> SafeString:
     """
     if _cells(text) > _fitting(text) / 2:
         return _as_written(text)
+    markdown = _generation_renderer()
     env: EnvType = {}
-    tokens = _RENDER_GENERATION.parse(text, env)
-    if any(token.nesting == 1 and token.level >= _DEEPEST for token in tokens):
+    tokens = markdown.parse(text, env)
+    deepest = markdown.options["maxNesting"] - 1  # deeper nesting is dropped silently
+    if any(token.nesting == 1 and token.level >= deepest for token in tokens):
         return _as_written(text)
     if sum(_WEIGHTS.get(token.type, 1) + len(token.children or ()) for token in tokens) > _fitting(text):
         return _as_written(text)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1:]) + _HEADINGS_ABOVE, 6)}"
-    html = _RENDER_GENERATION.renderer.render(tokens, _RENDER_GENERATION.options, env)
+    html = markdown.renderer.render(tokens, markdown.options, env)
     cleaned = nh3.clean(html, tags=_GENERATION_TAGS, attributes={"ol": {"start"}, **_BOX})
     return mark_safe(cleaned)  # noqa: S308  # nh3 has cleaned it
 

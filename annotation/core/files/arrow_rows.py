@@ -13,7 +13,6 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any
-from xml.etree.ElementTree import ParseError
 
 # Exit codes.
 UNREADABLE, TOO_MANY_ROWS, TOO_MUCH_TEXT = 3, 4, 5
@@ -54,6 +53,8 @@ def main(path: str, form: str, most_bytes: int, most_rows: int) -> int:
 
 def print_sheet(path: str, most_bytes: int, most_rows: int) -> int:
     """Print the first sheet of an Excel file and return the exit code."""
+    from xml.etree.ElementTree import ParseError
+
     import openpyxl
     from openpyxl.utils.exceptions import InvalidFileException
 

@@ -10,16 +10,18 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
 from annotation.core.errors import AnnotationError
 from annotation.core.reasons import reason
 from annotation.core.tls import tls_context
 from annotation.recruitment.outbox import Json, PlatformRefused, PlatformUnreachable
 from annotation.recruitment.prolific.site import ProlificSettings, address_problem
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
 
 PAGE = 100
 MOST_PAGES = 1000
@@ -153,8 +155,9 @@ class ProlificClient:
 
         Raises: TokenMissing, ProlificRefused, ProlificUnreachable.
         """
-        # Imported here, since most processes don't need it.
+        # Imported here, since most processes don't need them.
         import httpx2
+        from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
         if problem := address_problem(self.given.api):  # may have changed since the channel was set up
             raise ProlificRefused(problem)
@@ -195,7 +198,7 @@ class ProlificClient:
         ) as client:
             return retrying(send)
 
-    def _pause(self, state: RetryCallState) -> float:
+    def _pause(self, state: "RetryCallState") -> float:
         """Return the seconds that Prolific asks to wait, or a pause that doubles."""
         error = state.outcome and state.outcome.exception()
         retry_after = error.retry_after if isinstance(error, ProlificUnreachable) else None

@@ -64,7 +64,7 @@ def test_an_answer_of_many_short_commands_is_rendered() -> None:
 
 @pytest.mark.parametrize("text", [WIDE, MANY_TABLES, QUOTED_TABLE])
 def test_a_table_that_would_grow_is_not_even_read(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr(markdown._RENDER_GENERATION, "parse", lambda *given: pytest.fail("read"))
+    monkeypatch.setattr(markdown._generation_renderer(), "parse", lambda *given: pytest.fail("read"))
     assert render_generation(text) == f'<div class="preserve">{text}</div>'.replace(">   ", "&gt;   ").replace(
         "> - ", "&gt; - "
     )
