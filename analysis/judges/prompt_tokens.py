@@ -12,7 +12,7 @@ from analysis.types import BoolArray, FloatArray
 
 CHARACTERS = 4.0  # of a token, of alphabetic scripts
 DENSE_CHARACTERS = 2.0  # of Chinese, Japanese and Korean
-DENSE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+DENSE = "[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"  # compiled at its first use
 LEAST_SHARE = 0.6  # of the expected tokens; fewer are too few
 MOST_LIFT = 1.2  # prose has fewer tokens than the formulas or code of the same run
 LEAST_FOLLOWING = 8  # prompts, to tell a tokenizer with few tokens from cuts
@@ -26,7 +26,7 @@ def expected_tokens(text: str) -> float:
     Characters by 4, with a run of white space as one; Chinese, Japanese and Korean characters by 2.
     """
     words = " ".join(text.split())  # a run of spaces is one token
-    dense = 0 if words.isascii() else len(DENSE.findall(words))
+    dense = 0 if words.isascii() else len(re.findall(DENSE, words))
     return (len(words) - dense) / CHARACTERS + dense / DENSE_CHARACTERS
 
 

@@ -23,13 +23,12 @@ KIND = "generation"
 NAMED = 1000  # instances left out that are stored with the reason
 SHOWN = 200  # characters of an answer that a reason quotes
 # Narrower than a judge's refusals, since "I can't stand it" may be a system's text: it must decline a typical request.
-DECLINES = re.compile(
-    r"\A\W*(?:(?:(?:i['’]?m|i am)\s+(?:very\s+|so\s+)?sorry|sorry|i apologi[sz]e|unfortunately|as an ai\b[^.!?\n]{0,60})"
+DECLINES = (
+    r"(?i)\A\W*(?:(?:(?:i['’]?m|i am)\s+(?:very\s+|so\s+)?sorry|sorry|i apologi[sz]e|unfortunately|as an ai\b[^.!?\n]{0,60})"
     r"[\W]*(?:but\W+)?)?"
     r"i(?:['’]m (?:unable|not able) to| am (?:unable|not able) to| must decline to| (?:can['’]?t|cannot|can not|won['’]?t|will not))"
     r"\s+(?:help|assist|comply|fulfil+|answer|respond|provide|generate|create|write|produce|summari[sz]e|translate|simplify"
-    r"|continue|engage|discuss|complete|do (?:that|this))\b",
-    re.IGNORECASE,
+    r"|continue|engage|discuss|complete|do (?:that|this))\b"
 )
 
 
@@ -50,7 +49,7 @@ def read_text(reply: Reply, *, keep_refusals: bool = False) -> SampledText:
     if not text:
         why = reason("thoughts_alone" if reply.text.strip() else "answer_empty")
         raise UnparsedVerdict(reason("cut_off", why=why) if reply.is_cut_off else why)
-    if not keep_refusals and DECLINES.match(text):
+    if not keep_refusals and re.match(DECLINES, text):
         raise UnparsedVerdict(reason("refused", why=text[:SHOWN]))
     if problem := text_problem(text, "a text that"):
         raise UnparsedVerdict(problem)

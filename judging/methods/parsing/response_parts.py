@@ -14,9 +14,10 @@ _THOUGHTS = (
     r"|analysis|scratch_?pad|inner[_-](?:monologue|thoughts?)|internal(?:[_-](?:monologue|thoughts?|reasoning))?|monologue"
     r"|chain[_-]of[_-]thought|cot|deliberat(?:e|ion)|plan(?:ning)?|drafts?|brainstorm(?:ing)?|antthinking|cot_budget_reflect"
 )
+# Patterns that are strings are compiled at their first use: web processes import this module and read no answers.
 # One pass over the text finds every mark. Each repetition is bounded, so that it takes linear time.
-_MARK = re.compile(
-    r"<[|｜]\s?(?P<special>/?[A-Za-z0-9_▁:.\- ]{1,40}?)\s?[|｜]>"
+_MARK = (
+    r"(?i)<[|｜]\s?(?P<special>/?[A-Za-z0-9_▁:.\- ]{1,40}?)\s?[|｜]>"
     rf"|<\s?(?P<closing>/?)\s?(?:[a-z]{{1,15}}[:_-])?(?P<tag>{_THOUGHTS})(?:\s[^<>\n]{{0,200}}?)?(?P<empty>/?)>"
     r"|\[(?P<bracket_closing>/?)(?P<bracket>think(?:ing)?|thoughts?|reasoning|reflection|analysis)\]"
     r"|◁(?P<kimi_closing>/?)(?P<kimi>think(?:ing)?)▷"
@@ -25,8 +26,7 @@ _MARK = re.compile(
     r"|(?P<bos><s>|<bos>|<sop>|\[gMASK\]|<\|startoftext>|<\|?begin_of_text>)"
     r"|(?P<turn><start_of_turn>|\[INST\])|(?P<prompt_end>\[/INST\])"
     r"|(?P<end></s>|<end_of_(?:turn|text|utterance|message|response|solution)>|<endoftext>|<(?:[a-z]{1,10}:)?(?:eos|eot|eod|eop|eoa|eoh|pad|stop)>"
-    r"|\[(?:EOS|EOT|EOD|END|PAD|SEP|BOS)\]|\[\|\w{1,20}\|\]|<(?:extra_id|special|reserved)_\d{1,4}>)",
-    re.IGNORECASE,
+    r"|\[(?:EOS|EOT|EOD|END|PAD|SEP|BOS)\]|\[\|\w{1,20}\|\]|<(?:extra_id|special|reserved)_\d{1,4}>)"
 )
 # Headings of thoughts in plain words count where the text starts with them: of Ollama, Granite and HuatuoGPT.
 _HEADINGS = (
@@ -37,9 +37,7 @@ _HEADINGS = (
         re.compile(r"^#{1,4} (?:final )?(?:response|answer|output)\b[^\n]*$", re.I | re.M),
     ),
 )  # fmt: skip
-_BLOCK = re.compile(
-    rf"^[ \t]*+```[ \t]*+(?:{_THOUGHTS})[ \t]*+$(?:.*?(?P<end>^[ \t]*+```[ \t]*+$)|.*)", re.I | re.M | re.S
-)
+_BLOCK = rf"(?ims)^[ \t]*+```[ \t]*+(?:{_THOUGHTS})[ \t]*+$(?:.*?(?P<end>^[ \t]*+```[ \t]*+$)|.*)"
 # The channels of harmony without their special tokens: `analysisWe need…assistantfinalPreferred: A`.
 _BARE_START = re.compile(
     r"\A\W{0,20}(?:assistant)?(?:analysis|commentary)(?=[A-Za-z\d\"“'(]|[^\x00-\x7f]|\s{1,9}[A-Z\d\"“'(])"
@@ -65,9 +63,7 @@ _BOXES = re.compile(r"(?:begin|start|end)_of_box")
 _WRAPPER = re.compile(
     r"(?P<end>end_|/)?(?:(?:begin|start)_)?(?:of_)?(?:solution|response|answer|final_answer|output|text)"
 )
-_THOUGHT_NAME = re.compile(
-    rf"(?P<end>/|end_|end_of_)?(?:(?:begin|start|bos)_)?(?:of_)?(?P<kind>{_THOUGHTS}|inner_(?P<affix>prefix|suffix))(?:_(?P<late>end|start))?"
-)
+_THOUGHT_NAME = rf"(?P<end>/|end_|end_of_)?(?:(?:begin|start|bos)_)?(?:of_)?(?P<kind>{_THOUGHTS}|inner_(?P<affix>prefix|suffix))(?:_(?P<late>end|start))?"
 _BEYOND = "\nAssistant:\n"  # between two final messages: the second one may answer something else
 
 
@@ -94,9 +90,9 @@ def split_response(text: str, *, leading_only: bool = False) -> ResponseParts:
             ends = [mark.end() for mark in closing.finditer(text)]
             return _Splitter(text[ends[-1] :]).split() if ends else ResponseParts("", is_thinking=True)
     if not leading_only:
-        if any(not block["end"] for block in _BLOCK.finditer(text)):
+        if any(not block["end"] for block in re.finditer(_BLOCK, text)):
             return ResponseParts("", is_thinking=True)
-        text = _BLOCK.sub("", text)
+        text = re.sub(_BLOCK, "", text)
     if bare := _bare_channels(text):
         return bare
     return _Splitter(text, leading_only=leading_only).split()
@@ -163,7 +159,7 @@ class _Splitter:
         return ResponseParts("" if is_thinking else "".join(self.visible), self.is_closed, is_thinking)
 
     def _marks(self) -> Iterator[re.Match[str]]:
-        for mark in _MARK.finditer(self.text):
+        for mark in re.finditer(_MARK, self.text):
             before, after = self.text[mark.start() - 1 : mark.start()], self.text[mark.end() : mark.end() + 1]
             if not (before and after and before in QUOTES and after in QUOTES):
                 yield mark
@@ -254,7 +250,7 @@ class _Splitter:
             self._channel(mark, name)
             return
         plain = name.replace("▁", "_")
-        if thought := _THOUGHT_NAME.fullmatch(plain):
+        if thought := re.fullmatch(_THOUGHT_NAME, plain):
             kind = "inner" if thought["affix"] else _kind(thought["kind"])
             is_closing = bool(thought["end"]) or thought["affix"] == "suffix" or thought["late"] == "end"
             self._thought(mark, f"|{kind}", is_closing=is_closing)

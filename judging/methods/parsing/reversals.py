@@ -6,9 +6,9 @@ from functools import cached_property
 
 from judging.methods.parsing.answers import CITES, any_of
 
-# Words that take back the verdict before them.
-TAKEN_BACK = re.compile(
-    r"(?:^|[.!?…]\s|[(\n])[\s*_>#-]{0,9}(?:hold on|hang on|apologies|oops|whoops|nope|rather\b(?! than)|strike|edit:|erratum|update:|upon\b"
+# Words that take back the verdict before them: a string, which `re` compiles when the first answer is read.
+TAKEN_BACK = (
+    r"(?i)(?:^|[.!?…]\s|[(\n])[\s*_>#-]{0,9}(?:hold on|hang on|apologies|oops|whoops|nope|rather\b(?! than)|strike|edit:|erratum|update:|upon\b"
     r"|on (?:second|reflection|closer|further)|looking again|after (?:re|further|a second|another)"
     r"|re-?(?:reading|checking|considering|evaluating|examining|reviewing|thinking)|but wait|alternatively"
     r"|let(?:['’]s| me| us) (?:re|double|check|correct|fix|think|look|verify|compare|see))"
@@ -20,8 +20,7 @@ TAKEN_BACK = re.compile(
     r"|\b(?:that|this|it|answer|verdict|choice|above) (?:was|is) (?:wrong|incorrect|mistaken|a mistake|an error|not right)\b"
     r"|\bmy (?:mistake|bad|error|apologies)\b|\bthe opposite\b|\bother way a?round\b|\b(?:labels|letters) (?:are|were|got|had been) (?:swapped|reversed|mixed)"
     r"|\b(?:corrected|revised|updated|changed) (?:answer|verdict|choice|preference|decision|judge?ment)\b"
-    r"|\b(?:chang|revis|correct|switch|updat|revers)(?:e|es|ing)? (?:my|the|to)\b|\b(?:ignore|disregard) (?:that|the above|my)\b",
-    re.IGNORECASE,
+    r"|\b(?:chang|revis|correct|switch|updat|revers)(?:e|es|ing)? (?:my|the|to)\b|\b(?:ignore|disregard) (?:that|the above|my)\b"
 )
 CONDITION = re.compile(
     r"\b(?:if|although|though|while|whereas|unless|when|where|in terms of|some|might|could|would have)\b", re.IGNORECASE

@@ -104,12 +104,12 @@ class VerdictForm:
         after : the rest of the verdict's own line, whose letters `is_doubtful` compares, and the lines after it
         """
         reason, *lines = after.split("\n")
-        if TAKEN_BACK.search(CITED.sub("", reason)):
+        if re.search(TAKEN_BACK, CITED.sub("", reason)):
             return True
         own = [CITED.sub("", line) for line in lines if not is_quotation(line)]
         # A labelled line among them, or one that is a mark, stands within a sentence: it is cited.
         own = [line for line in own if not (self._label_line.match(line) or (marked_in(line) and is_mark(line)))]
-        return any(TAKEN_BACK.search(line) or self._reversals.contradict(letter, line) for line in own)
+        return any(re.search(TAKEN_BACK, line) or self._reversals.contradict(letter, line) for line in own)
 
     def answers_at(self, lines: list[str], index: int) -> tuple[list[str], str, str] | None:
         """Return a line's answers, the line that holds them, and the text before, or `None` if it is no labelled line."""
@@ -314,7 +314,7 @@ class LinesInForm:
         compared = any(map(COMPARISON_LINE.match, self.lines[:first]))
         for index in range(first + 1, len(self.lines)):
             line = self.lines[index]
-            if TAKEN_BACK.search(line):
+            if re.search(TAKEN_BACK, line):
                 return None
             if ROLE_LINE.match(line) or self.form.material.match(line) or (compared and COMPARISON_LINE.match(line)):
                 return index
@@ -324,4 +324,4 @@ class LinesInForm:
         """Tell whether the last verdict follows a line that ends with a colon, and contradicts an earlier one."""
         other_letters = {earlier for _, earlier, _ in self.labelled[:-1] if earlier} - {letter}
         line = self.lines[index - 1].rstrip(f" \t{MARKUP}{QUOTES}") if index else ""
-        return bool(other_letters) and line.endswith(":") and not TAKEN_BACK.search(line)
+        return bool(other_letters) and line.endswith(":") and not re.search(TAKEN_BACK, line)

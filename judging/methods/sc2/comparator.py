@@ -22,13 +22,13 @@ START = r"^(?:[^\S\n]|[*_#>`\"'“”()\[\]])*"  # of a line: across lines, blan
 NUMBER = rf"(?:table{EDGE}|number{EDGE}|no\.?{EDGE})?(?P<number>[12])\b(?!\s*(?:or|/|and|,)\s*(?:table\s*)?[12]\b)"
 FORM = VerdictForm(("choice", "answer", "verdict", "preferred"), ("table", "number", "no."), ("1", "2"))
 BETTER = r"is\s+(?:(?:clearly|much|slightly|somewhat|far)\s+)?(?:the\s+)?(?:(?:more|most)\s+consistent|better|best)\b"
-ALONE = re.compile(rf"(?i)^{EDGE}{NUMBER}{EDGE}(?:[.:,;–—-]|(?={BETTER})is\b|$)")
+ALONE = rf"(?i)^{EDGE}{NUMBER}{EDGE}(?:[.:,;–—-]|(?={BETTER})is\b|$)"  # compiled when the first answer is read
 # Follows a number that is no choice: the next item of a list, or that the other table is better.
 INSTEAD = {
     number: re.compile(rf"(?im){START}{second}[.)]\s|\btable\s{second}\s{BETTER}")
     for number, second in (("1", "2"), ("2", "1"))
 }
-REASON = re.compile(rf"(?i)^{EDGE}(?:reason|justification|because){EDGE}[:=]?{EDGE}")
+REASON = rf"(?i)^{EDGE}(?:reason|justification|because){EDGE}[:=]?{EDGE}"
 
 
 def comparator_call(
@@ -89,7 +89,7 @@ def read_choice(reply: Reply) -> Decision:
     if (choice := FORM.find(reply.text)) is not None:
         return _decision(whole(choice, reply).letter, choice.after)
     text = readable(reply.text).strip()
-    first = ALONE.match(text)
+    first = re.match(ALONE, text)
     if first is not None and INSTEAD[first["number"]].search(text, first.end()):
         first = None  # the item of a list
     if first is None or FORM.is_taken_back(first["number"], text[first.end() :]):
@@ -98,5 +98,5 @@ def read_choice(reply: Reply) -> Decision:
 
 
 def _decision(number: str, after: str) -> Decision:
-    reason = REASON.sub("", after.strip(" .:,;–—-\n")).strip()
+    reason = re.sub(REASON, "", after.strip(" .:,;–—-\n")).strip()
     return Decision(number == "1", reason[:LONGEST_REASON].replace("\x00", ""))
