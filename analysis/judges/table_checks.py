@@ -25,7 +25,7 @@ SUPPORTED = 0.5  # share of its words, or score, from which on a cell counts as 
 LONG = 40  # words; a cell is a note, not a copy of the text
 # English only: references to a text by its position, which are wrong in a swapped table.
 _TEXT = r"(?i:text|summary|response|answer|reply|document|passage|translation|output|candidate|continuation)"
-SIDE = re.compile(
+SIDE = (  # compiled by `re` when the first table is checked
     rf"\b{_TEXT}\s*[\"'“‘(]?(?:[AB12]\b|(?i:one|two)\b)|^\W*[AB]\s*:|\b(?i:former|latter)\b"
     rf"|\b(?i:first|second|left|right)(?:-hand)?\s+(?:(?i:one)\b|{_TEXT}\b)"
 )
@@ -144,7 +144,7 @@ def _check_cell(
         from_source=_share(own, source_words - texts["only_a"] - texts["only_b"]) if source_words else None,
         wrong_side=contrast is not None and contrast > support,
         copied=copied,
-        names_side=SIDE.search(text) is not None,
+        names_side=re.search(SIDE, text) is not None,
     )
 
 

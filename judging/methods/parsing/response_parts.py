@@ -14,7 +14,7 @@ _THOUGHTS = (
     r"|analysis|scratch_?pad|inner[_-](?:monologue|thoughts?)|internal(?:[_-](?:monologue|thoughts?|reasoning))?|monologue"
     r"|chain[_-]of[_-]thought|cot|deliberat(?:e|ion)|plan(?:ning)?|drafts?|brainstorm(?:ing)?|antthinking|cot_budget_reflect"
 )
-# Patterns that are strings are compiled at their first use: web processes import this module and read no answers.
+# The patterns that are strings are compiled by `re` when the first answer is read.
 # One pass over the text finds every mark. Each repetition is bounded, so that it takes linear time.
 _MARK = (
     r"(?i)<[|｜]\s?(?P<special>/?[A-Za-z0-9_▁:.\- ]{1,40}?)\s?[|｜]>"

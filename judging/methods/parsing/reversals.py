@@ -6,7 +6,7 @@ from functools import cached_property
 
 from judging.methods.parsing.answers import CITES, any_of
 
-# Words that take back the verdict before them: a string, which `re` compiles when the first answer is read.
+# Words that take back the verdict before them. Compiled by `re` when the first answer is read.
 TAKEN_BACK = (
     r"(?i)(?:^|[.!?…]\s|[(\n])[\s*_>#-]{0,9}(?:hold on|hang on|apologies|oops|whoops|nope|rather\b(?! than)|strike|edit:|erratum|update:|upon\b"
     r"|on (?:second|reflection|closer|further)|looking again|after (?:re|further|a second|another)"
