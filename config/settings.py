@@ -22,7 +22,6 @@ INSTALLED_APPS = [
     "config.static_files.StaticFiles",
     "axes",
     "csp",
-    "django_filters",
     "django_htmx",
     "django_otp.plugins.otp_static",
     "django_otp.plugins.otp_totp",
