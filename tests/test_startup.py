@@ -13,7 +13,14 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKERS = ("reporting.bundle.importing", "reporting.downloads.making", "reporting.findings.computing")
-HEAVY = ("aiohttp", "openai", "pydantic", "nltk", "tokenizers", "scipy", "rest_framework.views", *WORKERS)
+IMPORTERS = (
+    "annotation.importing.uploads",
+    "judging.importing.services",
+    "reporting.uploads.files",
+    "xml.etree.ElementTree",
+)
+CLIENTS = ("aiohttp", "openai", "pydantic", "tenacity")
+HEAVY = (*CLIENTS, "markdown_it", "nltk", "tokenizers", "scipy", "rest_framework", *WORKERS, *IMPORTERS)
 
 
 def loaded_by(program: str, modules: tuple[str, ...]) -> str:

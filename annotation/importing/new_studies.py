@@ -15,7 +15,6 @@ from annotation.core.database.aggregates import grouped
 from annotation.core.reasons import NO_REASON, Reason
 from annotation.importing.content import row_of, store_instances
 from annotation.importing.formats.study_file import InstanceRow
-from annotation.importing.uploads import read_upload
 from annotation.members.accounts import grant_creator_role
 from annotation.models import (
     ComparisonTable,
@@ -56,6 +55,8 @@ def create_study(
 
     arguments = {**settings, "slug": slug, "group": group, "must_be_new": True, "on_made": finish}
     if file is not None:
+        from annotation.importing.uploads import read_upload  # pages create studies without files
+
         return read_upload(**file, **arguments)
     return ensure_study(**arguments), NO_REASON
 

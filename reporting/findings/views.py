@@ -4,13 +4,12 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.cache import get_conditional_response
 from django.utils.http import http_date, quote_etag
-from rest_framework.request import Request
 
 from annotation.core.http import is_htmx
 from annotation.core.measured import names_of
@@ -24,6 +23,9 @@ from reporting.findings.page import body, picture_spec
 from reporting.findings.pictures import KINDS as PICTURES
 from reporting.findings.pictures import OF_CONFIGURATION
 from reporting.findings.snapshots import Snapshot, snapshot_of
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
 
 BEING_COMPUTED = "These findings are being computed; ask again in some seconds."
 RETRY = {"Retry-After": "10"}
@@ -91,7 +93,7 @@ def send_stored(snapshot: Snapshot) -> HttpResponse:
 
 
 def send_changed(
-    request: HttpRequest | Request, snapshot: Snapshot, make: Callable[[], HttpResponse]
+    request: "HttpRequest | Request", snapshot: Snapshot, make: Callable[[], HttpResponse]
 ) -> HttpResponse | None:
     """Return what `make` makes of kept findings, with an `ETag`: 304 where the client has it, or None before the first findings."""
     if snapshot.read_at is None:

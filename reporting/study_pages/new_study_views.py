@@ -1,6 +1,6 @@
 """Views of a new study: its files and template, and a look at files whose form is not known."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
@@ -29,7 +29,9 @@ from reporting.uploads.jobs import (
     refusal_of_new_study,
     sent_with,
 )
-from reporting.uploads.look import Look
+
+if TYPE_CHECKING:
+    from reporting.uploads.look import Look
 
 OF_INSTRUCTIONS = ("outputs", "alpacaeval", "battles")  # kinds of files
 
@@ -81,12 +83,12 @@ def _create(request: HttpRequest, form: StudyOfFilesForm) -> HttpResponse | None
     return redirect("annotation:new-study-files", key)
 
 
-def _look(form: StudyOfFilesForm, key: str) -> Look:
+def _look(form: StudyOfFilesForm, key: str) -> "Look":
     """Look at kept files as those of a study that is not there yet."""
     return look(study=None, key=key, slug=form.cleaned_data["slug"], **how_to_import(form))
 
 
-def _begin(request: HttpRequest, form: StudyOfFilesForm, key: str, preview: Look) -> Upload:
+def _begin(request: HttpRequest, form: StudyOfFilesForm, key: str, preview: "Look") -> Upload:
     """Create a study, and begin the import of its files. An import that is refused takes the study away again."""
     keep_values(key, form=form.values)
     how = {**how_to_import(form), "by": account_of(request)}

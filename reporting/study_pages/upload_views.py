@@ -1,7 +1,7 @@
 """Views of uploads: the form, the progress and result of an import, its errors as a file."""
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -22,7 +22,9 @@ from annotation.models import Pair, Study, Upload
 from annotation.questions.labels import side_name, translate_default
 from annotation.questions.questions import choice_label
 from reporting.uploads.jobs import MOST_LISTED, STUDY_IMPORTS, UNDER_WAY, begin, keep, kept, look, progress_of, take_in
-from reporting.uploads.look import Look
+
+if TYPE_CHECKING:
+    from reporting.uploads.look import Look
 
 UPLOAD = "reporting/study_pages/upload.html"
 
@@ -64,7 +66,7 @@ def upload_look(request: HttpRequest, study: Study, *, key: str) -> HttpResponse
     return TemplateResponse(request, template, context, status=200 if form.is_valid() else 422)
 
 
-def look_context(preview: Look, form: LookForm | StudyOfKeptFilesForm, study: Study) -> dict[str, Any]:
+def look_context(preview: "Look", form: LookForm | StudyOfKeptFilesForm, study: Study) -> dict[str, Any]:
     """Return the context of a look: its form with the mapping that was guessed, and pairs as raters of `study` will see them."""
     columns = list(dict.fromkeys(name for row in preview.rows for name in row))
     cells: list[Row] = [

@@ -17,7 +17,6 @@ from django_htmx.http import HttpResponseClientRefresh
 from annotation.core.actions import filled
 from annotation.core.errors import AmendmentNeeded, InvalidSelection, SettingFixed
 from annotation.core.http import attempt
-from annotation.importing.example import load_example
 from annotation.importing.forms import CopyStudyForm
 from annotation.importing.new_studies import copy_study
 from annotation.jobs.work import find_job, stop_job
@@ -85,6 +84,9 @@ def example(request: HttpRequest) -> HttpResponse:
     """Load the example study."""
     if not has_any_role(request.user, *READERS):
         raise PermissionDenied
+    # Here, for it brings the importers of all its files, which no other page needs.
+    from annotation.importing.example import load_example
+
     user = account_of(request)
     study = load_example(group=groups_of_new_study(user)[0], by=user)
     messages.success(request, "The example study is loaded. Its next step is marked.")

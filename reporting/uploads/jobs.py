@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path, PurePath
 from time import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -34,8 +34,9 @@ from annotation.importing.staging import is_under_way, settle_abandoned
 from annotation.members.permissions import is_site_admin
 from annotation.models import Study, Upload
 from reporting.bundle.opening import is_bundle
-from reporting.uploads.files import import_file
-from reporting.uploads.look import Look, look_at
+
+if TYPE_CHECKING:
+    from reporting.uploads.look import Look
 
 log = logging.getLogger(__name__)
 Status = Upload.Status
@@ -176,12 +177,14 @@ def begin(
 
 def look(
     *, study: Study | None, key: str, kind: str, options: Mapping[str, str], slug: str = "", **settings: Any
-) -> Look:
+) -> "Look":
     """Return what the first records of kept files would become.
 
     slug, settings : of a study that is not there yet
     Raises: UnknownName if they are gone; AnnotationError if they can't be read.
     """
+    from reporting.uploads.look import Look, look_at  # of all kinds of files, as below
+
     upload = kept(study, key)
     upload.kind = _kind(upload, kind)
     if upload.kind == BUNDLE:
@@ -245,15 +248,18 @@ def read_files(upload_id: int) -> bool:
 
 
 def _read(upload: Upload) -> Reason:
+    # Web processes import this module to enqueue, and rarely read a file: neither the importers of all kinds of files nor,
+    # for bundles, what computes findings are loaded before.
     files = _files(upload)
     if upload.kind in STUDY_IMPORTS:
         if len(files) > 1 or not is_zip(upload.names[0]):
             raise AnnotationError(reason("not_one_archive", name=upload.name))
-        # The worker alone reads bundles: web processes import this module to enqueue, without what computes findings.
         from reporting.bundle.importing import import_upload, verify_upload
 
         read = import_upload if upload.kind == BUNDLE else verify_upload
         return read(files[0], name=upload.names[0], study=upload.study)
+    from reporting.uploads.files import import_file
+
     joined = _joined(upload, files)
     with joined.own_lines():
         file: dict[str, Any] = {"data": joined.data, "name": joined.name, "slug": upload.study.slug, **upload.options}

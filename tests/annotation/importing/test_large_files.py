@@ -22,7 +22,7 @@ from annotation.importing.formats.votes import parse_votes
 from annotation.importing.tables import import_tables
 from annotation.models import Study
 from judging.importing.judgments import parse_judgments
-from reporting.uploads.jobs import import_file
+from reporting.uploads.files import import_file
 from tests.factories import csv_file, json_lines, make_study, mturk_row, parse_study_file, study_line
 
 pytestmark = pytest.mark.slow
