@@ -41,12 +41,10 @@ def expired_studies(at: datetime) -> Iterator[Expired]:
     for study in Study.objects.filter(keep_personal_days__isnull=False).order_by("slug"):
         ended = ended_at(study)
         since = ended + timedelta(days=study.keep_personal_days or 0) if ended else None
-        if (
-            since is not None
-            and since <= at
-            and (_raters_to_erase(study).exists() or _unclaimed_submissions(study).exists())
-        ):
-            yield Expired(study, since, _raters_to_erase(study).count())
+        if since is not None and since <= at:
+            raters = _raters_to_erase(study).count()
+            if raters or _unclaimed_submissions(study).exists():
+                yield Expired(study, since, raters)
 
 
 def erase_expired(*, at: datetime) -> list[Expired]:
