@@ -65,7 +65,6 @@ def reopen_slots(assignment_ids: Collection[int], hit_ids: set[int]) -> None:
     by_hit = grouped((slot.hit_id, slot) for slot in locked)
     moved = []
     for slots in by_hit.values():
-        slots.sort(key=lambda slot: slot.number)
         remaining = [slot.assignment_id for slot in slots if slot.assignment_id not in (None, *assignment_ids)]
         for slot, assignment_id in zip(slots, remaining + [None] * (len(slots) - len(remaining)), strict=True):
             if slot.assignment_id != assignment_id:
