@@ -79,6 +79,23 @@ def account_view(methods: Sequence[str] = SAFE) -> Callable[[View], View]:
     return lambda view: never_cache(login_required(require_http_methods(methods)(view)))
 
 
+def reader_view(methods: Sequence[str] = SAFE) -> Callable[[View], View]:
+    """Decorate a page for the researchers and study admins of any study."""
+
+    def decorate(view: View) -> View:
+        @login_required
+        @require_http_methods(methods)
+        @wraps(view)
+        def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if not has_any_role(request.user, *READERS):
+                raise PermissionDenied
+            return view(request, *args, **kwargs)
+
+        return wrapped
+
+    return decorate
+
+
 def study_view(*roles: str, methods: Sequence[str] = SAFE) -> Callable[[View], View]:
     """Decorate a view of one study: replaces the URL's slug by the `Study`, if the user has one of `roles`."""
     return partial(_view_of, find_study, roles, methods)

@@ -142,7 +142,7 @@ def _sets(
         rater.consistency,
         rows if codes is None else codes[rows],
         delta,
-        data.pairs_per_hit * (data.raters_per_hit if rater.name == PEOPLE else 1),
+        data.study.pairs_per_hit * (data.study.raters_per_hit if rater.name == PEOPLE else 1),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from analysis.similarity.scenarios import HALF, Thresholds, median_thresholds, scenarios
 from analysis.types import FloatArray, IntArray
 from annotation.core.measured import Measure, find_run
+from annotation.models import SeparabilityRun, Study
 from annotation.questions.questions import MAIN, Question
 from judging.generation.sampled_systems import SampledAt
 from reporting.core.estimates import IntervalSettings
@@ -78,42 +79,18 @@ class SeparabilityFilters:
         }
 
 
-@dataclass(frozen=True)
-class MeasuredRun:
-    """A separability run of a configuration.
-
-    key        : its primary key
-    group, low, high : normalisation group, with its smallest and largest alignment
-    computed_at : as ISO 8601
-    """
-
-    key: int
-    measure: Measure
-    group: str
-    low: float
-    high: float
-    computed_at: str
-
-
 @dataclass(frozen=True, eq=False)
 class RunAlignments:
     """Alignments of one configuration from one run, a row per matchup in instance order. NaN is missing.
 
     raw          : (n, 3) alignments of A with itself, of B with itself, of A with B, as computed
     delta        : (n,) separability, as stored
-    not_computed : matchups that were added after the run
     """
 
-    run: MeasuredRun
+    run: SeparabilityRun
     label: str
     raw: FloatArray
     delta: FloatArray
-    not_computed: int
-
-    @classmethod
-    def of(cls, run: MeasuredRun, label: str, values: FloatArray) -> "RunAlignments":
-        """Make them of (n, 4): the raw alignments, and separability."""
-        return cls(run, label, values[:, :3], values[:, 3], int(np.isnan(values[:, 2]).sum()))
 
     @property
     def scale(self) -> float:
@@ -125,6 +102,11 @@ class RunAlignments:
         """(n, 3) the alignments on the run's scale."""
         scaled: FloatArray = (self.raw - self.run.low) / self.scale
         return scaled
+
+    @property
+    def not_computed(self) -> int:
+        """Number of matchups that were added after the run."""
+        return int(np.isnan(self.raw[:, 2]).sum())
 
     @property
     def single(self) -> int:
@@ -173,7 +155,7 @@ class ConfigurationAlignments:
         return "\0".join((named.dataset, named.system_a.name, named.system_b.name))
 
 
-def shown_runs(runs: Sequence[MeasuredRun], similarity: str = "") -> list[MeasuredRun]:
+def shown_runs(runs: Sequence[SeparabilityRun], similarity: str = "") -> list[SeparabilityRun]:
     """Return the latest runs. The selected one replaces the last of them if it is older.
 
     runs : of a configuration, the latest first
@@ -210,14 +192,11 @@ class SeparabilityData:
     sampled : how the texts of systems were made, by their names; of those that were sampled here
     rated   : the ratings on each of the parts; none where no advice is asked for
     scripted : codes of raters that are programs
-    pairs_per_hit, raters_per_hit : as planned
     """
 
-    slug: str
+    study: Study
     labels: Mapping[Measure, str]
     parts: tuple[ConfigurationAlignments, ...]
     sampled: Mapping[str, SampledAt]
     rated: tuple[ConfigurationRatings, ...]
     scripted: frozenset[str]
-    pairs_per_hit: int
-    raters_per_hit: int

@@ -36,7 +36,7 @@ def separability_numbers(
 ) -> dict[str, Any]:
     """Compute the numbers of all configurations. `each` and `pooled` add advice from the ratings."""
     numbers: dict[str, Any] = {
-        "study": data.slug,
+        "study": data.study.slug,
         "version": VERSION,
         "filters": filters.as_json(),
         "similarities": sorted(set(data.labels.values())),
@@ -86,7 +86,7 @@ def _similarity(part: RunAlignments, filters: SeparabilityFilters) -> dict[str, 
         "label": part.label,
         "similarity": part.run.measure.similarity,
         "normalisation": {"group": part.run.group, "min": part.run.low, "max": part.run.high},
-        "computed_at": part.run.computed_at,
+        "computed_at": part.run.computed_at.isoformat(),
         "known": len(values),
         "single_generation": part.single,
         "not_computed": part.not_computed,

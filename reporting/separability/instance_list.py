@@ -41,7 +41,7 @@ def instance_page(
     scenario : only the instances in this one of `SCENARIOS`; all when empty
     """
     thresholds = main.raw_thresholds(kind)
-    rows = Alignment.objects.filter(run=main.run.key).select_related("matchup__instance")
+    rows = Alignment.objects.filter(run=main.run).select_related("matchup__instance")
     if scenario:
         rows = rows.filter(_in_scenario(scenario, thresholds))
     by = F("separability").asc(nulls_last=True) if order == "low" else F("separability").desc(nulls_last=True)
@@ -51,7 +51,7 @@ def instance_page(
 
 def examples(main: RunAlignments, kind: str) -> dict[str, tuple[int, str]]:
     """Return one instance of each scenario, the median one by separability, as (key, id)."""
-    by_scenario, stored = {}, Alignment.objects.filter(run=main.run.key)
+    by_scenario, stored = {}, Alignment.objects.filter(run=main.run)
     for name in SCENARIOS:
         rows = stored.filter(_in_scenario(name, main.raw_thresholds(kind))).order_by("separability", "pk")
         middle = rows.count() // 2

@@ -8,7 +8,7 @@ import numpy as np
 from analysis.types import FloatArray
 from annotation.core.errors import UnknownName
 from annotation.core.measured import find_run, labels_of, names_of
-from annotation.models import Alignment, SeparabilityRun, Study
+from annotation.models import Alignment, Study
 from annotation.questions.questions import MAIN
 from annotation.studies.configurations import (
     Configuration,
@@ -28,7 +28,6 @@ from reporting.findings.data.inputs import Compared, ComparedSystem
 from reporting.separability.arrays import (
     ConfigurationAlignments,
     ConfigurationRatings,
-    MeasuredRun,
     RunAlignments,
     SeparabilityData,
     SeparabilityFilters,
@@ -48,20 +47,21 @@ def read_separability(
     Raises: UnknownName for an unknown similarity.
     """
     runs = runs_by_configuration(study)
-    check_similarity(runs, filters)
+    existing = [run for listed in runs.values() for run in listed]
+    if filters.similarity and find_run(existing, filters.similarity) is None:
+        computed = "; ".join(names_of(existing)) or "none"
+        raise UnknownName(f"no separability was computed by {filters.similarity}; there is {computed}")
     clusters = instance_clusters(study)
     parts = tuple(
         read_alignments(configuration, runs, filters.similarity, clusters) for configuration in configurations_read
     )
     return SeparabilityData(
-        slug=study.slug,
-        labels=labels_of(run for listed in runs.values() for run in listed),
+        study=study,
+        labels=labels_of(existing),
         parts=parts,
         sampled=temperatures_of(study) if parts else {},
         rated=tuple(rated),
         scripted=frozenset(scripted_codes(study) if rated else ()),
-        pairs_per_hit=study.pairs_per_hit,
-        raters_per_hit=study.raters_per_hit,
     )
 
 
@@ -73,10 +73,10 @@ def read_alignments(
         without_checks(configuration.study, configuration.matchups()).values_list("pk", "instance__instance_id")
     )
     labels = labels_of(run for listed in runs.values() for run in listed)
-    measured = [_measured(run) for run in runs.get(configuration.key, [])]
-    shown = shown_runs(measured, similarity)
+    own_runs = runs.get(configuration.key, [])
+    shown = shown_runs(own_runs, similarity)
     index_of = {pk: index for index, (pk, _) in enumerate(rows)}
-    values: dict[int, FloatArray] = {run.key: np.full((len(rows), 4), np.nan) for run in shown}
+    values: dict[int, FloatArray] = {run.pk: np.full((len(rows), 4), np.nan) for run in shown}
     columns = ("run_id", "matchup_id", "self_a", "self_b", "cross", "separability")
     rows_of_runs = Alignment.objects.filter(run__in=list(values)).order_by()
     for run_id, matchup_id, *alignment in rows_of_runs.values_list(*columns).iterator(chunk_size=5000):
@@ -87,14 +87,10 @@ def read_alignments(
         Compared(configuration.dataset, *(ComparedSystem(value.name, value.family) for value in systems)),
         tuple(pk for pk, _ in rows),
         tuple(instance_id for _, instance_id in rows),
-        tuple(RunAlignments.of(run, labels[run.measure], values[run.key]) for run in shown),
-        not_shown=len(measured) - len(shown),
+        tuple(RunAlignments(run, labels[run.measure], values[run.pk][:, :3], values[run.pk][:, 3]) for run in shown),
+        not_shown=len(own_runs) - len(shown),
         clusters=clusters and np.array([clusters.by_id[name] for _, name in rows], dtype=np.int64),
     )
-
-
-def _measured(run: SeparabilityRun) -> MeasuredRun:
-    return MeasuredRun(run.pk, run.measure, run.group, run.low, run.high, run.computed_at.isoformat())
 
 
 def read_ratings(
@@ -132,18 +128,6 @@ def selected_configurations(study: Study, filters: SeparabilityFilters) -> list[
         for configuration in existing
         if filters.covers(configuration.dataset, configuration.system_a.name, configuration.system_b.name)
     ]
-
-
-def check_similarity(runs: SeparabilityRuns, filters: SeparabilityFilters) -> SeparabilityFilters:
-    """Check that a run exists for the selected similarity.
-
-    Raises: UnknownName listing the existing ones.
-    """
-    existing = [run for listed in runs.values() for run in listed]
-    if filters.similarity and find_run(existing, filters.similarity) is None:
-        computed = "; ".join(names_of(existing)) or "none"
-        raise UnknownName(f"no separability was computed by {filters.similarity}; there is {computed}")
-    return filters
 
 
 def _listed(names: Sequence[str] | set[str]) -> str:

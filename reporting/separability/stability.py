@@ -18,14 +18,11 @@ from annotation.core.measured import Measure
 from annotation.core.version import VERSION
 from annotation.models import Generation, Study
 from annotation.separability.measure import AlignmentMeasure, measure_of
-from annotation.studies.configurations import runs_by_configuration
-from annotation.studies.sources import instance_clusters
-from judging.generation.sampled_systems import temperatures_of
 from reporting.core.estimates import Basis, build_estimate, mean_estimate
 from reporting.findings.reasons import NOT_COMPUTED
 from reporting.separability.arrays import ConfigurationAlignments, SeparabilityFilters
 from reporting.separability.distributions import NO_TIE
-from reporting.separability.reading import check_similarity, read_alignments, selected_configurations
+from reporting.separability.reading import read_separability, selected_configurations
 from reporting.separability.reasons import FEW_TEXTS, NEEDS_MODEL, NOT_SO_MANY, TOO_LONG
 from reporting.separability.temperatures import by_temperature
 
@@ -44,16 +41,10 @@ def stabilities(study: Study, filters: SeparabilityFilters, *, model: str = "") 
     Raises: UnknownName for an unknown data set, system or similarity; AnnotationError for a model that is missing or is
             not the one that separability was computed with.
     """
-    runs = runs_by_configuration(study)
-    check_similarity(runs, filters)
-    clusters = instance_clusters(study)
-    parts = [
-        read_alignments(configuration, runs, filters.similarity, clusters)
-        for configuration in selected_configurations(study, filters)
-    ]
+    data = read_separability(study, filters, selected_configurations(study, filters))
     measures: dict[tuple[str, str, str], AlignmentMeasure] = {}
     results = []
-    for part in parts:
+    for part in data.parts:
         main, named = part.by_similarity(filters.similarity), part.configuration
         measure = None
         if main is not None:
@@ -66,7 +57,7 @@ def stabilities(study: Study, filters: SeparabilityFilters, *, model: str = "") 
         "version": VERSION,
         "filters": filters.as_json(),
         "configurations": results,
-        "temperatures": by_temperature(temperatures_of(study), parts, filters),
+        "temperatures": by_temperature(data.sampled, data.parts, filters),
     }
 
 

@@ -12,14 +12,14 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryD
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from annotation.batches.forms import HOW, IMPORTANCE, STRATIFIED, TOP
 from annotation.core.errors import UnknownName
 from annotation.members.permissions import READERS, may_manage, study_view
 from annotation.models import Study
 from annotation.questions.questions import MAIN
 from annotation.separability.services import count_ignored_texts
-from annotation.studies.configurations import Configuration, configurations, runs_by_configuration
+from annotation.studies.configurations import Configuration, configurations
 from annotation.studies.questions import question_named
-from annotation.studies.sources import instance_clusters
 from reporting.core.charts import Spec, shorten
 from reporting.core.pictures import Picture, chart_response, picture, theme_of, width_of
 from reporting.core.questions import question_choice
@@ -34,10 +34,9 @@ from reporting.separability.arrays import (
 from reporting.separability.distributions import SCENARIOS, describe
 from reporting.separability.instance_list import ORDERS, examples, instance_page
 from reporting.separability.reading import (
-    check_similarity,
     distinguishable,
     distinguishable_on,
-    read_alignments,
+    read_separability,
     selected_configurations,
 )
 from reporting.separability.stability import stability_of
@@ -174,9 +173,7 @@ def _spec(study: Study, name: str, query: QueryDict, theme: str) -> Spec:
     if name == "consistency":
         advice = distinguishable_on(study, filters, selected)["configurations"][0]["advice"]
         return charts.consistency_curve(advice, everyone_of(study), _about_ratings(title, filters), theme)
-    runs = runs_by_configuration(study)
-    check_similarity(runs, filters)
-    alignments = read_alignments(named, runs, filters.similarity, instance_clusters(study))
+    (alignments,) = read_separability(study, filters, [named]).parts
     if name == "similarities":
         return charts.similarity_histograms(describe(alignments, filters), theme)
     if name == "scatter":
@@ -197,8 +194,7 @@ def _details(
     numbers: dict[str, Any],
 ) -> dict[str, Any]:
     """Return the context of a single configuration."""
-    runs, clusters = runs_by_configuration(study), instance_clusters(study)
-    alignments = read_alignments(configuration, runs, filters.similarity, clusters)
+    (alignments,) = read_separability(study, filters, [configuration]).parts
     main = alignments.by_similarity(filters.similarity)
     if main is None:
         return {"one": numbers["configurations"][0], "main": None}
@@ -281,9 +277,10 @@ def _picture(study: Study, name: str, filters: SeparabilityFilters, page: Page[A
 
 def _batch_links(study: Study, configuration: Configuration, similarity: str) -> list[tuple[str, str]]:
     """Return the selections by separability, each with the URL of a prefilled batch form."""
-    ways = {"top": "The most separable ones", "stratified": "The same number from each bin of separability"}
-    ways["importance"] = "At random, more separable ones more often"
     path = reverse("annotation:new-batch", kwargs={"slug": study.slug})
     named = {"dataset": configuration.dataset, "a": configuration.system_a.name, "b": configuration.system_b.name}
     begin = {"number": str(BATCH_SIZE), "similarity": similarity}
-    return [(name, f"{path}?{urlencode({**named, **begin, 'how': how})}") for how, name in ways.items()]
+    names = dict(HOW)
+    return [
+        (names[how], f"{path}?{urlencode({**named, **begin, 'how': how})}") for how in (TOP, STRATIFIED, IMPORTANCE)
+    ]

@@ -2,20 +2,17 @@
 
 from typing import TYPE_CHECKING, Any
 
-from django.contrib.auth.decorators import login_required
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
 
 from annotation.core.http import MOST_SHOWN, attempt, is_htmx
 from annotation.importing.formats.public_forms import AUTO
 from annotation.importing.forms import StudyOfFilesForm, StudyOfKeptFilesForm, how_to_import
 from annotation.importing.new_studies import create_study, settings_of
-from annotation.members.permissions import FORM, READERS, account_of, groups_of_new_study, has_any_role
-from annotation.models import ResearchGroup, Study, Upload
+from annotation.members.permissions import FORM, account_of, groups_of_new_study, reader_view
+from annotation.models import Study, Upload
 from annotation.studies.presets import BLANK, INSTRUCTIONS, TEMPLATES
 from reporting.study_pages.upload_views import after_upload, look_context, show_upload
 from reporting.uploads.jobs import (
@@ -36,11 +33,10 @@ if TYPE_CHECKING:
 OF_INSTRUCTIONS = ("outputs", "alpacaeval", "battles")  # kinds of files
 
 
-@login_required
-@require_http_methods(FORM)
+@reader_view(FORM)
 def new_study(request: HttpRequest) -> HttpResponse:
     """Create a study, from files or without. Files of no known form are looked at first."""
-    groups = _groups(request)
+    groups = groups_of_new_study(account_of(request))
     form = StudyOfFilesForm(request.POST or None, request.FILES or None, groups=groups)
     if form.is_valid() and (response := _create(request, form)):
         return response
@@ -51,12 +47,6 @@ def new_study(request: HttpRequest) -> HttpResponse:
         "choose_group": len(groups) > 1,
     }
     return render(request, "reporting/study_pages/new_study.html", context, status=422 if form.is_bound else 200)
-
-
-def _groups(request: HttpRequest) -> list[ResearchGroup]:
-    if not has_any_role(request.user, *READERS):
-        raise PermissionDenied
-    return groups_of_new_study(account_of(request))
 
 
 def _create(request: HttpRequest, form: StudyOfFilesForm) -> HttpResponse | None:
@@ -109,11 +99,11 @@ def _study_of(request: HttpRequest, form: StudyOfFilesForm, kind: str = "") -> S
     return create_study(**arguments, by=account_of(request))[0]
 
 
-@login_required
-@require_http_methods(FORM)
+@reader_view(FORM)
 def study_of_files(request: HttpRequest, key: str) -> HttpResponse:
     """Show what files would become in a new study and create it, or how far that is, or why it was refused."""
-    groups, user = _groups(request), account_of(request)
+    user = account_of(request)
+    groups = groups_of_new_study(user)
     if upload := Upload.objects.filter(key=key, asked_by=user).select_related("study").first():
         if upload.status in UNDER_WAY:
             return show_upload(request, upload)

@@ -3,16 +3,13 @@
 from csp.constants import SELF
 from csp.decorators import csp_replace
 from django import forms
-from django.contrib.auth.decorators import login_required
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.views.decorators.clickjacking import xframe_options_sameorigin
-from django.views.decorators.http import require_POST
 
-from annotation.members.permissions import MANAGERS, POST, READERS, account_of, has_any_role, study_view
+from annotation.members.permissions import MANAGERS, POST, account_of, reader_view, study_view
 from annotation.models import Study
 from annotation.rating.preview import page_of_settings
 from annotation.rating.vote_context import asked_questions
@@ -20,12 +17,9 @@ from annotation.studies.hourly_pay import hourly_pay_of
 from annotation.studies.settings_form import PayForm, QuestionsForm, StudySettingsForm
 
 
-@login_required
-@require_POST
+@reader_view(POST)
 def question_preview(request: HttpRequest) -> HttpResponse:
     """Show the questions of a form of settings as raters see them, or what is wrong with them."""
-    if not has_any_role(request.user, *READERS):
-        raise PermissionDenied
     form = QuestionsForm(request.POST, instance=Study())
     problems = _problems(form)
     context = {
@@ -36,12 +30,9 @@ def question_preview(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "reporting/study_pages/_question_preview.html", context)
 
 
-@login_required
-@require_POST
+@reader_view(POST)
 def pay_preview(request: HttpRequest) -> HttpResponse:
     """Show the pay for an hour that a form of settings gives."""
-    if not has_any_role(request.user, *READERS):
-        raise PermissionDenied
     form = PayForm(request.POST, instance=Study())
     hourly = hourly_pay_of(form.instance) if form.is_valid() else None
     return render(request, "annotation/studies/_hourly_pay.html", {"hourly": hourly})

@@ -4,14 +4,11 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
-from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Count, F, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from annotation.core.actions import filled
@@ -28,8 +25,8 @@ from annotation.members.permissions import (
     account_of,
     groups_of_copy,
     groups_of_new_study,
-    has_any_role,
     may_manage,
+    reader_view,
     study_view,
 )
 from annotation.models import Assignment, Batch, Event, Hit, Instance, Slot, Study
@@ -54,12 +51,9 @@ EVENTS_A_PAGE = 50
 MATCHUPS_A_PAGE = 10  # of an instance, with their texts
 
 
-@login_required
-@require_safe
+@reader_view()
 def studies(request: HttpRequest) -> HttpResponse:
     """List the user's active or archived studies, or offer to create the first."""
-    if not has_any_role(request.user, *READERS):
-        raise PermissionDenied
     visible = Study.objects.visible_to(request.user, *READERS)
     if not visible.exists():
         return render(request, "reporting/study_pages/first_study.html")
@@ -78,12 +72,9 @@ def studies(request: HttpRequest) -> HttpResponse:
     return render(request, "reporting/study_pages/studies.html", context)
 
 
-@login_required
-@require_POST
+@reader_view(POST)
 def example(request: HttpRequest) -> HttpResponse:
     """Load the example study."""
-    if not has_any_role(request.user, *READERS):
-        raise PermissionDenied
     # Here, for it brings the importers of all its files, which no other page needs.
     from annotation.importing.example import load_example
 
