@@ -17,15 +17,13 @@ from annotation.batches.sampling import (
     plan_hits,
 )
 from annotation.batches.services import add_hits, create_batch, refuse_archived, refuse_slots
-from annotation.core.errors import InvalidSelection, Unacceptable
+from annotation.core.errors import InvalidSelection
 from annotation.core.keys import new_seed
 from annotation.hits.slots import make_slots
 from annotation.models import Batch, Event, Study
 from annotation.studies.configurations import Configuration
 from annotation.studies.log import log
 from annotation.studies.services import refuse_missing_tables
-
-LONGEST_REASON = 2000
 
 
 @transaction.atomic
@@ -48,13 +46,8 @@ def extend_batch(
     selection : from the remaining instances; None adds no HIT
     seed      : of the selection; recorded, drawn when left out
     known_raters, known_hits : the numbers that the sender saw; refused when they have changed
-    Raises: Unacceptable without a reason; InvalidSelection for a batch that can't grow so, or when nothing fits.
+    Raises: InvalidSelection for a batch that can't grow so, or when nothing fits.
     """
-    reason = reason.replace("\x00", "").strip()
-    if not reason:
-        raise Unacceptable("please say why the batch is extended: it is shown with the results")
-    if len(reason) > LONGEST_REASON:
-        raise Unacceptable(f"the reason is longer than {LONGEST_REASON} characters")
     study = Study.objects.select_for_update().get(pk=batch.study_id)  # no other batch takes the same instances
     batch = Batch.objects.select_for_update(of=("self",)).select_related("system_a", "system_b").get(pk=batch.pk)
     batch.study = study

@@ -30,7 +30,7 @@ from annotation.batches.sampling import (
     pool_of,
     validate_spec,
 )
-from annotation.batches.services import may_become, refuse_new, refuse_slots, set_batch_status, store_batch
+from annotation.batches.services import may_become, refuse_archived, refuse_slots, set_batch_status, store_batch
 from annotation.core.errors import InvalidSelection, UnknownName
 from annotation.core.reasons import Reason, reason
 from annotation.models import Batch, Study
@@ -213,7 +213,7 @@ def create_design(
         if {**before, **requested} != before:
             raise InvalidSelection(f"the study has a design {name} with other settings; choose another name")
         return existing, False
-    refuse_new(study, status)
+    refuse_archived(study)
     layout = lay_out(spec, design)
     refuse_slots(layout.hits * spec.raters, by)
     recorded = {"name": name, "asked": {**requested, "seed": spec.seed}, "order": list(layout.order)}

@@ -12,7 +12,7 @@ from django.utils.functional import cached_property
 
 from analysis.similarity import registry
 from annotation.batches import designs
-from annotation.batches.changes import LONGEST_REASON, copy_batch, extend_batch
+from annotation.batches.changes import copy_batch, extend_batch
 from annotation.batches.forecast import BatchForecast, ExtensionForecast, extension_forecast, forecast
 from annotation.batches.sampling import (
     LONGEST_LEASE,
@@ -39,6 +39,7 @@ from annotation.models.separability import LONGEST_LABEL
 from annotation.planning.frozen_plans import content_today, frozen_plan
 from annotation.studies.configurations import Configuration, configuration, configuration_of_dataset, configurations
 from annotation.studies.presets import batch_defaults
+from annotation.studies.settings_form import LONGEST_REASON
 
 ALL, RANDOM, TOP, STRATIFIED, IMPORTANCE, ACTIVE, DISAGREE, IDS = (
     *("all", "random", "top", "stratified", "importance", "active", "disagree", "ids"),

@@ -31,7 +31,6 @@ from annotation.studies.services import refuse_missing_tables, validate
 MOST_SLOTS = 100_000
 
 _CHUNK = 500
-_INITIAL_STATUSES = (Batch.Status.OPEN, Batch.Status.DRAFT)
 # Nothing leads back to a draft: raters have seen a launched batch.
 _TRANSITIONS: dict[str, tuple[str, ...]] = {
     Batch.Status.DRAFT: (Batch.Status.OPEN, Batch.Status.CLOSED),
@@ -61,7 +60,7 @@ def create_batch(
     if existing := study.batches.filter(name=name).first():
         _refuse_other(existing, spec, same_seed=drawn)
         return existing, False
-    refuse_new(study, status)
+    refuse_archived(study)
     choice = choose_instances(spec)
     refuse_slots(len(choice.sample.places) * spec.raters, by)
     plans = plan_hits(choice, spec.pairs)
@@ -136,16 +135,6 @@ def refuse_slots(slots: int, by: User | None) -> None:
         )
 
 
-def refuse_new(study: Study, status: str) -> None:
-    """Refuse a batch that begins in a status of later, and one of an archived study.
-
-    Raises: InvalidSelection.
-    """
-    if status not in _INITIAL_STATUSES:
-        raise InvalidSelection(f"a new batch can't be {status!r}; it is open or a draft")
-    refuse_archived(study)
-
-
 def refuse_archived(study: Study) -> None:
     """Refuse an archived study.
 
@@ -202,13 +191,11 @@ def set_batch_status(
     status     : empty for no change
     stop_rule  : empty for no change, NO_RULE for none
     is_settled : whether its stop rule closes it now; then researchers get a mail
-    Raises: InvalidSelection for an unknown status or transition, for a batch of imported ratings, for opening one of
+    Raises: InvalidSelection for an unknown transition, for a batch of imported ratings, for opening one of
     an archived study, one whose pairs lack the comparison tables of the study's arms, or one that its stop rule would
     close again; for a stop rule that could never hold. AmendmentNeeded for a new stop rule without a reason after rating
     has begun.
     """
-    if status and status not in Batch.Status.values:
-        raise InvalidSelection(f"{status!r} is no state of a batch")
     if batch.origin == Batch.Origin.IMPORTED:
         raise InvalidSelection(f"the ratings of batch {batch.name} were imported; it can't be opened here")
     now = Batch.objects.select_for_update(of=("self",)).select_related("study").get(pk=batch.pk)

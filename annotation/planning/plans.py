@@ -115,8 +115,6 @@ def _curve(variance: Variance, design: Design, aim: Aim) -> list[dict[str, Any]]
 
 
 def _refuse_together(spec: PlanSpec) -> None:
-    if not spec.raters:
-        raise Unacceptable("Give the numbers of raters to compare.")
     if spec.measure == PlannedMeasure.CONSISTENCY and len(spec.pairs) > 1:
         raise Unacceptable(
             "Consistency with other pairs is another measure: it falls with each pair added. Plan one N at a time."

@@ -64,8 +64,7 @@ class ComputeSeparability(forms.Form):
             similarity=cleaned["similarity"] or default_similarity(cleaned["model"]).similarity,
             group=cleaned["group"].replace(" ", "") or "configuration",
             cross_pairs=cleaned["cross"],
-            systems=tuple(cleaned["systems"]),
-            **{name: cleaned[name] for name in ("model", "samples", "seed", "dataset")},
+            **{name: cleaned[name] for name in ("model", "samples", "seed", "dataset", "systems")},
         )
 
     @staticmethod

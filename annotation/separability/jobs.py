@@ -1,7 +1,7 @@
 """Background jobs that compute separability: the request, starting one, and their state."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -28,16 +28,7 @@ class SeparabilityRequest:
     cross_pairs: int | None = None
     seed: int | None = None
     dataset: str = ""
-    systems: tuple[str, ...] = ()
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> "SeparabilityRequest":
-        """Return the request that `as_json` has written."""
-        return cls(**{**stored, "systems": tuple(stored.get("systems", ()))})
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the request as stored with the job."""
-        return {**asdict(self), "systems": list(self.systems)}
+    systems: Sequence[str] = field(default_factory=list)
 
     def check(self, study: Study) -> None:
         """Raise AnnotationError for invalid settings, and for models given by path."""
@@ -70,7 +61,7 @@ def start_separability(
     Raises: AnnotationError for invalid settings.
     """
     request.check(study)
-    requested = request.as_json()
+    requested = asdict(request)
     with transaction.atomic():
         Study.objects.select_for_update().get(pk=study.pk)
         for job in study.separability_jobs.filter(status__in=Job.UNDER_WAY):
@@ -83,7 +74,7 @@ def start_separability(
 
 def compute(job: SeparabilityJob, *, stop: StopFlag | None = None) -> list[SeparabilityResult]:
     """Compute what a job asks for. Doing it again reuses what is staged."""
-    request = SeparabilityRequest.from_json(job.asked)
+    request = SeparabilityRequest(**job.asked)
     with held(job, stop) as hold:
         job.study.refuse_reading()
         results = request.compute(job.study, hold.step)

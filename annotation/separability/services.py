@@ -30,7 +30,7 @@ class StudyPart:
     """A part of a study, by default all of it: one data set, two systems."""
 
     dataset: str = ""
-    systems: tuple[str, ...] = ()
+    systems: Sequence[str] = ()
 
     def of(self, study: Study) -> list[Configuration]:
         """Return the configurations of the part.

@@ -9,9 +9,11 @@ import pytest
 from django.core.management import CommandError
 
 from annotation.batches.changes import copy_batch, extend_batch
+from annotation.batches.forms import CreateBatch, ExtendBatch
 from annotation.batches.sampling import SelectionSpec
 from annotation.batches.services import create_batch, set_batch_status
-from annotation.core.errors import ClaimRefused, InvalidSelection, Unacceptable
+from annotation.core.actions import filled
+from annotation.core.errors import BadFields, ClaimRefused, InvalidSelection
 from annotation.core.reasons import reason
 from annotation.models import Assignment, Batch, Event, Hit, Slot, Study
 from annotation.studies.configurations import configurations
@@ -62,6 +64,13 @@ def test_a_batch_that_is_made_open_is_launched_at_once() -> None:
 
     assert batch.launched_at is not None
     assert events(batch) == [("launched", "", {})]
+
+
+def test_a_new_batch_is_open_or_a_draft() -> None:
+    values = {"name": "b", "dataset": "news", "systems": ["alpha", "beta"], "status": "closed"}
+    with pytest.raises(BadFields) as refused:
+        filled(CreateBatch, values, study=make_study())
+    assert refused.value.codes == {"status": ["invalid_choice"]}
 
 
 @pytest.mark.engine
@@ -115,11 +124,6 @@ def test_nothing_of_a_study_in_the_archive_is_made_launched_or_extended() -> Non
     with pytest.raises(InvalidSelection, match="is archived"):
         extend_batch(batch=batch, more_raters=1, reason="x")
     assert set_batch_status(batch=batch, status="closed").status == "closed"
-
-
-def test_a_new_batch_is_open_or_a_draft() -> None:
-    with pytest.raises(InvalidSelection, match="a new batch can't be 'closed'"):
-        make_batch(make_study(), status="closed")
 
 
 @pytest.mark.engine
@@ -250,6 +254,20 @@ def test_checks_and_qualifications_grow_as_they_can() -> None:
 
 
 @pytest.mark.parametrize(
+    ("reason", "code"),
+    [
+        pytest.param(" ", "required", id="empty"),
+        pytest.param("x" * 2001, "max_length", id="long"),
+        pytest.param("a\0b", "null_characters_not_allowed", id="NUL"),
+    ],
+)
+def test_an_extension_has_a_reason(reason: str, code: str) -> None:
+    with pytest.raises(BadFields) as refused:
+        filled(ExtendBatch, {"more_raters": 1, "reason": reason})
+    assert refused.value.codes == {"reason": [code]}
+
+
+@pytest.mark.parametrize(
     ("change", "asked", "error", "message"),
     [
         ({"status": "closed"}, {"more_raters": 1}, InvalidSelection, "batch batch is closed; open it again first"),
@@ -257,8 +275,6 @@ def test_checks_and_qualifications_grow_as_they_can() -> None:
         ({}, {}, InvalidSelection, "nothing to add"),
         ({}, {"more_raters": -1}, InvalidSelection, "-1 more raters per HIT; allowed are 1 to 998"),
         ({}, {"more_raters": 999}, InvalidSelection, "999 more raters per HIT; allowed are 1 to 998"),
-        ({}, {"more_raters": 1, "reason": " \0"}, Unacceptable, "please say why"),
-        ({}, {"more_raters": 1, "reason": "x" * 2001}, Unacceptable, "longer than 2000 characters"),
         ({}, {"selection": SelectionSpec()}, InvalidSelection, "can be rated: 3 in the batch already"),
         ({}, {"selection": SelectionSpec("best")}, InvalidSelection, "selection is 'best'"),
         ({}, {"more_raters": 1, "known_raters": 1}, InvalidSelection, "it has 2 raters per HIT, not 1"),

@@ -295,7 +295,7 @@ def test_a_name_that_does_not_fit_is_refused(name: str) -> None:
 def test_an_unknown_status_and_one_of_imported_ratings_are_refused() -> None:
     batch = make_batch(make_study())
 
-    with pytest.raises(InvalidSelection, match="'burnt' is no state of a batch"):
+    with pytest.raises(InvalidSelection, match="not burnt"):
         set_batch_status(batch=batch, status="burnt")
     batch.origin = Batch.Origin.IMPORTED
     with pytest.raises(InvalidSelection, match="ratings of batch batch were imported"):

@@ -246,7 +246,7 @@ def test_batches_of_a_design_change_together(study: Study) -> None:
     for name, message in (("e", "it has: d, other"), ("", "it has: d, other")):
         with pytest.raises(UnknownName, match=message):
             set_design_status(study=study, name=name, status="open")
-    with pytest.raises(InvalidSelection, match="no state of a batch"):
+    with pytest.raises(InvalidSelection, match="not burnt"):
         set_design_status(study=study, name="d", status="burnt")
 
 
