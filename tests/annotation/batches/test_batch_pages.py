@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import load_command_class
 from django.test import Client
+from drf_spectacular.generators import SchemaGenerator
 
 from annotation.batches.forms import BatchForm
+from annotation.batches.sampling import SETTINGS
 from annotation.models import Batch, Event, Hit, Study
 from tests.annotation.batches.test_batches import chosen, separate
 from tests.factories import add_instances, make_batch, make_study
@@ -52,6 +55,17 @@ def test_the_form_begins_with_the_studys_numbers_and_shows_what_they_come_to(man
 
     Study.objects.update(pairs_per_hit=5)  # more than the texts make
     assert re.search(r'name="pairs" value="3"', manager.get(f"{START}new/").text)
+
+
+def test_each_setting_is_offered_by_page_api_and_command(study: Study, manager: Client) -> None:
+    page = manager.get(f"{START}new/").text
+    parser = load_command_class("annotation", "create_batch").create_parser("manage.py", "create_batch")
+    schema = SchemaGenerator().get_schema(request=None, public=True)["components"]["schemas"]
+
+    assert set(SETTINGS) >= {"pairs", "purpose", "lease_minutes", "stop_rule"}
+    assert [name for name in SETTINGS if f'name="{name}"' not in page] == []
+    assert set(SETTINGS) - {action.dest for action in parser._actions} == set()
+    assert set(SETTINGS) - set(schema["NewBatch"]["properties"]) == set()
 
 
 def test_each_way_to_choose_is_what_the_service_is_asked(study: Study) -> None:
