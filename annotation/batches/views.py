@@ -26,7 +26,7 @@ from annotation.studies.configurations import configurations
 
 LINKS = "links"  # the choice of recruitment
 NEW, EXTEND = "annotation/batches/new_batch.html", "annotation/batches/extend_batch.html"
-CHOICE = "annotation/batches/_batch_forecast.html"
+CHOICE = "annotation/batches/_batch_forecast.html#forecast"
 
 
 @study_view(*MANAGERS, methods=FORM)
