@@ -164,11 +164,9 @@ class _Staging:
 
     def add(self, matchup: int, digest: str, values: Alignments) -> None:
         """Add the alignments of a matchup."""
-        self_a, self_b, cross = (or_none(float(value)) for value in values)
-        row = StagedAlignment(
-            measure_sha256=self.measure.sha256, matchup_id=matchup, digest=digest, self_a=self_a, self_b=self_b
-        )
-        row.cross = float(values.cross) if cross is None else cross
+        row = StagedAlignment(measure_sha256=self.measure.sha256, matchup_id=matchup, digest=digest)
+        row.self_a, row.self_b = or_none(float(values.self_a)), or_none(float(values.self_b))
+        row.cross = float(values.cross)
         self.rows.append(row)
 
     def flush_if_due(self) -> None:

@@ -12,8 +12,9 @@ from annotation.core.version import VERSION
 from annotation.jobs.work import held, queue_job
 from annotation.models import SeparabilityJob, Study
 from annotation.models.jobs import Job
+from annotation.separability.alignments import Progress
 from annotation.separability.measure import model_of
-from annotation.separability.services import StudyPart, compute_separability, ignored_texts_notice
+from annotation.separability.services import compute_separability, ignored_texts_notice, part_of
 from annotation.separability.store import SeparabilityResult, parse_group
 
 
@@ -34,23 +35,11 @@ class SeparabilityRequest:
         """Raise AnnotationError for invalid settings, and for models given by path."""
         parse_group(self.group)
         model_of(self.similarity, self.model, listed_only=True)
-        self.part.of(study)
+        part_of(study, self.dataset, self.systems)
 
-    @property
-    def part(self) -> StudyPart:
-        """The part of the study to compute."""
-        return StudyPart(self.dataset, self.systems)
-
-    def compute(self, study: Study, progress: Any = None) -> list[SeparabilityResult]:
+    def compute(self, study: Study, progress: Progress | None = None) -> list[SeparabilityResult]:
         """Run the computation."""
-        return compute_separability(
-            study=study,
-            part=self.part,
-            progress=progress,
-            **{
-                name: getattr(self, name) for name in ("similarity", "group", "model", "samples", "cross_pairs", "seed")
-            },
-        )
+        return compute_separability(study=study, progress=progress, **asdict(self))
 
 
 def start_separability(

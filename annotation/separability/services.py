@@ -1,7 +1,6 @@
 """Computing and finding the separability of two systems on each instance."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from time import monotonic
 
 import numpy as np
@@ -25,31 +24,24 @@ from annotation.studies.configurations import Configuration, configurations, run
 _LATIN_ONLY = ("rouge1", "rouge1-length")
 
 
-@dataclass(frozen=True)
-class StudyPart:
-    """A part of a study, by default all of it: one data set, two systems."""
+def part_of(study: Study, dataset: str = "", systems: Sequence[str] = ()) -> list[Configuration]:
+    """Return the configurations of one data set, of two systems, or by default all.
 
-    dataset: str = ""
-    systems: Sequence[str] = ()
-
-    def of(self, study: Study) -> list[Configuration]:
-        """Return the configurations of the part.
-
-        Raises: UnknownName listing those that exist; AnnotationError for a study without any.
-        """
-        existing = configurations(study)
-        if not existing:
-            raise AnnotationError(f"study {study.slug} has no matchups; import instances of two or more systems first")
-        selected = [
-            configuration
-            for configuration in existing
-            if self.dataset in ("", configuration.dataset)
-            and (not self.systems or {configuration.system_a.name, configuration.system_b.name} == set(self.systems))
-        ]
-        if not selected:
-            requested = " ".join([*([self.dataset] if self.dataset else []), " / ".join(self.systems)]).strip()
-            raise UnknownName(f"study {study.slug} has no {requested}; it has {'; '.join(map(str, existing))}")
-        return selected
+    Raises: UnknownName listing those that exist; AnnotationError for a study without any.
+    """
+    existing = configurations(study)
+    if not existing:
+        raise AnnotationError(f"study {study.slug} has no matchups; import instances of two or more systems first")
+    selected = [
+        configuration
+        for configuration in existing
+        if dataset in ("", configuration.dataset)
+        and (not systems or {configuration.system_a.name, configuration.system_b.name} == set(systems))
+    ]
+    if not selected:
+        requested = " ".join([*([dataset] if dataset else []), " / ".join(systems)]).strip()
+        raise UnknownName(f"study {study.slug} has no {requested}; it has {'; '.join(map(str, existing))}")
+    return selected
 
 
 def is_separability_possible(study: Study) -> bool:
@@ -68,7 +60,8 @@ def compute_separability(
     samples: int | None = None,
     cross_pairs: int | None = None,
     seed: int | None = None,
-    part: StudyPart | None = None,
+    dataset: str = "",
+    systems: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> list[SeparabilityResult]:
     """Compute the separability of every matchup of a study by one measure, and store all of it or nothing.
@@ -81,15 +74,15 @@ def compute_separability(
     samples     : generations of each system, drawn without replacement; all of them if there are fewer
     cross_pairs : pairs of A and B, drawn likewise for each matchup
     seed        : of both draws; by default 0
-    part        : of the study; not with the group `study`
+    dataset, systems : only a part of the study; not with the group `study`
     progress    : called with (done, total) matchups
     Raises: AnnotationError for an invalid setting, a group of equal alignments, or a similarity that is NaN.
     """
     started = monotonic()
     groups = parse_group(group)
     measure = measure_of(similarity=similarity, model=model, samples=samples, cross_pairs=cross_pairs, seed=seed)
-    configurations = (part or StudyPart()).of(study)
-    if groups.name == "study" and part is not None and (part.dataset or part.systems):
+    configurations = part_of(study, dataset, systems)
+    if groups.name == "study" and (dataset or systems):
         raise AnnotationError("the group study covers the whole study: leave out data set and systems")
     stored = SeparabilityRun.objects.filter(study=study, **measure.identity)
     runs = {(run.dataset, run.system_a_id, run.system_b_id): run for run in stored}

@@ -20,7 +20,7 @@ from annotation.separability import measure as separability_measure
 from annotation.separability import texts as separability_texts
 from annotation.separability.forms import ComputeSeparability
 from annotation.separability.measure import default_similarity, measure_of
-from annotation.separability.services import StudyPart, compute_separability, latest_run, latest_runs, require_run
+from annotation.separability.services import compute_separability, latest_run, latest_runs, require_run
 from annotation.studies.configurations import configurations
 from tests.annotation.separability.separability_studies import (
     APART,
@@ -147,9 +147,9 @@ def test_all_are_taken_where_there_are_fewer_and_that_is_counted(capsys: pytest.
     [
         ({"model": "small"}, "rouge1 takes no model"),
         ({"similarity": "vibes"}, "unknown similarity 'vibes'; known: .*rouge1"),
-        ({"part": StudyPart(dataset="talk")}, "study study has no talk; it has news: alpha / beta"),
-        ({"part": StudyPart(systems=("alpha", "omega"))}, "study study has no alpha / omega"),
-        ({"part": StudyPart(dataset="news"), "group": "study"}, "leave out data set and systems"),
+        ({"dataset": "talk"}, "study study has no talk; it has news: alpha / beta"),
+        ({"systems": ("alpha", "omega")}, "study study has no alpha / omega"),
+        ({"dataset": "news", "group": "study"}, "leave out data set and systems"),
     ],
     ids=str,
 )
@@ -173,12 +173,12 @@ def test_draws_that_can_not_be_made_are_refused(values: dict[str, int]) -> None:
 def test_a_part_leaves_the_rest_alone() -> None:
     study = study_of(*drawn_texts(2, systems=THREE))
     add_instances(study, rows_of(*drawn_texts(2, systems=THREE, seed=2), dataset="talk"))
-    results = compute_separability(study=study, part=StudyPart("talk", ("gamma", "alpha")))
+    results = compute_separability(study=study, dataset="talk", systems=("gamma", "alpha"))
     assert [str(one.configuration) for one in results] == ["talk: alpha / gamma"]
-    assert len(compute_separability(study=study, part=StudyPart("news"))) == 3
+    assert len(compute_separability(study=study, dataset="news")) == 3
     assert SeparabilityRun.objects.count() == 4
     with pytest.raises(UnknownName, match="has no film"):
-        compute_separability(study=study, part=StudyPart("film"))
+        compute_separability(study=study, dataset="film")
 
 
 # Several measures
