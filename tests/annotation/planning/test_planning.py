@@ -237,7 +237,6 @@ def test_configuration_has_to_be_named_where_there_are_several() -> None:
         pytest.param({"width": 1.0}, "width", id="width-one"),
         pytest.param({"width": float("nan")}, "width", id="width-nan"),
         pytest.param({"level": 95}, "level", id="level-in-percent"),
-        pytest.param({"raters": ()}, "raters", id="no-raters"),
         pytest.param({"assumptions": Assumptions(win_rate=0.9, tie_share=0.5)}, "ties", id="more-ties-than-fit"),
         pytest.param({"assumptions": Assumptions(instance=0.9, rater=0.9)}, "shares", id="shares-above-one"),
         pytest.param({"assumptions": Assumptions(), "pilot_batches": ("b",)}, "not from both", id="both"),
