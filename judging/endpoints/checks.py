@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from django.conf import settings
 
+from annotation.core.reasons import reason
 from judging.core.errors import BadSettings, EndpointRefused
 from judging.models import Endpoint
 
@@ -71,7 +72,7 @@ def resolve(host: str, port: int) -> list[Address]:
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise UnresolvedHost(f"the host {host} can't be resolved: {error}") from error
+        raise UnresolvedHost(reason("host_not_resolved", host=host, error=str(error))) from error
     return sorted({ipaddress.ip_address(str(row[4][0]).partition("%")[0]) for row in addresses}, key=str)
 
 
@@ -116,10 +117,7 @@ def check_addresses(host: str, addresses: Iterable[Address], *, allowlist: Colle
         return
     for address in addresses:
         if not is_public(address) and str(address) not in allowed:
-            raise EndpointRefused(
-                f"the endpoint's host {host} is at {address}, which is not a public address; "
-                f"to allow it, add {host} to the setting ENDPOINT_ALLOWLIST"
-            )
+            raise EndpointRefused(reason("host_at_private_address", host=host, address=str(address)))
 
 
 def plain(host: str) -> str:
@@ -241,10 +239,10 @@ def key_of(endpoint: Endpoint) -> str | None:
         return None
     key = settings.ENDPOINT_KEY(endpoint.key_env)
     if key is None:
-        raise BadSettings(f"endpoint {endpoint.name} takes its key from {endpoint.key_env}, which is not set here")
+        raise BadSettings(reason("key_not_set", endpoint=endpoint.name, variable=endpoint.key_env))
     key = str(key).strip()  # a key read from a file may end in a newline
     if not HEADER_VALUE.fullmatch(key):
-        raise BadSettings(f"the variable {endpoint.key_env} holds what can't be sent as a key: not one line of ASCII")
+        raise BadSettings(reason("key_not_sendable", variable=endpoint.key_env))
     return key
 
 
@@ -261,11 +259,9 @@ def headers_of(endpoint: Endpoint) -> tuple[dict[str, str], list[str]]:
             variable = value.removeprefix(FROM_VARIABLE)
             key = settings.ENDPOINT_KEY(variable)
             if key is None:
-                raise BadSettings(
-                    f"endpoint {endpoint.name} takes the header {name} from {variable}, which is not set here"
-                )
+                raise BadSettings(reason("header_not_set", endpoint=endpoint.name, header=name, variable=variable))
             if not HEADER_VALUE.fullmatch(key):
-                raise BadSettings(f"the variable {variable} holds what can't be sent as the header {name}")
+                raise BadSettings(reason("header_not_sendable", variable=variable, header=name))
             value = str(key)
             secrets.append(value)
         sent[name] = value

@@ -54,7 +54,7 @@ def sample(
     totals = totals or SamplingTotals()
     with held(run, stop) as hold:
         if (run.endpoint.base_url, run.endpoint.model) != (run.base_url, run.model):
-            raise BadSettings(f"endpoint {run.endpoint} has another address than when this system's texts were begun")
+            raise BadSettings(reason("endpoint_moved", endpoint=str(run.endpoint)))
         selection = InstanceSelection(**run.selection)
         instances = open_instances(run.study, run.name, selection)
         session = SamplingSession(run, instances, totals, stop=hold.stop, on_progress=noted_by(hold, on_progress))

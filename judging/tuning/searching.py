@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from analysis.types import IntArray
 from annotation.core.errors import Interrupted
-from annotation.core.reasons import NO_REASON
+from annotation.core.reasons import NO_REASON, reason
 from annotation.core.tasks.stopping import StopFlag
 from annotation.jobs.work import Hold, held
 from annotation.models import Instance, Pair
@@ -114,9 +114,7 @@ class Search:
             return None
         remaining = self.tuning.max_cost - (cost_of_tuning(self.tuning, but=run) or Decimal(0))
         if remaining <= 0:
-            raise TuningStopped(
-                f"the cap of {self.tuning.max_cost} is reached; set a higher one to continue; no call is repeated"
-            )
+            raise TuningStopped(reason("tuning_cap_reached", cap=str(self.tuning.max_cost)))
         return remaining
 
     def _run(self, index: int) -> JudgeRun:
@@ -168,5 +166,5 @@ def _pairs(instances: Sequence[int], votes: Votes) -> IntArray:
     keys = Pair.objects.filter(matchup__instance__in=list(instances)).order_by("pk").values_list("pk", flat=True)
     voted = [pk for pk in keys if pk in votes]
     if not voted:
-        raise TuningStopped("these instances have no votes left: people were excluded since the start")
+        raise TuningStopped(reason("no_votes_left"))
     return np.array(voted, dtype=np.int64)

@@ -180,7 +180,12 @@ def test_endpoint_that_can_not_be_asked_says_why(standin: StandInProcess, behavi
 def test_address_that_is_refused_gets_no_call(standin: StandInProcess, settings: Any) -> None:
     settings.ENDPOINT_ALLOWLIST = []
     supports = found(standin)
-    assert "ENDPOINT_ALLOWLIST" in restored(supports["why"]["chat"]).text
+    why = restored(supports["why"]["chat"])
+    assert (why.code, why.values["host"], "ENDPOINT_ALLOWLIST" in why.text) == (
+        "host_at_private_address",
+        "127.0.0.1",
+        True,
+    )
     assert standin.stats()["calls"] == 0
 
 

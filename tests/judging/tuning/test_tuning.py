@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from annotation.core.reasons import reason
 from annotation.core.tasks.stopping import StopFlag
 from annotation.models import Annotator, Assignment, Display, Instance, Rating, Slot, Study
 from judging.audits.on_demand import asker, start_on_demand
@@ -267,7 +268,8 @@ def test_an_estimate_makes_no_call_and_stores_nothing(study: Study, judge: Judge
 def test_a_tuning_whose_votes_are_gone_says_so(study: Study, judge: Judge) -> None:
     tuning = start_tuning(asked_for(study, judge))
     Annotator.objects.update(excluded=True)
-    with pytest.raises(TuningStopped, match="these instances have no votes left"):
+    with pytest.raises(TuningStopped):
         search(tuning).work()
     tuning.refresh_from_db()
-    assert (tuning.status, tuning.heartbeat_at, Completion.objects.count()) == ("stopped", None, 0)
+    assert (tuning.status, tuning.message) == ("stopped", reason("no_votes_left"))
+    assert (tuning.heartbeat_at, Completion.objects.count()) == (None, 0)
