@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from annotation.core import reasons
 from annotation.core.errors import BadLine
 from annotation.core.reasons import TEXTS, reason
 
@@ -48,6 +49,8 @@ TEXTS |= {
     "no_rows": "the file holds no {what}",
     "unreadable": "not a readable {kind} file: {error}",
     "rows_too_large": "its rows take more than {most:,} MB as text: split it",
+    "split": "split it",
+    "split_or_command": "split it, or import it with {command}, which takes {most:,}",
     "too_many": "the file holds more than {most:,} {what}: {instead}",
     "lookalike": "{what} {name} differs from {other} by case or blanks only; write both alike",
     "question_rated_before": "rater {rater} rated this pair, and the same question, on line {line} already",
@@ -147,7 +150,8 @@ TEXTS |= {
     "judge_made_here": "judge {judge} exists already with method {method}, and gets its verdicts here; give the judge another name in the file",
     "judge_of_other_label": "judge {judge} exists already for {stored} and not {label}",
     "judge_of_other_family": "judge {judge} exists already with family {stored} and not {family}",
-    "judged_otherwise": "judge {judge} is stored with {what}, for {place} in order {order}",
+    "judged_otherwise": "judge {judge} is stored with verdict {stored}, not {given}, for {place} in order {order}",
+    "other_rationale": "judge {judge} is stored with another rationale, for {place} in order {order}",
     "in_no_record": "{field}: none of {records:,} records has this; they have {fields}. “Files in and out” in the help says what {what} need.",
     "pair_index_needed": "pair_index is missing, and instance {instance} has {number} pairs of these systems",
     "not_mapped": "no record has {columns}, which the mapping names; they have {fields}",
@@ -166,4 +170,4 @@ def stored(line: BadLine) -> dict[str, Any]:
 
 def restored(number: int, code: str, values: dict[str, Any], file: str) -> BadLine:
     """Return a bad line that was stored."""
-    return BadLine(number, refusal(code, **values), file)
+    return BadLine(number, reasons.restored({"code": code, "values": values}), file)

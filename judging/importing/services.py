@@ -180,9 +180,11 @@ def _fresh(
             fresh.append(item)
         elif before != (_status(item), item.verdict, row.rationale):
             stored_word, word = _word(*before[:2]), _word(Judgment.Status.UNPARSED, item.verdict)
-            what = f"verdict {stored_word}, not {word}" if stored_word != word else "another rationale"
-            values = {"judge": row.judge, "what": what, "place": str(row.place), "order": row.order}
-            bad.append(BadLine(row.number, refusal("judged_otherwise", **values)))
+            values = {"judge": row.judge, "place": str(row.place), "order": row.order}
+            why = refusal("other_rationale", **values)
+            if stored_word != word:
+                why = refusal("judged_otherwise", **values, stored=stored_word, given=word)
+            bad.append(BadLine(row.number, why))
     return fresh, bad
 
 

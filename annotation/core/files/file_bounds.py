@@ -6,12 +6,14 @@ from django.conf import settings
 
 from annotation.core.errors import BadFile, BadLine
 from annotation.core.files.lines import MOST_LINES, FileData, count_rows, is_json_array
+from annotation.core.reasons import Reason
 from annotation.core.refusals import refusal
 
 MOST_BYTES = 1024 * 1024 * 1024
 IN_BLOCKS = ("study", "sources", "ratings")  # kinds whose rows are stored some at a time; four times as many are taken
 METADATA_PER_ROW = 20  # values: an empty list takes three bytes in a file, and thirty times that in memory
 MATCHUPS_PER_ROW = 25  # a text of an instance with 50 systems is in 49 of them, each of two texts
+SPLIT = refusal("split")
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Bound:
     """A limit on the rows of a file, with advice for larger ones."""
 
     most: int = MOST_LINES
-    instead: str = "split it"
+    instead: Reason = SPLIT
 
     def refuse_more(self, name: str, count: int, unit: str, *, each: int = 1) -> None:
         """Raise `BadFile` if `count` is above the limit. `each`: how many a row may have on average."""
@@ -43,7 +45,7 @@ def bound_of_upload(kind: str, limit: int) -> Bound:
     """Return the limits of an uploaded file. The refusal names the command that reads a larger one."""
     return Bound(
         4 * limit if kind in IN_BLOCKS else limit,
-        f"split it, or import it with {settings.COMMAND} {command_for(kind)}, which takes {MOST_LINES:,}",
+        refusal("split_or_command", command=f"{settings.COMMAND} {command_for(kind)}", most=MOST_LINES),
     )
 
 

@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command
 
 from annotation.core.errors import MOST_BAD_LINES, BadFile
 from annotation.core.files import file_bounds, json_values, lines
+from annotation.core.refusals import restored, stored
 from annotation.importing import study_files
 from annotation.importing.formats.labelled import parse_labelled
 from annotation.importing.formats.mturk import parse_mturk
@@ -231,6 +232,9 @@ def test_an_upload_of_too_much_says_the_bound_and_the_command(
         import_file(kind=kind, data=data, name=name, slug="study", dataset="d", system_1="p", system_2="q")
     most = 20 if kind in file_bounds.IN_BLOCKS else 5
     assert f"more than {most} {what}: split it, or import it with manage.py {command}," in str(caught.value)
+    [line] = caught.value.lines
+    assert line.reason.values["instead"].code == "split_or_command"
+    assert restored(**stored(line)) == line
     assert not Study.objects.get().instances.exists()
 
 

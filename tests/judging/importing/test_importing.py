@@ -49,9 +49,9 @@ def refused(*rows: str, header: str = HEADER, name: str = "f.csv") -> list[tuple
     return [(line.number, line.reason) for line in caught.value.lines]
 
 
-def otherwise(line: int, what: str, *, pair: int = 0) -> tuple[int, Reason]:
-    place = f"instance 'i0', pair {pair}"
-    return line, refusal("judged_otherwise", judge="gpt", what=what, place=place, order="ab")
+def otherwise(line: int, stored: str, given: str, *, pair: int = 0) -> tuple[int, Reason]:
+    values = {"judge": "gpt", "place": f"instance 'i0', pair {pair}", "order": "ab"}
+    return line, refusal("judged_otherwise", **values, stored=stored, given=given)
 
 
 def everything() -> list[Any]:
@@ -129,7 +129,7 @@ def test_presentations_are_unique_and_must_agree_question_by_question(study: Stu
     header = f"{HEADER},question"
     assert refused("i0,0,gpt,ab,a,", "i0,0,gpt,ab,a,overall", header=header)[0][1].code == "judged_before"
     load("i0,0,gpt,ab,a,", "i0,0,gpt,ab,b,coherence", header=header)
-    assert refused("i0,0,gpt,ab,a,coherence", header=header) == [otherwise(2, "verdict b, not a")]
+    assert refused("i0,0,gpt,ab,a,coherence", header=header) == [otherwise(2, "b", "a")]
 
 
 def test_the_same_file_again_changes_nothing(study: Study) -> None:
@@ -151,8 +151,8 @@ def test_a_longer_file_adds_what_is_new(study: Study) -> None:
 def test_another_verdict_on_the_same_presentation_is_refused_by_line(study: Study) -> None:
     load("i0,0,gpt,ab,a", "i0,1,gpt,ab,")
     assert refused("i2,0,gpt,ab,a", "i0,0,gpt,ab,tie", "i0,1,gpt,ab,b") == [
-        otherwise(3, "verdict a, not tie"),
-        otherwise(4, "verdict unparsed, not b", pair=1),
+        otherwise(3, "a", "tie"),
+        otherwise(4, "unparsed", "b", pair=1),
     ]
 
 
@@ -164,7 +164,7 @@ def test_bad_lines_of_every_kind_are_listed_at_once(study: Study) -> None:
         "i1,0,gpt,ab", "i0,0,gpt,ab,b", "i1,0,gpt,ab,x", "i9,0,gpt,ab,a", "i1,0,tall,ab,a", "i1,0,gpt,ab,a"
     ) == [
         (2, refusal("cells", cells=4, columns=5)),
-        otherwise(3, "verdict a, not b"),
+        otherwise(3, "a", "b"),
         (4, refusal("not_one_of", field="verdict", value="'x'", words="a, tie, b or empty")),
         (5, refusal("no_pairs", instance="'i9'")),
         (6, refusal("judge_made_here", judge="tall", method="longer")),
@@ -296,7 +296,8 @@ def test_what_the_verdicts_took_and_why_is_kept(study: Study) -> None:
         ("too long", 2, 100, 7)
     )
     assert judgment.parser_version == Imported.parser_version
-    assert refused("i0,0,gpt,ab,a,too short", header=f"{HEADER},rationale") == [otherwise(2, "another rationale")]
+    [(line, why)] = refused("i0,0,gpt,ab,a,too short", header=f"{HEADER},rationale")
+    assert (line, why.code) == (2, "other_rationale")
 
 
 @pytest.mark.any_engine
