@@ -132,7 +132,7 @@ class _RatingWriter:
     def _check_raters(self) -> None:
         """Check that nothing has become of the stored raters meanwhile: one may have withdrawn."""
         if any(rater[1] in self.raters for rater in self.stored_raters - self._stored_raters()):
-            raise AnnotationError(f"{self.name}: raters of the study have changed meanwhile; import the file again")
+            raise AnnotationError(reason("raters_changed", name=self.name))
 
     def _batch(self, name: str, row: RatingRow) -> Batch:
         """Return a batch, created if missing."""

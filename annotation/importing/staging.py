@@ -24,6 +24,7 @@ from django.utils.module_loading import import_string
 from annotation.core.database.bulk_sql import insert_objects
 from annotation.core.errors import AnnotationError, UnknownStudy
 from annotation.core.keys import new_key
+from annotation.core.reasons import reason
 from annotation.core.tasks.processes import is_gone, this_process
 from annotation.core.tasks.progress import STORING, report
 from annotation.importing.further_kinds import AFTER_REMOVAL, BEFORE_REMOVAL, LEVELS
@@ -218,7 +219,7 @@ def open_import(slug: str, *, rows: int, parts: int = 1, settings: dict[str, Any
                     hidden.importer, hidden.created_at = "", timezone.now()
                     hidden.save(update_fields=["importer", "created_at"])
         except IntegrityError as error:
-            raise AnnotationError("the study has changed meanwhile; import the file again") from error
+            raise AnnotationError(reason("study_changed")) from error
         finally:
             if hidden.importer and not _is_merging(hidden):
                 remove(target)
@@ -235,7 +236,7 @@ def _begin(stack: ExitStack, slug: str, rows: int, settings: dict[str, Any] | No
             under_way = Study._base_manager.exclude(importer="").filter(slug__in=names).first()
             if under_way is None:
                 if study is not None and study.merging:
-                    raise AnnotationError("an import is being taken back; try again when it is done")
+                    raise AnnotationError(reason("taken_back_now"))
                 if study is not None:
                     target = Target(study, study if rows <= WHOLE else _hidden_copy(study))
                 elif settings is not None:
@@ -251,7 +252,7 @@ def _begin(stack: ExitStack, slug: str, rows: int, settings: dict[str, Any] | No
         if is_abandoned(under_way):
             settle(under_way)
         elif connection.in_atomic_block:
-            raise AnnotationError("another import into this study is under way; try again when it is done")
+            raise AnnotationError(reason("other_import"))
         else:
             sleep(PAUSE)
 

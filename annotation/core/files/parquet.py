@@ -34,7 +34,7 @@ def _pyarrow() -> Any:
         import pyarrow  # 100 MB, and only these functions need it
         import pyarrow.parquet
     except ImportError:
-        raise AnnotationError("Parquet files need the package pyarrow: pip install 'tandem-eval[parquet]'") from None
+        raise AnnotationError(refusal("needs_pyarrow")) from None
     return pyarrow
 
 
@@ -75,7 +75,7 @@ def as_json_lines(path: Path, name: str, *, limit: int, bound: Bound) -> bytes:
     if path.suffix.lower() != EXCEL:
         _pyarrow()
     elif find_spec("openpyxl") is None:
-        raise AnnotationError("Excel files need the package openpyxl: pip install 'tandem-eval[excel]'")
+        raise AnnotationError(refusal("needs_openpyxl"))
     command = [
         sys.executable,
         "-P",

@@ -17,6 +17,7 @@ from annotation.core.errors import AnnotationError, BadFile, BadLine
 from annotation.core.files.file_bounds import Bound
 from annotation.core.files.lines import FileData, first_json_record, is_csv, is_json_array, read_json, refuse
 from annotation.core.files.parquet import FORMS, as_json_lines
+from annotation.core.reasons import reason
 
 DATA_FILES = (".jsonl", ".json", ".parquet", ".arrow")
 # What the library `datasets` writes beside the rows.
@@ -66,7 +67,7 @@ def read_sent(path: Path, name: str, *, limit: int, bound: Bound) -> Joined:
         if item.suffix.lower() in DATA_FILES and item.name not in DESCRIPTIONS and not item.name.startswith(".")
     )
     if not files:
-        raise AnnotationError(f"{name} holds no file that ends with {', '.join(DATA_FILES)}")
+        raise AnnotationError(reason("no_data_file", name=name, endings=list(DATA_FILES)))
     return join([(file, file.relative_to(path).as_posix()) for file in files], name, limit=limit, bound=bound)
 
 
@@ -77,7 +78,7 @@ def join(files: Sequence[tuple[Path, str]], name: str, *, limit: int, bound: Bou
     lines = size = 0
     for path, own in files:
         if is_csv(own):
-            raise AnnotationError(f"{own} is CSV: several files are read together as JSON Lines, JSON or Parquet alone")
+            raise AnnotationError(reason("csv_of_several", name=own))
         data = _rows_of(path, own, limit, bound)
         data = data if isinstance(data, bytes) else data.read_bytes()
         data = (_as_lines(data, own) if is_json_array(data) else data).rstrip(b"\r\n") + b"\n"
@@ -103,7 +104,7 @@ def _rows_of(path: Path, name: str, limit: int, bound: Bound) -> FileData:
         else:  # a pipe, which is read once
             data = path.read_bytes()
     except OSError as error:
-        raise AnnotationError(f"{name} can't be read: {error.strerror}") from None
+        raise AnnotationError(reason("file_unreadable", name=name, error=error.strerror)) from None
     # Outputs that name no system are of the one that their file is named after.
     fields = set() if is_csv(name) else first_json_record(data).keys()
     is_nameless = "generator" not in fields and fields >= {"instruction", "output"}
@@ -111,7 +112,7 @@ def _rows_of(path: Path, name: str, limit: int, bound: Bound) -> FileData:
 
 
 def _too_large(name: str, limit: int) -> AnnotationError:
-    return AnnotationError(f"{name} is larger than {limit // 2**20:,} MB; split it")
+    return AnnotationError(reason("file_too_large", name=name, limit=limit // 2**20))
 
 
 def _as_lines(data: FileData, name: str, **more: str) -> bytes:
@@ -147,7 +148,7 @@ def unpack(archive: Path, folder: Path, name: str, *, limit: int) -> None:
         folder.mkdir()
         with zipfile.ZipFile(archive) as packed:
             if len(packed.infolist()) > MOST_FILES:
-                raise AnnotationError(f"{name} holds more than {MOST_FILES:,} files")
+                raise AnnotationError(reason("too_many_files", name=name, most=MOST_FILES))
             for member in packed.infolist():
                 target = folder / _place(member, name)
                 if member.is_dir():
@@ -157,22 +158,22 @@ def unpack(archive: Path, folder: Path, name: str, *, limit: int) -> None:
                     while chunk := file.read(min(2**20, remaining + 1)):
                         remaining -= len(chunk)
                         if remaining < 0:
-                            than = "the disk has room for" if room < limit else f"{limit // 2**20:,} MB"
-                            raise AnnotationError(f"{name} unpacks to more than {than}")
+                            code = "no_room_to_unpack" if room < limit else "unpacks_too_large"
+                            raise AnnotationError(reason(code, name=name, limit=limit // 2**20))
                         out.write(chunk)
     except FileExistsError:
-        raise AnnotationError(f"{name} holds a file twice") from None
+        raise AnnotationError(reason("file_twice", name=name)) from None
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
-        raise AnnotationError(f"{name} is no ZIP archive that can be read: {error}") from None
+        raise AnnotationError(reason("no_archive", name=name, error=str(error))) from None
     except OSError as error:
-        raise AnnotationError(f"{name} can't be unpacked: {error.strerror or error}") from None
+        raise AnnotationError(reason("not_unpacked", name=name, error=error.strerror or str(error))) from None
 
 
 def _place(member: zipfile.ZipInfo, name: str) -> PurePosixPath:
     path = PurePosixPath(member.filename)
     kind = member.external_attr >> 16
     if path.is_absolute() or ".." in path.parts or "\\" in member.filename or not path.parts:
-        raise AnnotationError(f"{name} holds {member.filename!r}, which leads out of its folder")
+        raise AnnotationError(reason("leads_out", name=name, member=repr(member.filename)))
     if kind and stat.S_IFMT(kind) not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise AnnotationError(f"{name} holds {member.filename!r}, which is a link or no file")
+        raise AnnotationError(reason("link_or_no_file", name=name, member=repr(member.filename)))
     return path
