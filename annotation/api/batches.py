@@ -49,6 +49,7 @@ class ChangedBatchSerializer(BatchSerializer):
     notices = serializers.SerializerMethodField()
 
     def get_notices(self, batch: Batch) -> list[str]:
+        """Return the notices that the pages show."""
         return notices_of(batch)
 
 

@@ -53,6 +53,7 @@ class ChannelSerializer(serializers.ModelSerializer[Channel]):
         fields = ["key", "study", "kind", "name", "batch", "is_open", "options", "created_at"]
 
     def get_options(self, channel: Channel) -> dict[str, Any]:
+        """Return the settings that its form has."""
         fields = options_form_of(channel.kind).base_fields
         return {name: channel.options.get(name) for name in fields}
 

@@ -58,6 +58,7 @@ class ChangedStudySerializer(StudySerializer):
         fields = [*StudySerializer.Meta.fields, "notices"]
 
     def get_notices(self, study: Study) -> list[str]:
+        """Return the notices that the pages show."""
         return [notice for notice in (too_few_hits(study),) if notice]
 
 
