@@ -63,14 +63,6 @@ def _parts(section: Mapping[str, Any]) -> Iterator[str]:
 def _texts(key: str, value: Any) -> Iterator[str]:
     if isinstance(value, DataTable):
         yield table_text(value)
-    elif key == "matrix" and value:
-        rows = [
-            ((system,), [cell and cell["n"] and f"{cell['percent']} (n = {cell['n']})" for cell in cells])
-            for system, cells in value["rows"]
-        ]
-        yield table_text(
-            DataTable(key, "Share of wins of the system in the row, ties as half", ["", *value["systems"]], rows)
-        )
     elif key in SENTENCES:
         for entry in [value] if isinstance(value, str) else value:
             values, named = (
@@ -94,14 +86,16 @@ def _configuration(configuration: dict[str, Any]) -> str:
         *([f"  {configuration['chosen_note']}"] if "chosen_note" in configuration else []),
     ]
     lines.append(f"  separability: {separability['similarity'] if separability else configuration['why']}")
-    tables = (text for key in ("raters", "bins", "distributions", "answers") for text in _texts("", section[key]))
+    tables = (
+        text for key in ("raters", "degrees", "bins", "distributions", "answers") for text in _texts("", section[key])
+    )
     return "\n".join([*map(printable, lines), *tables, *_further(configuration["raters"])])
 
 
 def _further(raters: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for rater in raters:
-        if numbers := {key: rater[key] for key in ("note", "degrees") if key in rater}:
-            yield numbers_text({rater["rater"]: numbers})
+        if "note" in rater:
+            yield numbers_text({rater["rater"]: {"note": rater["note"]}})
         if "weighted" in rater:
             yield table_text(_weighted(rater["rater"], rater["weighted"]))
 

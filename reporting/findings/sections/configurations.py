@@ -15,6 +15,11 @@ from reporting.findings.sections.titles import Title
 
 Findings = Mapping[str, Any]
 STRENGTH = "mean_preference_strength"
+DEGREES = {
+    "a": {"much": "A, much", "slightly": "A, slightly", "unknown": "A, not known how much"},
+    "tie": {"good": "Both are good", "bad": "Both are bad", "unknown": "Tie, kind not known"},
+    "b": {"slightly": "B, slightly", "much": "B, much", "unknown": "B, not known how much"},
+}
 EXCLUSIONS = {
     "excluded": "Excluded",
     "not_submitted": "Not submitted",
@@ -62,6 +67,7 @@ def configuration_section(
         "people": people,
         "judges": judges,
         "raters": DataTable(f"raters-{at}", "People and judges", headings, rows),
+        "degrees": _degrees(people, at),
         "bins": _bins(configuration, at) if people["bins"] else [],
         "distributions": _distributions(configuration, at),
         "answers": table_of(
@@ -74,6 +80,18 @@ def configuration_section(
         "weighted": [rater for rater in configuration["raters"] if "weighted" in rater],
         "figures": figures(configuration),
     }
+
+
+def _degrees(people: Findings, at: int) -> DataTable | None:
+    """Return how much people prefer either system and which kinds of ties they gave, if they were asked for it."""
+    counts: dict[str, int] = {}
+    for side, labels in DEGREES.items() if people.get("degrees") else ():
+        if side in people["degrees"]:
+            counts |= {label: people["degrees"][side][degree] for degree, label in labels.items()}
+        elif side == "tie":
+            counts["Tie"] = people["counts"]["tie"]
+    rows: list[Row] = [((), list(counts.values()))]
+    return DataTable(f"degrees-{at}", "How much one is preferred", list(counts), rows) if counts else None
 
 
 def _toward(strength: Findings, findings: Findings) -> Findings:

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from annotation.core.counting import counted, fixed, number_of, percent, printable
+from annotation.core.counting import counted, fixed, number_of, printable
 from annotation.core.database.aggregates import grouped
-from annotation.core.tables import PERCENT, POINTS, Column, DataTable, Row, percents
+from annotation.core.tables import PERCENT, POINTS, Cell, Column, DataTable, Row, percents
 from reporting.core.raters import PEOPLE
 from reporting.core.text import rater_name, subject
 from reporting.findings.answer.statements import leading_system, mirrored, seen_from, side
@@ -16,6 +16,7 @@ from reporting.findings.sections.titles import Title, lowest_and_highest, rater_
 Findings = Mapping[str, Any]
 MOST_RANKED, MOST_IN_MATRIX = 200, 20  # systems; all are in the JSON
 SHADES = 5
+WINS = "Who beats whom: share of wins of the system in the row, ties as half"
 MOST_NAMED = 10  # systems in a sentence
 MOST_BESIDE = 4  # judges beside each other
 MEASURES = {  # heading and unit; scores without one have no decimals
@@ -188,7 +189,7 @@ def _rater(
         "others": _other_rankings(
             at, main, [named[name] for name in MEASURES if name in named and named[name] is not main]
         ),
-        "matrix": _matrix(matrix, order) if len(order) > 2 else None,
+        "matrix": _matrix(at, matrix, order) if len(order) > 2 else None,
         "cycles": [named_together(cycle, len(order)) for cycle in matrix["cycles"]],
         "tests": _tests_table(at, tests, order),
         "settled": _settled_text(main),
@@ -310,27 +311,25 @@ def rank_text(row: Findings) -> str:
     )
 
 
-def _matrix(matrix: Findings, order: list[str]) -> dict[str, Any]:
+def _matrix(at: int, matrix: Findings, order: list[str]) -> DataTable:
     """Return each system's share of wins against each other one. The best systems in the order of the ranking."""
-    at = {name: index for index, name in enumerate(matrix["systems"])}
+    codes = {name: index for index, name in enumerate(matrix["systems"])}
     systems = order[:MOST_IN_MATRIX]
-    rows = []
+    rows: list[Row] = []
     for system in systems:
-        cells: list[dict[str, Any] | None] = []
-        for opponent in systems:
-            n = matrix["comparisons"][at[system]][at[opponent]]
-            share = matrix["wins"][at[system]][at[opponent]] / n if n else None
-            cells.append(
-                None
-                if system == opponent
-                else {
-                    "n": n,
-                    "percent": percent(share, 0),
-                    "shade": (0 if share is None else max(0, min(SHADES, round((share - 0.5) * 2 * SHADES)))),
-                }
-            )
-        rows.append((system, cells))
-    return {"systems": systems, "rows": rows, "more": len(order) - len(systems)}
+        wins, played = (matrix[key][codes[system]] for key in ("wins", "comparisons"))
+        met = [(wins[codes[other]], played[codes[other]]) for other in systems]
+        rows.append(((system,), [_share_of_wins(won, n) if n else None for won, n in met]))
+    columns = ["System", *percents(*systems)]
+    return DataTable(f"matrix-{at}", WINS, columns, rows, beyond=len(order) - len(systems), css="matrix")
+
+
+def _share_of_wins(won: float, n: int) -> Cell:
+    """Return a cell whose shade grows with a share above one half."""
+    share = won / n
+    shade = min(SHADES, round((share - 0.5) * 2 * SHADES))
+    estimate = {"value": share, "low": None, "about": f"n = {n}", "why": "", "digits": 0}
+    return Cell(estimate, {"class": f"shade-{shade}"} if shade > 0 else {})
 
 
 def _tests_table(at: int, tests: list[Findings], order: list[str]) -> DataTable | None:
