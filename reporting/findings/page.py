@@ -28,7 +28,7 @@ from reporting.findings.data.separability_bins import lacks_separability
 from reporting.findings.pictures import OF_CONFIGURATION, OF_STUDY, by_section, draw, figure
 from reporting.findings.sections import amendments_shown, answer_section, page_sections, plan_section
 from reporting.findings.sections.configurations import configuration_section, data_section
-from reporting.findings.sections.people import raters_section
+from reporting.findings.sections.raters import raters_section
 from reporting.findings.sections.titles import Title
 from reporting.findings.snapshots import Snapshot
 

@@ -11,8 +11,9 @@ from reporting.findings.answer.answer_text import on_page
 from reporting.findings.answer.planned import plan_facts, plan_notes, status_of
 from reporting.findings.answer.statements import leading_system
 from reporting.findings.sections.judges import judges_section
+from reporting.findings.sections.lengths import lengths_section
 from reporting.findings.sections.people import agreement_section, position_section, separability_section
-from reporting.findings.sections.rankings import lengths_section, rankings_section
+from reporting.findings.sections.rankings import rankings_section
 from reporting.findings.sections.titles import CLAIM_OF_TITLE
 
 # The section of the page that shows what a key of the findings holds; the longest key that fits counts.

@@ -13,9 +13,12 @@ from annotation.core.tables import MOST_ROWS, PERCENT, POINTS, DataTable
 from annotation.models import System
 from annotation.templatetags.tables import cell, table_rows
 from judging.models import Judge
+from reporting.findings.sections.configurations import _degrees
 from reporting.findings.sections.data_table import by_bin, p_text, raters_with_verdicts
-from reporting.findings.sections.people import SORTS, _columns, _kappa_note, separability_section
-from reporting.findings.sections.rankings import _rater, _uneven_text, first_text, lengths_section, rankings_section
+from reporting.findings.sections.lengths import lengths_section
+from reporting.findings.sections.people import _kappa_note, separability_section
+from reporting.findings.sections.rankings import _matrix, _rater, _uneven_text, first_text, rankings_section
+from reporting.findings.sections.raters import SORTS, _columns
 from tests.factories import signed_in
 from tests.reporting.builders import GOLDEN, build_golden, build_study, build_user, judge, labels, separate
 
@@ -290,7 +293,7 @@ def test_other_rankings_give_the_reason_where_their_order_is_another() -> None:
         ranking_of("sep_elo", "abc", why="no separability"),
     ]
     people = _rater(
-        0, rankings, {"systems": list("abc"), "wins": [], "comparisons": [[0] * 3] * 3, "cycles": []}, [], ""
+        0, rankings, {"systems": list("abc"), "wins": [[0] * 3] * 3, "comparisons": [[0] * 3] * 3, "cycles": []}, [], ""
     )
     assert labels(people["table"]) == ["System", "Rank", "Win rate", "Bradley–Terry", "Verdicts", "Instances"]
     assert people["settled"].startswith("1 of 3 places is settled")
@@ -300,6 +303,35 @@ def test_other_rankings_give_the_reason_where_their_order_is_another() -> None:
         "Win rate places 2 of 3 systems differently: opponents differ.",
     ]
     assert [cells[0]["digits"] for _, cells in people["others"]["table"].rows] == [0, 0, 0]
+
+
+def test_who_beats_whom_is_a_table_with_shades_above_one_half() -> None:
+    wins, played = [[0, 3.5, 1], [0.5, 0, 0], [0, 0, 0]], [[0, 4, 1], [4, 0, 0], [1, 0, 0]]
+    table = _matrix(0, {"systems": ["a", "b", "c"], "wins": wins, "comparisons": played}, ["b", "a", "c"])
+    assert labels(table) == ["System", "b", "a", "c"]
+    shown = [
+        [cell and (cell.value["value"], cell.value["about"], dict(cell.attributes)) for cell in cells]
+        for _, cells in table.rows
+    ]
+    assert shown == [
+        [None, (0.125, "n = 4", {}), None],  # b and c never met
+        [(0.875, "n = 4", {"class": "shade-4"}), None, (1.0, "n = 1", {"class": "shade-5"})],
+        [None, (0.0, "n = 1", {}), None],
+    ]
+
+
+def test_degrees_are_a_table_of_what_was_asked() -> None:
+    much = {"much": 1, "slightly": 0, "unknown": 2}
+    kinds = {"good": 3, "bad": 4, "unknown": 5}
+    cases = [
+        ({"degrees": {"a": much, "b": much}, "counts": {"tie": 7}}, [1, 0, 2, 7, 0, 1, 2]),
+        ({"degrees": {"a": much, "tie": kinds, "b": much}, "counts": {"tie": 12}}, [1, 0, 2, 3, 4, 5, 0, 1, 2]),
+    ]
+    for people, counts in cases:
+        table = _degrees(people, 1)
+        assert table is not None
+        assert [cells for _, cells in table.rows] == [counts]
+    assert _degrees({"counts": {"tie": 7}}, 1) is None
 
 
 def test_the_first_is_said_with_whom_it_was_tested_against() -> None:

@@ -3,8 +3,9 @@
 from typing import Any
 
 from annotation.core.tables import DataTable
-from reporting.findings.sections.people import _confusions, _generalizability, _natural, _severity, _severity_notes
+from reporting.findings.sections.people import _generalizability
 from reporting.findings.sections.rankings import _main_table, _other_rankings
+from reporting.findings.sections.raters import _confusions, _natural, _severity, _severity_notes
 from tests.reporting.builders import labels
 
 BATCH = "@news"
