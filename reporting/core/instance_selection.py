@@ -50,8 +50,8 @@ def selection_rows_by_configuration(
 
 
 def _selections(rated: QuerySet[Batch], batches: Iterable[Batch] | None) -> Iterator[tuple[Batch, dict[str, Any]]]:
-    batches_wanted = rated if batches is None else rated.filter(pk__in=[batch.pk for batch in batches])
-    for batch in batches_wanted.annotate(hit_count=Count("hits")):
+    selected = rated if batches is None else rated.filter(pk__in=[batch.pk for batch in batches])
+    for batch in selected.annotate(hit_count=Count("hits")):
         yield from ((batch, row) for row in _caveat_rows(batch.name, batch.selection, batch.hit_count))
 
 
@@ -86,21 +86,21 @@ def with_mixed_draws(rated: QuerySet[Batch], batches: Iterable[Batch] | None = N
     left, which is like all instances only where these were random.
     """
     voted = Rating.objects.filter(display__assignment__hit__batch=OuterRef("pk"))
-    wanted = None if batches is None else {batch.pk for batch in batches}
+    selected = None if batches is None else {batch.pk for batch in batches}
     in_order = rated.order_by("pk").annotate(has_votes=Exists(voted))
     by_configuration = grouped(((batch.dataset, batch.system_a_id, batch.system_b_id), batch) for batch in in_order)
-    return {key for key, drawn in by_configuration.items() if _are_mixed(drawn, wanted)}
+    return {key for key, drawn in by_configuration.items() if _are_mixed(drawn, selected)}
 
 
-def _are_mixed(in_order: Sequence[Any], wanted: set[int] | None) -> bool:
-    used = [batch.has_votes and (wanted is None or batch.pk in wanted) for batch in in_order]
+def _are_mixed(in_order: Sequence[Any], selected: set[int] | None) -> bool:
+    used = [batch.has_votes and (selected is None or batch.pk in selected) for batch in in_order]
     kinds = [
         "ids"
         if batch.origin == Batch.Origin.IMPORTED
         else batch.selection.get("asked", {}).get("spec", "").partition(":")[0]
         for batch in in_order
     ]
-    drawn = [place for place, kind in enumerate(kinds) if used[place] and kind in UNEQUAL_CHANCES]
+    drawn = [index for index, kind in enumerate(kinds) if used[index] and kind in UNEQUAL_CHANCES]
     if len(drawn) != 1 or kinds[drawn[0]] != "active":
         return len(drawn) > 1
     earlier = kinds[: drawn[0]]

@@ -436,8 +436,8 @@ def _more_instances(headline: Statement, horizon: int | None) -> Statement:
     quantile = NormalDist().inv_cdf((1 + rate["level"]) / 2)
     components = Components(instance=instances * spread**2, pair=0.0, rater=0.0, residual=0.0)
     # Always a number: further instances have no bound, and those at hand are too few.
-    wanted = 2 * away * quantile / (quantile + NormalDist().inv_cdf(CHANCE))
-    needed = cast("int", instances_needed(components, pairs=1, raters=1, width=wanted, level=rate["level"]))
+    width = 2 * away * quantile / (quantile + NormalDist().inv_cdf(CHANCE))
+    needed = cast("int", instances_needed(components, pairs=1, raters=1, width=width, level=rate["level"]))
     needed = max(needed, instances + 1)
     rule = "out_of_reach" if needed > OUT_OF_REACH * instances else "more_instances"
     return Statement(

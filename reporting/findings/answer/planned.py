@@ -109,9 +109,9 @@ def _deviations(planned: Planned, findings: Findings, rated: int) -> Iterator[di
             {rater_name(row["rater"]) for item in configurations for row in item["raters"] if row["rater"] != PEOPLE}
         ),
     }
-    for name, found in compared.items():
-        if found != plan.get(name, found):
-            yield _differs(name, found, plan[name], f"{_label(name)}: {value_text(found)}")
+    for name, actual in compared.items():
+        if actual != plan.get(name, actual):
+            yield _differs(name, actual, plan[name], f"{_label(name)}: {value_text(actual)}")
     # A stop rule may end a study before the planned number.
     raters, may_be_fewer = plan["raters"], bool(plan["stop_rule"])
     if others := sum(n > raters or (n < raters and not may_be_fewer) for n in planned.submitted):
@@ -122,17 +122,22 @@ def _deviations(planned: Planned, findings: Findings, rated: int) -> Iterator[di
         text = f"The plan has {plan['instances']} instances; {rated} have been rated."
         yield {"code": "instances", "found": rated, "planned": plan["instances"], "text": text}
     for batch in planned.batches:
-        for name, found in batch.items():
-            if name != "batch" and found != plan[name]:
-                subject = f"Batch {batch['batch']}, {_label(name).lower()}: {value_text(found)}"
-                yield {**_differs(name, found, plan[name], subject), "batch": batch["batch"]}
+        for name, actual in batch.items():
+            if name != "batch" and actual != plan[name]:
+                subject = f"Batch {batch['batch']}, {_label(name).lower()}: {value_text(actual)}"
+                yield {**_differs(name, actual, plan[name], subject), "batch": batch["batch"]}
     for name, default in Filters().as_json().items():
         if name not in _NOT_FILTERS and filters[name] != default:
             yield _differs(name, filters[name], default, f"Filter {_label(name).lower()}: {value_text(filters[name])}")
 
 
-def _differs(code: str, found: Any, planned: Any, subject: str) -> dict[str, Any]:
-    return {"code": code, "found": found, "planned": planned, "text": f"{subject}; the plan has {value_text(planned)}."}
+def _differs(code: str, actual: Any, planned: Any, subject: str) -> dict[str, Any]:
+    return {
+        "code": code,
+        "found": actual,
+        "planned": planned,
+        "text": f"{subject}; the plan has {value_text(planned)}.",
+    }
 
 
 def _label(name: str) -> str:

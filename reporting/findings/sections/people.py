@@ -161,17 +161,17 @@ def _rater_pairs(compared: Findings | None) -> DataTable | None:
     return table_of("rater-pairs", caption, compared["pairs"], heads, {"κ": "kappa"})
 
 
-def _generalizability(found: Findings | None) -> DataTable | None:
+def _generalizability(reliability: Findings | None) -> DataTable | None:
     """Return how reliable means over raters are, and the standard error of the win rate, by number of raters."""
-    if not found or not found["curve"]:
+    if not reliability or not reliability["curve"]:
         return None
-    sizes = list(found["curve"][0]["standard_error"])
+    sizes = list(reliability["curve"][0]["standard_error"])
     rows: list[Row] = [
         ((row["raters"],), [row["relative"], row["absolute"], *row["standard_error"].values()])
-        for row in found["curve"]
+        for row in reliability["curve"]
     ]
     headings = ["Raters", "Eρ²", "Φ", *(Column(f"Standard error, {n} instances", unit=POINTS) for n in sizes)]
-    if not found["components"]["instance"]:  # a column of zeros says nothing
+    if not reliability["components"]["instance"]:  # a column of zeros says nothing
         rows = [(head, cells[2:]) for head, cells in rows]
         headings = [headings[0], *headings[3:]]
     return DataTable(

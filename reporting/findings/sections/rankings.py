@@ -318,7 +318,7 @@ def _matrix(at: int, matrix: Findings, order: list[str]) -> DataTable:
     rows: list[Row] = []
     for system in systems:
         wins, played = (matrix[key][codes[system]] for key in ("wins", "comparisons"))
-        met = [(wins[codes[other]], played[codes[other]]) for other in systems]
+        met = [(wins[codes[opponent]], played[codes[opponent]]) for opponent in systems]
         rows.append(((system,), [_share_of_wins(won, n) if n else None for won, n in met]))
     columns = ["System", *percents(*systems)]
     return DataTable(f"matrix-{at}", WINS, columns, rows, beyond=len(order) - len(systems), css="matrix")

@@ -107,39 +107,39 @@ def _columns(rows: list[RaterRow], one_pair: bool = False) -> dict[str, tuple[st
     return {name: column for name, column in SORTS.items() if not empty.get(name)}
 
 
-def _severity(found: RaterRow | None) -> DataTable | None:
+def _severity(severity: RaterRow | None) -> DataTable | None:
     """Return how far raters differ, and how far each deviates from the others on the same pairs."""
-    if not found or not found["raters"]:
+    if not severity or not severity["raters"]:
         return None
-    kinds, named = found["between"], _short_codes(found["raters"])
+    kinds, named = severity["between"], _short_codes(severity["raters"])
     rows: list[Row] = [
         ((named[row["rater"]],), [row[kind] for kind in kinds])
-        for row in sorted(found["raters"], key=lambda row: _natural(row["rater"]))
+        for row in sorted(severity["raters"], key=lambda row: _natural(row["rater"]))
         if any(row[kind]["value"] is not None for kind in kinds)
     ]
     if not rows:
         return None
-    headings = ["Rater", *(Column(_severity_heading(kind, found), unit=POINTS) for kind in kinds)]
+    headings = ["Rater", *(Column(_severity_heading(kind, severity), unit=POINTS) for kind in kinds)]
     caption = "Severity: how far each rater deviates from the others on the same pairs"
     return DataTable("severity", caption, headings, rows)
 
 
-def _severity_heading(kind: str, found: RaterRow) -> str:
-    return {"left": "For the text shown first", "ties": "For ties"}.get(kind) or f"For {found['toward']}"
+def _severity_heading(kind: str, severity: RaterRow) -> str:
+    return {"left": "For the text shown first", "ties": "For ties"}.get(kind) or f"For {severity['toward']}"
 
 
-def _severity_notes(found: RaterRow | None) -> list[str]:
+def _severity_notes(severity: RaterRow | None) -> list[str]:
     """Say how far raters differ in each kind, and how many are not in the table."""
-    if not found or not found["raters"]:
+    if not severity or not severity["raters"]:
         return []
     notes = [
-        f"{_severity_heading(kind, found)}: standard deviation between raters {short_points(between['spread'])}, "
+        f"{_severity_heading(kind, severity)}: standard deviation between raters {short_points(between['spread'])}, "
         f"p {p_text(between['p_value'], '= ')} if none deviates."
-        for kind, between in found["between"].items()
+        for kind, between in severity["between"].items()
         if between["spread"]["value"] is not None
     ]
-    without = sum(all(row[kind]["value"] is None for kind in found["between"]) for row in found["raters"])
-    few = f"Left out: {without} of {len(found['raters'])} raters, with ratings beside others’ on fewer than {MIN_CLUSTERS} instances."
+    without = sum(all(row[kind]["value"] is None for kind in severity["between"]) for row in severity["raters"])
+    few = f"Left out: {without} of {len(severity['raters'])} raters, with ratings beside others’ on fewer than {MIN_CLUSTERS} instances."
     return [*notes, *([few] if without else [])]
 
 
@@ -155,12 +155,12 @@ def _short_codes(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return {code: code.partition("@")[0] if len(batches) == 1 else code for code in codes}
 
 
-def _confusions(found: RaterRow) -> DataTable:
+def _confusions(verdicts: RaterRow) -> DataTable:
     """Return each person's confusion matrix: a column for each true class with the shares of A, tie and B given there.
 
     People with few ratings are left out: their shares are little more than the model's start.
     """
-    people = [row for row in found["people"] or () if row["ratings"] >= LEAST_CONFUSED]
+    people = [row for row in verdicts["people"] or () if row["ratings"] >= LEAST_CONFUSED]
     named = _short_codes(people)
     rows: list[Row] = [
         (
