@@ -113,6 +113,8 @@ def _show_forecast(
     context |= _forecast_context(form, forecast)
     if is_htmx(request):  # with 200: a half-filled form is no error
         return render(request, CHOICE, {**context, **_seed_drawn(form)})
+    for name in form.OPTIONAL_IN_PREVIEW:  # in the preview alone
+        form.fields[name].required = True
     if form.is_valid():
         context["form"] = new_form(initial=form.redisplay_values)
     return render(request, page, context, status=422 if "problems" in context else 200)

@@ -168,6 +168,7 @@ def test_what_cannot_be_made_yet_is_said_on_the_whole_page(manager: Client, choi
     page = manager.post(f"{START}choice/", fields(**choice))
     assert page.status_code == 422
     assert "&lt;a" not in page.text
+    assert re.search(r'<input[^>]*name="name"[^>]* required', page.text)
     made = manager.post(f"{START}new/", fields(**choice))
     assert made.status_code == 422
     assert 'value="b"' in made.text
