@@ -1,7 +1,5 @@
 """Django settings. What an installation may change is read in `config.env`. Everything else is decided here."""
 
-from csp.constants import NONE, SELF
-
 from config import env
 
 BASE_DIR = env.BASE_DIR
@@ -19,10 +17,8 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
-    "config.static_files.StaticFiles",
+    "django.contrib.staticfiles",
     "axes",
-    "csp",
-    "django_htmx",
     "django_otp.plugins.otp_static",
     "django_otp.plugins.otp_totp",
     "django_tasks",
@@ -43,8 +39,7 @@ MIDDLEWARE = [
     # twice: CSRF tokens are masked differently in each response, and this middleware adds random padding.
     "annotation.core.middleware.HeadMiddleware",
     "django.middleware.gzip.GZipMiddleware",
-    "csp.middleware.CSPMiddleware",
-    "annotation.core.middleware.PermissionsPolicyMiddleware",
+    "annotation.core.middleware.PolicyMiddleware",
     "annotation.core.middleware.SessionCookieMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "annotation.core.middleware.LanguageMiddleware",
@@ -57,7 +52,6 @@ MIDDLEWARE = [
     "annotation.members.signed_in.SecondFactorMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "django_htmx.middleware.HtmxMiddleware",
     "annotation.core.middleware.FormAddressMiddleware",
     "annotation.core.middleware.SignedOutMiddleware",
     "annotation.core.middleware.ErrorMiddleware",
@@ -160,14 +154,12 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.HTTPS_ONLY 
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": [SELF],
-        "img-src": [SELF, "data:"],
-        "object-src": [NONE],
-        "base-uri": [NONE],
-        "form-action": [SELF],
-        "frame-ancestors": [NONE],
-    }
+    "default-src": "'self'",
+    "img-src": "'self' data:",
+    "object-src": "'none'",
+    "base-uri": "'none'",
+    "form-action": "'self'",
+    "frame-ancestors": "'none'",
 }
 
 _UNUSED = (

@@ -29,7 +29,7 @@ _PRIVATE = b"\xfd"  # first byte of the IPv6 addresses that are not routed on th
 
 def is_htmx(request: HttpRequest) -> bool:
     """Tell whether htmx made the request, and gets a partial."""
-    return bool(getattr(request, "htmx", False))
+    return request.META.get("HTTP_HX_REQUEST") == "true"
 
 
 def is_for_raters(request: HttpRequest) -> bool:
@@ -99,6 +99,12 @@ def client_ip(request: HttpRequest) -> str | None:
     """Return the client's address. Behind a proxy, the last one in X-Forwarded-For."""
     forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "") if settings.BEHIND_PROXY else ""
     return forwarded.rsplit(",", 1)[-1].strip() or request.META.get("REMOTE_ADDR")
+
+
+def content_policy(**changes: str) -> str:
+    """Return the Content-Security-Policy of all pages, with other sources for some directives (`_` stands for `-`)."""
+    changed = {name.replace("_", "-"): sources for name, sources in changes.items()}
+    return "; ".join(f"{name} {sources}" for name, sources in {**settings.CONTENT_SECURITY_POLICY, **changed}.items())
 
 
 def restrict_referrer(response: HttpResponse, *, holds_form: bool = False) -> HttpResponse:

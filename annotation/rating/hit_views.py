@@ -157,7 +157,6 @@ def _answer(
     return response if code >= 400 else reswap(response, "none settle:0ms")  # type: ignore[arg-type]  # with a modifier
 
 
-@never_cache
 @hit_form_view
 def submit(request: HttpRequest, assignment_key: str) -> HttpResponse:
     """Submit the HIT and answer with the next one, or why there is none. When votes are missing, say which.

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from annotation.annotators.messages import unread
 from annotation.batches.sampling import chosen_in_words
 from annotation.core.counting import counted
-from annotation.core.http import is_for_raters
+from annotation.core.http import is_for_raters, is_htmx
 from annotation.core.keys import message_key
 from annotation.core.markdown import render, shown_text
 from annotation.members.permissions import READERS, has_any_role, has_group_role
@@ -23,6 +23,7 @@ from annotation.studies.hourly_pay import hourly_pay_of
 
 register = template.Library()
 register.filter("is_for_raters", is_for_raters)
+register.filter("is_htmx", is_htmx)
 register.filter("number_of", counted)
 register.filter("chosen_in_words", chosen_in_words)
 register.filter("hourly_pay", hourly_pay_of)
