@@ -10,9 +10,8 @@ from django.db.models import Count, F, Q, QuerySet, Sum
 from annotation.models import Study
 from judging.methods.sc2.record import MAKING
 from judging.models import JudgeRun, Judgment
-from judging.outcomes.answer_origins import warnings_of
 from judging.outcomes.judgments import jury_answers
-from judging.outcomes.provenance import provenance_of_run
+from judging.outcomes.provenance import provenance_of_run, warnings_of
 from judging.runs.usage import (
     RunUsage,
     calls_by_kind,

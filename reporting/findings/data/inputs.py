@@ -7,7 +7,7 @@ from typing import Any
 from analysis.ranking.bradley_terry import Ties
 from analysis.types import FloatArray, IntArray, Outcomes
 from annotation.questions.questions import MAIN, Question
-from judging.outcomes.answer_origins import Provenance
+from judging.outcomes.provenance import Provenance
 from reporting.core.estimates import IntervalSettings
 from reporting.core.raters import Rater
 from reporting.findings.data.separability_bins import Separability, SeparabilityMeasure

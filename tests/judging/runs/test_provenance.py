@@ -15,9 +15,8 @@ from annotation.models import Instance, Study
 from judging.calls.budget import CallSizes
 from judging.methods.sc2.record import MAKING
 from judging.models import Completion, JudgeRun, Judgment
-from judging.outcomes.answer_origins import MOST_ORIGINS, Origin, Provenance, is_mixed
 from judging.outcomes.judgment_rows import judgment_rows
-from judging.outcomes.provenance import provenance_of_run
+from judging.outcomes.provenance import MOST_ORIGINS, Origin, Provenance, is_mixed, provenance_of_run
 from judging.runs.execution import execute
 from judging.runs.services import start_run
 from judging.runs.usage import reported_costs
