@@ -10,7 +10,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Return a public function or class of any room; rooms are imported when asked for, since few processes need NumPy."""
+    """Return a public function or class of any room. Rooms are imported when asked for, since few processes need NumPy."""
     if not name.startswith("_") and name not in {module.name for module in pkgutil.iter_modules(__path__)}:
         for module in pkgutil.walk_packages(__path__, f"{__name__}."):
             value = getattr(importlib.import_module(module.name), name, None)

@@ -3,8 +3,9 @@
 import math
 
 import numpy as np
+import numpy.typing as npt
 
-from analysis.types import BoolArray, IntArray
+from analysis.types import BoolArray, FloatArray, IntArray
 
 CLOSE = 16  # codes whose range is at most so many times their number are counted instead of sorted
 CLOSE_TO_COUNT = 128  # where only the number of distinct ones is asked for, which takes a byte for each possible value
@@ -56,6 +57,14 @@ def count_groups(codes: IntArray) -> int:
         return 0
     is_there = _present(codes, int(codes.min()), CLOSE_TO_COUNT)
     return len(np.unique(codes)) if is_there is None else int(np.count_nonzero(is_there))
+
+
+def summed(values: npt.ArrayLike, group: IntArray, n: int) -> FloatArray:
+    """Return the sum of the values of each group, (n,): 0 for one without any.
+
+    values, group : (m,) numbers, and codes from 0
+    """
+    return np.bincount(group, values, minlength=n).astype(np.float64, copy=False)
 
 
 def _present(codes: IntArray, low: int, close: int) -> BoolArray | None:

@@ -1,7 +1,8 @@
-"""Types that people's and judges' verdicts share: `Verdict` and `Outcomes`."""
+"""Types that people's and judges' verdicts share, `Verdict` and `Outcomes`, and checks of columns."""
 
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +43,41 @@ def code_array(name: str, values: npt.ArrayLike) -> IntArray:
     if codes.size and not np.issubdtype(codes.dtype, np.integer):
         raise UnknownValue(f"{name} must hold integer codes, got {codes.dtype}")
     return codes.astype(np.int64, copy=False)
+
+
+def share_array(name: str, values: npt.ArrayLike) -> FloatArray:
+    """Return shares or probabilities as floats, with NaN where one is missing.
+
+    raises : UnknownValue for a value outside [0, 1]
+    """
+    shares = np.asarray(values, dtype=np.float64)
+    outside = (shares < 0) | (shares > 1)
+    if outside.any():
+        raise UnknownValue(f"{name} lie in [0, 1], got {shares[outside][:5].tolist()}")
+    return shares
+
+
+def check_columns(*columns: npt.NDArray[Any]) -> None:
+    """Raise ShapeError unless the columns are 1-D and of one length."""
+    shapes = [column.shape for column in columns]
+    if columns[0].ndim != 1 or len(set(shapes)) > 1:
+        raise ShapeError(f"need columns of one length, got shapes {shapes}")
+
+
+def verdict_columns(*values: npt.ArrayLike) -> list[FloatArray]:
+    """Return each column as `verdict_array` does.
+
+    raises : UnknownValue; ShapeError unless the columns are 1-D and of one length
+    """
+    columns = [verdict_array(column) for column in values]
+    check_columns(*columns)
+    return columns
+
+
+def check_level(level: float) -> None:
+    """Raise UnknownValue unless the level of an interval lies in (0, 1)."""
+    if not 0 < level < 1:
+        raise UnknownValue(f"the level of an interval lies between 0 and 1, such as 0.95, got {level}")
 
 
 @dataclass(frozen=True, eq=False)

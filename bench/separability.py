@@ -13,7 +13,7 @@ import sacrebleu
 from rouge_score.rouge_scorer import RougeScorer
 
 from analysis.similarity.bleu import pairwise_bleu
-from analysis.similarity.chrf import pairwise_chrf
+from analysis.similarity.characters import pairwise_chrf
 from analysis.similarity.rouge import pairwise_rouge1
 from analysis.similarity.semantic import pairwise_bertscore
 from analysis.similarity.stems import stem

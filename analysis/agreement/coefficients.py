@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.errors import ShapeError, UnknownValue
-from analysis.intervals.bootstrap import ratio
+from analysis.intervals.bootstrap import quotient, ratio
 from analysis.types import FloatArray, verdict_array
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -65,7 +65,7 @@ def alpha_from_coincidences(matrix: npt.ArrayLike, level: Level = "ordinal") -> 
     with o the coincidences, n(v) = Σ_w o(v, w), n = Σ_v n(v), and d the squared distance of two values by the level: the
     ordinal one is between mid-ranks, for v the sum of n over smaller values plus n(v) / 2.
 
-    matrix  : (..., 3, 3)
+    matrix  : (..., 3, 3) of verdicts, or (..., 5, 5) of degrees
     level   : how values differ: "nominal" all alike, "interval" by squared distance, "ordinal" by squared
               rank distance under the matrix's own margins
     returns : (...,) at most 1, a scalar for one matrix; NaN without variation or without pairable values
@@ -73,9 +73,13 @@ def alpha_from_coincidences(matrix: npt.ArrayLike, level: Level = "ordinal") -> 
     source  : Krippendorff 2004, Content Analysis, §11.3 and eq. 11.4
     """
     observed = np.asarray(matrix, dtype=np.float64)
-    if observed.shape[-2:] != (3, 3):
-        raise ShapeError(f"need (..., 3, 3) coincidences, got {observed.shape}")
-    return _alpha(observed, _distances(observed.sum(axis=-1), level))
+    if observed.shape[-2:] not in ((3, 3), (5, 5)):
+        raise ShapeError(f"need (..., 3, 3) or (..., 5, 5) coincidences, got {observed.shape}")
+    margin = observed.sum(axis=-1)
+    distance = _distances(margin, level)
+    disagreed = (observed * distance).sum(axis=(-2, -1))
+    expected = (margin[..., :, np.newaxis] * margin[..., np.newaxis, :] * distance).sum(axis=(-2, -1))
+    return 1 - quotient((margin.sum(axis=-1) - 1) * disagreed, expected)
 
 
 def krippendorff_alpha(ratings: npt.ArrayLike, level: Level = "ordinal") -> float:
@@ -120,20 +124,6 @@ def degree_coincidences(ratings: npt.ArrayLike) -> FloatArray:
     return coincidences_of_counts(_counts_of(units, DEGREES))
 
 
-def degree_alpha_from_coincidences(matrix: npt.ArrayLike) -> FloatArray:
-    """Krippendorff's alpha of five ordered degrees, from coincidence matrices summed over units.
-
-    matrix  : (..., 5, 5)
-    returns : (...,) at most 1, a scalar for one matrix; NaN without variation or without pairable values
-    raises  : ShapeError
-    source  : Krippendorff 2004, Content Analysis, §11.3 and eq. 11.4, ordinal
-    """
-    observed = np.asarray(matrix, dtype=np.float64)
-    if observed.shape[-2:] != (5, 5):
-        raise ShapeError(f"need (..., 5, 5) coincidences, got {observed.shape}")
-    return _alpha(observed, _rank_distances(observed.sum(axis=-1)))
-
-
 def degree_alpha(ratings: npt.ArrayLike) -> float:
     """Ordinal Krippendorff's alpha of verdicts with their strengths, as `krippendorff_alpha`.
 
@@ -142,7 +132,7 @@ def degree_alpha(ratings: npt.ArrayLike) -> float:
     raises  : UnknownValue, ShapeError
     source  : Krippendorff 2004, Content Analysis, §11.3
     """
-    return float(degree_alpha_from_coincidences(degree_coincidences(ratings).sum(axis=0)))
+    return float(alpha_from_coincidences(degree_coincidences(ratings).sum(axis=0)))
 
 
 def coincidences_of_counts(counts: FloatArray) -> FloatArray:
@@ -180,37 +170,21 @@ def _counts_of(units: FloatArray, values: FloatArray) -> FloatArray:
     return np.ascontiguousarray(counts.T)
 
 
-def _alpha(observed: FloatArray, distance: FloatArray) -> FloatArray:
-    margin = observed.sum(axis=-1)
-    total = margin.sum(axis=-1)
-    disagreed = (observed * distance).sum(axis=(-2, -1))
-    expected = (margin[..., :, np.newaxis] * margin[..., np.newaxis, :] * distance).sum(axis=(-2, -1))
-    undefined = np.full(total.shape, np.nan)
-    alpha: FloatArray = 1 - np.divide((total - 1) * disagreed, expected, out=undefined, where=expected > 0)
-    return alpha
-
-
 def _distances(margin: FloatArray, level: Level) -> FloatArray:
-    """Squared differences between the three values: (3, 3), and (..., 3, 3) for ordinal."""
-    if level == "nominal":
-        return 1 - np.eye(3)
-    if level not in ("ordinal", "interval"):
+    """Return squared differences between values, as (n, n) or, for ordinal, (..., n, n)."""
+    if level not in get_args(Level):
         raise UnknownValue(f"unknown level {level!r}; known: {', '.join(get_args(Level))}")
-    return _rank_distances(margin) if level == "ordinal" else _squares(VALUES)
-
-
-def _rank_distances(margin: FloatArray) -> FloatArray:
+    if level == "nominal":
+        return 1 - np.eye(margin.shape[-1])
     # Half of the own margin and all margins below, so that distances are differences of mid-ranks.
-    return _squares(np.cumsum(margin, axis=-1) - margin / 2)
-
-
-def _squares(scale: FloatArray) -> FloatArray:
+    ranks = np.cumsum(margin, axis=-1) - margin / 2
+    scale = ranks if level == "ordinal" else np.arange(margin.shape[-1], dtype=np.float64)
     squares: FloatArray = np.square(scale[..., :, np.newaxis] - scale[..., np.newaxis, :])
     return squares
 
 
 def gwet_sums(counts: npt.ArrayLike) -> FloatArray:
-    """Return what Gwet's coefficients need of each unit; they are functions of the sum over units.
+    """Return the sums of each unit that, added over units, give Gwet's coefficients.
 
     counts  : (n_units, q) numbers of votes for each of q ordered kinds; q is 2 or more
     returns : (n_units, 4 + q) agreement without and with ordinal weights, whether the unit has two votes, whether it has any,
@@ -224,7 +198,7 @@ def gwet_sums(counts: npt.ArrayLike) -> FloatArray:
         raise UnknownValue("numbers of votes are not negative")
     votes = table.sum(axis=1)
     agreements = [
-        ratio(np.stack([(table * (table @ weights - 1)).sum(axis=1), votes * (votes - 1)], axis=1))
+        quotient((table * (table @ weights - 1)).sum(axis=1), votes * (votes - 1))
         for weights in (np.eye(table.shape[1]), ordinal_weights(table.shape[1]))
     ]
     shared, rated = votes > 1, votes > 0
@@ -248,16 +222,19 @@ def gwet_from_sums(sums: npt.ArrayLike, *, ordinal: bool = False) -> FloatArray:
     """
     table = np.asarray(sums, dtype=np.float64)
     q = table.shape[-1] - 4
-    observed = ratio(np.stack([table[..., int(ordinal)], table[..., 2]], axis=-1))
-    shares = ratio(np.stack([table[..., 4:], np.broadcast_to(table[..., 3:4], table[..., 4:].shape)], axis=-1))
+    observed = quotient(table[..., int(ordinal)], table[..., 2])
+    shares = quotient(table[..., 4:], table[..., 3:4])
     total = float(ordinal_weights(q).sum()) if ordinal else float(q)
     expected = total / (q * (q - 1)) * (shares * (1 - shares)).sum(axis=-1)
-    coefficient: FloatArray = ratio(np.stack([observed - expected, 1 - expected], axis=-1))
-    return coefficient
+    return quotient(observed - expected, 1 - expected)
 
 
 def ordinal_weights(q: int) -> FloatArray:
-    """(q, q) 1 for equal kinds, less the further apart they are: 1 - C(|k - l| + 1, 2) / C(q, 2). Source: Gwet 2014, §3.5."""
-    apart = np.abs(np.subtract.outer(np.arange(q), np.arange(q)))
-    weights: FloatArray = 1 - apart * (apart + 1) / (q * (q - 1))
+    """Return a weight for every two kinds: 1 for equal ones, and less for distant ones.
+
+    returns : (q, q) 1 - C(|k - l| + 1, 2) / C(q, 2)
+    source  : Gwet 2014, Handbook of Inter-Rater Reliability, §3.5
+    """
+    distance = np.abs(np.subtract.outer(np.arange(q), np.arange(q)))
+    weights: FloatArray = 1 - distance * (distance + 1) / (q * (q - 1))
     return weights

@@ -8,8 +8,8 @@ import numpy.typing as npt
 from analysis.agreement.coefficients import VALUES, majority_of_counts, value_counts
 from analysis.errors import ShapeError
 from analysis.grouping import groups_of_rows
-from analysis.intervals.bootstrap import ratio
-from analysis.types import FloatArray, IntArray, verdict_array
+from analysis.intervals.bootstrap import counted_rows, quotient, ratio
+from analysis.types import FloatArray, IntArray, verdict_array, verdict_columns
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,7 @@ def confusions(x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
     x, y    : (n_units,) of -1, 0, +1, NaN for missing
     returns : (n_units, 3, 3), rows x, columns y over -1, 0, +1; all 0 where either is missing
     """
-    first, second = verdict_array(x), verdict_array(y)
-    if first.ndim != 1 or first.shape != second.shape:
-        raise ShapeError(f"need two columns of one length, got {first.shape} and {second.shape}")
-    rows, columns = first[:, np.newaxis] == VALUES, second[:, np.newaxis] == VALUES
+    rows, columns = (verdicts[:, np.newaxis] == VALUES for verdicts in verdict_columns(x, y))
     cells: FloatArray = (rows[:, :, np.newaxis] & columns[:, np.newaxis, :]).astype(np.float64)
     return cells
 
@@ -49,10 +46,7 @@ def kappa_from_confusions(matrix: npt.ArrayLike) -> FloatArray:
     agreed = np.trace(counts, axis1=-2, axis2=-1)
     chance = (counts.sum(axis=-1) * counts.sum(axis=-2)).sum(axis=-1)
     # Both shares times total², so that whole counts stay whole and 1 - chance is 0 exactly when it should be.
-    room = total**2 - chance
-    undefined = np.full(total.shape, np.nan)
-    kappa: FloatArray = np.divide(total * agreed - chance, room, out=undefined, where=room > 0)[()]
-    return kappa
+    return quotient(total * agreed - chance, np.maximum(total**2 - chance, 0))
 
 
 def cohen_kappa(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
@@ -119,7 +113,7 @@ def majority_sums(judge: npt.ArrayLike, people: npt.ArrayLike) -> FloatArray:
 
 def majority_sums_of(verdict: FloatArray, crowd: FloatArray) -> FloatArray:
     """`majority_sums` where people's majority is known, (n_units,)."""
-    return np.stack([verdict == crowd, ~np.isnan(verdict) & ~np.isnan(crowd)], axis=1).astype(np.float64)
+    return counted_rows(verdict == crowd, ~np.isnan(verdict + crowd))
 
 
 def majority_agreement(judge: npt.ArrayLike, people: npt.ArrayLike) -> Agreement:
@@ -140,8 +134,8 @@ class Confusion:
     """Verdicts by the majority beside which they stand.
 
     counts      : (3, 3) rows the majority, columns the verdict, over -1, 0, +1
-    no_majority : verdicts that stand beside votes of which none is the most frequent alone
-    no_vote     : verdicts that stand beside no vote
+    no_majority : verdicts on units whose votes have no single most frequent one
+    no_vote     : verdicts on units without a vote
     """
 
     counts: IntArray

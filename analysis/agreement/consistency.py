@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from analysis.errors import DuplicateRating, ShapeError, UnknownValue
 from analysis.grouping import groups_of_rows
+from analysis.intervals.bootstrap import quotient
 from analysis.types import BoolArray, FloatArray, IntArray, Outcomes, code_array, verdict_array
 
 TOLERANCE = 1e-9  # values of k/n nearer than this are one; those of sets up to 30,000 pairs lie further apart
@@ -40,7 +41,7 @@ def preference_strength(ratings: npt.ArrayLike) -> FloatArray:
 def consistency_and_strength(ratings: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """`consistency` and `preference_strength` from one pass over the ratings."""
     total, decided, n = _sums(_rating_array(ratings))
-    return _share(np.where(np.abs(total) < decided, 0, decided), n), _share(total, n)
+    return quotient(np.where(np.abs(total) < decided, 0, decided), n), quotient(total, n)
 
 
 def incomplete(ratings: npt.ArrayLike) -> BoolArray:
@@ -124,8 +125,7 @@ def matchup_means(sets: RatingSets, values: FloatArray) -> MatchupMeans:
     defined = ~np.isnan(values)
     n = np.bincount(code[defined], minlength=len(instance))
     total = np.bincount(code[defined], weights=values[defined], minlength=len(instance))
-    mean = np.divide(total, n, out=np.full(len(instance), np.nan), where=n > 0)
-    return MatchupMeans(instance, a, b, mean, n)
+    return MatchupMeans(instance, a, b, quotient(total, n), n)
 
 
 def possible_consistencies(n_pairs: int | Iterable[int]) -> FloatArray:
@@ -199,11 +199,6 @@ def _sums(sets: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
 def _present(sets: FloatArray) -> IntArray:
     n: IntArray = np.ascontiguousarray(np.moveaxis(~np.isnan(sets), -1, 0)).sum(axis=0)
     return n
-
-
-def _share(total: FloatArray, n: IntArray) -> FloatArray:
-    share: FloatArray = np.divide(total, n, out=np.full(np.shape(n), np.nan), where=n > 0)[()]
-    return share
 
 
 def _refuse_duplicates(sets: tuple[IntArray, ...], row: IntArray, pair: IntArray) -> None:

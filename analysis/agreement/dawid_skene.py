@@ -8,6 +8,7 @@ import numpy.typing as npt
 from analysis.agreement.coefficients import VALUES
 from analysis.agreement.leave_one_out import Votes, votes_of
 from analysis.errors import NotEnough, ShapeError, UnknownValue
+from analysis.intervals.bootstrap import quotient
 from analysis.types import FloatArray, IntArray, code_array
 
 SMOOTHING = 1e-10  # keeps logarithms finite and moves no posterior that anyone reads
@@ -118,7 +119,7 @@ class _Votes:
         self.group_sizes = np.bincount(self.group, minlength=int(group.max()) + 1)[:, np.newaxis]
 
     def shares(self) -> FloatArray:
-        """Return the share of each class among the votes on each unit; classes first."""
+        """Return the share of each class among the votes on each unit. Classes come first."""
         counts = np.zeros((3, len(self.rated)))
         for cells in self.turns:
             counts[cells % 3, np.arange(len(cells))] += 1
@@ -131,8 +132,7 @@ class _Votes:
         counts[:, self.cells] = np.add.reduceat(posterior.take(self.unit_of_vote, axis=1), self.first_of_cell, axis=1)
         confusion = counts.reshape(3, -1, 3).swapaxes(0, 1) + smoothing
         sums = np.stack([np.bincount(self.group, of, minlength=len(self.group_sizes)) for of in posterior], axis=1)
-        prevalence = np.divide(sums, self.group_sizes, out=np.full(sums.shape, np.nan), where=self.group_sizes > 0)
-        return prevalence, confusion / confusion.sum(axis=2, keepdims=True)
+        return quotient(sums, self.group_sizes), confusion / confusion.sum(axis=2, keepdims=True)
 
     def expect(self, prevalence: FloatArray, confusion: FloatArray) -> FloatArray:
         """Return the probability of each class on each unit, by logarithms: products of many raters underflow."""

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from analysis.agreement.confusion import Agreement
 from analysis.errors import ShapeError
 from analysis.grouping import groups, joint_codes
-from analysis.intervals.bootstrap import ratio
+from analysis.intervals.bootstrap import quotient, ratio
 from analysis.types import BoolArray, FloatArray, IntArray, code_array, verdict_array
 
 
@@ -131,7 +131,7 @@ def shares_elsewhere(verdict: npt.ArrayLike, instance: npt.ArrayLike, group: npt
         for codes_of in (cell, kind)
     )
     elsewhere = all_of_group[kind] - of_cell[cell]
-    return ratio(np.stack([elsewhere[np.arange(len(vote)), vote], elsewhere.sum(axis=1)], axis=1))
+    return quotient(elsewhere[np.arange(len(vote)), vote], elsewhere.sum(axis=1))
 
 
 def leave_one_out_sums(people: npt.ArrayLike | Votes) -> FloatArray:

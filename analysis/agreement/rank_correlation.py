@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from analysis.errors import AnalysisError, ShapeError, UnknownValue
-from analysis.intervals.bootstrap import BLOCK_CELLS, Interval, draw_counts, interval_of
-from analysis.types import FloatArray, IntArray, code_array
+from analysis.errors import UnknownValue
+from analysis.intervals.bootstrap import Interval, check_resampling, drawn_blocks, interval_of, quotient
+from analysis.types import FloatArray, IntArray, check_columns, code_array
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,7 @@ def rank_correlation(
     raises : as `spearman`; AnalysisError for a bad level or number of rounds
     source : Efron and Tibshirani 1993, An Introduction to the Bootstrap, §13.3
     """
-    if not 0 < level < 1 or rounds < 1:
-        raise AnalysisError(f"need 0 < level < 1 and rounds >= 1, got {level} and {rounds}")
+    check_resampling(level, rounds)
     x_values, y_values = _known(x, y)
     n, missing = len(x_values), np.size(x) - len(x_values)
     codes = np.arange(np.size(x)) if clusters is None else code_array("clusters", clusters)
@@ -72,17 +71,14 @@ def rank_correlation(
     if len(drawn) < 2:
         return Correlation(float("nan"), Interval(np.nan, np.nan, level, rounds, undefined=rounds), n, missing)
     values = np.empty(rounds)
-    step = max(1, BLOCK_CELLS // n)
-    for start in range(0, rounds, step):
-        size = min(step, rounds - start)
-        values[start : start + size] = _of_resamples(x_values, y_values, draw_counts(len(drawn), size, rng)[:, row])
+    for block, times in drawn_blocks(len(drawn), rounds, rng, width=n):
+        values[block] = _of_resamples(x_values, y_values, times[:, row])
     return Correlation(spearman(x_values, y_values), interval_of(values, level), n, missing)
 
 
 def _known(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     x_values, y_values = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if x_values.ndim != 1 or x_values.shape != y_values.shape:
-        raise ShapeError(f"need two columns of one length, got {x_values.shape} and {y_values.shape}")
+    check_columns(x_values, y_values)
     if np.isinf(x_values).any() or np.isinf(y_values).any():
         raise UnknownValue("cannot correlate infinite values")
     defined = ~np.isnan(x_values) & ~np.isnan(y_values)
@@ -95,9 +91,7 @@ def _of_resamples(x_values: FloatArray, y_values: FloatArray, times: IntArray) -
     ranks_x, ranks_y = (_mid_ranks(column, times) - middle for column in (x_values, y_values))
     together = (times * ranks_x * ranks_y).sum(axis=1)
     spread = (times * ranks_x**2).sum(axis=1) * (times * ranks_y**2).sum(axis=1)
-    undefined = np.full(len(times), np.nan)
-    value: FloatArray = np.divide(together, np.sqrt(spread), out=undefined, where=spread > 0)
-    return np.clip(value, -1, 1)
+    return np.clip(quotient(together, np.sqrt(spread)), -1, 1)
 
 
 def _mid_ranks(column: FloatArray, times: IntArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""How far raters deviate from the others on the same pairs, shrunk by empirical Bayes, and how far they differ at all.
+"""Raters' deviations from the others on the same pairs, shrunk by empirical Bayes, and the spread of raters.
 
 An approximation to a mixed model, in closed form: a mixed ordinal model would need an optimiser or a package of models.
 """
@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from analysis.errors import ShapeError
-from analysis.grouping import groups, groups_of_rows
+from analysis.grouping import groups, groups_of_rows, summed
 from analysis.intervals.jackknife import MIN_CLUSTERS, ROUNDING, effective_clusters, f_tail, student_quantile
-from analysis.types import FloatArray, IntArray, code_array
+from analysis.types import FloatArray, IntArray, check_columns, code_array
 
 MOST_RATERS = 100  # with the most values, by whom the spread of all is estimated
 PRIOR_CLUSTERS = 4  # that the variance of all raters counts as, beside a rater's own
@@ -73,24 +72,21 @@ def severity(
     """
     x, codes = np.asarray(values, dtype=np.float64), [code_array("codes", column) for column in (unit, rater, cluster)]
     direction = np.ones(len(x)) if sign is None else np.asarray(sign, dtype=np.float64)
-    if any(column.shape != x.shape for column in (*codes, direction)):
-        raise ShapeError(f"need columns of one length, got {[x.shape, *(column.shape for column in codes)]}")
+    check_columns(x, *codes, direction)
     size = np.bincount(codes[0][~np.isnan(x + direction)], minlength=1 + int(codes[0].max(initial=0)))
     is_counted = ~np.isnan(x + direction) & (size[codes[0]] > 1)
     x, direction = x[is_counted], direction[is_counted]
     units, raters, clusters = (column[is_counted] for column in codes)
-    mean = np.bincount(units, x, minlength=len(size)) / np.maximum(size, 1)
+    mean = summed(x, units, len(size)) / np.maximum(size, 1)
     (of_rater, of_cluster), cell = groups_of_rows(raters, clusters)
-    sums, weights = (
-        np.bincount(cell, column, minlength=len(of_rater)).astype(np.float64)
-        for column in (direction * (x - mean[units]), 1 - 1 / size[units])
-    )
-    weight, n_clusters = _summed(weights, of_rater, n_raters), np.bincount(of_rater, minlength=n_raters)
+    columns = (direction * (x - mean[units]), 1 - 1 / size[units])
+    sums, weights = (summed(column, cell, len(of_rater)) for column in columns)
+    weight, n_clusters = summed(weights, of_rater, n_raters), np.bincount(of_rater, minlength=n_raters)
     with np.errstate(invalid="ignore", divide="ignore"):
-        deviation = _summed(sums, of_rater, n_raters) / weight
+        deviation = summed(sums, of_rater, n_raters) / weight
         gap = sums - deviation[of_rater] * weights
         gap[np.abs(gap) < ROUNDING] = 0.0
-        share = 1 - _summed(weights**2, of_rater, n_raters) / weight**2  # of the variance, less the mean's
+        share = 1 - summed(weights**2, of_rater, n_raters) / weight**2  # of the variance, less the mean's
         scaled = gap / np.sqrt((share * weight)[of_rater])
     enough = np.flatnonzero(n_clusters >= MIN_CLUSTERS)
     tested = np.sort(enough[np.argsort(-weight[enough], kind="stable")[:MOST_RATERS]])
@@ -111,7 +107,7 @@ def severity(
     tails = [test.tail(spread**2) for spread in grid.tolist()]
     at_one = weight.copy()
     at_one[tested] = np.diagonal(of_raters)
-    variance = _summed(scaled**2, of_rater, n_raters)[enough] / weight[enough]
+    variance = summed(scaled**2, of_rater, n_raters)[enough] / weight[enough]
     posterior = _posterior(
         deviation[enough],
         variance,
@@ -184,12 +180,8 @@ def _posterior(
     return np.stack([mean, mean - half, mean + half])
 
 
-def _summed(values: FloatArray, group: IntArray, n: int) -> FloatArray:
-    return np.bincount(group, values, minlength=n).astype(np.float64)
-
-
 def _table(group: IntArray, column: IntArray, value: FloatArray) -> FloatArray:
-    """(n_groups, n_columns) values; 0 where a group has none in the column."""
+    """Return a table of values, (n_groups, n_columns), with 0 where a group has none in the column."""
     row = groups(group)[1]
     table = np.zeros((int(row.max()) + 1, int(column.max()) + 1))
     table[row, column] = value

@@ -6,8 +6,9 @@ Longer texts may be better: compare a judge's share with people's on the same pa
 import numpy as np
 import numpy.typing as npt
 
-from analysis.errors import ShapeError, UnknownValue
-from analysis.types import FloatArray, verdict_array
+from analysis.errors import UnknownValue
+from analysis.intervals.bootstrap import counted_rows
+from analysis.types import FloatArray, check_columns, verdict_array
 
 # Upper edges of `longer_by_excess`: the longer text is up to a tenth longer, … , more than twice as long.
 EXCESS = (0.1, 0.25, 0.5, 1.0, np.inf)
@@ -23,8 +24,7 @@ def longer_sums(verdict: npt.ArrayLike, length_a: npt.ArrayLike, length_b: npt.A
     source             : our own definition of what Zheng et al. 2023, Judging LLM-as-a-Judge, §3.3, call verbosity bias
     """
     verdicts, a, b = _columns(verdict, length_a, length_b)
-    decided = ~np.isnan(verdicts) & (verdicts != 0) & (a != b)
-    return np.stack([decided & (np.sign(b - a) == verdicts), decided], axis=1).astype(np.float64)
+    return counted_rows(np.sign(b - a) == verdicts, (np.abs(verdicts) == 1) & (a != b))
 
 
 def longer_by_excess(
@@ -62,8 +62,7 @@ def _columns(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     verdicts = verdict_array(verdict)
     a, b = np.asarray(length_a, dtype=np.float64), np.asarray(length_b, dtype=np.float64)
-    if verdicts.ndim != 1 or not verdicts.shape == a.shape == b.shape:
-        raise ShapeError(f"need three columns of one length, got {verdicts.shape}, {a.shape} and {b.shape}")
+    check_columns(verdicts, a, b)
     if not ((a >= 0) & (b >= 0)).all():
         raise UnknownValue("lengths must be known and not negative")
     return verdicts, a, b

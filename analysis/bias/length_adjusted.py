@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from analysis.errors import ShapeError, UnknownValue
-from analysis.grouping import groups_of_rows
+from analysis.errors import UnknownValue
+from analysis.grouping import groups_of_rows, summed
 from analysis.intervals.jackknife import student_quantile, student_tail
 from analysis.intervals.logistic import expit
 from analysis.refusal import Refusal, too_few
-from analysis.types import FloatArray, IntArray, code_array, verdict_array
+from analysis.types import FloatArray, IntArray, check_columns, check_level, code_array, verdict_array
 
 RIDGE = 0.01  # of a verdict: what it takes for finite values where one system, or the longer text, wins throughout
 RIDGES = 10.0 ** np.arange(-2, 4)  # on effects of length around their common one: from standard deviations of 10 to .03
@@ -125,8 +125,7 @@ def length_adjusted_win_rates(compared: Sequence[LengthVerdicts], *, level: floa
     source   : Dubois, Galambosi, Liang and Hashimoto 2024, Length-Controlled AlpacaEval, eq. 2; Pregibon 1981, Logistic
                Regression Diagnostics, for the step; Breiman, Friedman, Olshen and Stone 1984 for the rule of one error
     """
-    if not 0 < level < 1:
-        raise UnknownValue(f"a level lies in (0, 1), got {level}")
+    check_level(level)
     columns = [_Columns.of(comparison) for comparison in compared]
     defined = [comparison for comparison in columns if comparison.fits]
     estimates = iter(_estimates(defined) if defined else [])
@@ -152,10 +151,7 @@ class _Columns:
     def of(cls, compared: LengthVerdicts) -> "_Columns":
         verdict, difference = verdict_array(compared.verdict), np.asarray(compared.length_difference, dtype=np.float64)
         instance = code_array("instance", compared.instance)
-        if verdict.ndim != 1 or not verdict.shape == difference.shape == instance.shape:
-            raise ShapeError(
-                f"need columns of one length, got {verdict.shape}, {difference.shape} and {instance.shape}"
-            )
+        check_columns(verdict, difference, instance)
         if not np.isfinite(difference).all():
             raise UnknownValue(f"{(~np.isfinite(difference)).sum()} length differences are not finite")
         defined = ~np.isnan(verdict)
@@ -292,7 +288,7 @@ class _Rows:
         n = len(number)
         cells, cell = np.unique(number * len(codes) + instance, return_inverse=True)
         columns = np.stack([np.ones(n), lengths[length]])
-        sums = _sums(row, wins, n), np.bincount(row, minlength=n).astype(np.float64)
+        sums = summed(wins, row, n), np.bincount(row, minlength=n).astype(np.float64)
         return cls(columns, *sums, number, cell, *np.divmod(cells, len(codes)), len(codes))
 
     def with_difficulty(self, of_cell: FloatArray) -> "_Rows":
@@ -309,11 +305,11 @@ class _Rows:
         share = expit(self.odds(beta))
         won = self.verdicts * share
         gap, weight, n = self.wins - won, won * (1 - share), len(self.cell_compared)
-        score = np.stack([_sums(self.cell, gap * column, n) for column in self.columns], axis=-1)
+        score = np.stack([summed(gap * column, self.cell, n) for column in self.columns], axis=-1)
         curvature = np.empty((n, len(self.columns), len(self.columns)))
         for i, column in enumerate(self.columns):
             for j, earlier in enumerate(self.columns[: i + 1]):
-                curvature[:, i, j] = curvature[:, j, i] = _sums(self.cell, weight * column * earlier, n)
+                curvature[:, i, j] = curvature[:, j, i] = summed(weight * column * earlier, self.cell, n)
         return score, curvature
 
     def total(self, of_cells: FloatArray) -> FloatArray:
@@ -354,7 +350,7 @@ class _Fit:
 
         def loss(at: FloatArray) -> FloatArray:
             penalties: FloatArray = np.square(at - middle) @ penalty / 2
-            return _sums(rows.compared, rows.losses(rows.odds(at)), len(at)) + penalties
+            return summed(rows.losses(rows.odds(at)), rows.compared, len(at)) + penalties
 
         value = loss(beta)
         for _ in range(ROUNDS):
@@ -379,7 +375,7 @@ class _Fit:
         """(n_instances,) loss on each instance's verdicts by the fits without them."""
         rows = self.rows
         odds = (rows.columns * (self.beta[rows.compared] + self.steps[rows.cell]).T).sum(axis=0)
-        return _sums(rows.cell_instance[rows.cell], rows.losses(odds), rows.instances)
+        return summed(rows.losses(odds), rows.cell_instance[rows.cell], rows.instances)
 
 
 def _difficulty(fit: _Fit, systems: Sequence[tuple[str, str]]) -> FloatArray:
@@ -434,7 +430,7 @@ def _shrunk(own: _Fit) -> tuple[_Fit, float, FloatArray]:
     selected = int(np.flatnonzero(total <= total[best] + error[best]).max())
     weight, common = centres[selected]
     moved = weight[rows.cell_compared] * own.steps[:, LENGTH]
-    return fits[selected], common, _sums(rows.cell_instance, moved, rows.instances)
+    return fits[selected], common, summed(moved, rows.cell_instance, rows.instances)
 
 
 def _estimate(own: _Fit, final: _Fit, common: float, common_moved: FloatArray, number: int) -> _Estimates:
@@ -469,14 +465,10 @@ def _estimate(own: _Fit, final: _Fit, common: float, common_moved: FloatArray, n
     )
 
 
-def _sums(codes: IntArray, values: FloatArray, n: int) -> FloatArray:
-    return np.bincount(codes, values, n).astype(np.float64, copy=False)
-
-
 def _mean_without(sums: FloatArray, verdicts: FloatArray, cell: IntArray, n: int) -> FloatArray:
     """(n,) mean of what is summed over the verdicts outside each cell. NaN where a cell has them all."""
-    degrees = verdicts.sum() - _sums(cell, verdicts, n)
-    mean: FloatArray = (sums.sum() - _sums(cell, sums, n)) / np.where(degrees, degrees, np.nan)
+    degrees = verdicts.sum() - summed(verdicts, cell, n)
+    mean: FloatArray = (sums.sum() - summed(sums, cell, n)) / np.where(degrees, degrees, np.nan)
     return mean
 
 

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.errors import ShapeError, UnknownValue
-from analysis.intervals.bootstrap import cluster_sums, ratio
-from analysis.types import BoolArray, FloatArray, IntArray, code_array, verdict_array
+from analysis.intervals.bootstrap import cluster_sums, counted_rows, ratio
+from analysis.types import BoolArray, FloatArray, IntArray, check_columns, code_array, verdict_array, verdict_columns
 
 RIGHT, TIE, WRONG = 1.0, 0.0, -1.0  # scores
 CHANGES = {
@@ -28,6 +28,7 @@ CHANGES = {
     "wrong_to_wrong": (WRONG, WRONG),  # from A to B, or back, where the gold is a tie
 }
 UNCHANGED = "unchanged"
+SCORE_KINDS = ("score_before", "score_after", "score_change")
 MOVES = ("kept", "reversed", "to_tie", "from_tie")
 
 
@@ -47,15 +48,10 @@ class Decisions:
     implied: FloatArray = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        before = verdict_array(self.before)
-        columns = {"before": before, "after": verdict_array(self.after)}
-        for name in ("gold", "implied"):
-            column = getattr(self, name)
-            columns[name] = np.full(before.shape, np.nan) if column is None else verdict_array(column)
-        shapes = {name: column.shape for name, column in columns.items()}
-        if before.ndim != 1 or len(set(shapes.values())) != 1:
-            raise ShapeError(f"columns must be 1-D and of one length, got {shapes}")
-        for name, column in columns.items():
+        unknown = np.full(np.shape(self.before), np.nan)
+        gold, implied = (unknown if column is None else column for column in (self.gold, self.implied))
+        columns = verdict_columns(self.before, self.after, gold, implied)
+        for name, column in zip(("before", "after", "gold", "implied"), columns, strict=True):
             object.__setattr__(self, name, column)
 
     def __len__(self) -> int:
@@ -96,35 +92,24 @@ def score(vote: npt.ArrayLike, gold: npt.ArrayLike) -> FloatArray:
     raises     : ShapeError if the lengths differ; UnknownValue for other values
     source     : Predicting Text Preference Via Structured Comparative Reasoning, §6.5
     """
-    votes, right = verdict_array(vote), verdict_array(gold)
-    if votes.ndim != 1 or votes.shape != right.shape:
-        raise ShapeError(f"need two columns of one length, got {votes.shape} and {right.shape}")
+    votes, right = verdict_columns(vote, gold)
     scores = np.where(votes == right, RIGHT, np.where(votes == 0, TIE, WRONG))
     return np.where(np.isnan(votes) | np.isnan(right), np.nan, scores)
 
 
-def score_before_sums(decisions: Decisions) -> FloatArray:
-    """Score of the first vote, and whether the decision is scored.
+def score_sums(decisions: Decisions, kind: str) -> FloatArray:
+    """Scores, and whether the decision is scored.
 
-    returns : (n, 2)
+    kind    : `score_before` of the first vote, `score_after` of the second, or `score_change`, the second less the first
+    returns : (n, 2); numerators of a change from -2 to 2
+    raises  : UnknownValue for another kind
     """
-    return _sums(score(decisions.before, decisions.gold), decisions.scored)
-
-
-def score_after_sums(decisions: Decisions) -> FloatArray:
-    """Score of the second vote, and whether the decision is scored.
-
-    returns : (n, 2)
-    """
-    return _sums(score(decisions.after, decisions.gold), decisions.scored)
-
-
-def score_change_sums(decisions: Decisions) -> FloatArray:
-    """Score of the second vote less that of the first, and whether the decision is scored.
-
-    returns : (n, 2); numerators from -2 to 2
-    """
-    return _sums(score(decisions.after, decisions.gold) - score(decisions.before, decisions.gold), decisions.scored)
+    if kind not in SCORE_KINDS:
+        raise UnknownValue(f"scores are {', '.join(SCORE_KINDS)}, got {kind!r}")
+    scores = score(decisions.before if kind == "score_before" else decisions.after, decisions.gold)
+    if kind == "score_change":
+        scores = scores - score(decisions.before, decisions.gold)
+    return counted_rows(scores, decisions.scored)
 
 
 def change_sums(decisions: Decisions, kind: str) -> FloatArray:
@@ -138,12 +123,12 @@ def change_sums(decisions: Decisions, kind: str) -> FloatArray:
     source  : Predicting Text Preference Via Structured Comparative Reasoning, §6.5
     """
     if kind == UNCHANGED:
-        return _sums(~decisions.changed, decisions.scored)
+        return counted_rows(~decisions.changed, decisions.scored)
     if kind not in CHANGES:
         raise UnknownValue(f"changes are {', '.join((*CHANGES, UNCHANGED))}, got {kind!r}")
     before, after = CHANGES[kind]
     went = (score(decisions.before, decisions.gold) == before) & (score(decisions.after, decisions.gold) == after)
-    return _sums(decisions.changed & went, decisions.scored)
+    return counted_rows(decisions.changed & went, decisions.scored)
 
 
 def move_sums(decisions: Decisions, kind: str) -> FloatArray:
@@ -161,7 +146,7 @@ def move_sums(decisions: Decisions, kind: str) -> FloatArray:
         "to_tie": decisions.changed & (decisions.after == 0),
         "from_tie": decisions.changed & (decisions.before == 0),
     }[kind]
-    return _sums(went, decisions.complete)
+    return counted_rows(went, decisions.complete)
 
 
 def revised_sums(decisions: Decisions) -> FloatArray:
@@ -169,7 +154,7 @@ def revised_sums(decisions: Decisions) -> FloatArray:
 
     returns : (n, 2) of 0 and 1
     """
-    return _sums(decisions.changed, decisions.complete)
+    return counted_rows(decisions.changed, decisions.complete)
 
 
 def towards_sums(decisions: Decisions) -> FloatArray:
@@ -179,10 +164,7 @@ def towards_sums(decisions: Decisions) -> FloatArray:
 
     returns : (n, 2) of 0 and 1
     """
-    return _sums(
-        _distance(decisions, decisions.after) < _distance(decisions, decisions.before),
-        _changed_beside_verdict(decisions),
-    )
+    return counted_rows(_approach(decisions) > 0, _changed_beside_verdict(decisions))
 
 
 def away_sums(decisions: Decisions) -> FloatArray:
@@ -190,10 +172,7 @@ def away_sums(decisions: Decisions) -> FloatArray:
 
     returns : (n, 2) of 0 and 1
     """
-    return _sums(
-        _distance(decisions, decisions.after) > _distance(decisions, decisions.before),
-        _changed_beside_verdict(decisions),
-    )
+    return counted_rows(_approach(decisions) < 0, _changed_beside_verdict(decisions))
 
 
 def reached_sums(decisions: Decisions) -> FloatArray:
@@ -202,14 +181,10 @@ def reached_sums(decisions: Decisions) -> FloatArray:
     returns : (n, 2) of 0 and 1
     """
     open_to = decisions.complete & ~np.isnan(decisions.implied) & (decisions.before != decisions.implied)
-    return _sums(decisions.after == decisions.implied, open_to)
+    return counted_rows(decisions.after == decisions.implied, open_to)
 
 
-SCORES: dict[str, Sums] = {
-    "score_before": score_before_sums,
-    "score_after": score_after_sums,
-    "score_change": score_change_sums,
-}
+SCORES: dict[str, Sums] = {kind: partial(score_sums, kind=kind) for kind in SCORE_KINDS}
 BY_CHANGE: dict[str, Sums] = {kind: partial(change_sums, kind=kind) for kind in (*CHANGES, UNCHANGED)}
 BY_MOVE: dict[str, Sums] = {kind: partial(move_sums, kind=kind) for kind in MOVES}
 BY_TABLE: dict[str, Sums] = {
@@ -280,8 +255,9 @@ def difference(sums: FloatArray) -> FloatArray:
     return decisions
 
 
-def _distance(decisions: Decisions, vote: FloatArray) -> FloatArray:
-    return np.abs(vote - decisions.implied)
+def _approach(decisions: Decisions) -> FloatArray:
+    """(n,) how much nearer the second vote is to the table's verdict than the first."""
+    return np.abs(decisions.before - decisions.implied) - np.abs(decisions.after - decisions.implied)
 
 
 def _changed_beside_verdict(decisions: Decisions) -> BoolArray:
@@ -289,18 +265,9 @@ def _changed_beside_verdict(decisions: Decisions) -> BoolArray:
     return decisions.changed & ~np.isnan(decisions.implied)
 
 
-def _sums(numerator: npt.ArrayLike, counted: BoolArray) -> FloatArray:
-    """(n, 2) float rows. What isn't counted isn't in the numerator either."""
-    counts = np.asarray(numerator, dtype=np.float64)
-    return np.stack([np.where(counted, counts, 0.0), counted.astype(np.float64)], axis=1)
-
-
 def _columns(vote: npt.ArrayLike, pair: npt.ArrayLike, rater: npt.ArrayLike) -> tuple[FloatArray, IntArray, IntArray]:
     votes, pairs, raters = verdict_array(vote), code_array("pair", pair), code_array("rater", rater)
-    if votes.ndim != 1 or not votes.shape == pairs.shape == raters.shape:
-        raise ShapeError(
-            f"need votes, pairs and raters of one length, got {votes.shape}, {pairs.shape}, {raters.shape}"
-        )
+    check_columns(votes, pairs, raters)
     return votes, pairs, raters
 
 

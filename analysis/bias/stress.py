@@ -3,8 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from analysis.errors import ShapeError
-from analysis.types import FloatArray, IntArray
+from analysis.intervals.bootstrap import counted_rows
+from analysis.types import FloatArray, IntArray, check_columns
 
 TURNS = ("turned", "towards", "away", "to_tie")
 
@@ -18,19 +18,17 @@ def turn_sums(before: npt.ArrayLike, after: npt.ArrayLike) -> dict[str, FloatArr
     raises        : ShapeError if the lengths differ
     """
     first, second = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
-    if first.shape != second.shape or first.ndim != 1:
-        raise ShapeError(f"need two arrays of one length, got {first.shape}, {second.shape}")
-    both = ~(np.isnan(first) | np.isnan(second))
-    turned = both & (first != second)
-    changes = {"turned": turned, "towards": turned & (second == 1), "away": turned & (second == -1)}
-    changes["to_tie"] = turned & (second == 0)
-    return {name: np.column_stack([changes[name], both]).astype(np.float64) for name in TURNS}
+    check_columns(first, second)
+    turned = first != second
+    changes = (turned, turned & (second == 1), turned & (second == -1), turned & (second == 0))
+    both = ~np.isnan(first + second)
+    return {name: counted_rows(change, both) for name, change in zip(TURNS, changes, strict=True)}
 
 
 def unanimity(unit: IntArray, verdict: npt.ArrayLike, n_units: int) -> FloatArray:
     """Tell for each unit whether all who voted on it gave the same verdict.
 
-    unit, verdict : (n,) of each vote; NaN is no vote
+    unit, verdict : (n,) of each vote; NaN for no vote
     returns       : (n_units,) 1 all alike, 0 not, NaN fewer than two votes
     """
     values = np.asarray(verdict, dtype=np.float64)

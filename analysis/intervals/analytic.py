@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from analysis.errors import AnalysisError, ShapeError
-from analysis.grouping import groups_of_rows
-from analysis.intervals.bootstrap import Statistic, cluster_sums, ratio
+from analysis.errors import ShapeError
+from analysis.grouping import groups_of_rows, summed
+from analysis.intervals.bootstrap import Statistic, cluster_sums, quotient, ratio
 from analysis.intervals.jackknife import (
     MIN_CLUSTERS,
     ROUNDING,
@@ -23,7 +23,7 @@ from analysis.intervals.jackknife import (
     student_tail,
     two_way_variance,
 )
-from analysis.types import FloatArray, code_array
+from analysis.types import FloatArray, check_level, code_array
 
 MIN_FOR_STATISTIC = 20  # instances, for a statistic that is no mean
 MIN_FOR_BOOTSTRAP = 30
@@ -93,19 +93,19 @@ def ratio_spreads(rows: npt.ArrayLike, instance: npt.ArrayLike, group: npt.Array
     sums = cluster_sums(table, index)
 
     def total(values: FloatArray) -> FloatArray:
-        return np.bincount(of_sums, weights=values, minlength=n_groups).astype(np.float64)
+        return summed(values, of_sums, n_groups)
 
     units, is_counted = total(sums[:, 1]), sums[:, 1] > 0
-    value = ratio(np.stack([total(sums[:, 0]), units], axis=1))
+    value = quotient(total(sums[:, 0]), units)
     of_sums, sums = of_sums[is_counted], sums[is_counted]
     instances = np.bincount(of_sums, minlength=n_groups)
-    effective = np.minimum(ratio(np.stack([units**2, total(sums[:, 1] ** 2)], axis=1)), instances)
+    effective = np.minimum(quotient(units**2, total(sums[:, 1] ** 2)), instances)
     # As `jackknife_variance`.
     gap = sums[:, 0] - value[of_sums] * sums[:, 1]
-    moved = ratio(np.stack([gap, units[of_sums] - sums[:, 1]], axis=1))
+    moved = quotient(gap, units[of_sums] - sums[:, 1])
     moved[np.abs(gap) < 1e-12 * units[of_sums]] = 0.0
-    away = moved - ratio(np.stack([total(moved), instances], axis=1))[of_sums]
-    variance = np.where(instances > 1, ratio(np.stack([(instances - 1) * total(away**2), instances], axis=1)), np.nan)
+    away = moved - quotient(total(moved), instances)[of_sums]
+    variance = np.where(instances > 1, quotient((instances - 1) * total(away**2), instances), np.nan)
     columns = (value, np.sqrt(variance), units, instances, np.where(instances > 0, effective, 0.0))
     return [Spread(*spread) for spread in zip(*(column.tolist() for column in columns), strict=True)]
 
@@ -202,8 +202,7 @@ def share_interval(spread: Spread, *, level: float = 0.95) -> Bounds:
     source  : Korn and Graubard 1998, Confidence intervals for proportions with small expected number of positive counts
               estimated from survey data, Survey Methodology 24, §2; here with the unbiased variance of u independent units
     """
-    if not 0 < level < 1:
-        raise AnalysisError(f"a level lies strictly between 0 and 1, got {level}")
+    check_level(level)
     if spread.clusters < MIN_CLUSTERS or math.isnan(spread.value + spread.error):
         return Bounds(np.nan, np.nan, level, spread.clusters)
     n = effective_units(spread, level=level)
@@ -256,14 +255,13 @@ def statistic_interval(
     ceiling: float = math.inf,
     level: float = 0.95,
 ) -> Bounds:
-    """Interval of a statistic that is no mean, such as Krippendorff's α: Student's t on its jackknife standard error.
+    """Interval of a statistic other than a mean, such as Krippendorff's α: Student's t on its jackknife standard error.
 
     returns : `Bounds`, cut at the range; NaN below 20 clusters, and where the standard error is 0 or undefined
     raises  : AnalysisError for a level outside (0, 1)
     source  : Efron and Tibshirani 1993, An Introduction to the Bootstrap, §12.2 and eq. 11.5
     """
-    if not 0 < level < 1:
-        raise AnalysisError(f"a level lies strictly between 0 and 1, got {level}")
+    check_level(level)
     if clusters < MIN_FOR_STATISTIC or not error > 0:
         return Bounds(np.nan, np.nan, level, clusters)
     reach = student_quantile((1 + level) / 2, clusters - 1) * error

@@ -5,7 +5,7 @@ row of a matrix product and never a pass over the ratings.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
 from analysis.grouping import groups
-from analysis.types import FloatArray, IntArray, code_array
+from analysis.types import FloatArray, IntArray, check_columns, check_level, code_array
 
 BLOCK_CELLS = 2**20  # most cluster counts drawn at a time: 8 MiB
 Statistic = Callable[[FloatArray], FloatArray]
@@ -71,8 +71,7 @@ def mean_rows(values: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Flo
     """
     numbers = np.asarray(values, dtype=np.float64)
     weights = np.ones(numbers.shape) if weight is None else np.asarray(weight, dtype=np.float64)
-    if numbers.ndim != 1 or weights.shape != numbers.shape:
-        raise ShapeError(f"need values and weights of one length, got {numbers.shape} and {weights.shape}")
+    check_columns(numbers, weights)
     rows = np.stack([numbers * weights, weights], axis=1)
     rows[np.isnan(numbers)] = 0.0
     return rows
@@ -88,10 +87,23 @@ def ratio(sums: FloatArray) -> FloatArray:
     pairs = np.asarray(sums, dtype=np.float64)
     if pairs.shape[-1:] != (2,):
         raise ShapeError(f"need numerator and denominator on the last axis, got shape {pairs.shape}")
-    denominator = pairs[..., 1]
-    undefined = np.full(denominator.shape, np.nan)
-    share: FloatArray = np.divide(pairs[..., 0], denominator, out=undefined, where=denominator != 0)[()]
+    return quotient(pairs[..., 0], pairs[..., 1])
+
+
+def quotient(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> FloatArray:
+    """Divide element by element, with NaN where the denominator is 0. It may be broadcast to the numerator's shape."""
+    undefined = np.full(np.shape(numerator), np.nan)
+    share: FloatArray = np.divide(numerator, denominator, out=undefined, where=np.not_equal(denominator, 0))[()]
     return share
+
+
+def counted_rows(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> FloatArray:
+    """Return rows for `ratio`, (n, 2). What isn't in the denominator isn't in the numerator either.
+
+    numerator, denominator : (..., n) numbers, or whether a row counts in each
+    """
+    counts, totals = np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
+    return np.stack([np.where(totals > 0, counts, 0.0), totals], axis=-1)
 
 
 def cluster_interval(
@@ -142,8 +154,7 @@ def cluster_intervals(
                 or number of rounds, or sums that are not finite
     """
     table = np.asarray(sums, dtype=np.float64)
-    if not 0 < level < 1 or rounds < 1:
-        raise AnalysisError(f"need 0 < level < 1 and rounds >= 1, got {level} and {rounds}")
+    check_resampling(level, rounds)
     if table.ndim < 1 or not np.isfinite(table).all():
         raise AnalysisError(f"need finite sums of shape (n_clusters, ...), got shape {table.shape}")
     if len(table) < 2:
@@ -207,19 +218,37 @@ def interval_of(values: FloatArray, level: float) -> Interval:
 def _resampled(
     table: FloatArray, statistic: Statistic, n_measures: int, rng: np.random.Generator, rounds: int
 ) -> FloatArray:
-    n = len(table)
-    flat = table.reshape(n, -1)
-    step = max(1, BLOCK_CELLS // n)
+    flat = table.reshape(len(table), -1)
     values = np.empty((rounds, n_measures))
-    for start in range(0, rounds, step):
-        size = min(step, rounds - start)
-        block = np.asarray(
-            statistic((draw_counts(n, size, rng) @ flat).reshape(size, *table.shape[1:])), dtype=np.float64
-        )
-        if block.shape != (size, n_measures):
-            raise ShapeError(f"the statistic must return shape ({size}, {n_measures}), got {block.shape}")
-        values[start : start + size] = block
+    for block, times in drawn_blocks(len(table), rounds, rng):
+        totals = (times @ flat).reshape(len(times), *table.shape[1:])
+        measured = np.asarray(statistic(totals), dtype=np.float64)
+        if measured.shape != (len(times), n_measures):
+            raise ShapeError(f"the statistic must return shape ({len(times)}, {n_measures}), got {measured.shape}")
+        values[block] = measured
     return values
+
+
+def check_resampling(level: float, rounds: int) -> None:
+    """Raise AnalysisError for a level outside (0, 1), or fewer than one round."""
+    check_level(level)
+    if rounds < 1:
+        raise AnalysisError(f"need at least one round, got {rounds}")
+
+
+def drawn_blocks(
+    n: int, rounds: int, rng: np.random.Generator, *, width: int | None = None
+) -> Iterator[tuple[slice, IntArray]]:
+    """Yield rounds of a bootstrap in blocks that fit the memory, and how often each round draws each cluster.
+
+    n       : clusters
+    width   : numbers that the caller holds for each round; as many as clusters when left out
+    returns : of each block the slice of its rounds, and `draw_counts` of these
+    """
+    step = max(1, BLOCK_CELLS // (width or n))
+    for start in range(0, rounds, step):
+        block = slice(start, min(start + step, rounds))
+        yield block, draw_counts(n, block.stop - start, rng)
 
 
 def draw_counts(n: int, rounds: int, rng: np.random.Generator) -> IntArray:
@@ -232,8 +261,7 @@ def draw_counts(n: int, rounds: int, rng: np.random.Generator) -> IntArray:
 def _ascending(values: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[FloatArray, IntArray]:
     """Values in ascending order without those that are NaN, and the cluster of each."""
     numbers, codes = np.asarray(values, dtype=np.float64), code_array("clusters", clusters)
-    if numbers.ndim != 1 or numbers.shape != codes.shape:
-        raise ShapeError(f"need values and clusters of one length, got {numbers.shape} and {codes.shape}")
+    check_columns(numbers, codes)
     defined = ~np.isnan(numbers)
     order = np.argsort(numbers[defined], kind="stable")
     return numbers[defined][order], codes[defined][order]
@@ -243,19 +271,15 @@ def _resampled_medians(
     sides: Sequence[tuple[FloatArray, IntArray]], rng: np.random.Generator, rounds: int, level: float
 ) -> FloatArray:
     """(rounds, n_sides) medians of each side, whose clusters are drawn for all sides at once."""
-    if not 0 < level < 1 or rounds < 1:
-        raise AnalysisError(f"need 0 < level < 1 and rounds >= 1, got {level} and {rounds}")
+    check_resampling(level, rounds)
     medians = np.full((rounds, len(sides)), np.nan)
     clusters, index = np.unique(np.concatenate([codes for _, codes in sides]), return_inverse=True)
     if len(clusters) < 2:
         return medians
     of_side = np.split(index, np.cumsum([len(codes) for _, codes in sides])[:-1])
-    step = max(1, BLOCK_CELLS // len(index))
-    for start in range(0, rounds, step):
-        size = min(step, rounds - start)
-        times = draw_counts(len(clusters), size, rng)
+    for block, times in drawn_blocks(len(clusters), rounds, rng, width=len(index)):
         for column, ((ordered, _), members) in enumerate(zip(sides, of_side, strict=True)):
-            medians[start : start + size, column] = _medians(ordered, times[:, members])
+            medians[block, column] = _medians(ordered, times[:, members])
     return medians
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from analysis.errors import AnalysisError, ShapeError
 from analysis.grouping import joint_codes
 from analysis.intervals.bootstrap import cluster_sums, ratio
-from analysis.types import FloatArray, code_array
+from analysis.types import FloatArray, check_level, code_array
 
 MIN_CLUSTERS = 5  # below it no interval keeps its level
 SKEWED = 25  # clusters for each unit of squared skewness, below which Student's t alone is no good
@@ -47,15 +47,16 @@ def student_tail(t: float, df: float) -> float:
     return tail if t >= 0 else 1 - tail
 
 
-def f_tail(f: float, above: float, below: float) -> float:
-    """Probability that an F with `above` and `below` degrees of freedom, both above 0, is larger than f, not negative.
+def f_tail(f: float, df: float, error_df: float) -> float:
+    """Probability that an F is larger than f.
 
-    raises : AnalysisError for other numbers
-    source : Abramowitz and Stegun 1964, Handbook of Mathematical Functions, 26.6.2
+    f            : not negative; df, error_df : degrees of freedom of the numerator and the denominator, above 0
+    raises       : AnalysisError for other numbers
+    source       : Abramowitz and Stegun 1964, Handbook of Mathematical Functions, 26.6.2
     """
-    if not (f >= 0 and above > 0 and below > 0):
-        raise AnalysisError(f"need f of 0 or more and degrees of freedom above 0, got {f}, {above} and {below}")
-    return _incomplete_beta(below / (below + above * f), below / 2, above / 2)
+    if not (f >= 0 and df > 0 and error_df > 0):
+        raise AnalysisError(f"need f of 0 or more and degrees of freedom above 0, got {f}, {df} and {error_df}")
+    return _incomplete_beta(error_df / (error_df + df * f), error_df / 2, df / 2)
 
 
 @lru_cache(maxsize=4096)  # a page asks for the same few of them hundreds of times
@@ -165,8 +166,7 @@ def mean_bounds(
                      Techniques, §2.15 (n > 25 G²), with the skewness of two values in place of that in the sample; Clopper
                      and Pearson 1934, The use of confidence or fiducial limits, for equal clusters
     """
-    if not 0 < level < 1:
-        raise AnalysisError(f"a level lies strictly between 0 and 1, got {level}")
+    check_level(level)
     if clusters < MIN_CLUSTERS or math.isnan(value + error):
         return Bounds(np.nan, np.nan, level, clusters)
     if error == 0:

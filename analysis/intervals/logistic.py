@@ -14,11 +14,10 @@ MIN_DETERMINANT = 1e-14
 
 
 def separation(x: FloatArray, won: FloatArray, lost: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(rounds,) slope, infinite where one separability parts all that was won from all that was lost, and that step."""
+    """Return the slope of each round, (rounds,), infinite under complete separation, and the step that separates."""
     rounding = TOLERANCE * np.maximum(won + lost, 1)
     good, bad = won > rounding, lost > rounding
-    least_good, most_good = np.where(good, x, np.inf).min(axis=1), np.where(good, x, -np.inf).max(axis=1)
-    least_bad, most_bad = np.where(bad, x, np.inf).min(axis=1), np.where(bad, x, -np.inf).max(axis=1)
+    (least_good, most_good), (least_bad, most_bad) = ends(x, good), ends(x, bad)
     both = good.any(axis=1) & bad.any(axis=1)
     varies = np.minimum(least_good, least_bad) < np.maximum(most_good, most_bad)
     rising, falling = both & varies & (most_bad <= least_good), both & varies & (most_good <= least_bad)
@@ -27,6 +26,14 @@ def separation(x: FloatArray, won: FloatArray, lost: FloatArray) -> tuple[FloatA
     step[rising] = (most_bad[rising] + least_good[rising]) / 2
     step[falling] = (most_good[falling] + least_bad[falling]) / 2
     return slope, step
+
+
+def ends(x: FloatArray, present: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the greatest value present in each round, (rounds,), or inf and -inf without any.
+
+    x, present : (n,) values, and (rounds, n) whether each is present
+    """
+    return np.where(present, x, np.inf).min(axis=1), np.where(present, x, -np.inf).max(axis=1)
 
 
 def newton(x: FloatArray, won: FloatArray, sets: FloatArray, start: FloatArray) -> tuple[FloatArray, BoolArray, int]:
@@ -82,7 +89,7 @@ def _likelihood(theta: FloatArray, x: FloatArray, won: FloatArray, sets: FloatAr
 
 
 def derivatives(theta: FloatArray, x: FloatArray, won: FloatArray, sets: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Gradient (rounds, 2), and negative second derivatives (rounds, 3) of intercept, both and slope."""
+    """Return the gradient (rounds, 2), and the negative second derivatives (rounds, 3) by intercept, both and slope."""
     p = expit(theta[:, :1] + theta[:, 1:] * x)
     residual, weight = won - sets * p, sets * p * (1 - p)
     gradient = np.stack([residual.sum(axis=1), residual @ x], axis=1)

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.errors import ShapeError, UnknownValue
-from analysis.intervals.bootstrap import ratio
-from analysis.types import BoolArray, FloatArray, verdict_array
+from analysis.intervals.bootstrap import counted_rows, ratio
+from analysis.types import BoolArray, FloatArray, check_columns, verdict_array
 
 A_FIRST, B_FIRST = 0, 1  # columns
 
@@ -88,7 +88,7 @@ def accuracy_sums(pairs: AgainstGold, order: int) -> FloatArray:
     """
     if order not in (A_FIRST, B_FIRST):
         raise UnknownValue(f"orders are {A_FIRST} (A first) and {B_FIRST} (B first), got {order}")
-    return _sums(pairs.right[:, order], pairs.counted[:, order])
+    return counted_rows(pairs.right[:, order], pairs.counted[:, order])
 
 
 def mean_accuracy_sums(pairs: AgainstGold) -> FloatArray:
@@ -101,7 +101,7 @@ def mean_accuracy_sums(pairs: AgainstGold) -> FloatArray:
     """
     orders = pairs.counted.sum(axis=1)
     right = (pairs.right & pairs.counted).sum(axis=1)
-    return _sums(np.divide(right, orders, out=np.zeros(len(pairs)), where=orders > 0), orders > 0)
+    return counted_rows(np.divide(right, orders, out=np.zeros(len(pairs)), where=orders > 0), orders > 0)
 
 
 def both_right_sums(pairs: AgainstGold) -> FloatArray:
@@ -109,7 +109,7 @@ def both_right_sums(pairs: AgainstGold) -> FloatArray:
 
     returns : (n_pairs, 2) of 0 and 1
     """
-    return _sums(pairs.right.all(axis=1), pairs.counted.all(axis=1))
+    return counted_rows(pairs.right.all(axis=1), pairs.counted.all(axis=1))
 
 
 def agreeing_accuracy_sums(pairs: AgainstGold) -> FloatArray:
@@ -118,7 +118,7 @@ def agreeing_accuracy_sums(pairs: AgainstGold) -> FloatArray:
     returns : (n_pairs, 2) of 0 and 1
     """
     agreeing = _agreeing(pairs) & ~np.isnan(pairs.gold)
-    return _sums(agreeing & pairs.right[:, A_FIRST], agreeing)
+    return counted_rows(agreeing & pairs.right[:, A_FIRST], agreeing)
 
 
 def positional_agreement_sums(pairs: AgainstGold) -> FloatArray:
@@ -129,7 +129,7 @@ def positional_agreement_sums(pairs: AgainstGold) -> FloatArray:
     returns : (n_pairs, 2) of 0 and 1
     source  : Zeng et al. 2024 (their positional agreement rate)
     """
-    return _sums(_agreeing(pairs), ~np.isnan(pairs.verdict).any(axis=1))
+    return counted_rows(_agreeing(pairs), ~np.isnan(pairs.verdict).any(axis=1))
 
 
 def first_position_sums(pairs: AgainstGold) -> FloatArray:
@@ -139,7 +139,7 @@ def first_position_sums(pairs: AgainstGold) -> FloatArray:
     """
     first = (pairs.verdict == np.array([-1.0, 1.0])).sum(axis=1)
     decided = (np.abs(pairs.verdict) == 1).sum(axis=1)
-    return _sums(first, decided)
+    return counted_rows(first, decided)
 
 
 MEASURES: dict[str, Sums] = {
@@ -164,7 +164,7 @@ def wrong_when_sound_sums(sound: npt.ArrayLike, verdict: npt.ArrayLike, gold: np
     raises  : ShapeError if the lengths differ; UnknownValue for other values
     """
     is_sound, wrong, complete = _rationales(sound, verdict, gold)
-    return _sums(is_sound & wrong & complete, is_sound & complete)
+    return counted_rows(is_sound & wrong & complete, is_sound & complete)
 
 
 def sound_when_wrong_sums(sound: npt.ArrayLike, verdict: npt.ArrayLike, gold: npt.ArrayLike) -> FloatArray:
@@ -175,7 +175,7 @@ def sound_when_wrong_sums(sound: npt.ArrayLike, verdict: npt.ArrayLike, gold: np
     source : Jeong et al. 2025, The Comparative Trap, §3.3, where it is 64 of 100
     """
     is_sound, wrong, complete = _rationales(sound, verdict, gold)
-    return _sums(is_sound & wrong & complete, wrong & complete)
+    return counted_rows(is_sound & wrong & complete, wrong & complete)
 
 
 def _agreeing(pairs: AgainstGold) -> BoolArray:
@@ -184,18 +184,11 @@ def _agreeing(pairs: AgainstGold) -> BoolArray:
     return agreeing
 
 
-def _sums(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> FloatArray:
-    """(n, 2) float rows. What isn't in the denominator isn't in the numerator either."""
-    counts, totals = np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
-    return np.stack([np.where(totals > 0, counts, 0.0), totals], axis=1)
-
-
 def _rationales(
     sound: npt.ArrayLike, verdict: npt.ArrayLike, gold: npt.ArrayLike
 ) -> tuple[BoolArray, BoolArray, BoolArray]:
     marks, verdicts, right = np.asarray(sound, dtype=np.float64), verdict_array(verdict), verdict_array(gold)
-    if marks.ndim != 1 or not marks.shape == verdicts.shape == right.shape:
-        raise ShapeError(f"need three columns of one length, got {marks.shape}, {verdicts.shape}, {right.shape}")
+    check_columns(marks, verdicts, right)
     if not (np.isnan(marks) | np.isin(marks, [0.0, 1.0])).all():
         raise UnknownValue(f"marks are 1, 0 or NaN, got {np.unique(marks[~np.isnan(marks)])[:5].tolist()}")
     complete = ~(np.isnan(marks) | np.isnan(verdicts) | np.isnan(right))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from analysis.errors import ShapeError, UnknownValue
-from analysis.types import FloatArray, IntArray
+from analysis.errors import ShapeError
+from analysis.types import FloatArray, IntArray, share_array
 
 BINS = 5  # from one half to 1
 
@@ -52,11 +52,9 @@ def calibration(probability: npt.ArrayLike, counts: npt.ArrayLike) -> Calibratio
     source      : Brier 1950, Monthly Weather Review 78; Murphy 1973, Journal of Applied Meteorology 12; Stephenson, Coelho and
                   Jolliffe 2008, Weather and Forecasting 23, for the parts within bins
     """
-    p, table = np.asarray(probability, dtype=np.float64), np.asarray(counts, dtype=np.float64)
+    p, table = share_array("probabilities", probability), np.asarray(counts, dtype=np.float64)
     if p.ndim != 1 or table.shape != (len(p), 3):
         raise ShapeError(f"need (n,) probabilities and (n, 3) votes, got {p.shape} and {table.shape}")
-    if ((p < 0) | (p > 1)).any():
-        raise UnknownValue("a probability lies between 0 and 1")
     used = ~np.isnan(p) & (table.sum(axis=1) > 0)
     (a, tie, b), beyond = table[used].T, p[used] - 0.5
     n, q, y, square = a + tie + b, np.abs(beyond), np.sign(beyond) * (b - a) / 2, (a + b) / 4  # q and y less one half

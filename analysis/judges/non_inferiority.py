@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import NormalDist
 
 import numpy as np
@@ -132,19 +133,11 @@ def non_inferiority_by_bin(
     if index.size and not -1 <= index.min() <= index.max() < n_bins:
         raise UnknownValue(f"bins are -1 to {n_bins - 1}, got {index.min()} to {index.max()}")
     bin_of_vote = index[shares.unit]
-    groups = _groups(group, codes)
+    test_of = partial(_test, margin=margin, level=level, two_way=two_way, horizon=horizon)
+    groups, stopped = _groups(group, codes), False
     tests: list[NonInferiority] = []
-    stopped = False
     for number in reversed(range(n_bins)):
-        test = _test(
-            shares.at(bin_of_vote == number),
-            codes,
-            groups,
-            margin=margin,
-            level=level,
-            two_way=two_way,
-            horizon=horizon,
-        )
+        test = test_of(shares.at(bin_of_vote == number), codes, groups)
         if stopped and test.n_votes:
             test = replace(test, passes=None, refusal=Refusal("sequence"))
         stopped = stopped or (test.n_votes > 0 and not test.passes)
@@ -213,7 +206,7 @@ def _p_value(gap: Spread, skewness: float, margin: float, horizon: int | None) -
 
 
 def _lowest(gap: Spread, skewness: float, level: float) -> float:
-    """Return the least difference that the test does not reject, -1 at least; infinite where Student's t has no limit to correct.
+    """Return the least difference that the test does not reject, or infinity where Student's t has no limit to correct.
 
     A judge that is rarely worse than people has few instances below 0, and Student's limit is too high there.
     """

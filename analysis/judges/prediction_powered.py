@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from analysis.errors import ShapeError, UnknownValue
+from analysis.errors import UnknownValue
 from analysis.grouping import count_groups
 from analysis.intervals.bootstrap import cluster_sums, mean_sums, ratio
 from analysis.intervals.jackknife import effective_clusters, mean_bounds
+from analysis.planning.weighting import inverse_probability_weighted
 from analysis.refusal import Refusal, too_few
-from analysis.types import FloatArray, IntArray, code_array, verdict_array
+from analysis.types import FloatArray, IntArray, check_columns, code_array, share_array, verdict_array
 
 MIN_RATED = 20  # instances
 ROUNDING = 1e-9  # a standard error below this is 0
@@ -108,22 +109,26 @@ def prediction_powered_win_rate(
                     1992, Model Assisted Survey Sampling, §6.3, and Zrnic and Candès 2024, Active Statistical Inference,
                     §5, for unequal chances. Variances are by n - 1 here, by n there
     """
-    y, f = _means("people", people), _means("judge", judge)
-    weight = np.ones(y.shape) if probabilities is None else _inverse_chances(probabilities, y)
+    y, f = share_array("means of people", people), share_array("means of the judge", judge)
+    weight = np.ones(y.shape)
+    if probabilities is not None:
+        chances = np.asarray(probabilities, dtype=np.float64)
+        check_columns(y, chances)
+        voted = ~np.isnan(y)
+        weight[voted] = inverse_probability_weighted(weight[voted], chances[voted])
     codes = np.arange(len(y)) if clusters is None else code_array("clusters", clusters)
-    if not y.shape == f.shape == weight.shape == codes.shape:
-        raise ShapeError(f"need columns of one length, got {y.shape}, {f.shape}, {weight.shape} and {codes.shape}")
+    check_columns(y, f, weight, codes)
     rated, is_unrated = ~np.isnan(y) & ~np.isnan(f), np.isnan(y) & ~np.isnan(f)
-    unrated = f[is_unrated]
-    drawn = _Rated(y[rated], f[rated], weight[rated], np.concatenate([codes[rated], codes[is_unrated]]))
-    n, plain_error = len(drawn.y), drawn.error(0.0, unrated)
+    clusters_of_all = np.concatenate([codes[rated], codes[is_unrated]])
+    drawn = _Rated(y[rated], f[rated], weight[rated], f[is_unrated], clusters_of_all)
+    n, plain_error = len(drawn.y), drawn.error(0.0)
     weights = cluster_sums(drawn.weight, codes[rated])
     limits: dict[str, float] = {"floor": 0, "ceiling": 1, "level": level, "effective": effective_clusters(weights)}
     plain = mean_bounds(drawn.mean(drawn.y), plain_error, len(weights), **limits)
     refusal = too_few("instances", len(weights), MIN_RATED) if random_draw else Refusal("selection")
-    coefficient = np.nan if refusal else drawn.coefficient(unrated)
-    error = drawn.error(coefficient, unrated)
-    estimate = float(np.clip(drawn.estimate(coefficient, unrated), 0, 1))
+    coefficient = np.nan if refusal else drawn.coefficient()
+    error = drawn.error(coefficient)
+    estimate = float(np.clip(drawn.estimate(coefficient), 0, 1))
     bounds = mean_bounds(estimate, error, len(weights), **limits)
     random_error = drawn.random_error() if drawn.unequal else plain_error
     effective = float(n) if error == random_error else n * float(np.square(np.divide(random_error, error or np.nan)))
@@ -138,7 +143,7 @@ def prediction_powered_win_rate(
         saved=effective - n,
         plain=PlainRate(drawn.mean(drawn.y), plain.low, plain.high, plain_error),
         n_rated=n,
-        n_judged=len(unrated),
+        n_judged=len(drawn.unrated),
         n_clusters=len(weights),
         left_out=int((~np.isnan(y)).sum()) - n,
         refusal=refusal,
@@ -149,12 +154,14 @@ def prediction_powered_win_rate(
 class _Rated:
     """Instance means of people and judge where both are there, and the weight of each instance.
 
-    cluster : of these instances, then of those without people's votes
+    unrated : means of the judge on the instances without people's votes
+    cluster : of the instances with both, then of those without people's votes
     """
 
     y: FloatArray
     f: FloatArray
     weight: FloatArray
+    unrated: FloatArray
     cluster: IntArray
 
     @property
@@ -164,43 +171,43 @@ class _Rated:
     def mean(self, values: FloatArray) -> float:
         return float(self.weight @ values / self.weight.sum()) if len(values) else np.nan
 
-    def coefficient(self, unrated: FloatArray) -> float:
+    def coefficient(self) -> float:
         """λ. It is 0 if the judge's means do not vary, or fewer than two instances are judged only."""
-        everything = np.concatenate([self.f, unrated])
-        if len(unrated) < 2 or np.ptp(everything) == 0:
+        everything = np.concatenate([self.f, self.unrated])
+        if len(self.unrated) < 2 or np.ptp(everything) == 0:
             return 0.0
         if self.unequal:
-            without = self.influence(0.0, unrated)
-            change = self.influence(1.0, unrated) - without
+            without = self.influence(0.0)
+            change = self.influence(1.0) - without
             return float(np.clip(-(without @ change) / (change @ change or 1.0), 0, 1))
         covariance = self.mean((self.y - self.mean(self.y)) * (self.f - self.mean(self.f)))
-        return float(np.clip(covariance / ((1 + len(self.y) / len(unrated)) * everything.var(ddof=1)), 0, 1))
+        return float(np.clip(covariance / ((1 + len(self.y) / len(self.unrated)) * everything.var(ddof=1)), 0, 1))
 
-    def estimate(self, coefficient: float, unrated: FloatArray) -> float:
+    def estimate(self, coefficient: float) -> float:
         if np.isnan(coefficient):
             return np.nan
         if coefficient == 0:
             return self.mean(self.y)
         # The mean over all in place of that over the unrated: those are no fair draw where chances differ.
-        everything = np.concatenate([self.f, unrated])
-        gap = (self.mean(self.f) - everything.mean()) * len(everything) / len(unrated)
+        everything = np.concatenate([self.f, self.unrated])
+        gap = (self.mean(self.f) - everything.mean()) * len(everything) / len(self.unrated)
         return self.mean(self.y) - coefficient * float(gap)
 
-    def error(self, coefficient: float, unrated: FloatArray) -> float:
+    def error(self, coefficient: float) -> float:
         """Standard error from each instance's influence on the estimate. NaN for fewer than two rated instances."""
         if len(self.y) < 2 or np.isnan(coefficient):
             return np.nan
-        return _root_of_squares(self.influence(coefficient, unrated))
+        return _root_of_squares(self.influence(coefficient))
 
-    def influence(self, coefficient: float, unrated: FloatArray) -> FloatArray:
+    def influence(self, coefficient: float) -> FloatArray:
         """Influence of each cluster on the estimate, linear in the coefficient."""
         n = len(self.y)
-        reach = coefficient / len(unrated) if coefficient else 0.0
-        residual = self.y - reach * (n + len(unrated)) * self.f
+        reach = coefficient / len(self.unrated) if coefficient else 0.0
+        residual = self.y - reach * (n + len(self.unrated)) * self.f
         influence = self.weight / self.weight.sum() * (residual - self.mean(residual)) + reach * self.f
         moved = _centred(influence, self.cluster[:n])
-        if len(unrated):
-            moved = np.append(moved, _centred(reach * unrated, self.cluster[n:]))
+        if len(self.unrated):
+            moved = np.append(moved, _centred(reach * self.unrated, self.cluster[n:]))
         return cluster_sums(moved, self.cluster)
 
     def random_error(self) -> float:
@@ -223,24 +230,3 @@ def _centred(influence: FloatArray, cluster: IntArray) -> FloatArray:
     clusters = count_groups(cluster)
     centred: FloatArray = (influence - influence.mean()) * np.sqrt(clusters / max(clusters - 1, 1))
     return centred
-
-
-def _means(name: str, values: npt.ArrayLike) -> FloatArray:
-    column = np.asarray(values, dtype=np.float64)
-    if column.ndim != 1:
-        raise ShapeError(f"need one mean of {name} for each instance, got shape {column.shape}")
-    if ((column < 0) | (column > 1)).any():
-        raise UnknownValue(f"means of {name} lie in [0, 1], got {column[(column < 0) | (column > 1)][:5].tolist()}")
-    return column
-
-
-def _inverse_chances(probabilities: npt.ArrayLike, people: FloatArray) -> FloatArray:
-    """1/π of each instance, or 1 without ratings of people. Equal chances give exactly equal weights."""
-    chances = np.asarray(probabilities, dtype=np.float64)
-    if chances.shape != people.shape:
-        raise ShapeError(f"need one chance for each of {len(people)} instances, got shape {chances.shape}")
-    rated = ~np.isnan(people)
-    wrong = rated & ~((chances > 0) & (chances <= 1))
-    if wrong.any():
-        raise UnknownValue(f"a chance lies above 0 and is at most 1, got {chances[wrong][:5].tolist()}")
-    return np.where(rated, 1 / np.where(rated, chances, 1), 1.0)

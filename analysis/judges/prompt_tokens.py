@@ -7,8 +7,7 @@ import re
 
 import numpy as np
 
-from analysis.errors import ShapeError
-from analysis.types import BoolArray, FloatArray
+from analysis.types import BoolArray, FloatArray, check_columns
 
 CHARACTERS = 4.0  # of a token, of alphabetic scripts
 DENSE_CHARACTERS = 2.0  # of Chinese, Japanese and Korean
@@ -43,8 +42,7 @@ def cut_prompts(tokens: FloatArray, expected: FloatArray) -> BoolArray:
     returns  : (n,) far fewer tokens than expected, or as many as prompts of other lengths, by more than chance
     raises   : ShapeError for other shapes
     """
-    if tokens.shape != expected.shape or tokens.ndim != 1:
-        raise ShapeError(f"need two arrays of one length, got {tokens.shape} and {expected.shape}")
+    check_columns(tokens, expected)
     if not len(tokens):
         return np.zeros(0, dtype=bool)
     # Repeated prompts are one: they have equal counts by themselves.

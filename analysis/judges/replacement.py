@@ -1,4 +1,4 @@
-"""May a judge stand in for people: the alternative-annotator test.
+"""The alternative-annotator test: whether a judge may replace people.
 
 What cannot be answered carries a `Refusal`, and its numbers are NaN.
 """

@@ -42,7 +42,7 @@ class CellCheck:
     overlap     : share of its content words that stand in the row's `both` cell as well (containment); of an only-cell
     from_source : share of its content words that stand in the source and in neither text
     wrong_side  : an only-cell that the other text supports better than its own
-    copied      : another cell of the table has the same words. A quotation from a text is no copy
+    copied      : another cell of the table has the same words. A quotation from a text does not count
     names_side  : it refers to a text by its position, which is wrong in a swapped table
     """
 

@@ -7,9 +7,9 @@ first at p of 1/2 or more. Items are never compared with themselves: the diagona
 import numpy as np
 import numpy.typing as npt
 
-from analysis.errors import ShapeError, UnknownValue
-from analysis.intervals.bootstrap import ratio
-from analysis.types import BoolArray, FloatArray
+from analysis.errors import ShapeError
+from analysis.intervals.bootstrap import counted_rows, ratio
+from analysis.types import BoolArray, FloatArray, share_array
 
 
 def preference_graph(p: npt.ArrayLike, *, ties: npt.ArrayLike | None = None, both_orders: bool = False) -> BoolArray:
@@ -20,7 +20,7 @@ def preference_graph(p: npt.ArrayLike, *, ties: npt.ArrayLike | None = None, bot
     both_orders : whether p of a pair is the mean over its two orders, in place of the order with the lower item first;
                   a pair that was judged in one order only then has no edge
     returns     : (..., n, n) bool, [i, j] where i is preferred to j; a pair without a verdict has no edge
-    raises      : ShapeError for what is not square; UnknownValue for what is no probability
+    raises      : ShapeError for what is not square; UnknownValue for a value outside [0, 1]
     source      : Liu et al. 2024, Aligning with Logic, algorithm 1. Both orders in one graph would make a cycle of each effect
                   of the order
     """
@@ -52,7 +52,7 @@ def commutativity_sums(p: npt.ArrayLike, *, ties: npt.ArrayLike | None = None) -
     upper = np.triu(np.ones(values.shape[-2:], dtype=bool), 1)
     judged = upper & _given(values, tied) & np.swapaxes(_given(values, tied), -1, -2)
     same = judged & (verdict == -np.swapaxes(verdict, -1, -2))
-    return np.stack([same.sum(axis=(-2, -1)), judged.sum(axis=(-2, -1))], axis=-1).astype(np.float64)
+    return counted_rows(same.sum(axis=(-2, -1)), judged.sum(axis=(-2, -1)))
 
 
 def negation_invariance(p: npt.ArrayLike, q: npt.ArrayLike) -> FloatArray:
@@ -74,15 +74,13 @@ def negation_invariance_sums(p: npt.ArrayLike, q: npt.ArrayLike) -> FloatArray:
         raise ShapeError(f"need two matrices of one shape, got {plain.shape} and {negated.shape}")
     both = ~np.isnan(plain) & ~np.isnan(negated) & ~np.eye(plain.shape[-1], dtype=bool)
     opposite = both & ((plain >= 0.5) != (negated >= 0.5))
-    return np.stack([opposite.sum(axis=(-2, -1)), both.sum(axis=(-2, -1))], axis=-1).astype(np.float64)
+    return counted_rows(opposite.sum(axis=(-2, -1)), both.sum(axis=(-2, -1)))
 
 
 def _probabilities(p: npt.ArrayLike) -> FloatArray:
-    values = np.asarray(p, dtype=np.float64)
+    values = share_array("probabilities", p)
     if values.ndim < 2 or values.shape[-1] != values.shape[-2]:
         raise ShapeError(f"need (..., n, n) probabilities, got shape {values.shape}")
-    if not (np.isnan(values) | ((values >= 0) & (values <= 1))).all():
-        raise UnknownValue("probabilities are from 0 to 1")
     return values
 
 

@@ -56,7 +56,9 @@ def transitivity_curve(
 ) -> FloatArray:
     """`transitivity` for several sizes at the cost of the largest: (..., n_sizes)."""
     edges = _edges(prefers)
-    _check_sizes(sizes, max_subsets)
+    _check_sizes(sizes)
+    if max_subsets < 1:
+        raise UnknownValue(f"at least one set must be looked at, got max_subsets = {max_subsets}")
     n, stack = edges.shape[-1], edges.reshape(prod(edges.shape[:-2]), *edges.shape[-2:])
     exact = [k for k in sizes if k <= n and comb(n, k) <= max_subsets]
     counts = acyclic_counts(stack, max(exact)) if exact and n <= MAX_EXACT_ITEMS else None
@@ -73,33 +75,27 @@ def transitivity_curve(
     return np.stack(columns, axis=-1).reshape(*edges.shape[:-2], len(sizes))
 
 
-def complete_set_sums(
-    prefers: npt.ArrayLike,
-    sizes: Sequence[int],
-    *,
-    max_subsets: int = MAX_SUBSETS,
-    rng: np.random.Generator | None = None,
-) -> FloatArray:
+def complete_set_sums(prefers: npt.ArrayLike, sizes: Sequence[int]) -> FloatArray:
     """Complete sets without a cycle, and complete sets, for `ratio`.
 
-    prefers     : (..., n, n) bool as for `transitivity`, without an edge both ways. A set is complete if each two of its items
-                  have an edge: a pair that was not compared has none, and neither has a tie
-    sizes       : items of a set, each from 3 to 62
-    max_subsets : all complete sets up to so many in an instance, and all of three; else 1,000 of them, drawn
-    rng         : draws them; a generator with seed 0 when left out
-    returns     : (..., n_sizes, 2)
-    raises      : as `transitivity`; UnknownValue for an edge both ways
-    source      : Liu et al. 2024, Aligning with Logic, eq. 1, which is about items that were all compared
+    All complete sets up to 12,870 in an instance count, and all of three; of more, 1,000 are drawn with seed 0.
+
+    prefers : (..., n, n) bool as for `transitivity`, without an edge both ways. A set is complete if each two of its items
+              have an edge: a pair that was not compared has none, and neither has a tie
+    sizes   : items of a set, each from 3 to 62
+    returns : (..., n_sizes, 2)
+    raises  : as `transitivity`; UnknownValue for an edge both ways
+    source  : Liu et al. 2024, Aligning with Logic, eq. 1, which is about items that were all compared
     """
     edges = _edges(prefers)
-    _check_sizes(sizes, max_subsets)
+    _check_sizes(sizes)
     if (edges & np.swapaxes(edges, -1, -2)).any():
         raise UnknownValue("of two items at most one is preferred")
-    n, draws = edges.shape[-1], np.random.default_rng(0) if rng is None else rng
+    n, draws = edges.shape[-1], np.random.default_rng(0)
     stack = edges.reshape(prod(edges.shape[:-2]), n, n)
     linked = stack | np.swapaxes(stack, -1, -2)
     sums = np.zeros((len(stack), len(sizes), 2))
-    by_bits = [k for k in sizes if n <= MAX_EXACT_ITEMS and k <= n and comb(n, k) <= max_subsets]
+    by_bits = [k for k in sizes if k <= n <= MAX_EXACT_ITEMS]
     if by_bits:
         acyclic = acyclic_counts(stack, max(by_bits), linked=linked)
         complete = acyclic_counts(np.zeros_like(stack), max(by_bits), linked=linked)
@@ -107,9 +103,7 @@ def complete_set_sums(
         if k in by_bits:
             sums[:, column] = np.stack([acyclic[:, k], complete[:, k]], axis=1)
         elif k <= n:
-            sums[:, column] = [
-                _complete_sums(*graphs, k, max_subsets, draws) for graphs in zip(stack, linked, strict=True)
-            ]
+            sums[:, column] = [_complete_sums(*graphs, k, draws) for graphs in zip(stack, linked, strict=True)]
     return sums.reshape(*edges.shape[:-2], len(sizes), 2)
 
 
@@ -155,11 +149,9 @@ def cyclic_triples(prefers: npt.ArrayLike) -> IntArray:
     return triples[(triples[:, 0] < triples[:, 1]) & (triples[:, 0] < triples[:, 2])]
 
 
-def _check_sizes(sizes: Sequence[int], max_subsets: int) -> None:
+def _check_sizes(sizes: Sequence[int]) -> None:
     if wrong := [k for k in sizes if not 3 <= k <= MAX_SIZE]:
         raise UnknownValue(f"a set has 3 to {MAX_SIZE} items, got {wrong[0]}")
-    if max_subsets < 1:
-        raise UnknownValue(f"at least one set must be looked at, got max_subsets = {max_subsets}")
 
 
 def _edges(prefers: npt.ArrayLike) -> BoolArray:
@@ -173,20 +165,17 @@ def _edges(prefers: npt.ArrayLike) -> BoolArray:
     return edges & ~np.eye(edges.shape[-1], dtype=bool)
 
 
-def _complete_sums(
-    edges: BoolArray, linked: BoolArray, k: int, max_subsets: int, draws: np.random.Generator
-) -> tuple[int, int]:
+def _complete_sums(edges: BoolArray, linked: BoolArray, k: int, draws: np.random.Generator) -> tuple[int, int]:
     """Complete sets of k items without a cycle, and complete sets, of one instance."""
     if k == 3:
         complete = int(np.trace(np.linalg.matrix_power(linked.astype(np.int64), 3))) // 6
         return complete - len(cyclic_triples(edges)), complete
-    sets = _complete_sets(linked, k, max_subsets, draws)
+    sets = _complete_sets(linked, k, draws)
     return int(_acyclic(edges, sets).sum()), len(sets)
 
 
-def _complete_sets(linked: BoolArray, k: int, max_subsets: int, draws: np.random.Generator) -> IntArray:
+def _complete_sets(linked: BoolArray, k: int, draws: np.random.Generator) -> IntArray:
     """(n_sets, k) sets of which all pairs are linked: all, or 1,000 drawn from them."""
-    size = min(SAMPLED_SUBSETS, max_subsets)
     sets = np.argwhere(np.triu(linked, 1))
     while 0 < len(sets) <= MAX_PARTIAL_SETS and sets.shape[1] < k:  # each by a later item that is linked with all
         follows = np.arange(len(linked)) > sets[:, -1:]
@@ -195,15 +184,15 @@ def _complete_sets(linked: BoolArray, k: int, max_subsets: int, draws: np.random
     if not len(sets):
         return np.zeros((0, k), dtype=np.int64)
     if sets.shape[1] == k:
-        return sets if len(sets) <= max_subsets else sets[np.sort(draws.permutation(len(sets))[:size])]
+        return sets if len(sets) <= MAX_SUBSETS else sets[np.sort(draws.permutation(len(sets))[:SAMPLED_SUBSETS])]
     complete: dict[tuple[int, ...], None] = {}
     for _ in range(MAX_DRAWS):
-        drawn = _sample(len(linked), k, size, draws)
+        drawn = _sample(len(linked), k, SAMPLED_SUBSETS, draws)
         pairs = linked[drawn[:, :, np.newaxis], drawn[:, np.newaxis, :]] | np.eye(k, dtype=bool)
         complete |= dict.fromkeys(map(tuple, drawn[pairs.all(axis=(1, 2))].tolist()))
-        if len(complete) >= size:
+        if len(complete) >= SAMPLED_SUBSETS:
             break
-    return np.array(list(complete)[:size], dtype=np.int64).reshape(-1, k)
+    return np.array(list(complete)[:SAMPLED_SUBSETS], dtype=np.int64).reshape(-1, k)
 
 
 def _counts_of_block(edges: BoolArray, missing: BoolArray, largest: int) -> IntArray:

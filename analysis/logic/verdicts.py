@@ -7,27 +7,25 @@ A unit is one pair of one instance. Each measure is a statistic of per-unit sums
 import numpy as np
 import numpy.typing as npt
 
-from analysis.errors import ShapeError, UnknownValue
-from analysis.intervals.bootstrap import ratio
-from analysis.types import FloatArray, verdict_array
+from analysis.errors import ShapeError
+from analysis.intervals.bootstrap import counted_rows, quotient
+from analysis.types import FloatArray, check_columns, share_array, verdict_array, verdict_columns
 
 SAME, FIRST, SECOND, MIXED = range(4)  # columns of `order_sums`
 
 
 def first_sums(verdict: npt.ArrayLike, first_is_a: npt.ArrayLike) -> FloatArray:
-    """Verdicts for the text shown first, and verdicts that are no ties, per presentation, for `ratio`.
+    """Verdicts for the text shown first, and verdicts other than ties, per presentation, for `ratio`.
 
     verdict    : (n,) -1 (A), 0, +1 (B), NaN for missing; first_is_a : (n,) bool, whether A's text was shown first
     returns    : (n, 2) of 0 and 1; without position bias the ratio of the sums is near 1/2
     raises     : UnknownValue, ShapeError
-    source     : the share of verdicts for the first place among all that are no ties; Zheng et al. 2023, Judging
+    source     : the share of verdicts for the first place among all other than ties; Zheng et al. 2023, Judging
                  LLM-as-a-Judge, §3.3, names the bias
     """
     verdicts, a_first = verdict_array(verdict), np.asarray(first_is_a, dtype=bool)
-    if verdicts.ndim != 1 or verdicts.shape != a_first.shape:
-        raise ShapeError(f"need two columns of one length, got {verdicts.shape} and {a_first.shape}")
-    decided = ~np.isnan(verdicts) & (verdicts != 0)
-    return np.stack([decided & (np.where(a_first, -1, 1) == verdicts), decided], axis=1).astype(np.float64)
+    check_columns(verdicts, a_first)
+    return counted_rows(np.where(a_first, -1, 1) == verdicts, np.abs(verdicts) == 1)
 
 
 def order_sums(a_first: npt.ArrayLike, b_first: npt.ArrayLike) -> FloatArray:
@@ -40,7 +38,7 @@ def order_sums(a_first: npt.ArrayLike, b_first: npt.ArrayLike) -> FloatArray:
     raises           : UnknownValue, ShapeError
     source           : Zheng et al. 2023, Judging LLM-as-a-Judge, §3.3 (consistent, biased toward first, toward second)
     """
-    with_a_first, with_b_first = _columns(a_first, b_first)
+    with_a_first, with_b_first = verdict_columns(a_first, b_first)
     both = ~np.isnan(with_a_first) & ~np.isnan(with_b_first)
     same = both & (with_a_first == with_b_first)
     opposite = both & (with_a_first * with_b_first == -1)
@@ -59,7 +57,7 @@ def same_share(sums: FloatArray) -> FloatArray:
     table = np.asarray(sums, dtype=np.float64)
     if table.shape[-1:] != (4,):
         raise ShapeError(f"need the four kinds on the last axis, got shape {table.shape}")
-    return ratio(np.stack([table[..., SAME], table.sum(axis=-1)], axis=-1))
+    return quotient(table[..., SAME], table.sum(axis=-1))
 
 
 def self_agreement_sums(answers: npt.ArrayLike) -> FloatArray:
@@ -90,9 +88,8 @@ def negation_sums(plain: npt.ArrayLike, negated: npt.ArrayLike) -> FloatArray:
     raises         : UnknownValue, ShapeError
     source         : Liu et al. 2024, Aligning with Logic, §2.3 (negation invariance)
     """
-    plain_verdict, negated_verdict = _columns(plain, negated)
-    both = ~np.isnan(plain_verdict) & ~np.isnan(negated_verdict)
-    return np.stack([both & (plain_verdict == negated_verdict), both], axis=1).astype(np.float64)
+    plain_verdict, negated_verdict = verdict_columns(plain, negated)
+    return counted_rows(plain_verdict == negated_verdict, ~np.isnan(plain_verdict + negated_verdict))
 
 
 def averaged_verdict(p_first: npt.ArrayLike, p_second: npt.ArrayLike) -> FloatArray:
@@ -100,21 +97,10 @@ def averaged_verdict(p_first: npt.ArrayLike, p_second: npt.ArrayLike) -> FloatAr
 
     p_first, p_second : (n_units,) in [0, 1], NaN for missing
     returns           : (n_units,) +1 above 1/2, -1 below it, 0 at exactly 1/2; NaN where either is missing
-    raises            : ShapeError; UnknownValue for what is no probability
+    raises            : ShapeError; UnknownValue for a value outside [0, 1]
     source            : Liu et al. 2024, Aligning with Logic, §5 (calibration)
     """
-    first_order, second_order = np.asarray(p_first, dtype=np.float64), np.asarray(p_second, dtype=np.float64)
-    if first_order.ndim != 1 or first_order.shape != second_order.shape:
-        raise ShapeError(f"need two columns of one length, got {first_order.shape} and {second_order.shape}")
-    for values in (first_order, second_order):
-        if not (np.isnan(values) | ((values >= 0) & (values <= 1))).all():
-            raise UnknownValue("probabilities are from 0 to 1")
+    first_order, second_order = share_array("probabilities", p_first), share_array("probabilities", p_second)
+    check_columns(first_order, second_order)
     # The sum, not the mean: whether it is above 1 is decided without a rounding of its own.
     return np.sign(first_order + second_order - 1)
-
-
-def _columns(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    first, second = verdict_array(x), verdict_array(y)
-    if first.ndim != 1 or first.shape != second.shape:
-        raise ShapeError(f"need two columns of one length, got {first.shape} and {second.shape}")
-    return first, second

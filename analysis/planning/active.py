@@ -8,7 +8,7 @@ import numpy.typing as npt
 from analysis.errors import ShapeError, UnknownValue
 from analysis.grouping import groups_of_rows
 from analysis.intervals.bootstrap import cluster_sums, mean_sums, ratio
-from analysis.types import FloatArray, IntArray, code_array, verdict_array
+from analysis.types import FloatArray, IntArray, check_columns, code_array, share_array, verdict_array
 
 MIN_FITTED = 20  # instances with people's votes
 UNIFORM = 0.1  # share of the draws that is spread evenly: no chance lies below a tenth of the mean
@@ -44,7 +44,7 @@ def judges_doubts(
     p_b: npt.ArrayLike,
     n_instances: int,
 ) -> FloatArray:
-    """How unsure judges are about each instance, by three signs.
+    """Return three signs of judges' doubt about each instance.
 
     instance, pair, judge, order : (n,) integer codes of each answer; an instance from 0 to n_instances - 1, an order 0 or 1
     verdict  : (n,) of -1, 0, +1, NaN for none
@@ -58,11 +58,8 @@ def judges_doubts(
     codes = [
         code_array(name, c) for name, c in (("instance", instance), ("pair", pair), ("judge", judge), ("order", order))
     ]
-    values, p = verdict_array(verdict), np.asarray(p_b, dtype=np.float64)
-    if len({column.shape for column in (*codes, values, p)}) > 1:
-        raise ShapeError(f"need columns of one length, got {[len(column) for column in (*codes, values, p)]}")
-    if ((p < 0) | (p > 1)).any():
-        raise UnknownValue(f"probabilities lie in [0, 1], got {p[(p < 0) | (p > 1)][:5].tolist()}")
+    values, p = verdict_array(verdict), share_array("probabilities", p_b)
+    check_columns(*codes, values, p)
     answered = ~np.isnan(values)
     of, pairs, judges, orders = (column[answered] for column in codes)
     values, p = values[answered], p[answered]
@@ -86,7 +83,7 @@ def judges_doubts(
 
 
 def judges_shares(instance: npt.ArrayLike, verdict: npt.ArrayLike, p_b: npt.ArrayLike, n_instances: int) -> FloatArray:
-    """Mean probability of B by all judges on each instance; where it is not known, 1, ½ or 0 by the verdict.
+    """Mean probability of B by all judges on each instance. A verdict without one counts as 1, ½ or 0.
 
     instance, verdict, p_b, n_instances : as for `judges_doubts`; returns : (n_instances,), NaN without an answer
     """

@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from analysis.errors import AnalysisError, NotEnough, ShapeError, UnknownValue
-from analysis.intervals.bootstrap import BLOCK_CELLS, Interval, draw_counts, interval_of, ratio
-from analysis.intervals.logistic import expit, newton, separation
-from analysis.types import BoolArray, FloatArray, IntArray, code_array
+from analysis.errors import NotEnough, ShapeError, UnknownValue
+from analysis.grouping import summed
+from analysis.intervals.bootstrap import Interval, check_resampling, drawn_blocks, interval_of, quotient, ratio
+from analysis.intervals.logistic import ends, expit, newton, separation
+from analysis.types import BoolArray, FloatArray, IntArray, check_columns, code_array, share_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,21 +50,20 @@ def aggregate_sets(delta: npt.ArrayLike, consistency: npt.ArrayLike, instance: n
     raises      : ShapeError if the columns are not 1-D and of one length; UnknownValue for a consistency outside
                   [0, 1], an infinite separability or codes that are not integers
     """
-    x, c = np.asarray(delta, dtype=np.float64), np.asarray(consistency, dtype=np.float64)
+    x, c = np.asarray(delta, dtype=np.float64), share_array("consistencies", consistency)
     codes = code_array("instance", instance)
-    if x.ndim != 1 or not x.shape == c.shape == codes.shape:
-        raise ShapeError(f"need columns of one length, got {x.shape}, {c.shape} and {codes.shape}")
-    if np.isinf(x).any() or (c < 0).any() or (c > 1).any():
-        raise UnknownValue("separability must be finite, and consistency from 0 to 1")
+    check_columns(x, c, codes)
+    if np.isinf(x).any():
+        raise UnknownValue("separability must be finite")
     defined = ~np.isnan(x) & ~np.isnan(c)
     x, c, codes = x[defined], c[defined], codes[defined]
     rows, index = np.unique(np.stack([codes.astype(np.float64), x], axis=1), axis=0, return_inverse=True)
     n = len(rows)
     return Pilot(
         delta=rows[:, 1],
-        sets=np.bincount(index, minlength=n).astype(np.float64),
-        total=np.bincount(index, weights=c, minlength=n).astype(np.float64),
-        consistent=np.bincount(index[c == 1], minlength=n).astype(np.float64),
+        sets=summed(np.ones(len(c)), index, n),
+        total=summed(c, index, n),
+        consistent=summed(c == 1, index, n),
         instance=rows[:, 0].astype(np.int64),
         excluded=int((~defined).sum()),
     )
@@ -96,11 +96,11 @@ class Curves(NamedTuple):
         fitted: FloatArray = np.where(np.isfinite(self.slope)[:, np.newaxis], smooth, stepped)
         return fitted
 
-    def crossing(self, level: float = 0.5) -> FloatArray:
-        """(rounds,) separability at which the mean consistency rises through a level. NaN where it doesn't rise."""
+    def crossing(self) -> FloatArray:
+        """(rounds,) separability at which the mean consistency rises through a half. NaN where it doesn't rise."""
         crossings = np.where(self.slope == np.inf, self.step, np.nan)
         rising = np.isfinite(self.slope) & (self.slope > 0)
-        crossings[rising] = (np.log(level / (1 - level)) - self.intercept[rising]) / self.slope[rising]
+        crossings[rising] = 0.0 - self.intercept[rising] / self.slope[rising]
         return crossings
 
 
@@ -122,11 +122,12 @@ def fit(pilot: Pilot, times: npt.ArrayLike | None = None) -> Curves:
         raise ShapeError(f"need times of shape (rounds, {len(pilot)}), got {drawn.shape}")
     won, sets = drawn * pilot.total, drawn * pilot.sets
     lost = drawn * (pilot.sets - pilot.total)
-    level = ratio(np.stack([won.sum(axis=1), sets.sum(axis=1)], axis=-1).reshape(-1, 2))
+    level = quotient(won.sum(axis=1), sets.sum(axis=1))
     slope, step = separation(pilot.delta, won, lost)
     intercept = np.full(len(drawn), np.nan)
     converged = np.isinf(slope)
-    undetermined = ~converged & _varies(pilot.delta, sets) & (level > 0) & (level < 1)
+    lowest, highest = ends(pilot.delta, sets > 0)
+    undetermined = ~converged & (lowest < highest) & (level > 0) & (level < 1)
     center, scale = float(pilot.delta.mean()), float(pilot.delta.std()) or 1.0
     p = level[undetermined]
     start = np.stack([np.log(p) - np.log1p(-p), np.zeros(len(p))], axis=1)
@@ -186,8 +187,7 @@ def fit_relation(pilot: Pilot, *, rng: np.random.Generator, rounds: int = 1000, 
               consistency does not rise are undefined and counted
     raises  : NotEnough for an empty pilot; AnalysisError for a bad level or number of rounds
     """
-    if not 0 < level < 1 or rounds < 1:
-        raise AnalysisError(f"need 0 < level < 1 and rounds >= 1, got {level} and {rounds}")
+    check_resampling(level, rounds)
     curves = fit(pilot)
     low, high = float(pilot.delta.min()), float(pilot.delta.max())
     grid = np.linspace(low, high, GRID)
@@ -276,11 +276,9 @@ def _resampled(
     slopes, crossings, fitted = np.full(rounds, np.nan), np.full(rounds, np.nan), np.full((rounds, len(grid)), np.nan)
     if len(instances) < 2:
         return slopes, crossings, fitted
-    step = max(1, BLOCK_CELLS // len(pilot))
-    for start in range(0, rounds, step):
-        rows = slice(start, min(start + step, rounds))
-        curves = fit(pilot, draw_counts(len(instances), rows.stop - rows.start, rng)[:, index])
-        slopes[rows], crossings[rows], fitted[rows] = curves.slope, curves.crossing(), curves.at(grid)
+    for block, times in drawn_blocks(len(instances), rounds, rng, width=len(pilot)):
+        curves = fit(pilot, times[:, index])
+        slopes[block], crossings[block], fitted[block] = curves.slope, curves.crossing(), curves.at(grid)
     return slopes, crossings, fitted
 
 
@@ -312,10 +310,3 @@ def _quantile(values: FloatArray, level: float) -> tuple[float, float]:
         return float("nan"), float("nan")
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2], method="closest_observation")
     return float(low), float(high)
-
-
-def _varies(x: FloatArray, sets: FloatArray) -> BoolArray:
-    """(rounds,) whether the sets of a round have more than one separability."""
-    present = sets > 0
-    varies: BoolArray = np.where(present, x, np.inf).min(axis=1) < np.where(present, x, -np.inf).max(axis=1)
-    return varies

@@ -51,7 +51,7 @@ def balanced_design(
 
 
 def neighbour_design(available: npt.ArrayLike, pairs: npt.ArrayLike, order: npt.ArrayLike) -> BoolArray:
-    """Pair neighbours of a ranking: ranks 1–2, 3–4, … on every other instance, and 2–3, 4–5, … on the rest.
+    """Pair neighbours of a ranking: ranks 1–2, 3–4 and so on, and on every other instance 2–3, 4–5 and so on.
 
     A round of the Swiss system on many instances at once: no system stands twice on an instance, and every two neighbours meet on
     half of the instances.

@@ -37,8 +37,9 @@ def generalizability_study(
     rater: npt.ArrayLike,
     cluster: npt.ArrayLike,
 ) -> GStudy:
-    """Estimate the variance of instances, raters, both, pairs within instances, and the residual; all are random.
+    """Estimate the variance of instances, raters, both, pairs within instances, and the residual.
 
+    All of them are random effects.
     Estimates are moments of half squared differences of two values of a configuration: those of two raters on a pair differ by
     rater + interaction + residual, of one rater on two pairs of an instance by pair + residual, of one rater on two instances by
     all but rater, of two raters on two instances by all; two instances are of different clusters. On balanced data they equal the analysis of variance; on any others

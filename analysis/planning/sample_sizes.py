@@ -8,9 +8,11 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
 from analysis.errors import NotEnough, UnknownValue
 from analysis.planning.variance import Components
+from analysis.types import check_level
 
 MIN_INSTANCES = 2  # an interval over instances needs two
 CAUTIOUS_SHARE = 0.8
@@ -85,8 +87,7 @@ class Aim:
     def __post_init__(self) -> None:
         if not 0 < self.width < 1:
             raise UnknownValue(f"the width of an interval within [0, 1] lies between 0 and 1, got {self.width:g}")
-        if not 0 < self.level < 1:
-            raise UnknownValue(f"the level of an interval lies between 0 and 1, such as 0.95, got {self.level:g}")
+        check_level(self.level)
         if self.finite and self.available is None:
             raise UnknownValue("a finite population needs a known number of instances")
 
@@ -177,10 +178,10 @@ def instances_needed(
     return None if population is not None and needed > population else needed
 
 
-def upper_limit(pilot_instances: int, *, share: float = CAUTIOUS_SHARE) -> float:
-    """Factor from a pilot's variance to its upper confidence limit: a small pilot's variance is often too low.
+def upper_limit(pilot_instances: int) -> float:
+    """Factor from a pilot's variance to its upper 80 % confidence limit: a small pilot's variance is often too low.
 
-    returns : (n - 1) / q with q the (1 - share) quantile of chi-square with n - 1 degrees of freedom, as for normal
+    returns : (n - 1) / q with q the .2 quantile of chi-square with n - 1 degrees of freedom, as for normal
               instance means, by the cube-root approximation (within 1 % from 5 instances on)
     raises  : NotEnough for fewer than two instances
     source  : Browne 1995, On the use of a pilot sample for sample size determination, Statistics in Medicine 14;
@@ -189,7 +190,7 @@ def upper_limit(pilot_instances: int, *, share: float = CAUTIOUS_SHARE) -> float
     if pilot_instances < MIN_INSTANCES:
         raise NotEnough(f"a variance over instances needs two or more, got {pilot_instances}")
     spread = 2 / (9 * (pilot_instances - 1))
-    return 1 / (1 - spread + NormalDist().inv_cdf(1 - share) * math.sqrt(spread)) ** 3
+    return 1 / (1 - spread + NormalDist().inv_cdf(1 - CAUTIOUS_SHARE) * math.sqrt(spread)) ** 3
 
 
 def designs(
@@ -219,14 +220,17 @@ def _price(design: Design) -> tuple[float, float, int, int]:
 
 
 def _design(components: Components, pairs: int, raters: int, aim: Aim, rates: Prices) -> Design:
-    n = instances_needed(
-        components, pairs=pairs, raters=raters, width=aim.width, level=aim.level, population=aim.population
-    )
+    shape: dict[str, Any] = {"pairs": pairs, "raters": raters, "level": aim.level, "population": aim.population}
+    n = instances_needed(components, width=aim.width, **shape)
     here = None
     if aim.available is not None and aim.available >= MIN_INSTANCES:
-        here = _width(components, pairs, raters, aim.available, aim)
+        here = expected_width(components, instances=aim.available, **shape)
     if n is None:
         return Design(pairs, raters, None, width_available=here, enough=False)
+    cautious = None
+    if aim.pilot_instances is not None:  # the upper limit of the variance: the same as a width narrower by its root
+        narrower = aim.width / math.sqrt(upper_limit(aim.pilot_instances))
+        cautious = instances_needed(components, width=narrower, **shape)
     assignments, pay_per_hit = n * raters, rates.pay(pairs)
     work = assignments * rates.work(pairs)
     pay = None if pay_per_hit is None else round(assignments * pay_per_hit, 2)
@@ -236,8 +240,8 @@ def _design(components: Components, pairs: int, raters: int, aim: Aim, rates: Pr
         pairs=pairs,
         raters=raters,
         instances=n,
-        cautious_instances=_cautious(components, pairs, raters, aim),
-        width=_width(components, pairs, raters, n, aim),
+        cautious_instances=cautious,
+        width=expected_width(components, instances=n, **shape),
         width_available=here,
         enough=None if aim.available is None else n <= aim.available,
         assignments=assignments,
@@ -252,25 +256,8 @@ def _design(components: Components, pairs: int, raters: int, aim: Aim, rates: Pr
     )
 
 
-def _width(components: Components, pairs: int, raters: int, n: int, aim: Aim) -> float:
-    return expected_width(
-        components, pairs=pairs, raters=raters, instances=n, level=aim.level, population=aim.population
-    )
-
-
-def _cautious(components: Components, pairs: int, raters: int, aim: Aim) -> int | None:
-    """Count instances for the upper limit of the variance: the same as a width narrower by the root of the factor."""
-    if aim.pilot_instances is None:
-        return None
-    narrower = aim.width / math.sqrt(upper_limit(aim.pilot_instances))
-    return instances_needed(
-        components, pairs=pairs, raters=raters, width=narrower, level=aim.level, population=aim.population
-    )
-
-
 def _z(level: float) -> float:
-    if not 0 < level < 1:
-        raise UnknownValue(f"the level of an interval lies between 0 and 1, such as 0.95, got {level:g}")
+    check_level(level)
     return NormalDist().inv_cdf((1 + level) / 2)
 
 

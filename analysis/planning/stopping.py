@@ -1,4 +1,4 @@
-"""How many instances a batch needs that stops once its preference is decided."""
+"""Number of instances of a batch that stops once its preference is decided."""
 
 from dataclasses import dataclass
 from math import ceil

@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.agreement.consistency import RatingSets, consistency
-from analysis.errors import DuplicateRating, NotEnough, ShapeError, UnknownValue
-from analysis.types import FloatArray, IntArray, code_array
+from analysis.errors import DuplicateRating, NotEnough, UnknownValue
+from analysis.grouping import count_groups, groups, joint_codes
+from analysis.types import FloatArray, IntArray, check_columns, code_array
 
 TOLERANCE = 1e-12  # of verdicts in [0, 1]: below it there is only the rounding of sums
 MAX_SUBSETS = 100
@@ -132,8 +133,8 @@ def crossed_components(
                             Components, chapter 4, for truncation at 0
     """
     centred, (item, page_pair, person) = _columns(values, instance=instance, pair=pair, rater=rater)
-    on_pair, by_rater = _joint(item, page_pair), _joint(item, person)
-    if len(np.unique(_joint(on_pair, person))) < len(centred):
+    on_pair, by_rater = (groups(joint_codes(item, codes))[1] for codes in (page_pair, person))
+    if count_groups(joint_codes(on_pair, person)) < len(centred):
         raise DuplicateRating("a rater has two values on one pair of an instance")
     everything, in_item = _differences(centred, np.zeros_like(item)), _differences(centred, item)
     raters, pairs = _differences(centred, on_pair), _differences(centred, by_rater)
@@ -225,19 +226,12 @@ def _columns(values: npt.ArrayLike, **codes: npt.ArrayLike) -> tuple[FloatArray,
     """Present values, centred, which makes sums of squares more exact, and dense codes."""
     column = np.asarray(values, dtype=np.float64)
     code_columns = [code_array(name, code) for name, code in codes.items()]
-    if column.ndim != 1 or any(code.shape != column.shape for code in code_columns):
-        raise ShapeError(f"need columns of one length, got {[column.shape, *(code.shape for code in code_columns)]}")
+    check_columns(column, *code_columns)
     present = ~np.isnan(column)
-    dense = [np.unique(code[present], return_inverse=True)[1].astype(np.int64) for code in code_columns]
+    dense = [groups(code[present])[1] for code in code_columns]
     if not dense[0].size or dense[0].max() < 1:
         raise NotEnough("variance between instances needs values of two instances or more")
     return column[present] - column[present].mean(), dense
-
-
-def _joint(first: IntArray, second: IntArray) -> IntArray:
-    """One code for each combination of two dense codes."""
-    joint: IntArray = np.unique(first * (second.max() + 1) + second, return_inverse=True)[1].astype(np.int64)
-    return joint
 
 
 def _differences(values: FloatArray, group: IntArray) -> FloatArray:
@@ -277,22 +271,12 @@ def _crossed(between: float, both: float | None, raters: float | None, pairs: fl
                 "residual": raters + pairs - both,
             }
         )
-    if raters is not None:  # no rater has two pairs of an instance: N = 1
-        if both is None:
-            return _truncated(
-                {"instance": between - raters, "rater": raters}, merged=(("instance", "pair"), ("rater", "residual"))
-            )
-        return _truncated(
-            {"instance": between - both, "pair": both - raters, "rater": raters}, merged=(("rater", "residual"),)
-        )
-    if pairs is not None:  # no pair has two raters
-        if both is None:
-            return _truncated(
-                {"instance": between - pairs, "pair": pairs}, merged=(("instance", "rater"), ("pair", "residual"))
-            )
-        return _truncated(
-            {"instance": between - both, "rater": both - pairs, "pair": pairs}, merged=(("pair", "residual"),)
-        )
+    # No rater has two pairs of an instance (N = 1), or no pair has two raters: the residual stays with the one that is known.
+    for known, other, moment in (("rater", "pair", raters), ("pair", "rater", pairs)):
+        if moment is not None:
+            inside = moment if both is None else both
+            merged = ((known, "residual"),) if both is not None else (("instance", other), (known, "residual"))
+            return _truncated({"instance": between - inside, other: inside - moment, known: moment}, merged=merged)
     return _truncated({"instance": between}, merged=(("instance", "pair", "rater", "residual"),))
 
 

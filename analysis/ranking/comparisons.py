@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
-from analysis.intervals.bootstrap import BLOCK_CELLS, draw_counts
-from analysis.types import BoolArray, FloatArray, IntArray, code_array
+from analysis.intervals.bootstrap import drawn_blocks
+from analysis.types import BoolArray, FloatArray, IntArray, check_columns, code_array
 
 SCORES = (0.0, 0.5, 1.0)  # of A: a loss, a tie, a win
 
@@ -58,9 +58,7 @@ def check_comparisons(
     """
     first, second, score = code_array("a", a), code_array("b", b), np.asarray(score_a, dtype=np.float64)
     weight = np.ones(score.shape) if weights is None else np.asarray(weights, dtype=np.float64)
-    if score.ndim != 1 or not first.shape == second.shape == score.shape == weight.shape:
-        shapes = [column.shape for column in (first, second, score, weight)]
-        raise ShapeError(f"a, b, score_a and weights must be 1-D and of one length, got {shapes}")
+    check_columns(first, second, score, weight)
     for codes in (first, second):
         if codes.size and (codes.min() < 0 or codes.max() >= n_systems):
             raise UnknownValue(
@@ -183,9 +181,8 @@ def _drawn_sums(
     value = np.bincount(of_row, weights=weight)
     filled, begin = np.unique(of_cell, return_index=True)
     drawn = np.empty(len(keys))
-    step = max(1, BLOCK_CELLS // n_clusters)
-    for start in range(0, rounds, step):
-        for number, times in enumerate(draw_counts(n_clusters, min(step, rounds - start), rng), start):
+    for block, counts in drawn_blocks(n_clusters, rounds, rng):
+        for number, times in enumerate(counts, block.start):
             np.take(times.astype(np.float64), of_cluster, out=drawn, mode="clip")
             sums[number, filled] = np.add.reduceat(np.multiply(drawn, value, out=drawn), begin)
     return sums

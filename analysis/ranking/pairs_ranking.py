@@ -42,7 +42,7 @@ def pairs_greedy(compare: Compare, n: int, *, calibrate: bool = False) -> list[i
     calibrate : whether a comparison is the mean of both orders, (compare(i, j) + 1 - compare(j, i)) / 2
     returns   : the items, the best first; n log2 n comparisons at most. At a probability of exactly 1/2 the item of the
                 right list is the better one
-    raises    : UnknownValue for a negative n, or a comparison that is no probability
+    raises    : UnknownValue for a negative n, or a comparison outside [0, 1]
     source    : Liu et al. 2024, Aligning with Human Judgement: The Role of Pairwise Preference in LLM Evaluators, §4.1
     """
     return _ranked(merge_greedy, compare, n, calibrate=calibrate)

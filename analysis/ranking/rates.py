@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from analysis.errors import UnknownValue
 from analysis.grouping import groups
-from analysis.intervals.bootstrap import ratio
+from analysis.intervals.bootstrap import quotient
 from analysis.ranking.comparisons import WinMatrix, win_matrix
 from analysis.types import FloatArray, IntArray, Outcomes, code_array
 
@@ -46,13 +46,13 @@ def win_rates(a: npt.ArrayLike, b: npt.ArrayLike, score_a: npt.ArrayLike, *, n_s
 
 def matrix_win_rates(matrix: WinMatrix) -> FloatArray:
     """`win_rates` of comparisons that are summed: (n_systems,)."""
-    return ratio(np.stack([matrix.points.sum(axis=1), matrix.played.sum(axis=1)], axis=1))
+    return quotient(matrix.points.sum(axis=1), matrix.played.sum(axis=1))
 
 
 def matrix_win_loss_rates(matrix: WinMatrix) -> FloatArray:
     """`win_loss_rate` of comparisons that are summed: (n_systems,), NaN for a system without a comparison."""
     won, lost = matrix.won.sum(axis=1), matrix.won.sum(axis=0)
-    return ratio(np.stack([won - lost, matrix.played.sum(axis=1)], axis=1))
+    return quotient(won - lost, matrix.played.sum(axis=1))
 
 
 def win_loss_rate(outcomes: Outcomes, systems: npt.ArrayLike | None = None) -> Rates:
@@ -102,7 +102,7 @@ def _rates(outcomes: Outcomes, systems: npt.ArrayLike | None, points: Callable[[
     weight = np.tile(outcomes.weight[decided], 2)
     won = np.bincount(side, weights=weight * points(result), minlength=len(codes))
     played = np.bincount(side, weights=weight, minlength=len(codes))
-    return Rates(codes, ratio(np.stack([won, played], axis=1)), np.bincount(side, minlength=len(codes)))
+    return Rates(codes, quotient(won, played), np.bincount(side, minlength=len(codes)))
 
 
 def _sums(outcomes: Outcomes, system: int, points: Callable[[FloatArray], FloatArray]) -> FloatArray:

@@ -70,15 +70,9 @@ def ranking_levels(scores: npt.ArrayLike, *, tolerance: float = EQUAL) -> list[l
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 1:
         raise ShapeError(f"need one score for each item, got shape {values.shape}")
-    order = np.argsort(-values, kind="stable")[: np.count_nonzero(~np.isnan(values))]
-    levels: list[list[int]] = []
-    best = np.inf
-    for item in order.tolist():
-        if not levels or best - values[item] > tolerance:
-            levels.append([])
-            best = values[item]
-        levels[-1].append(item)
-    return [sorted(level) for level in levels]
+    ranked = np.flatnonzero(~np.isnan(values))
+    level_of = _levels(values[ranked], np.zeros_like(ranked), tolerance)
+    return [ranked[level_of == level].tolist() for level in range(level_of.max(initial=-1) + 1)]
 
 
 def augment(levels: Sequence[Sequence[int]], *, component: npt.ArrayLike | None = None) -> IntArray:

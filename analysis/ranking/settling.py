@@ -14,7 +14,7 @@ from analysis.ranking.spread import Differences, ranks
 from analysis.types import BoolArray
 
 CHANCE = 0.8
-MOST = 1000.0  # times the comparisons there are: beyond that, systems are as good as alike
+MAX_FACTOR = 1000.0  # times the existing comparisons: beyond that, systems are as good as alike
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _least_factor(tests: Differences, rows: BoolArray, level: float, chance: flo
     low, high = 1.0, 2.0
     while not _settles(tests, rows, level, chance, high):
         low, high = high, 2 * high
-        if low >= MOST:
+        if low >= MAX_FACTOR:
             return math.inf
     while high / low > 1.005:
         middle = math.sqrt(low * high)

@@ -1,9 +1,12 @@
-"""The content words of a short text as a set, in any script. English words are stemmed."""
+"""Words of texts in any script: the content words of a short text as a set, with English words stemmed, and lengths in words."""
 
 import re
 import unicodedata
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import islice
+
+import numpy as np
 
 from analysis.similarity.rouge import tokens as english_stems
 
@@ -35,8 +38,6 @@ BLANK_TEXTS = frozenset(
         *("keine", "keines", "nichts", "entfällt", "无", "無", "没有", "沒有", "なし", "없음"),
     }
 )
-
-
 MAX_BLANK_WORDS = 3  # words
 
 
@@ -74,6 +75,45 @@ def length_in_words(text: str) -> int:
     )
 
 
+@dataclass(frozen=True)
+class Lengths:
+    """Lengths of some texts by `length_in_words`. `None` without texts.
+
+    counts : words of each text, 0 of an empty one
+    source : the average lengths of data sets in Predicting Text Preference Via Structured Comparative Reasoning, table 6
+    """
+
+    counts: tuple[int, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Number of texts."""
+        return len(self.counts)
+
+    @property
+    def mean(self) -> float | None:
+        """Mean length."""
+        return float(np.mean(self.counts)) if self.counts else None
+
+    @property
+    def median(self) -> float | None:
+        """Median length."""
+        return float(np.median(self.counts)) if self.counts else None
+
+    @property
+    def shortest(self) -> int | None:
+        """Length of the shortest text."""
+        return min(self.counts, default=None)
+
+    @property
+    def longest(self) -> int | None:
+        """Length of the longest text."""
+        return max(self.counts, default=None)
+
+    def __add__(self, other: "Lengths") -> "Lengths":
+        return Lengths(self.counts + other.counts)
+
+
 def is_blank(text: str) -> bool:
     """Tell whether a text is empty, is punctuation or means an empty cell (“–”, “n/a” or “none”)."""
     # No entry of BLANK_TEXTS is longer.
@@ -97,7 +137,7 @@ def _stemmed_function_words() -> frozenset[str]:
 
 @cache
 def _pieces() -> re.Pattern[str]:
-    """Match runs of one kind of writing. Combining marks belong to their letter; `\\w` covers few of them."""
+    """Match runs of one kind of writing. Combining marks, of which `\\w` covers few, belong to their letter."""
     marks = "".join(chr(code) for code in range(0x300, 0x1CFF) if unicodedata.category(chr(code)).startswith("M"))
     return re.compile(
         rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<picture>(?![{_TONES}])[{_PICTURES}])"

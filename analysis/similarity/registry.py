@@ -1,19 +1,15 @@
 """Similarities by name, as commands and settings give them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
-from typing import cast
 
 import numpy as np
 
 from analysis.errors import AnalysisError, NeedsModel, NotFinite, ShapeError, UnknownValue
 from analysis.similarity.bleu import pairwise_bleu
-from analysis.similarity.chargrams import pairwise_chargrams
-from analysis.similarity.chrf import pairwise_chrf
-from analysis.similarity.exact import pairwise_exact
-from analysis.similarity.length import length_penalty
+from analysis.similarity.characters import pairwise_chargrams, pairwise_chrf, pairwise_exact
 from analysis.similarity.rouge import pairwise_rouge1
 from analysis.similarity.semantic import (
     Encoder,
@@ -27,6 +23,31 @@ from analysis.types import FloatArray
 
 Similarity = Callable[[Sequence[str], Sequence[str]], FloatArray]
 ENTRY_POINTS = "tandem.similarities"  # the group under which an installed package offers its own
+
+
+def length_penalty(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
+    """exp(1 - longer / shorter) of every pair of texts, lengths in NLTK word tokens.
+
+    returns : (len(texts_a), len(texts_b)) in [0, 1], symmetric; 1 for equal lengths, 0 for a text without a
+              token against one with some, 1 for two without
+    source  : Ghosh et al. 2024, Compare without Despair, note 5, with the longer text as the reference
+    """
+    counts = {text: token_count(text) for text in {*texts_a, *texts_b}}
+    length_a = np.array([counts[text] for text in texts_a], dtype=np.float64)[:, np.newaxis]
+    length_b = np.array([counts[text] for text in texts_b], dtype=np.float64)[np.newaxis, :]
+    longer, shorter = np.maximum(length_a, length_b), np.minimum(length_a, length_b)
+    # Starting from infinity makes exp give 0 where only the shorter text is empty.
+    ratio = np.divide(longer, shorter, out=np.full(longer.shape, np.inf), where=shorter > 0)
+    penalty: FloatArray = np.exp(1 - np.where(longer == shorter, 1.0, ratio))
+    return penalty
+
+
+def token_count(text: str) -> int:
+    """Tokens of NLTK's word tokenizer on the text as one line, which needs no downloaded data."""
+    # NLTK is 250 modules: only who computes similarities pays for them, not every web process.
+    from nltk.tokenize import word_tokenize  # type: ignore[import-untyped]
+
+    return len(word_tokenize(text, preserve_line=True))
 
 
 def length_adjusted(similarity: Similarity) -> Similarity:
@@ -69,7 +90,7 @@ def names() -> tuple[str, ...]:
 
 
 def needs(name: str) -> str:
-    """The kind of model that a similarity needs: "encoder", "tokens", "extractor" or, for none, "".
+    """Return the kind of model that a similarity needs, such as "encoder", or "" for none.
 
     raises : UnknownValue naming the known ones
     """
@@ -101,21 +122,15 @@ def with_model(
 
     raises : UnknownValue naming the known ones; NeedsModel if the model that it needs is not among those given
     """
-
-    def cosine(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
-        return pairwise_cosine(texts_a, texts_b, cast(Encoder, encoder))
-
-    def bertscore(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
-        as_package = name == "bertscore-package"
-        return pairwise_bertscore(texts_a, texts_b, cast(TokenEncoder, tokens), match_specials=as_package)
-
-    def entities(texts_a: Sequence[str], texts_b: Sequence[str]) -> FloatArray:
-        return pairwise_entities(texts_a, texts_b, cast(Extractor, extractor))
-
     needed = needs(name)
-    if not needed or {"encoder": encoder, "tokens": tokens, "extractor": extractor}[needed] is None:
+    if needed == "encoder" and encoder is not None:
+        plain = partial(pairwise_cosine, encoder=encoder)
+    elif needed == "tokens" and tokens is not None:
+        plain = partial(pairwise_bertscore, tokens=tokens, match_specials=name == "bertscore-package")
+    elif needed == "extractor" and extractor is not None:
+        plain = partial(pairwise_entities, extractor=extractor)
+    else:
         return get(name)
-    plain = {"encoder": cosine, "tokens": bertscore, "extractor": entities}[needed]
     return length_adjusted(plain) if name.endswith("-length") else plain
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from analysis.errors import AnalysisError, NotEnough, ShapeError
-from analysis.types import FloatArray, IntArray
+from analysis.errors import AnalysisError, NotEnough
+from analysis.types import FloatArray, IntArray, check_columns
 
 
 class Scenario(IntEnum):
@@ -70,6 +70,5 @@ def scenarios(
 
 def _columns(*values: npt.ArrayLike) -> list[FloatArray]:
     columns = [np.asarray(value, dtype=np.float64) for value in values]
-    if any(column.ndim != 1 for column in columns) or len({len(column) for column in columns}) > 1:
-        raise ShapeError(f"need columns of one length, got {[column.shape for column in columns]}")
+    check_columns(*columns)
     return columns

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.errors import NotFinite, ShapeError
-from analysis.similarity.chargrams import jaccard
+from analysis.similarity.characters import jaccard
 from analysis.similarity.counting import Distinct, distinct
 from analysis.types import FloatArray
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from django.db.models import Count, QuerySet
 
-from analysis.similarity.content_words import length_in_words
-from analysis.similarity.text_lengths import Lengths
+from analysis.similarity.content_words import Lengths, length_in_words
 from annotation.models import Generation, Pair, Study
 
 CHUNK = 500

@@ -89,7 +89,7 @@ def presentations_of(
 
 
 def _untuned(study: Study, by_judge: dict[int, Presented], judges: Iterable[Judge]) -> dict[int, Presented]:
-    """Leave out what judges said of the instances that they were tuned on."""
+    """Leave out judges' presentations of the instances that they were tuned on."""
     for judge in judges:
         if judge.tuned and judge.pk in by_judge:
             presented = by_judge[judge.pk]

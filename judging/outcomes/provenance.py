@@ -99,25 +99,21 @@ def provenance_by(counts: Mapping[int, Mapping[Origin, int]], answers: FloatArra
     counts  : answers by origin, by the judge's or run's key
     answers : (4, n) key, completion, prompt tokens, expected ones; each answer of a key once, NaN where a count is unknown
     """
-    key, _, tokens, expected = answers
-    is_known = ~np.isnan(tokens) & ~np.isnan(expected)
-    return {
-        key_of_judge: Provenance.of(
-            origins, cut_prompts(tokens[is_known & (key == key_of_judge)], expected[is_known & (key == key_of_judge)])
-        )
-        for key_of_judge, origins in counts.items()
-    }
+    cuts = _cuts_by_key(answers)
+    none_counted = np.zeros(0), np.zeros(0, dtype=bool)
+    return {key: Provenance.of(origins, cuts.get(key, none_counted)[1]) for key, origins in counts.items()}
 
 
 def cut_answers(answers: FloatArray) -> set[int]:
     """Return the completions of all keys whose prompts were probably cut. `answers` is as in `provenance_by`."""
-    key, completion, tokens, expected = answers
-    is_known = ~np.isnan(tokens) & ~np.isnan(expected)
-    cut: set[int] = set()
-    for key_value in np.unique(key[is_known]):
-        rows = is_known & (key == key_value)
-        cut.update(completion[rows][cut_prompts(tokens[rows], expected[rows])].astype(np.int64).tolist())
-    return cut
+    return {int(number) for completion, is_cut in _cuts_by_key(answers).values() for number in completion[is_cut]}
+
+
+def _cuts_by_key(answers: FloatArray) -> dict[int, tuple[FloatArray, BoolArray]]:
+    """Return of each key the completions with known counts, and whether their prompts were probably cut."""
+    key, completion, tokens, expected = answers[:, ~np.isnan(answers[2:]).any(axis=0)]
+    rows_by_key = {int(value): key == value for value in np.unique(key)}
+    return {value: (completion[rows], cut_prompts(tokens[rows], expected[rows])) for value, rows in rows_by_key.items()}
 
 
 Link = Judgment.completions.through
@@ -139,7 +135,7 @@ def provenance_of_judges(study: Study, judges: Collection[Judge], making: Collec
 
 
 def settings_of_judges(names: Collection[str]) -> dict[str, str]:
-    """Return a short hash of what each judge asks and how it is read, by name; names and addresses of endpoints play no part."""
+    """Return a short hash of each judge's settings, by name. Names and addresses of endpoints play no part."""
     judges = Judge.objects.filter(name__in=names).select_related(*RELATED)
     return {judge.name: _settings_hash(judge) for judge in judges.order_by("name")}
 

@@ -21,10 +21,7 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 VERSION = "6.4"
 MAX_NAME_LENGTH = 60
 MAX_NOTE_LENGTH = 300
-COLUMN_WIDTH, COLUMN_INCHES = (
-    380,
-    3.3,
-)  # pixels of a picture for a paper's column: its letters of 12 pixels have 7.5 points
+COLUMN_WIDTH, COLUMN_INCHES = 380, 3.3  # of a picture for a paper's column, in pixels: letters of 12 have 7.5 points
 WIDTHS = {"column": COLUMN_WIDTH, "phone": 326, "screen": 560, "page": 806}  # pixels; a paper's page has 7 inches
 PANEL = (146, 120)  # two beside each other in a column
 TITLE_WIDTH, LINE_WIDTH = 42, 58  # characters of a line in a column
@@ -88,11 +85,9 @@ def shares(form: str = ".0%") -> Spec:
     return {**padded((0, 1)), "axis": {"values": [0, 0.2, 0.4, 0.6, 0.8, 1], "format": form}}
 
 
-def series_encoding(
-    field: str, title: str | None, names: Sequence[str], theme: Theme, looks: Sequence[Look] = ()
-) -> Spec:
-    """Return the encodings of a series by its colour and its shape: by its look, or by its place if it has none."""
-    looks = looks or list(islice(cycle(zip(theme.series, SHAPES, strict=True)), len(names)))
+def series_encoding(field: str, title: str | None, names: Sequence[str], theme: Theme) -> Spec:
+    """Return the encodings of a series by the colour and the shape of its place."""
+    looks = list(islice(cycle(zip(theme.series, SHAPES, strict=True)), len(names)))
     series = {"field": field, "type": "nominal", "sort": list(names), "title": title}
     return {
         channel: {**series, "scale": {"domain": list(names), "range": [look[index] for look in looks]}}
@@ -297,16 +292,9 @@ def end_layer(x: Spec, y: Spec) -> Spec:
     }
 
 
-def first_series(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return as many names as there are colours, and a note that says how many are left out."""
-    return first_of(names, MAX_SERIES)
-
-
-def first_of(names: Sequence[str], limit: int) -> tuple[list[str], list[str]]:
-    """Return the first names, and a note that says how many are left out."""
-    left_out = len(names) - limit
-    cut = f"{limit} of {len(names)}; the others are under Details"
-    note = [cut] if left_out > 0 else []
+def first_of(names: Sequence[str], limit: int = MAX_SERIES) -> tuple[list[str], list[str]]:
+    """Return the first names, by default as many as curves fit, and a note that says how many are left out."""
+    note = [f"{limit} of {len(names)}; the others are under Details"] if len(names) > limit else []
     return list(names[:limit]), note
 
 

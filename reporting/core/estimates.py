@@ -188,7 +188,7 @@ def statistic_estimate(
     instances: int | None = None,
     ceiling: float = math.inf,
 ) -> Estimate:
-    """Return a statistic that is no mean (kappa, alpha) with the interval of `analysis.intervals.analytic.statistic_interval`.
+    """Return a statistic other than a mean (kappa, alpha) with the interval of `analysis.intervals.analytic.statistic_interval`.
 
     sums      : (n_clusters, ...) one row per cluster that counts anything
     instances : in these clusters; as many as clusters when left out

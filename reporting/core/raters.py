@@ -91,7 +91,7 @@ PEOPLE = "people"
 
 
 def without_baselines(judges: Iterable[str], baselines: Collection[str]) -> list[str]:
-    """Return the judges, by their names as raters, that are no baselines, or all where there is no other."""
+    """Return the names of judges without baselines, or all of them if each is a baseline."""
     every = list(judges)
     return [judge for judge in every if judge.removeprefix("judge:") not in baselines] or every
 
@@ -197,16 +197,9 @@ def rater(
     )
 
 
-def people_rater(
-    selection: Selection,
-    batches: Iterable[Batch] | None,
-    *,
-    stage: str = "first",
-    question: int = MAIN,
-) -> Rater:
-    """Read people's counted answers to a question on a selection."""
-    answers = human_answers(selection, batches, stage=stage, question=question)
-    return rater_of_people(answers)
+def people_rater(selection: Selection, batches: Iterable[Batch] | None, *, question: int = MAIN) -> Rater:
+    """Read people's counted first answers to a question on a selection."""
+    return rater_of_people(human_answers(selection, batches, question=question))
 
 
 def rater_of_people(answers: Answers, *, with_incomplete: bool = False) -> Rater:

@@ -51,7 +51,7 @@ def sets_of_wordings(
 
 
 def spread_over_wordings(values: Sequence[float | None]) -> Found:
-    """Return mean, range and standard deviation of a number over wordings, which are no sample."""
+    """Return mean, range and standard deviation of a number over wordings, which are not a sample."""
     numbers = [value for value in values if value is not None]
     if len(numbers) < 2:
         return {"n": len(numbers), "value": None, **FEW_WORDINGS.as_json()}

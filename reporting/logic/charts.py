@@ -17,7 +17,7 @@ from reporting.core.charts import (
     column_spec,
     empty_chart,
     end_layer,
-    first_series,
+    first_of,
     interval_and_point,
     looks_of,
     padded,
@@ -123,7 +123,7 @@ def _chart(
     if not rows:
         return empty_chart(title, why, theme)
     first_rater = {row["series"]: row["_rater"] for row in reversed(rows)}
-    series, more = first_series(list(dict.fromkeys(row["series"] for row in rows)))
+    series, more = first_of(list(dict.fromkeys(row["series"] for row in rows)))
     names = short_names(series, LONGEST_LABEL)
     looks = dict(zip(series, looks_of(audit["everyone"], (first_rater[item] for item in series), theme), strict=True))
     rows = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
-from analysis.types import Outcomes, Verdict, verdict_array
+from analysis.types import Outcomes, Verdict, check_columns, check_level, share_array, verdict_array
 
 
 def columns(**changed: Any) -> dict[str, Any]:
@@ -58,3 +58,26 @@ def test_outcomes_are_refused(changed: dict[str, Any], error: type[AnalysisError
 def test_refusal_carries_the_values():
     with pytest.raises(UnknownValue, match=r"\[2\.0, 7\.0\]"):
         verdict_array([2, 7, 1])
+
+
+def test_shares_lie_between_0_and_1_and_may_be_missing() -> None:
+    np.testing.assert_array_equal(share_array("shares", [0, None, 1]), [0, np.nan, 1])
+    for wrong in (-0.1, 1.1, np.inf):
+        with pytest.raises(UnknownValue):
+            share_array("shares", [0.5, wrong])
+
+
+def test_columns_have_one_dimension_and_one_length() -> None:
+    check_columns(np.zeros(2), np.ones(2))
+    for wrong in (np.zeros(3), np.zeros((2, 1))):
+        with pytest.raises(ShapeError):
+            check_columns(np.zeros(2), wrong)
+        with pytest.raises(ShapeError):
+            check_columns(wrong, np.zeros(2))
+
+
+def test_levels_lie_strictly_between_0_and_1() -> None:
+    check_level(0.95)
+    for wrong in (0, 1, np.nan):
+        with pytest.raises(UnknownValue):
+            check_level(wrong)

@@ -10,7 +10,6 @@ from reporting.core.charts import (
     empty_chart,
     end_layer,
     first_of,
-    first_series,
     padded,
     quantity,
     shares,
@@ -103,7 +102,7 @@ def winning_rates(findings: Findings, theme: str) -> Spec:
     if not tested:
         why = next((str(test["why"]) for test in tests.values() if "why" in test), NO_JUDGE)
         return empty_chart(title, why, theme)
-    judges, more = first_series(tested)
+    judges, more = first_of(tested)
     names = short_names(judges, LONGEST_LABEL)
     looks = dict(zip(judges, rater_looks(findings, (f"{JUDGE}{name}" for name in judges), theme), strict=True))
     epsilon = tests[judges[0]]["epsilon"]
@@ -159,7 +158,7 @@ def winning_rates(findings: Findings, theme: str) -> Spec:
 def calibration(findings: Findings, theme: str) -> Spec:
     """Curves: people's votes for the system that a judge prefers, by its probability."""
     title, probabilities = "Calibration of probabilities", findings.get("judge_probabilities") or []
-    judges, more = first_series([item["judge"] for item in probabilities])
+    judges, more = first_of([item["judge"] for item in probabilities])
     if not judges:
         return empty_chart(title, "no judge has probabilities on pairs that people rated", theme)
     names = short_names(judges, LONGEST_LABEL)

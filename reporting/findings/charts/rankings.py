@@ -10,7 +10,6 @@ from reporting.core.charts import (
     column_spec,
     empty_chart,
     first_of,
-    first_series,
     short_names,
     shorten,
 )
@@ -55,7 +54,7 @@ def preferences(findings: Findings, theme: str) -> Spec:
         if options["by_value"]:
             rows.sort(key=lambda row: -abs(row["value"] - 0.5))
         return dots_picture(findings, [title], rows, [""], axis, theme, why="", notes=[NO_PREFERENCE], **options)
-    raters, more = first_series([ranking["rater"] for ranking in rankings])
+    raters, more = first_of([ranking["rater"] for ranking in rankings])
     names = rater_names(findings, raters, LONGEST_LABEL)
     rows = [
         point(system, names[ranking["rater"]], row, rater_look(findings, ranking["rater"], theme))

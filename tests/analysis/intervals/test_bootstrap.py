@@ -11,7 +11,16 @@ from hypothesis.extra import numpy as hnp
 from analysis.agreement.coefficients import alpha_from_coincidences, coincidences
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
 from analysis.intervals import bootstrap
-from analysis.intervals.bootstrap import Interval, cluster_interval, cluster_intervals, cluster_sums, mean_sums, ratio
+from analysis.intervals.bootstrap import (
+    Interval,
+    cluster_interval,
+    cluster_intervals,
+    cluster_sums,
+    counted_rows,
+    mean_sums,
+    quotient,
+    ratio,
+)
 
 NAN = np.nan
 
@@ -78,6 +87,12 @@ def test_ratio_without_a_denominator_is_undefined():
     np.testing.assert_array_equal(ratio(np.array([[1.0, 2.0], [0.0, 0.0], [3.0, 0.0]])), [0.5, NAN, NAN])
     with pytest.raises(ShapeError):
         ratio(np.zeros((2, 3)))
+    np.testing.assert_array_equal(quotient([[1, 2], [3, 4]], [[2], [0]]), [[0.5, 1], [NAN, NAN]])
+
+
+def test_what_is_not_counted_is_in_neither_part_of_a_ratio():
+    rows = counted_rows([True, True, NAN, 0.5], [True, False, False, True])
+    assert rows.tolist() == [[1, 1], [0, 0], [0, 0], [0.5, 1]]
 
 
 def test_interval_by_hand_for_two_clusters(rng):

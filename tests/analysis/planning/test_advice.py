@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from analysis.errors import AnalysisError, NotEnough, ShapeError, UnknownValue
-from analysis.intervals import logistic
+from analysis.intervals import bootstrap, logistic
 from analysis.planning import advice
 from analysis.planning.advice import Pilot, aggregate_sets, cut_statistic, cut_sums, fit, fit_relation, savings
 from analysis.types import FloatArray
@@ -296,6 +296,6 @@ def test_two_instances_have_an_interval() -> None:
 def test_blocks_of_rounds_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     pilot = simulated(2)
     whole = related(pilot)
-    monkeypatch.setattr(advice, "BLOCK_CELLS", 7 * len(pilot))
+    monkeypatch.setattr(bootstrap, "BLOCK_CELLS", 7 * len(pilot))
     blocks = related(pilot)
     assert (blocks.slope_interval, blocks.crossing_interval) == (whole.slope_interval, whole.crossing_interval)

@@ -5,7 +5,7 @@ import pytest
 import sacrebleu
 from hypothesis import given
 
-from analysis.similarity.chrf import pairwise_chrf
+from analysis.similarity.characters import pairwise_chrf
 from tests.analysis.similarity.texts import ADVERSARIAL, lists_of_texts
 
 pytestmark = pytest.mark.slow

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from analysis.similarity.length import length_penalty, token_count
+from analysis.similarity.registry import length_penalty, token_count
 from tests.analysis.similarity.texts import ADVERSARIAL, lists_of_texts
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from analysis.similarity.chargrams import pairwise_chargrams
-from analysis.similarity.exact import pairwise_exact
+from analysis.similarity.characters import pairwise_chargrams, pairwise_exact
 from tests.analysis.similarity.texts import ADVERSARIAL, lists_of_texts
 
 

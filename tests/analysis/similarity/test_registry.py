@@ -11,7 +11,7 @@ from hypothesis import given
 
 from analysis.errors import AnalysisError, NeedsModel, NotFinite, ShapeError, UnknownValue
 from analysis.similarity import registry
-from analysis.similarity.length import length_penalty
+from analysis.similarity.registry import length_penalty
 from analysis.similarity.rouge import pairwise_rouge1
 from analysis.similarity.semantic import pairwise_bertscore
 from tests.analysis.similarity.texts import ADVERSARIAL, lists_of_texts

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.similarity.content_words import length_in_words
-from analysis.similarity.text_lengths import Lengths
+from analysis.similarity.content_words import Lengths, length_in_words
 
 
 def lengths_of(texts: Iterable[str]) -> Lengths:
