@@ -145,33 +145,30 @@ def non_inferiority_by_bin(
     return tuple(reversed(tests))
 
 
-def instances_to_pass(
-    tests: NonInferiority, *, margin: float, power: float = POWER, level: float | None = None
-) -> int | None:
+def instances_to_pass(test: NonInferiority, *, margin: float, level: float | None = None) -> int | None:
     """Number of instances that it takes to pass, with the difference and the spread of a test.
 
-    The least n with (t_{n-1} + z_power) s / √n at most difference + margin, where s² / n is the variance of the difference
-    over n instances, and at least as many as bring the limit of equal clusters above -margin.
+    The least n that passes in 80 % of studies: (t_{n-1} + z_.8) s / √n is at most difference + margin, where s² / n is the
+    variance of the difference over n instances. It is at least as many as bring the limit of equal clusters above -margin.
 
-    power    : chance of passing with so many
-    level    : of the interval; that of `found` when left out
+    level   : of the interval; that of the test when left out
     returns : at least five; None where the difference is -margin or less (more instances do not help), where it takes more
               than `MOST_INSTANCES`, and where fewer than two instances tell of the spread
     source  : Julious 2004, Sample sizes for clinical trials with normal data, Statistics in Medicine 23, §4, by Student's t;
               `jackknife.mean_bounds` without spread
     """
-    room, spread = tests.difference + margin, tests.standard_error * math.sqrt(tests.n_instances)
+    room, spread = test.difference + margin, test.standard_error * math.sqrt(test.n_instances)
     if not room > 0 or math.isnan(spread):
         return None
-    upper = (1 + (level or tests.level)) / 2
+    upper = (1 + (level or test.level)) / 2
     # The share of all instances that the judge may fail on is room / (difference + 1).
-    fewest = 0.0 if margin >= 1 else math.log(1 - upper) / math.log(1 - room / (tests.difference + 1))
-    power_quantile = NormalDist().inv_cdf(power)
+    fewest = 0.0 if margin >= 1 else math.log(1 - upper) / math.log(1 - room / (test.difference + 1))
+    power_quantile = NormalDist().inv_cdf(POWER)
     needed = max(fewest, ((NormalDist().inv_cdf(upper) + power_quantile) * spread / room) ** 2)
     if needed > MOST_INSTANCES:
         return None
     n = max(MIN_CLUSTERS, math.floor(fewest) + 1, math.ceil(needed))
-    while spread > 0 and student_quantile(upper, n - 1) + power_quantile > _steadied(room / spread, tests.skewness, n):
+    while spread > 0 and student_quantile(upper, n - 1) + power_quantile > _steadied(room / spread, test.skewness, n):
         n += 1
     return n
 

@@ -34,10 +34,8 @@ class StoppedDesign:
     errors: float
 
 
-def stopped_design(
-    spread: float, planned: int, *, rate: float = 0.6, level: float = 0.95, seed: int = 0
-) -> StoppedDesign:
-    """Simulate batches that stop as soon as the confidence sequence of the win rate leaves out one half.
+def stopped_design(spread: float, planned: int, *, rate: float = 0.6, level: float = 0.95) -> StoppedDesign:
+    """Simulate batches that stop as soon as the confidence sequence of the win rate leaves out one half, with seed 0.
 
     Instances come in one by one, each with a normal mean; the sequence is narrowest at half of the planned instances.
 
@@ -51,7 +49,7 @@ def stopped_design(
         raise UnknownValue(
             f"need a spread above 0, five instances and a rate other than 1/2: {spread}, {planned}, {rate}"
         )
-    noise = np.random.default_rng(seed).normal(
+    noise = np.random.default_rng(0).normal(
         0, spread, size=(max(FEWEST_STUDIES, min(STUDIES, VALUES // planned)), planned)
     )
     n = np.arange(MIN_CLUSTERS, planned + 1)
