@@ -7,6 +7,7 @@ for one another, for a caller with many calls in flight: `merge_rounds`, `swiss_
 import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from analysis.types import FloatArray
 Compare = Callable[[int, int], float]
 Merge = Generator[tuple[int, int], float, list[int]]  # yields (i, j), is sent P(i is better), returns the worst first
 Rounds = Generator[list[tuple[int, int]], list[float], list[int]]  # as a merge, several at once; returns the best first
+Question = TypeVar("Question")
+Answer = TypeVar("Answer")
 SMALLEST = 1e-9  # added to probabilities before their logarithm
 
 
@@ -75,7 +78,7 @@ def all_pairs(compare: Compare, n: int, *, calibrate: bool = False) -> list[int]
     returns            : the items, the best first; equal strengths keep the order of the items
     """
     better = _checked(compare, n, calibrate=calibrate)
-    return _answered_rounds(all_pairs_rounds(n), better)
+    return _answered(all_pairs_rounds(n), lambda pairs: [better(*pair) for pair in pairs])
 
 
 def swiss(compare: Compare, n: int, *, rounds: int | None = None, calibrate: bool = False) -> list[int]:
@@ -93,7 +96,7 @@ def swiss(compare: Compare, n: int, *, rounds: int | None = None, calibrate: boo
     if rounds is not None and rounds < 0:
         raise UnknownValue(f"a number of rounds is at least 0, got {rounds}")
     better = _checked(compare, n, calibrate=calibrate)
-    return _answered_rounds(swiss_rounds(n, rounds), better)
+    return _answered(swiss_rounds(n, rounds), lambda pairs: [better(*pair) for pair in pairs])
 
 
 def all_pairs_rounds(n: int) -> Rounds:
@@ -231,7 +234,7 @@ def _ranked(
         if len(items) < 2:
             return items
         middle = len(items) // 2
-        return _answered(merge(ascending(items[:middle]), ascending(items[middle:])), better)
+        return _answered(merge(ascending(items[:middle]), ascending(items[middle:])), lambda pair: better(*pair))
 
     return ascending(list(range(n)))[::-1]
 
@@ -254,24 +257,15 @@ def _by_strength(points: FloatArray) -> list[int]:
     return best_first
 
 
-def _answered(merging: Merge, better: Compare) -> list[int]:
+def _answered(asking: Generator[Question, Answer, list[int]], answer: Callable[[Question], Answer]) -> list[int]:
+    """Answer what a merge or a ranking asks, and return its result."""
     try:
-        question = next(merging)
+        question = next(asking)
         while True:
-            question = merging.send(better(*question))
+            question = asking.send(answer(question))
     except StopIteration as done:
-        merged: list[int] = done.value
-        return merged
-
-
-def _answered_rounds(asking: Rounds, better: Compare) -> list[int]:
-    try:
-        pairs = next(asking)
-        while True:
-            pairs = asking.send([better(*pair) for pair in pairs])
-    except StopIteration as done:
-        ranking: list[int] = done.value
-        return ranking
+        result: list[int] = done.value
+        return result
 
 
 def _probability(value: float) -> float:
