@@ -54,6 +54,7 @@ def lock_with_annotator(assignments: QuerySet[Assignment]) -> QuerySet[Assignmen
 def with_consent(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
     """Read assignments with their study, and the annotator's answer to its consent text."""
     rows = assignments.select_related("annotator", "hit__batch__study").order_by()
+    rows = rows.defer("annotator__block_reason")  # no vote needs its JSON
     columns = {"accepted": accepted("annotator_id", "hit__batch__study__consent_version")}  # declared on the model
     return rows.annotate(**columns)
 
