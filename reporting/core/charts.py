@@ -292,8 +292,9 @@ def end_layer(x: Spec, y: Spec) -> Spec:
     }
 
 
-def first_of(names: Sequence[str], limit: int = MAX_SERIES) -> tuple[list[str], list[str]]:
+def first_of(names: Sequence[str], limit: int | None = None) -> tuple[list[str], list[str]]:
     """Return the first names, by default as many as curves fit, and a note that says how many are left out."""
+    limit = MAX_SERIES if limit is None else limit
     note = [f"{limit} of {len(names)}; the others are under Details"] if len(names) > limit else []
     return list(names[:limit]), note
 
