@@ -10,13 +10,15 @@ from django.core.exceptions import ValidationError
 from django.db import DatabaseError, connection
 from django.db.models import Field, ForeignKey, JSONField, Max, Model, TextField
 
+from annotation.batches.sampling import shown_selection
 from annotation.core.conversations import as_content, content_problem, stored_messages
 from annotation.core.database.bulk_sql import adapt_row, column_adapters, quote_column, quote_table
 from annotation.core.errors import AnnotationError
 from annotation.core.files.lines import text_problem
 from annotation.core.reasons import Reason
-from annotation.models import Generation, Hit, Instance, Study
-from judging.models import JudgeRun
+from annotation.models import Batch, Generation, Hit, Instance, Study
+from judging.methods.sc2.record import shown_record
+from judging.models import GenerationRun, JudgeRun, TableMaking
 from reporting.bundle.layout import BadBundle, Progress, row_file, silent
 from reporting.bundle.opening import LONGEST_LINE, Bundle
 from reporting.bundle.records import TABLES, DatabaseTable
@@ -30,6 +32,12 @@ AT_WORK = (JudgeRun.Status.QUEUED, JudgeRun.Status.RUNNING)
 RESTORED: Mapping[type[Model], tuple[str, ...]] = {
     Instance: ("source", "messages", "gold"),
     Generation: ("text", "messages"),
+}
+# JSON columns that hold reasons, with the functions by which pages read them.
+DOCUMENTS: Mapping[tuple[type[Model], str], Callable[[Any], object]] = {
+    (Batch, "selection"): shown_selection,
+    (GenerationRun, "left_out"): lambda left_out: GenerationRun(left_out=left_out).instances_left_out,
+    (TableMaking, "record"): shown_record,
 }
 
 
@@ -270,6 +278,10 @@ def _cleaned(field: "Field[Any, Any]", where: str, value: Any) -> Any:
         if value not in field.empty_values:  # rows hold empty values that forms refuse
             field.validate(value, None)
             field.run_validators(value)
+            if read := DOCUMENTS.get((field.model, field.name)):
+                read(value)
         return value
     except ValidationError as error:
         raise BadBundle(f"{where}: {field.name}: {' '.join(error.messages)}") from None
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise BadBundle(f"{where}: {field.name} can't be read: {error!r}") from None

@@ -78,6 +78,8 @@ def test_a_bundle_whose_records_tell_another_story_makes_no_study(acme: Path, tm
         pytest.param("votechange", {"display": None}, "there is no row|int", id="missing key"),
         pytest.param("system", {"position": None}, "position: it is missing", id="missing value"),
         pytest.param("generation", {"index": 1}, "can't be stored", id="twice"),
+        pytest.param("batch", {"selection": {"left_out": {"x": 1}}}, "selection can't be read", id="selection"),
+        pytest.param("tablemaking", {"record": {"samples": [{"lost": 1}]}}, "it is not a reason", id="tables lost"),
     ],
 )
 def test_records_that_cannot_be_are_refused(
