@@ -1,5 +1,7 @@
 """Django settings. What an installation may change is read in `config.env`. Everything else is decided here."""
 
+from csp.constants import NONE, SELF
+
 from config import env
 
 BASE_DIR = env.BASE_DIR
@@ -19,6 +21,7 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "axes",
+    "csp",
     "django_otp.plugins.otp_static",
     "django_otp.plugins.otp_totp",
     "django_tasks",
@@ -39,7 +42,8 @@ MIDDLEWARE = [
     # twice: CSRF tokens are masked differently in each response, and this middleware adds random padding.
     "annotation.core.middleware.HeadMiddleware",
     "django.middleware.gzip.GZipMiddleware",
-    "annotation.core.middleware.PolicyMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "annotation.core.middleware.PermissionsPolicyMiddleware",
     "annotation.core.middleware.SessionCookieMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "annotation.core.middleware.LanguageMiddleware",
@@ -154,12 +158,14 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.HTTPS_ONLY 
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {
-    "default-src": "'self'",
-    "img-src": "'self' data:",
-    "object-src": "'none'",
-    "base-uri": "'none'",
-    "form-action": "'self'",
-    "frame-ancestors": "'none'",
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
 }
 
 _UNUSED = (

@@ -101,12 +101,6 @@ def client_ip(request: HttpRequest) -> str | None:
     return forwarded.rsplit(",", 1)[-1].strip() or request.META.get("REMOTE_ADDR")
 
 
-def content_policy(**changes: str) -> str:
-    """Return the Content-Security-Policy of all pages, with other sources for some directives (`_` stands for `-`)."""
-    changed = {name.replace("_", "-"): sources for name, sources in changes.items()}
-    return "; ".join(f"{name} {sources}" for name, sources in {**settings.CONTENT_SECURITY_POLICY, **changed}.items())
-
-
 def restrict_referrer(response: HttpResponse, *, holds_form: bool = False) -> HttpResponse:
     """Set Referrer-Policy, so that the URL with its sign-in token is not sent to other sites.
 

@@ -16,7 +16,7 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import AnnotationError, ConsentNeeded
-from annotation.core.http import content_policy, error_text, is_for_raters, is_htmx, status_of
+from annotation.core.http import error_text, is_for_raters, is_htmx, status_of
 from annotation.core.request_ids import current
 
 
@@ -107,13 +107,11 @@ class PrivatePagesMiddleware(MiddlewareMixin):
         return response
 
 
-class PolicyMiddleware(MiddlewareMixin):
-    """Sets what a page, or a script that got into one, may load, and that it may not use the browser's devices."""
+class PermissionsPolicyMiddleware(MiddlewareMixin):
+    """Sets Permissions-Policy: no page, nor a script that got into one, uses the browser's devices and sensors."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         response.headers.setdefault("Permissions-Policy", settings.PERMISSIONS_POLICY)
-        if not settings.DEBUG or response.status_code not in (404, 500):  # Django's debug pages have inline styles
-            response.headers.setdefault("Content-Security-Policy", content_policy())
         return response
 
 

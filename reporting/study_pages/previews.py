@@ -1,5 +1,7 @@
 """Previews of a form of settings before it is saved: the questions, the pay for an hour, the rater's page."""
 
+from csp.constants import SELF
+from csp.decorators import csp_replace
 from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -7,7 +9,6 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
-from annotation.core.http import content_policy
 from annotation.members.permissions import MANAGERS, POST, account_of, reader_view, study_view
 from annotation.models import Study
 from annotation.rating.preview import page_of_settings
@@ -45,8 +46,8 @@ def settings_preview(request: HttpRequest, study: Study) -> HttpResponse:
     page = page_of_settings(study, viewer=account_of(request), at=timezone.now())
     context = {**page, "base": "frame.html", "problems": problems}
     response = render(request, "reporting/study_pages/settings_preview.html", context)
-    response["Content-Security-Policy"] = content_policy(frame_ancestors="'self'")
-    xframe_options_sameorigin(lambda _request: response)(request)
+    policy = csp_replace({"frame-ancestors": [SELF]})
+    xframe_options_sameorigin(policy(lambda _request: response))(request)
     return response
 
 

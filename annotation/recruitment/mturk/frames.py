@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
+from csp.decorators import csp_replace
 from django.core import signing
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -19,7 +20,7 @@ from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.core.errors import AnnotationError, ClaimRefused
-from annotation.core.http import content_policy, is_htmx, skip_prefetch, status_of
+from annotation.core.http import is_htmx, skip_prefetch, status_of
 from annotation.models import Channel, Submission
 from annotation.recruitment.arriving import (
     SESSION_LIFETIME,
@@ -45,8 +46,8 @@ def framed(
     """Render a page that only MTurk's pages of this site may frame, and whose form may only post there."""
 
     response = render(request, template, context, status=status)
-    response["Content-Security-Policy"] = content_policy(frame_ancestors=" ".join(site.frames), form_action=site.submit)
-    never_cache(xframe_options_exempt(lambda _request: response))(request)
+    policy = csp_replace({"frame-ancestors": list(site.frames), "form-action": [site.submit]})
+    never_cache(xframe_options_exempt(policy(lambda _request: response)))(request)
     return response
 
 

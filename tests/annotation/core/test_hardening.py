@@ -189,15 +189,6 @@ def test_no_page_may_use_devices_frames_or_other_sites(client: Client, address: 
     assert headers["Referrer-Policy"] == "same-origin"
 
 
-@pytest.mark.parametrize(("debug", "has_policy"), [(False, True), (True, False)])
-def test_only_djangos_debug_pages_have_no_content_policy(
-    client: Client, settings: Any, debug: bool, has_policy: bool
-) -> None:
-    settings.DEBUG = debug
-    assert ("Content-Security-Policy" in client.get("/no/such/page").headers) is has_policy
-    assert "Content-Security-Policy" in client.get("/login/").headers
-
-
 def test_a_body_far_beyond_what_may_be_sent_is_not_kept(client: Client, settings: Any) -> None:
     settings.UPLOAD_MAX_BYTES = 2**20
     announced = {"CONTENT_LENGTH": str(4 * 2**20 + 1), "content_type": "multipart/form-data; boundary=x"}
