@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.batches.sampling import SELECTIONS, ids_of
+from annotation.batches.sampling import SELECTIONS, ids_of, shown_selection
 from annotation.core.errors import UnknownName
 from annotation.management.commands._base import argument, read_file
 from annotation.models import Batch, Study
@@ -57,6 +57,6 @@ def document(study: Study, batch: Batch, **more: Any) -> dict[str, Any]:
         "raters_per_hit": batch.raters_per_hit if for_rating else None,
         "ratings": hits * batch.pairs_per_hit * batch.raters_per_hit if for_rating else None,
         "seed": batch.seed,
-        "selection": batch.selection,
+        "selection": shown_selection(batch.selection),
         **more,
     }

@@ -100,6 +100,15 @@ def test_create_batch_takes_a_list_of_ids_once(write: Any) -> None:
     assert (batch.hits.count(), batch.slots.count(), batch.pairs_per_hit) == (2, 6, 2)
 
 
+def test_batches_as_json_tell_in_words_what_they_leave_out(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("import_study", write(json_lines([study_line("a"), study_line("b", source="")])), "--study", "s")
+    capsys.readouterr()
+    options = ["--dataset", "default", "--systems", "alpha", "beta", "--pairs", "1", "--format", "json"]
+    call_command("create_batch", "s", "--name", "b", *options)
+
+    assert json.loads(capsys.readouterr().out)["selection"]["left_out"] == {"without source text": 1}
+
+
 @pytest.mark.slow
 def test_create_batch_for_a_qualification_and_with_hidden_checks(write: Any) -> None:
     gold = {"better": "alpha", "why": "It names the place."}
