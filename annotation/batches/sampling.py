@@ -123,8 +123,8 @@ class Pool:
 def shown_selection(selection: Mapping[str, Any]) -> dict[str, Any]:
     """Return how a batch's instances were selected, with the reasons in English why others were left out."""
     shown = dict(selection)
-    if "left_out" in shown:
-        shown["left_out"] = {restored(item).text: item["number"] for item in shown["left_out"]}
+    if isinstance(left_out := shown.get("left_out"), list):  # bundles of earlier versions have the texts
+        shown["left_out"] = {restored(item).text: item["number"] for item in left_out}
     if "extensions" in shown:
         shown["extensions"] = [shown_selection(extension) for extension in shown["extensions"]]
     return shown

@@ -16,7 +16,8 @@ from annotation.core.database.bulk_sql import adapt_row, column_adapters, quote_
 from annotation.core.errors import AnnotationError
 from annotation.core.files.lines import text_problem
 from annotation.core.reasons import Reason
-from annotation.models import Batch, Generation, Hit, Instance, Study
+from annotation.models import Batch, Event, Generation, Hit, Instance, Study
+from annotation.studies.log import changes_of
 from judging.methods.sc2.record import shown_record
 from judging.models import GenerationRun, JudgeRun, TableMaking
 from reporting.bundle.layout import BadBundle, Progress, row_file, silent
@@ -36,6 +37,7 @@ RESTORED: Mapping[type[Model], tuple[str, ...]] = {
 # JSON columns that hold reasons, with the functions by which pages read them.
 DOCUMENTS: Mapping[tuple[type[Model], str], Callable[[Any], object]] = {
     (Batch, "selection"): shown_selection,
+    (Event, "changes"): lambda changes: changes_of(Event(changes=changes)),
     (GenerationRun, "left_out"): lambda left_out: GenerationRun(left_out=left_out).instances_left_out,
     (TableMaking, "record"): shown_record,
 }
@@ -283,5 +285,5 @@ def _cleaned(field: "Field[Any, Any]", where: str, value: Any) -> Any:
         return value
     except ValidationError as error:
         raise BadBundle(f"{where}: {field.name}: {' '.join(error.messages)}") from None
-    except (AttributeError, IndexError, KeyError, TypeError) as error:
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise BadBundle(f"{where}: {field.name} can't be read: {error!r}") from None

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotation.batches.sampling import shown_selection
 from annotation.core.errors import AnnotationError
 from annotation.core.reasons import reason
 from annotation.models import Study
@@ -52,6 +53,10 @@ def _failure(text: str) -> dict[str, Any]:
     return {"code": "text", "values": {"text": text}}
 
 
+def _below(share: float) -> dict[str, Any]:
+    return reason("gold_below", share=share, number=1, limit=1).stored()
+
+
 def test_a_bundle_whose_records_tell_another_story_makes_no_study(acme: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(acme, tmp_path / "copy")
     counts = {table.model: table.model._base_manager.count() for table in TABLES}
@@ -78,7 +83,11 @@ def test_a_bundle_whose_records_tell_another_story_makes_no_study(acme: Path, tm
         pytest.param("votechange", {"display": None}, "there is no row|int", id="missing key"),
         pytest.param("system", {"position": None}, "position: it is missing", id="missing value"),
         pytest.param("generation", {"index": 1}, "can't be stored", id="twice"),
-        pytest.param("batch", {"selection": {"left_out": {"x": 1}}}, "selection can't be read", id="selection"),
+        pytest.param("batch", {"selection": {"left_out": [{"x": 1}]}}, "it is not a reason", id="selection"),
+        pytest.param("batch", {"selection": {"extensions": ["x"]}}, "selection can't be read", id="extensions"),
+        pytest.param("event", {"changes": {"x": {"code": "x", "values": {}}}}, "it is not a reason", id="log"),
+        pytest.param("event", {"changes": {"code": "", "values": {}}}, "changes can't be read", id="log is a reason"),
+        pytest.param("annotator", {"block_reason": _below(10**400)}, "it is not a reason", id="number in a reason"),
         pytest.param("tablemaking", {"record": {"samples": [{"lost": 1}]}}, "it is not a reason", id="tables lost"),
     ],
 )
@@ -89,6 +98,16 @@ def test_records_that_cannot_be_are_refused(
     rewrite(folder, f"records/{name}.jsonl.gz", in_row(lambda row: {**row, **change}))
     with pytest.raises(BadBundle, match=reason):
         store(open_bundle(folder), make_study("copy", instances=0))
+
+
+def test_a_batch_of_an_older_bundle_keeps_the_texts_of_what_it_left_out(acme: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(acme, tmp_path / "bundle")
+    older = {"pool": 1, "left_out": {"without source text": 2}}
+    selection = {**older, "extensions": [{"asked": {}, "hits": 0, **older}]}
+    rewrite(folder, "records/batch.jsonl.gz", in_row(lambda row: {**row, "selection": selection}))
+    study = make_study("copy", instances=0)
+    store(open_bundle(folder), study)
+    assert shown_selection(study.batches.order_by("pk")[0].selection) == selection
 
 
 @pytest.mark.parametrize("name", ["slug", "group", "id", "pages"])
