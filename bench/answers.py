@@ -25,7 +25,7 @@ from analysis.intervals.bootstrap import mean_rows
 from analysis.judges.replacement import alternative_annotator_test
 from analysis.planning.bins import assign, equal_width_edges
 from analysis.types import FloatArray, IntArray, Outcomes
-from annotation.studies.rated_pairs import RatedPairs
+from annotation.studies.votes import RatedPairs
 from reporting.core.estimates import Basis, IntervalSettings, mean_estimate
 from reporting.core.raters import PEOPLE, Positions, Rater, rater
 from reporting.core.text import JUDGE

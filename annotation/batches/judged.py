@@ -20,7 +20,7 @@ from annotation.questions.questions import MAIN
 from annotation.separability.services import latest_run, require_run, separabilities
 from annotation.studies.configurations import Configuration
 from annotation.studies.outcomes import human_ratings, select
-from annotation.studies.rated_pairs import first_votes, rows_of
+from annotation.studies.votes import first_votes, rows_of
 
 FEATURES = ("doubt", "order", "jury", "separability")
 ANSWERED = ("parsed", "unparsed", "refused")  # statuses of a judgment

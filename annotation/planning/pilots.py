@@ -24,8 +24,8 @@ from annotation.core.errors import InvalidSelection, Unacceptable
 from annotation.models import Annotator, Batch, Study
 from annotation.studies.configurations import Configuration
 from annotation.studies.outcomes import batches_named, human_ratings, select
-from annotation.studies.rated_pairs import first_votes, rows_of
 from annotation.studies.sources import instance_clusters
+from annotation.studies.votes import first_votes, rows_of
 
 PAIRS = (1, 3, 5)
 RATERS = (1, 2, 3, 5)

@@ -15,8 +15,7 @@ from annotation.core.errors import UnknownName
 from annotation.models import Batch, Hit, HitPair, Matchup, Pair, Study
 from annotation.questions.questions import MAIN
 from annotation.studies.configurations import Configuration, without_checks
-from annotation.studies.rated_pairs import RatedPairs
-from annotation.studies.votes import EVERYONE, EXCLUSIONS, HumanVotes, Whose, read_votes
+from annotation.studies.votes import EVERYONE, EXCLUSIONS, HumanVotes, RatedPairs, Whose, read_votes
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,12 +1,13 @@
-"""People's answers to a question as columns, over any number of configurations, each table read once."""
+"""People's answers to a question as columns, over any number of configurations, and verdicts as arrays."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from analysis.types import BoolArray, FloatArray, IntArray
+from analysis.grouping import first_rows
+from analysis.types import BoolArray, FloatArray, IntArray, Outcomes
 from annotation.core.database.columns import (
     code_of,
     flags_of,
@@ -18,8 +19,8 @@ from annotation.core.database.columns import (
 )
 from annotation.models import Assignment, Hit, HitPair, Rating, Study
 from annotation.questions.questions import MAIN, Question
-from annotation.studies.rated_pairs import BAD, GOOD
 
+GOOD, BAD = 1, 2  # kinds of ties
 # Why an answer is left out, under the first that applies:
 # withdrawn     : the annotator withdrew consent
 # check         : of a qualification or a hidden check
@@ -258,3 +259,54 @@ def _asked(on_hits: QuerySet[HitPair], assignments: _Assignments) -> tuple[IntAr
     first = np.cumsum(sizes) - sizes
     position = np.arange(sizes.sum()) + np.repeat(start[at] - first, sizes)
     return np.repeat(counted, sizes), pair[position].astype(np.int64), np.repeat(assignments.chance[counted], sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class RatedPairs:
+    """Verdicts as arrays, with columns that `Outcomes` doesn't have.
+
+    outcomes      : one row per verdict; `instance` counts matchups of the selection, `rater` indexes `raters`
+    first_is_a    : (n,) 1 if A's text was shown first (left), 0 if B's; NaN where not known
+    raters        : the raters' codes
+    chance        : (n,) inclusion probability of the instance, recorded by the HIT of the verdict (for a judge: by all
+                    HITs of the instance); NaN where none is recorded
+    seconds       : (n,) active seconds that the rater spent on the pair; NaN where not recorded, and for judges
+    shown         : (n,) ascends in the order in which a person was shown the pairs, over all configurations; NaN where not
+                    recorded, and for judges
+    strength      : (n,) of preferences, 1 slightly and 2 much; NaN where not known or not asked
+    tie_kind      : (n,) of ties, `GOOD` or `BAD`; 0 where not known or not asked
+    asked         : of people, where it asks for strengths or kinds of ties: the question
+    """
+
+    outcomes: Outcomes
+    first_is_a: FloatArray
+    raters: tuple[str, ...]
+    chance: FloatArray
+    seconds: FloatArray
+    shown: FloatArray
+    strength: FloatArray
+    tie_kind: IntArray
+    asked: Question | None = None
+
+    def at(self, rows: IntArray) -> "RatedPairs":
+        """Return some of the rows."""
+        return replace(
+            self,
+            outcomes=rows_of(self.outcomes, rows),
+            first_is_a=self.first_is_a[rows],
+            chance=self.chance[rows],
+            seconds=self.seconds[rows],
+            shown=self.shown[rows],
+            strength=self.strength[rows],
+            tie_kind=self.tie_kind[rows],
+        )
+
+
+def first_votes(outcomes: Outcomes) -> IntArray:
+    """Return the rows of a rater's first vote on each pair. Several batches may have the same pair."""
+    return first_rows(outcomes.instance, outcomes.pair, outcomes.rater)
+
+
+def rows_of(outcomes: Outcomes, rows: IntArray) -> Outcomes:
+    """Return some rows of the outcomes."""
+    return Outcomes(**{field.name: getattr(outcomes, field.name)[rows] for field in fields(Outcomes)})

@@ -11,7 +11,7 @@ from annotation.core.database.columns import number_columns
 from annotation.models import Batch, Pair, Study
 from annotation.questions.questions import MAIN
 from annotation.studies.outcomes import ConfigurationRows, Selection, outcomes_on, rows_on_each
-from annotation.studies.rated_pairs import RatedPairs
+from annotation.studies.votes import RatedPairs
 from judging.models import Judge, JudgeRun, Judgment
 from judging.outcomes.presented import (
     COUNTED_AS,

@@ -17,7 +17,7 @@ from analysis.types import BoolArray, FloatArray, IntArray, Outcomes
 from annotation.models import Annotator, Assignment, Batch, Rating, Study
 from annotation.questions.questions import MAIN
 from annotation.studies.outcomes import Answers, Selection, human_answers
-from annotation.studies.rated_pairs import RatedPairs, first_votes
+from annotation.studies.votes import RatedPairs, first_votes
 from judging.models import Judge, JudgeRun
 from judging.outcomes.judgments import Judged, judgments
 from reporting.core.text import JUDGE

@@ -9,7 +9,7 @@ import numpy as np
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.database.columns import places
 from annotation.studies.gold import gold_verdict
-from annotation.studies.rated_pairs import RatedPairs
+from annotation.studies.votes import RatedPairs
 
 Target = dict[tuple[int, int], float]  # by two texts: -1 the first is better, 0 a tie, +1 the second
 

@@ -31,9 +31,8 @@ from annotation.studies.outcomes import (
     select_each,
     select_unplaced,
 )
-from annotation.studies.rated_pairs import RatedPairs
 from annotation.studies.sources import Clusters, instance_clusters
-from annotation.studies.votes import Whose
+from annotation.studies.votes import RatedPairs, Whose
 from judging.methods.sc2.record import MAKING
 from judging.models import Judge
 from judging.outcomes.judgments import judges_of, judgments_on_each

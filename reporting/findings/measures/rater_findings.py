@@ -13,7 +13,7 @@ from analysis.planning.weighting import effective_number, inverse_probability_we
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.reasons import Reason
 from annotation.questions.questions import MUCH, SLIGHTLY
-from annotation.studies.rated_pairs import BAD, GOOD, RatedPairs
+from annotation.studies.votes import BAD, GOOD, RatedPairs
 from reporting.core.estimates import (
     Basis,
     Estimate,

@@ -16,7 +16,7 @@ from analysis.ranking.settling import CHANCE, next_place
 from analysis.ranking.spread import Differences, differences, jackknife_covariance, left_out_strengths
 from analysis.types import BoolArray, FloatArray, IntArray
 from annotation.core.reasons import Reason
-from annotation.studies.rated_pairs import rows_of
+from annotation.studies.votes import rows_of
 from reporting.core.estimates import Estimate, IntervalSettings, number
 from reporting.core.reasons import BEING_COMPUTED, TOO_FEW
 from reporting.findings.data.inputs import Filters

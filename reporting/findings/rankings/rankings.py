@@ -13,7 +13,7 @@ from analysis.ranking.elo import POINTS
 from analysis.ranking.rates import matrix_win_loss_rates, matrix_win_rates, win_loss_sums, win_sums
 from analysis.ranking.spread import GROUPS, Differences, differences, jackknife_covariance, left_out_ratios
 from analysis.types import FloatArray, Outcomes
-from annotation.studies.rated_pairs import rows_of
+from annotation.studies.votes import rows_of
 from reporting.core.estimates import Basis, Estimate, exactly_tested, mean_estimate, number, value_estimate
 from reporting.core.instance_selection import selection_note
 from reporting.findings.data.inputs import ConfigurationData, Filters

@@ -14,7 +14,7 @@ from annotation.planning.pilots import Assumptions, PlannedMeasure, PlanSpec
 from annotation.planning.plans import plan
 from annotation.studies.configurations import configuration
 from annotation.studies.outcomes import human_ratings, select
-from annotation.studies.rated_pairs import first_votes, rows_of
+from annotation.studies.votes import first_votes, rows_of
 from tests.factories import add_instances, claim, instance_rows, make_annotator, make_batch, make_study, rate
 
 pytestmark = pytest.mark.django_db

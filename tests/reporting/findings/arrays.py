@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from analysis.types import Outcomes
-from annotation.studies.rated_pairs import RatedPairs
+from annotation.studies.votes import RatedPairs
 from reporting.core.raters import Positions, Rater, rater
 from reporting.findings.data.inputs import Compared, ComparedSystem, ConfigurationData, Pairs
 from reporting.findings.data.separability_bins import Separability

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from analysis.types import Outcomes
 from annotation.core.reasons import Reason
-from annotation.studies.rated_pairs import RatedPairs
+from annotation.studies.votes import RatedPairs
 from reporting.core.raters import PEOPLE, Positions, Rater, rater
 from reporting.core.reasons import TOO_FEW
 from reporting.findings.data.inputs import Compared, ComparedSystem, ConfigurationData, Filters, Pairs

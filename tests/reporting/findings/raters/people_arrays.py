@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from analysis.types import Outcomes
-from annotation.studies.rated_pairs import RatedPairs
+from annotation.studies.votes import RatedPairs
 from reporting.core.raters import Positions, by_position, rater
 from reporting.findings.data.inputs import (
     Checks,
