@@ -103,10 +103,10 @@ class Researcher:
             return None
 
     def took(self, what: str, status: int, text: str) -> bool:
-        """Count an answer: 503 says that the database is away, 409 that the disk is full; other errors must never occur."""
+        """Count an answer: 503 says that the database is away, 409 or 422 that the disk is full; other errors must never occur."""
         if status == 503:
             self.done.steps["said to be unavailable"] += 1
-        elif status == 409 and "No space left on device" in text:
+        elif status in (409, 422) and "No space left on device" in text:
             self.done.steps["said to have no space"] += 1
         elif status >= 400 and not (status == 403 and not text.count("csrfmiddlewaretoken")):
             self.done.problems.append(f"{what}: {status} {text[:300]}")

@@ -202,6 +202,7 @@ def faults(engine: str) -> tuple[list[str], list[str]]:
         except BaseException:
             print(log.read_text(errors="replace")[-6000:])
             raise
+        run.revive()
         counted = run.database.ask("count")
         examined = run.database.ask("examine", uploads=researcher.done.uploads, instances=INSTANCES)
         broken = [*violations(PLAN, counted, run.seen), *researcher.done.problems, *examined["problems"]]
