@@ -27,6 +27,7 @@ from annotation.annotators.participants import ERASED, pseudonym
 from annotation.annotators.payments import PAID_BY_PLATFORM
 from annotation.core.counting import to_cents
 from annotation.core.errors import AnnotationError, Unacceptable, UnknownName
+from annotation.core.reasons import NO_REASON
 from annotation.members.audit import note
 from annotation.members.second_factor import remove_second_factor
 from annotation.models import (
@@ -194,7 +195,7 @@ def _erase_in_study(annotator: Annotator, at: datetime, keep_ratings: bool) -> t
         )
         annotator.qualification_results.all().delete()
         annotator.events.update(reason="", changes={})
-        annotator.exclusion_reason = annotator.block_reason = ""
+        annotator.exclusion_reason, annotator.block_reason = "", NO_REASON
         annotator.warned_at = annotator.blocked_at = None
     if annotator.kind in FROM_FILES:
         annotator.code = f"r-{secrets.token_hex(4)}"

@@ -140,15 +140,18 @@ def apply_thresholds(annotator: Annotator, at: datetime) -> Annotator:
         (scores.gold_share, scores.gold_asked, study.gold_warn_below, study.gold_block_below, "gold_below"),
         (scores.repeat_share, scores.repeat_asked, study.repeat_warn_below, study.repeat_block_below, "repeats_below"),
     )
+    changed: set[str] = set()
     for share, answered, warn_below, block_below, code in judged:
         if share is None or answered < study.check_pairs_needed:
             continue
         if block_below is not None and share < block_below and annotator.blocked_at is None:
             annotator.blocked_at = at
             annotator.block_reason = reason(code, share=share, number=answered, limit=block_below)
+            changed |= {"blocked_at", "block_reason"}
         if warn_below is not None and share < warn_below and not (annotator.warned_at or annotator.blocked_at):
             annotator.warned_at = at
-    annotator.save(update_fields=["blocked_at", "block_reason", "warned_at"])
+            changed.add("warned_at")
+    annotator.save(update_fields=changed)  # of these alone: the reason isn't read with a HIT
     return annotator
 
 

@@ -106,6 +106,16 @@ def test_values_before_and_after_are_logged_and_texts_by_their_names(boss: Clien
     assert found["changed"]["changes"] == {"status": ["open", "paused"]}
 
 
+def test_an_erasure_names_no_text_that_was_empty_and_stays_so(study: Study) -> None:
+    rater = make_annotator(study)
+    request = changes.set([])
+    erase_rater(annotator=rater, by=None, at=timezone.now())
+    noted = changes.get() or []
+    changes.reset(request)
+    [erased] = [one for one in noted if one.get("model") == "annotation.annotator" and "erased_at" in one["changes"]]
+    assert erased["texts"] == []
+
+
 def test_what_an_upload_changes_is_bounded(boss: Client, study: Study) -> None:
     request = changes.set([])
     for number in range(MOST_CHANGES + 10):

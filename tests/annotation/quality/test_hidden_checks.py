@@ -5,7 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.allocation.claims import claim_hit, has_work, return_hit
@@ -199,6 +201,15 @@ def test_a_threshold_warns_or_blocks_from_enough_pairs_on(
         assert not annotator.excluded  # what they rated stays, until a researcher decides otherwise
         unblock_annotator(annotator=annotator, by=None, at=NOON)
         assert claim(annotator).state == "claimed"
+
+
+def test_the_reason_of_a_block_is_not_read_when_a_check_is_submitted() -> None:
+    rater = known_annotator(studied(gold=2, rates=(0.5, 0.0), gold_block_below=0.5))
+    while (check := rate(claim(rater), submit=False)).purpose != "gold":
+        submit_assignment(assignment=check, at=NOON)
+    with CaptureQueriesContext(connection) as asked:
+        submit_assignment(assignment=check, at=NOON)
+    assert [one["sql"] for one in asked if "block_reason" in one["sql"]] == []
 
 
 def fail_first_check(study: Study, *, hits: int) -> Annotator:
