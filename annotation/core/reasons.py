@@ -194,7 +194,7 @@ def restored(stored: Any) -> Reason:
     try:
         result = reason(stored["code"], **{name: _restored(value) for name, value in stored["values"].items()})
         result.text  # noqa: B018  # it must have all values
-    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
+    except (AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError, ValueError):
         raise ValidationError("it is not a reason") from None
     return result
 

@@ -40,6 +40,7 @@ def test_values_are_stored_and_words_are_made_when_they_are_shown(why: Reason, t
         {"code": "added", "values": {"contents": [{"code": "ratings"}]}},
         ["ratings"],
         3,
+        {"code": "text", "values": {"text": json.loads("[" * 900 + "]" * 900)}},
     ],
 )
 def test_what_is_no_reason_is_refused(stored: Any) -> None:
