@@ -198,9 +198,9 @@ def _table(entries: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]:
 
 
 def _aligned(rows: list[list[str]], indent: str) -> Iterator[str]:
-    """Align rows below their headings, or beside them where there are more columns than rows."""
+    """Align rows below their headings, or beside them where there are more columns than lines."""
     rows = [list(map(printable, row)) for row in rows]
-    if len(rows[0]) > len(rows) - 1:
+    if len(rows[0]) > len(rows):
         rows = [list(row) for row in zip(*rows, strict=True)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

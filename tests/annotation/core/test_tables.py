@@ -53,3 +53,14 @@ def test_terminal_breaks_lines_itself_and_gets_no_control_characters() -> None:
     assert "rank 1 (1–2)" in lines[2]
     assert lines[3].split() == ["two", "p", "=", "0.8"]
     assert lines[2].index("0.5") == lines[3].index("p =")
+
+
+def test_terminal_keeps_the_rows_of_a_table_of_systems_by_systems() -> None:
+    rows = [((name,), [None if name == other else f"{name} over {other}" for other in "ABC"]) for name in "ABC"]
+
+    lines = table_text(DataTable("wins", "Wins of the row", ["System", *"ABC"], rows)).splitlines()
+
+    assert [line.split()[0] for line in lines[1:]] == ["System", *"ABC"]
+    assert lines[2].split(maxsplit=2)[2].startswith("A over B")
+    assert "B over" not in lines[2]
+    assert "B over A" in lines[3]
