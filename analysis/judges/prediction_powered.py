@@ -110,6 +110,7 @@ def prediction_powered_win_rate(
                     §5, for unequal chances. Variances are by n - 1 here, by n there
     """
     y, f = share_array("means of people", people), share_array("means of the judge", judge)
+    check_columns(y, f)
     weight = np.ones(y.shape)
     if probabilities is not None:
         chances = np.asarray(probabilities, dtype=np.float64)
@@ -117,7 +118,7 @@ def prediction_powered_win_rate(
         voted = ~np.isnan(y)
         weight[voted] = inverse_probability_weighted(weight[voted], chances[voted])
     codes = np.arange(len(y)) if clusters is None else code_array("clusters", clusters)
-    check_columns(y, f, weight, codes)
+    check_columns(y, codes)
     rated, is_unrated = ~np.isnan(y) & ~np.isnan(f), np.isnan(y) & ~np.isnan(f)
     clusters_of_all = np.concatenate([codes[rated], codes[is_unrated]])
     drawn = _Rated(y[rated], f[rated], weight[rated], f[is_unrated], clusters_of_all)

@@ -228,7 +228,7 @@ def test_win_shares_by_hand():
 
 def test_what_does_not_fit_is_refused(rng):
     people, judge = study(rng)
-    for wrong in (people[:-1], people[:, np.newaxis]):
+    for wrong in (people[:-1], people[:, np.newaxis], 0.5):
         with pytest.raises(ShapeError):
             prediction_powered_win_rate(wrong, judge)
     with pytest.raises(UnknownValue):
