@@ -124,6 +124,18 @@ def degree_coincidences(ratings: npt.ArrayLike) -> FloatArray:
     return coincidences_of_counts(_counts_of(units, DEGREES))
 
 
+def degree_alpha_from_coincidences(matrix: npt.ArrayLike) -> FloatArray:
+    """Ordinal Krippendorff's alpha of five degrees, as `alpha_from_coincidences`.
+
+    matrix  : (..., 5, 5)
+    returns : (...,) at most 1, a scalar for one matrix; NaN without variation or without pairable values
+    raises  : ShapeError
+    """
+    if np.shape(matrix)[-2:] != (5, 5):
+        raise ShapeError(f"need (..., 5, 5) coincidences, got {np.shape(matrix)}")
+    return alpha_from_coincidences(matrix)
+
+
 def degree_alpha(ratings: npt.ArrayLike) -> float:
     """Ordinal Krippendorff's alpha of verdicts with their strengths, as `krippendorff_alpha`.
 
@@ -132,7 +144,7 @@ def degree_alpha(ratings: npt.ArrayLike) -> float:
     raises  : UnknownValue, ShapeError
     source  : Krippendorff 2004, Content Analysis, §11.3
     """
-    return float(alpha_from_coincidences(degree_coincidences(ratings).sum(axis=0)))
+    return float(degree_alpha_from_coincidences(degree_coincidences(ratings).sum(axis=0)))
 
 
 def coincidences_of_counts(counts: FloatArray) -> FloatArray:

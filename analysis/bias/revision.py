@@ -28,7 +28,6 @@ CHANGES = {
     "wrong_to_wrong": (WRONG, WRONG),  # from A to B, or back, where the gold is a tie
 }
 UNCHANGED = "unchanged"
-SCORE_KINDS = ("score_before", "score_after", "score_change")
 MOVES = ("kept", "reversed", "to_tie", "from_tie")
 
 
@@ -97,19 +96,29 @@ def score(vote: npt.ArrayLike, gold: npt.ArrayLike) -> FloatArray:
     return np.where(np.isnan(votes) | np.isnan(right), np.nan, scores)
 
 
-def score_sums(decisions: Decisions, kind: str) -> FloatArray:
-    """Scores, and whether the decision is scored.
+def score_before_sums(decisions: Decisions) -> FloatArray:
+    """Score of the first vote, and whether the decision is scored.
 
-    kind    : `score_before` of the first vote, `score_after` of the second, or `score_change`, the second less the first
-    returns : (n, 2); numerators of a change from -2 to 2
-    raises  : UnknownValue for another kind
+    returns : (n, 2)
     """
-    if kind not in SCORE_KINDS:
-        raise UnknownValue(f"scores are {', '.join(SCORE_KINDS)}, got {kind!r}")
-    scores = score(decisions.before if kind == "score_before" else decisions.after, decisions.gold)
-    if kind == "score_change":
-        scores = scores - score(decisions.before, decisions.gold)
-    return counted_rows(scores, decisions.scored)
+    return counted_rows(score(decisions.before, decisions.gold), decisions.scored)
+
+
+def score_after_sums(decisions: Decisions) -> FloatArray:
+    """Score of the second vote, and whether the decision is scored.
+
+    returns : (n, 2)
+    """
+    return counted_rows(score(decisions.after, decisions.gold), decisions.scored)
+
+
+def score_change_sums(decisions: Decisions) -> FloatArray:
+    """Score of the second vote less that of the first, and whether the decision is scored.
+
+    returns : (n, 2); numerators from -2 to 2
+    """
+    change = score(decisions.after, decisions.gold) - score(decisions.before, decisions.gold)
+    return counted_rows(change, decisions.scored)
 
 
 def change_sums(decisions: Decisions, kind: str) -> FloatArray:
@@ -184,7 +193,11 @@ def reached_sums(decisions: Decisions) -> FloatArray:
     return counted_rows(decisions.after == decisions.implied, open_to)
 
 
-SCORES: dict[str, Sums] = {kind: partial(score_sums, kind=kind) for kind in SCORE_KINDS}
+SCORES: dict[str, Sums] = {
+    "score_before": score_before_sums,
+    "score_after": score_after_sums,
+    "score_change": score_change_sums,
+}
 BY_CHANGE: dict[str, Sums] = {kind: partial(change_sums, kind=kind) for kind in (*CHANGES, UNCHANGED)}
 BY_MOVE: dict[str, Sums] = {kind: partial(move_sums, kind=kind) for kind in MOVES}
 BY_TABLE: dict[str, Sums] = {

@@ -10,6 +10,7 @@ from analysis.agreement.coefficients import (
     agreement_sums_of_counts,
     alpha_from_coincidences,
     coincidences_of_counts,
+    degree_alpha_from_coincidences,
     degrees,
     gwet_from_sums,
     gwet_sums,
@@ -119,7 +120,7 @@ def five_level_alpha(inputs: MeasureInput) -> Estimate:
     rows = coincidences_of_counts(votes.counts)
     unknown = int((~np.isnan(rated.outcomes.verdict)).sum() - votes.sizes.sum())
     return {
-        **inputs.statistic(rows, votes.instance, alpha_from_coincidences, basis, ceiling=1.0),
+        **inputs.statistic(rows, votes.instance, degree_alpha_from_coincidences, basis, ceiling=1.0),
         "unknown_strength": unknown,
     }
 

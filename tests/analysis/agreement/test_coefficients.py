@@ -14,6 +14,7 @@ from analysis.agreement.coefficients import (
     alpha_from_coincidences,
     coincidences,
     degree_alpha,
+    degree_alpha_from_coincidences,
     degrees,
     krippendorff_alpha,
     raw_agreement,
@@ -287,6 +288,8 @@ def test_degrees_and_coincidences_of_other_shapes_are_refused():
     with pytest.raises(ShapeError):
         degree_alpha([1, 2])
     with pytest.raises(ShapeError):
+        degree_alpha_from_coincidences(np.zeros((3, 3)))
+    with pytest.raises(ShapeError):
         alpha_from_coincidences(np.zeros((3, 5)))
     assert np.isnan(degree_alpha([[1, NAN], [2, NAN]]))
 
@@ -294,5 +297,6 @@ def test_degrees_and_coincidences_of_other_shapes_are_refused():
 def test_degrees_of_stacked_tables_are_those_of_each() -> None:
     tables = np.random.default_rng(3).integers(0, 9, (4, 2, 5, 5)).astype(float)
     tables += np.swapaxes(tables, -1, -2)
-    each = [[float(alpha_from_coincidences(one)) for one in row] for row in tables]
-    np.testing.assert_allclose(alpha_from_coincidences(tables), each)
+    each = [[float(degree_alpha_from_coincidences(one)) for one in row] for row in tables]
+    np.testing.assert_allclose(degree_alpha_from_coincidences(tables), each)
+    np.testing.assert_array_equal(alpha_from_coincidences(tables), degree_alpha_from_coincidences(tables))

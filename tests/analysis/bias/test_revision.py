@@ -25,7 +25,6 @@ from analysis.bias.revision import (
     reached_sums,
     revised_sums,
     score,
-    score_sums,
     towards_sums,
 )
 from analysis.errors import AnalysisError, ShapeError, UnknownValue
@@ -394,7 +393,6 @@ def test_missing_seconds_are_left_out_and_never_0():
         pytest.param(lambda: score([A], [A, B]), ShapeError, id="score"),
         pytest.param(lambda: change_sums(Decisions([A], [A]), "better"), UnknownValue, id="change"),
         pytest.param(lambda: move_sums(Decisions([A], [A]), "up"), UnknownValue, id="move"),
-        pytest.param(lambda: score_sums(Decisions([A], [A]), "score_between"), UnknownValue, id="kind of score"),
         pytest.param(
             lambda: agreement_with_others([A], [1, 2], [1], first=[], first_pair=[], first_rater=[]),
             ShapeError,
