@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+from django.contrib.auth import get_user_model
 from playwright.sync_api import Page, expect
 
 from tests.browser import walk
@@ -50,3 +52,13 @@ def expect_boxes(page: Page) -> None:
         expect(code).to_have_attribute("tabindex", "0")
         expect(page.locator(part).get_by_role("group", name="Code")).to_have_count(1)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("name", ["measures.md", "howto/set_up_endpoints.md"])
+def test_addresses_and_names_of_files_do_not_widen_the_help(open_as: OpenAs, name: str) -> None:
+    get_user_model().objects.create_user("rita")
+    page = open_as("rita", "researcher", viewport=PHONE)
+
+    page.goto(f"/help/{name}")
+
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
