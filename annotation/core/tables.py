@@ -198,9 +198,12 @@ def _table(entries: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]:
 
 
 def _aligned(rows: list[list[str]], indent: str) -> Iterator[str]:
-    """Align rows below their headings, or beside them where there are more columns than lines."""
+    """Align rows below their headings, or beside them where there are more columns than rows.
+
+    A table whose columns are named as its rows stays as it is: beside its headings it would say the opposite.
+    """
     rows = [list(map(printable, row)) for row in rows]
-    if len(rows[0]) > len(rows):
+    if len(rows[0]) > len(rows) - 1 and rows[0][1:] != [row[0] for row in rows[1:]]:
         rows = [list(row) for row in zip(*rows, strict=True)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

@@ -64,3 +64,11 @@ def test_terminal_keeps_the_rows_of_a_table_of_systems_by_systems() -> None:
     assert lines[2].split(maxsplit=2)[2].startswith("A over B")
     assert "B over" not in lines[2]
     assert "B over A" in lines[3]
+
+
+def test_terminal_writes_few_rows_beside_their_headings() -> None:
+    rows = [(("low",), [1, 2]), (("high",), [3, 4])]
+
+    lines = table_text(DataTable("bins", "Bins", ["Bin", "People", "Judge"], rows)).splitlines()
+
+    assert [line.split() for line in lines[1:]] == [["Bin", "low", "high"], ["People", "1", "3"], ["Judge", "2", "4"]]
