@@ -130,6 +130,7 @@ def degree_alpha_from_coincidences(matrix: npt.ArrayLike) -> FloatArray:
     matrix  : (..., 5, 5)
     returns : (...,) at most 1, a scalar for one matrix; NaN without variation or without pairable values
     raises  : ShapeError
+    source  : Krippendorff 2004, Content Analysis, §11.3 and eq. 11.4, ordinal
     """
     if np.shape(matrix)[-2:] != (5, 5):
         raise ShapeError(f"need (..., 5, 5) coincidences, got {np.shape(matrix)}")
