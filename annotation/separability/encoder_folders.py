@@ -120,7 +120,7 @@ class LoadedFolder:
 
     @cached_property
     def pooling(self) -> list[str]:
-        """A name of `analysis.encoders.POOLINGS`, from `1_Pooling/config.json`, by default the mean."""
+        """A name of `analysis.encoders.pooling.POOLINGS`, from `1_Pooling/config.json`, by default the mean."""
         settings = _read(self.folder, POOLING)
         if _NEW_POOLING in settings:
             pooling_name = settings[_NEW_POOLING]

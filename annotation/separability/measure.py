@@ -72,7 +72,7 @@ class AlignmentMeasure:
 
     samples, cross_pairs : how many generations of each system, pairs of each matchup, are drawn; None for all
     seed                 : of these draws; None without draws
-    models               : the model, if the similarity needs one, by the argument of `analysis.similarity.with_model`
+    models               : the model, if the similarity needs one, by the argument of `analysis.similarity.registry.with_model`
     """
 
     similarity: str
