@@ -25,12 +25,22 @@ HEAVY = (*CLIENTS, "markdown_it", "nltk", "tokenizers", "scipy", "rest_framework
 
 def loaded_by(program: str, modules: tuple[str, ...]) -> str:
     """Run some lines in a process of their own after the web server's entry point; say which modules are loaded."""
-    told = f"import sys, config.wsgi\n{program}\nprint([name for name in {modules} if name in sys.modules])"
+    return told_by(f"import sys, config.wsgi\n{program}\nprint([name for name in {modules} if name in sys.modules])")
+
+
+def told_by(program: str) -> str:
+    """Run some lines in a process of their own; return what they print."""
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"}
     started = subprocess.run(
-        [sys.executable, "-c", told], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
     return started.stdout.strip()
+
+
+def test_every_process_reads_stored_reasons() -> None:
+    codes = ["answer_empty", "bad_line", "host_not_public", "nul_character"]  # of every module that has texts
+    program = "import django; django.setup(); from annotation.core.reasons import TEXTS"
+    assert told_by(f"{program}; print([code for code in {codes} if code in TEXTS])") == str(codes)
 
 
 @pytest.mark.weekly

@@ -5,7 +5,6 @@ from typing import Any
 
 from annotation.core.errors import AnnotationError
 from annotation.core.reasons import Reason
-from judging.core import stops  # noqa: F401  # declares the texts
 from judging.core.constants import REJECTED
 
 
