@@ -62,3 +62,14 @@ def test_addresses_and_names_of_files_do_not_widen_the_help(open_as: OpenAs, nam
     page.goto(f"/help/{name}")
 
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+
+@pytest.mark.parametrize("address", ["", "findings/", "settings/", "batches/", "judges/"])
+def test_a_long_title_does_not_widen_the_pages_of_a_study(open_as: OpenAs, address: str) -> None:
+    study = make_study(instances=1, title="Donaudampfschifffahrt" * 9)
+    page = open_as("rita", "researcher", viewport=PHONE)
+
+    page.goto(f"/studies/{study.slug}/{address}")
+
+    expect(page.locator("h1")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
