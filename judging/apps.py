@@ -1,7 +1,5 @@
 """App configuration."""
 
-from importlib import import_module
-
 from django.apps import AppConfig
 
 from annotation.importing.further_kinds import AFTER_REMOVAL, BEFORE_REMOVAL, LEVELS
@@ -15,7 +13,8 @@ class JudgingConfig(AppConfig):
 
     def ready(self) -> None:
         """Register texts of stored reasons, and tables whose rows imports may store."""
-        import_module("judging.core.stops")
+        from judging.core import stops  # noqa: F401  # it declares them when it is loaded
+
         LEVELS.append("judging.importing.services.LEVELS")
         BEFORE_REMOVAL.append("judging.importing.services.drop_completions")
         AFTER_REMOVAL.append("judging.importing.services.drop_unused_judges")
