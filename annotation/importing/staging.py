@@ -55,6 +55,7 @@ WHOLE = 1_000  # rows of a file that is stored in one transaction
 BEAT = timedelta(seconds=10)  # between two signs of life
 SILENT = timedelta(minutes=5)  # without a sign of life: the process of another machine has ended
 PAUSE = 0.5  # seconds, while another import is under way
+IMPORTING: set[str] = set()  # names of this process for its imports under way
 FEW = 10  # updates that move rows in one transaction
 # Seconds after which an import lets others write, and for how long: they ask SQLite for its lock every tenth of a second.
 TURN, GAP = 0.2, 0.12
@@ -209,6 +210,8 @@ def open_import(slug: str, *, rows: int, parts: int = 1, settings: dict[str, Any
             target.finish()
             return
         hidden = target.staged
+        stack.callback(gc.unfreeze)
+        stack.callback(IMPORTING.discard, hidden.importer)
         try:
             yield target
             if target.is_apart:
@@ -223,7 +226,6 @@ def open_import(slug: str, *, rows: int, parts: int = 1, settings: dict[str, Any
         finally:
             if hidden.importer and not _is_merging(hidden):
                 remove(target)
-            gc.unfreeze()
 
 
 def _begin(stack: ExitStack, slug: str, rows: int, settings: dict[str, Any] | None) -> Target:
@@ -240,7 +242,7 @@ def _begin(stack: ExitStack, slug: str, rows: int, settings: dict[str, Any] | No
                 if study is not None:
                     target = Target(study, study if rows <= WHOLE else _hidden_copy(study))
                 elif settings is not None:
-                    importer = this_process() if rows > WHOLE else ""
+                    importer = _new_importer() if rows > WHOLE else ""
                     study = ensure_study(slug=slug, importer=importer, **settings)
                     target = Target(study, study)
                 else:  # without the names of others, which the user may not see
@@ -255,6 +257,13 @@ def _begin(stack: ExitStack, slug: str, rows: int, settings: dict[str, Any] | No
             raise AnnotationError(reason("other_import"))
         else:
             sleep(PAUSE)
+
+
+def _new_importer() -> str:
+    """Return a name of this process for an import that begins."""
+    importer = this_process()
+    IMPORTING.add(importer)
+    return importer
 
 
 def _hidden_slug(study: Study) -> str:
@@ -276,14 +285,18 @@ def _hidden_copy(study: Study) -> Study:
     """Create a hidden study with the settings of another one."""
     hidden = Study._base_manager.get(pk=study.pk)
     hidden.pk, hidden.key, hidden.slug = None, new_key(), _hidden_slug(study)
-    hidden.importer, hidden.created_at = this_process(), timezone.now()
+    hidden.importer, hidden.created_at = _new_importer(), timezone.now()
     hidden._state.adding = True
     hidden.save(force_insert=True)
     return hidden
 
 
 def is_abandoned(hidden: Study) -> bool:
-    """Tell whether the process of an import has ended."""
+    """Tell whether the process of an import has ended, or has let the import go, as on a full disk."""
+    if (
+        hidden.importer.rpartition(":")[0] == this_process().rpartition(":")[0]
+    ):  # also of an earlier one with this number
+        return hidden.importer not in IMPORTING
     return is_gone(hidden.importer) or hidden.created_at < timezone.now() - SILENT
 
 

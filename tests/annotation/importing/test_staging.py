@@ -567,6 +567,26 @@ def test_a_failure_before_the_end_leaves_nothing(apart: None, monkeypatch: pytes
         assert stored() == before
 
 
+def test_an_import_that_could_not_be_removed_does_not_hold_up_the_next_one(
+    apart: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_study()
+
+    def fail(*_: object) -> None:
+        raise OperationalError("No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(Target, "finish", fail)
+        full.setattr(staging, "remove", fail)
+        with pytest.raises(OperationalError):
+            FIRST()
+    assert Study._base_manager.exclude(importer="").exists()
+
+    FIRST()
+
+    assert not Study._base_manager.exclude(importer="").exists()
+
+
 def test_garbage_is_not_searched_among_the_rows_of_a_file(apart: None) -> None:
     study = make_study()
     of_file = [{"row": number} for number in range(1_000)]
