@@ -181,11 +181,16 @@ def installation(engine: str) -> Iterator[tuple[str, Run, Path]]:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}", run, folder / "programs" / "programs.log"
 
 
-async def all_at_once(run: Run, researcher: Researcher, raters: list[Rater]) -> int:
-    """Let raters, researcher and faults go on together; then the workers alone."""
+async def all_at_once(
+    run: Run, researcher: Researcher, raters: list[Rater]
+) -> tuple[int, dict[str, Any], dict[str, Any]]:
+    """Let raters, researcher and faults go on together, then the workers alone; return runs taken up by hand, and what is stored."""
     done = asyncio.Event()
     await asyncio.gather(run.disturb(done), researcher.work(done), *(rater.work(done) for rater in raters))
-    return await run.finish()
+    resumed = await run.finish()
+    # Here, since a database that a thread of this loop has started ends with it.
+    uploads = researcher.done.uploads
+    return resumed, run.database.ask("count"), run.database.ask("examine", uploads=uploads, instances=INSTANCES)
 
 
 def faults(engine: str) -> tuple[list[str], list[str]]:
@@ -198,13 +203,10 @@ def faults(engine: str) -> tuple[list[str], list[str]]:
         researcher = Researcher(link, address, Random(2))
         raters = [Rater(one, address, Random(1000 + n), run.seen, PLAN) for n, one in enumerate(links)]
         try:
-            resumed = asyncio.run(all_at_once(run, researcher, raters))
+            resumed, counted, examined = asyncio.run(all_at_once(run, researcher, raters))
         except BaseException:
             print(log.read_text(errors="replace")[-6000:])
             raise
-        run.revive()
-        counted = run.database.ask("count")
-        examined = run.database.ask("examine", uploads=researcher.done.uploads, instances=INSTANCES)
         broken = [*violations(PLAN, counted, run.seen), *researcher.done.problems, *examined["problems"]]
         return report(run, researcher.done, examined, resumed), broken + lost_completions(run, examined)
 
