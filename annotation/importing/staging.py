@@ -293,9 +293,8 @@ def _hidden_copy(study: Study) -> Study:
 
 def is_abandoned(hidden: Study) -> bool:
     """Tell whether the process of an import has ended, or has let the import go, as on a full disk."""
-    if (
-        hidden.importer.rpartition(":")[0] == this_process().rpartition(":")[0]
-    ):  # also of an earlier one with this number
+    process = this_process().rpartition(":")[0]
+    if hidden.importer.startswith(f"{process}:"):  # this one, or one that has ended and had its number
         return hidden.importer not in IMPORTING
     return is_gone(hidden.importer) or hidden.created_at < timezone.now() - SILENT
 
