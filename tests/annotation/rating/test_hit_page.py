@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from annotation.allocation.claims import return_hit
 from annotation.models import Assignment, Rating, Study, VoteChange
-from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
+from annotation.rating.votes import lock_first_votes
 from tests.annotation.rating.pages import HTMX, Forms, at_hit, send
 from tests.factories import make_batch, make_study, rate
 
@@ -119,35 +119,6 @@ def test_a_pair_that_is_not_on_the_hit_is_a_404(study: Study) -> None:
     assert Rating.objects.count() == 0
 
 
-def test_submitting_too_early_says_which_pairs_are_open(study: Study) -> None:
-    client, address, _ = at_hit(study)
-    key = next(iter(Forms(client.get(address).text).pairs))
-    client.post(f"{address}vote/", {"pair_key": key, "choice": "left"})
-
-    response = client.post(f"{address}submit/")
-
-    assert response.status_code == 422
-    assert "Still open: pair 2." in response.text
-    assert Forms(response.text).pairs[key]["checked"] == "left"
-    assert Assignment.objects.get().state == "claimed"
-
-
-def test_a_submitted_hit_is_closed(study: Study) -> None:
-    client, address, assignment = at_hit(study)
-    for display in assignment.displays.select_related("pair"):
-        save_vote(assignment=assignment, pair_key=display.pair.key, choice="left", at=timezone.now())
-    submit_assignment(assignment=assignment, at=timezone.now())
-    key = assignment.displays.select_related("pair")[0].pair.key
-
-    assert client.get(address).headers["Location"] == "/rate/"
-    vote = client.post(f"{address}vote/", {"pair_key": key, "choice": "right"}, headers=HTMX)
-    assert vote.status_code == 409
-    assert "This HIT was submitted before" in vote.text
-    assert "<html" not in vote.text
-    assert client.post(f"{address}submit/").status_code == 409
-    assert {rating.choice for rating in Rating.objects.select_related("display")} == {"left"}
-
-
 def test_a_stale_page_gets_the_choice_that_holds_and_is_told_so(study: Study) -> None:
     client, address, _ = at_hit(study)
     key = next(iter(Forms(client.get(address).text).pairs))
@@ -173,24 +144,18 @@ def test_no_choice_is_lost_to_what_a_page_reports_beside_it(study: Study) -> Non
     client, address, _ = at_hit(study)
     key = next(iter(Forms(client.get(address).text).pairs))
     nonsense = {"version": "many", "chosen_at": "yesterday", "active_seconds": "nan", "wall_seconds": "-1"}
+    nonsense |= {"page": "x" * 99, "source_opened": "perhaps", "translated": "perhaps"}
     impossible = {"version": "-1", "chosen_at": "9999-99-99T00:00:00Z", "active_seconds": "inf", "page": "a\x00b"}
-    reports = {"left": {**nonsense, "page": "x" * 99, "source_opened": "perhaps"}, "right": impossible, "none": {}}
-    for choice, report in reports.items():
+    for choice, report, translated in (
+        ("left", nonsense, None),
+        ("right", {**impossible, "translated": "true"}, True),
+        ("none", {"translated": "false"}, False),
+    ):
         assert send(client, address, "vote", pair_key=key, choice=choice, **report).status_code == 200
         change = VoteChange.objects.latest("pk")
-        assert Rating.objects.select_related("display").get().choice == choice
+        rating = Rating.objects.select_related("display").get()
+        assert (rating.choice, rating.translated) == (choice, translated)
         assert (change.chosen_at, change.active_seconds, change.page, change.source_opened) == (None, None, "", None)
-
-
-def test_a_choice_on_a_translated_page_is_noted_with_the_rating(study: Study) -> None:
-    client, address, _ = at_hit(study)
-    key = next(iter(Forms(client.get(address).text).pairs))
-    told = {"left": "true", "right": "false", "none": "perhaps"}
-    stored = []
-    for choice, translated in told.items():
-        send(client, address, "vote", pair_key=key, choice=choice, translated=translated)
-        stored.append(Rating.objects.get().translated)
-    assert stored == [True, False, None]
 
 
 def test_the_card_comes_with_the_foot_of_the_page(study: Study) -> None:

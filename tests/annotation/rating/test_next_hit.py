@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.allocation.claims import claim_hit, return_hit
+from annotation.allocation.claims import claim_hit
 from annotation.annotators.consent import answer_consent
 from annotation.models import Annotator, Assignment, Display, Rating, Slot, Study, VoteChange
 from annotation.recruitment.channels import invitation_channel
@@ -57,6 +57,15 @@ def current(annotator: Annotator) -> Assignment:
     return annotator.assignments.get(state=CLAIMED)
 
 
+def main_part(response: Any) -> str:
+    """Return what lies in <main>, without what differs at each request and in scripts' names of fields."""
+    text = re.search(r"<main.*</main>", response.text, re.DOTALL)
+    differs = r'(csrfmiddlewaretoken" value|name="page" value|data-now)="[^"]*"|<span class="thanks">.*?</span>'
+    shown = re.sub(differs, "", text[0])
+    shown = re.sub(r'name="(choice|version)(-[^"]*" form="end-of-hit)?"', r"\1", shown)
+    return re.sub(r"\s+", " ", shown)
+
+
 def test_the_answer_is_the_next_hit_and_its_address(browser: Client, annotator: Annotator) -> None:
     done = rated(annotator)
     response = submit(browser, done)
@@ -73,20 +82,7 @@ def test_the_answer_is_the_next_hit_and_its_address(browser: Client, annotator: 
     done.refresh_from_db()
     assert done.state == SUBMITTED
     assert "no-store" in response.headers["Cache-Control"]
-
-
-def main_part(response: Any) -> str:
-    """Return what lies in <main>, without what differs at each request and in scripts' names of fields."""
-    text = re.search(r"<main.*</main>", response.text, re.DOTALL)
-    differs = r'(csrfmiddlewaretoken" value|name="page" value|data-now)="[^"]*"|<span class="thanks">.*?</span>'
-    shown = re.sub(differs, "", text[0])
-    shown = re.sub(r'name="(choice|version)(-[^"]*" form="end-of-hit)?"', r"\1", shown)
-    return re.sub(r"\s+", " ", shown)
-
-
-def test_the_answer_shows_what_a_visit_shows(browser: Client, annotator: Annotator) -> None:
-    answer = submit(browser, rated(annotator))
-    assert main_part(answer) == main_part(browser.get(answer.headers["HX-Push-Url"]))
+    assert main_part(response) == main_part(browser.get(response.headers["HX-Push-Url"]))  # what a visit shows
 
 
 def test_submission_and_claim_are_one_transaction(
@@ -127,33 +123,18 @@ def test_a_submission_sent_again_leads_on_and_changes_nothing(browser: Client, a
     assert Assignment.objects.get(pk=done.pk).submitted_at == submitted_at
 
 
-def test_a_returned_hit_cannot_be_submitted(browser: Client, annotator: Annotator) -> None:
-    done = rated(annotator)
-    return_hit(assignment=done, reason="unclear", comment="", at=timezone.now())
-    response = submit(browser, done)
-    assert response.status_code == 409
-    assert "You returned this HIT" in response.text
-    assert annotator.assignments.claimed().count() == 0
-
-
 def test_hits_that_ran_out_are_freed_for_the_next_one(browser: Client, study: Study, annotator: Annotator) -> None:
-    """Those of others, who hold all that is left."""
+    """Those of others, who hold all that is left; one's own is submitted late."""
     done = rated(annotator)
+    Assignment.objects.filter(pk=done.pk).update(expires_at=timezone.now() - timedelta(minutes=1))
     for name in ("gone-1", "gone-2"):
         claim_hit(annotator=make_annotator(study, name), at=timezone.now() - timedelta(minutes=61))
     assert Slot.objects.free().count() == 0
 
     response = submit(browser, done)
     assert response.headers["HX-Push-Url"] == f"/rate/hit/{current(annotator).key}/"
-
-
-def test_a_hit_submitted_late_leads_on_too(browser: Client, study: Study, annotator: Annotator) -> None:
-    done = rated(annotator)
-    Assignment.objects.filter(pk=done.pk).update(expires_at=timezone.now() - timedelta(minutes=1))
-    response = submit(browser, done)
     done.refresh_from_db()
     assert (done.state, done.late) == (SUBMITTED, True)
-    assert response.headers["HX-Push-Url"] == f"/rate/hit/{current(annotator).key}/"
 
 
 def test_another_study_that_comes_first_is_not_passed_by(browser: Client, study: Study, annotator: Annotator) -> None:
@@ -199,13 +180,6 @@ def test_a_qualification_leads_to_its_feedback(browser: Client, study: Study, an
     response = submit(browser, done)
     assert response.headers["HX-Redirect"] == f"/rate/hit/{done.key}/feedback/"
     assert "Location" not in response.headers
-
-
-def test_without_the_script_the_answer_is_a_redirect(browser: Client, annotator: Annotator) -> None:
-    done = rated(annotator)
-    response = browser.post(f"/rate/hit/{done.key}/submit/")
-    assert (response.status_code, response.headers["Location"]) == (302, "/rate/")
-    assert annotator.assignments.claimed().count() == 0
 
 
 def test_closing_the_first_votes_shows_the_second_part(browser: Client, study: Study, annotator: Annotator) -> None:

@@ -110,19 +110,14 @@ def shut_out(study: Study, done: Assignment, how: str) -> None:
 @pytest.mark.parametrize("how", ["excluded", "rejected", "withdrawn", "blocked", "closed", "archived"])
 def test_a_change_is_refused_where_work_has_ended(study: Study, rater: Annotator, how: str) -> None:
     done = rate(claim(rater), "left")
+    Batch.objects.update(status="paused")  # which alone ends nothing
     assert last_revisable(rater.user_id or 0, SOON) == done
+    revise(done)
     shut_out(study, done, how)
     assert last_revisable(rater.user_id or 0, SOON) is None
     with pytest.raises(AssignmentClosed):
-        revise(done)
-    assert state_of(done)[0] == "submitted"
-
-
-def test_a_paused_batch_lets_its_last_hits_be_changed(rater: Annotator) -> None:
-    done = rate(claim(rater), "left")
-    Batch.objects.update(status="paused")
-    revise(done)
-    assert choices_of(done) == ["right", "left"]
+        revise(done, "none")
+    assert (state_of(done)[0], choices_of(done)) == ("submitted", ["right", "left"])
 
 
 @pytest.mark.parametrize(
@@ -257,8 +252,5 @@ def test_a_page_from_before_the_submission_changes_nothing(browser: Client) -> N
     assert browser.get(f"/rate/hit/{done.key}/").headers["Location"] == "/rate/"
     vote = {"pair_key": key_of(done), "choice": "right"}
     assert browser.post(f"/rate/hit/{done.key}/vote/", vote, headers=HTMX).status_code == 409
+    assert browser.post(f"/rate/hit/{done.key}/submit/").status_code == 409
     assert choices_of(done) == ["left", "left"]
-    assert (
-        signed_in(make_annotator(done.hit.batch.study, "other")).get(f"/rate/hit/{done.key}/?again=1").status_code
-        == 404
-    )

@@ -16,8 +16,7 @@ from annotation.core.errors import (
     UnknownName,
     VotesMissing,
 )
-from annotation.models import ArmDraw, Assignment, ComparisonTable, Flag, Pair, Rating, Study, VoteChange
-from annotation.rating.flag_views import flag_row
+from annotation.models import ArmDraw, Assignment, ComparisonTable, Pair, Rating, Study, VoteChange
 from annotation.rating.second_stage import current_display, reveal, save_second_vote, shown_rows
 from annotation.rating.votes import lock_first_votes, save_vote, submit_assignment
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
@@ -294,26 +293,3 @@ def test_bad_second_votes_are_refused() -> None:
     with pytest.raises(AssignmentClosed):
         second(assignment, 0, "right", REASON)
     assert Rating.objects.filter(stage="revised").count() == 2
-
-
-# Flags
-
-
-@pytest.mark.engine
-def test_a_row_is_flagged_once_and_can_be_taken_back() -> None:
-    assignment = locked(two_stage("table:c8"))
-    key = keys(assignment)[0]
-    with pytest.raises(SecondStageClosed, match="No table"):
-        flag_row(assignment=assignment, pair_key=key, row=0, take_back=False, at=NOON)
-    display = reveal(assignment=assignment, at=NOON)
-
-    for _ in range(2):
-        flag_row(assignment=assignment, pair_key=key, row=1, take_back=False, at=NOON)
-    assert [row.flagged for row in shown_rows(display)] == [False, True]
-    assert Flag.objects.get().table == display.table
-    flag_row(assignment=assignment, pair_key=key, row=1, take_back=True, at=NOON)
-
-    assert [row.flagged for row in shown_rows(display)] == [False, False]
-    assert Flag.objects.get().taken_back_at == NOON
-    with pytest.raises(UnknownName, match="no such row"):
-        flag_row(assignment=assignment, pair_key=key, row=2, take_back=False, at=NOON)

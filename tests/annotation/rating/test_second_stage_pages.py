@@ -11,7 +11,7 @@ from annotation.models import Assignment, ComparisonTable, Rating, Study
 from annotation.rating.second_stage import reveal, save_second_vote
 from annotation.rating.votes import lock_first_votes
 from tests.annotation.rating.pages import Forms, all_rated, at_hit, send
-from tests.factories import json_lines, make_annotator, make_batch, make_study, rate, signed_in
+from tests.factories import json_lines, make_batch, make_study, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -42,26 +42,6 @@ def test_nothing_of_a_table_is_sent_before_the_first_votes_are_closed(study: Stu
     assert "ASPECT" in client.get(address).text
 
 
-def test_locking_early_says_which_pairs_are_open(study: Study) -> None:
-    client, address, assignment = at_hit(study)
-    client.post(f"{address}vote/", {"pair_key": next(iter(Forms(client.get(address).text).pairs)), "choice": "none"})
-
-    early = client.post(f"{address}lock/")
-    assert early.status_code == 422
-    assert "pair 2, pair 3." in " ".join(early.text.split())
-    assert Assignment.objects.get(pk=assignment.pk).locked_at is None
-
-
-def test_a_hit_of_one_stage_has_nothing_to_lock() -> None:
-    study = make_study(instances=1)
-    make_batch(study)
-    client, address, _ = at_hit(study)
-    keys = all_rated(client, address)
-    assert client.post(f"{address}lock/").status_code == 422
-    assert send(client, address, "second", pair_key=keys[0], choice="left").status_code == 409
-    assert Rating.objects.filter(stage="revised").count() == 0
-
-
 def test_the_second_stage_refuses_what_is_out_of_turn(study: Study) -> None:
     client, address, _ = at_hit(study)
     keys = list(Forms(client.get(address).text).pairs)
@@ -78,9 +58,6 @@ def test_the_second_stage_refuses_what_is_out_of_turn(study: Study) -> None:
     early = client.post(f"{address}submit/")
     assert (early.status_code, "pair 1, pair 2, pair 3." in " ".join(early.text.split())) == (422, True)
     assert Rating.objects.filter(stage="revised").count() == 0
-    other = signed_in(make_annotator(study, "other"))
-    for what in ("lock", "second"):
-        assert other.post(f"{address}{what}/", {"pair_key": keys[0], "choice": "left"}).status_code == 404
 
 
 def test_a_refused_second_vote_keeps_what_was_written(study: Study) -> None:

@@ -54,29 +54,27 @@ def test_a_choice_is_turned_from_the_screen_to_the_study_and_back() -> None:
         assert (rating.stage, rating.rated_at, rating.software_version) == ("first", NOON, VERSION)
 
 
-def test_a_vote_may_be_changed_until_the_hit_is_submitted() -> None:
+def test_a_vote_may_be_changed_and_extends_the_lease_until_the_hit_is_submitted() -> None:
     assignment = claimed(k=1)
+    at = NOON + timedelta(minutes=50)
     for choice in ("left", "none", "right"):
-        save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice=choice, at=NOON)
+        save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice=choice, at=at)
         assert Rating.objects.select_related("display").get().choice == choice
-    submit_assignment(assignment=assignment, at=NOON)
+    assignment.refresh_from_db()
+    assert assignment.expires_at == at + timedelta(minutes=60)
+    submit_assignment(assignment=assignment, at=at)
 
     before = history(assignment)
     with pytest.raises(AssignmentClosed, match="submitted before; nothing was changed"):
-        save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="left", at=NOON)
+        save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="left", at=at)
+    with pytest.raises(AssignmentClosed, match="submitted before"):
+        submit_assignment(assignment=assignment, at=LATER)
 
     assert history(assignment) == before
     assert Rating.objects.select_related("display").get().choice == "right"
-
-
-def test_activity_extends_the_lease() -> None:
-    assignment = claimed()
-    at = NOON + timedelta(minutes=50)
-
-    save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice="left", at=at)
-
     assignment.refresh_from_db()
-    assert assignment.expires_at == at + timedelta(minutes=60)
+    assert (assignment.state, assignment.submitted_at, assignment.expires_at) == ("submitted", at, None)
+    assert Slot.objects.filter(assignment=assignment).count() == 1
 
 
 def test_a_choice_that_is_not_offered_is_refused() -> None:
@@ -85,17 +83,6 @@ def test_a_choice_that_is_not_offered_is_refused() -> None:
     for choice in ("", "up", "LEFT", "-1", "none"):
         with pytest.raises(Unacceptable, match=f"“{choice}” is not one of the choices"):
             save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice=choice, at=NOON)
-
-
-def test_a_second_submit_is_refused_and_changes_nothing() -> None:
-    assignment = rate(claimed())
-
-    with pytest.raises(AssignmentClosed, match="submitted before"):
-        submit_assignment(assignment=assignment, at=LATER)
-
-    assignment.refresh_from_db()
-    assert (assignment.state, assignment.submitted_at, assignment.expires_at) == ("submitted", NOON, None)
-    assert Slot.objects.filter(assignment=assignment).count() == 1
 
 
 # Leases that ran out
@@ -195,16 +182,6 @@ def history(assignment: Assignment) -> list[tuple[int, str]]:
     return [(row.display_id, screen_side(row.verdict, row.display)) for row in rows]
 
 
-def test_every_change_is_added_to_the_history_and_a_repetition_is_none() -> None:
-    assignment = claimed(k=1)
-    for choice in ("left", "left", "none", "left"):
-        save_vote(assignment=assignment, pair_key=keys(assignment)[0], choice=choice, at=NOON)
-
-    display = assignment.displays.get().pk
-    assert history(assignment) == [(display, "left"), (display, "none"), (display, "left")]
-    assert Rating.objects.count() == 1
-
-
 def test_a_history_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("annotation.rating.store_vote.MOST_CHANGES", 3)
     assignment = claimed(k=1)
@@ -232,6 +209,7 @@ def test_a_choice_from_a_page_that_does_not_know_the_last_one_is_refused() -> No
 
     display = assignment.displays.get().pk
     assert history(assignment) == [(display, "left"), (display, "none"), (display, "right")]
+    assert Rating.objects.count() == 1
 
 
 # Times

@@ -69,15 +69,6 @@ def test_studies_without_open_work_are_passed_over(study: Study) -> None:
     assert list(user.annotators.values_list("study__slug", flat=True)) == ["study"]
 
 
-def test_who_has_no_role_is_told(study: Study) -> None:
-    client = signed_in(make_user("nobody"))
-
-    assert client.get("/").status_code == 403
-    response = client.get("/rate/")
-    assert response.status_code == 403
-    assert "no role in any study" in response.text
-
-
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
