@@ -96,12 +96,14 @@ def test_each_way_to_choose_is_what_the_service_is_asked(study: Study) -> None:
 def test_what_is_shown_is_what_is_made(study: Study, manager: Client, choice: dict[str, str], spec: str) -> None:
     separate(study, [0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
     before = Event.objects.count()
+    values = fields(most_hits_per_rater="3", lease_minutes="20", **choice)
 
-    shown = part(manager, f"{START}choice/", fields(**choice))
+    shown = part(manager, f"{START}choice/", values)
     assert (Batch.objects.count(), Hit.objects.count(), Event.objects.count()) == (0, 0, before)
-    manager.post(f"{START}new/", fields(**choice))
+    manager.post(f"{START}new/", values)
 
     batch = Batch.objects.get()
+    assert (batch.most_hits_per_rater, batch.lease_minutes) == (3, 20)
     assert (batch.selection["spec"], batch.status, batch.seed) == (spec, "open", 7)
     hits = batch.hits.count()
     assert f"HITs {hits} Pairs {2 * hits} Ratings {6 * hits}" in shown
@@ -173,13 +175,6 @@ def test_what_cannot_be_made_yet_is_said_on_the_whole_page(manager: Client, choi
     assert made.status_code == 422
     assert 'value="b"' in made.text
     assert Batch.objects.count() == 0
-
-
-def test_a_draft_is_made_where_one_is_wanted(study: Study, manager: Client) -> None:
-    manager.post(f"{START}new/", fields(status="draft", most_hits_per_rater="3", lease_minutes="20"))
-
-    batch = Batch.objects.get()
-    assert (batch.status, batch.launched_at, batch.most_hits_per_rater, batch.lease_minutes) == ("draft", None, 3, 20)
 
 
 def test_a_large_file_of_ids_is_refused(study: Study, manager: Client, settings: Any) -> None:

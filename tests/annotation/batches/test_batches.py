@@ -13,8 +13,8 @@ from annotation.batches.services import create_batch, set_batch_status
 from annotation.core.actions import filled
 from annotation.core.errors import InvalidSelection, UnknownName
 from annotation.core.reasons import reason
-from annotation.models import Alignment, Batch, Hit, HitPair, Instance, SeparabilityRun, Slot, Study
-from tests.factories import add_instances, batch_spec, instance_rows, make_batch, make_study
+from annotation.models import Alignment, Batch, Hit, HitPair, SeparabilityRun, Slot, Study
+from tests.factories import add_instances, batch_spec, make_batch, make_study
 
 pytestmark = pytest.mark.django_db
 
@@ -64,18 +64,6 @@ def test_all_takes_every_instance_once_with_slots_for_each_rater() -> None:
         4,
         [],
     )
-
-
-@pytest.mark.slow
-def test_random_takes_so_many_and_another_seed_takes_others() -> None:
-    study = make_study(instances=30, k=1)
-
-    picked = [
-        tuple(chosen(make_batch(study, name=f"b{seed}", pairs=1, select="random:5", seed=seed))) for seed in range(4)
-    ]
-
-    assert {len(set(ids)) for ids in picked} == {5}
-    assert len(set(picked)) == 4
 
 
 @pytest.mark.engine
@@ -273,14 +261,6 @@ def test_a_seed_that_was_not_given_is_drawn_and_recorded() -> None:
 
     assert made
     assert 0 <= batch.seed < 2**31
-
-
-def test_equal_instances_of_another_data_set_stay_out() -> None:
-    study = make_study(instances=1)
-    add_instances(study, rows=instance_rows(instances=2, dataset="talk"))
-
-    assert chosen(make_batch(study, dataset="talk")) == ["talk-1", "talk-2"]
-    assert Instance.objects.count() == 3
 
 
 @pytest.mark.parametrize("name", ["", "x" * 201])

@@ -187,12 +187,6 @@ def test_page_forecasts_and_makes_a_design(study: Study, client: Client) -> None
     assert "its own separability" in refused.content.decode()
 
 
-def test_page_of_two_systems_offers_no_design(client: Client) -> None:
-    client.force_login(make_user("admin", "study-admin"))
-    make_study()
-    assert 'name="design"' not in client.get("/studies/study/batches/new/").content.decode()
-
-
 def test_api_forecasts_and_makes_a_design(study: Study, client: Client) -> None:
     client.force_login(make_user("admin", "study-admin"))
     body = {"study": "study", "dataset": "news", "design": "balanced:1", "pairs": 1, "raters": 1, "seed": 2}

@@ -1,7 +1,5 @@
 """Separability in the background and through the API: asked for once, watched, taken up again, and never half-stored."""
 
-import json
-from dataclasses import asdict
 from typing import Any
 from unittest.mock import Mock
 
@@ -20,7 +18,7 @@ from annotation.separability import texts as separability_texts
 from annotation.separability.jobs import SeparabilityRequest, separability_state, start_separability
 from annotation.separability.services import compute_separability
 from tests.annotation.separability.separability_studies import drawn_texts, stored, study_of
-from tests.factories import make_user
+from tests.factories import make_study, make_user
 from tests.fakes import dead_process, stopped_flag
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
@@ -48,7 +46,11 @@ def run_task() -> Any:
 
 
 def test_the_same_is_asked_for_once_and_something_else_beside_it(study: Study) -> None:
+    idle = {"busy": False, "jobs": [], "failure": "", "notice": ""}
+    assert separability_state(study) == idle
     first, is_new = start_separability(study, ROUGE)
+    assert separability_state(study) == {**idle, "busy": True, "jobs": [first]}
+    assert separability_state(make_study("other")) == idle
     second, is_new_too = start_separability(study, ROUGE)
     assert (is_new, is_new_too, second.pk) == (True, False, first.pk)
     third, _ = start_separability(study, SeparabilityRequest("rouge1", group="0,1", samples=3))
@@ -71,11 +73,6 @@ def test_what_can_not_be_computed_is_refused_at_once(study: Study, asked: Separa
         start_separability(study, asked)
     assert not DBTaskResult.objects.exists()
     assert not SeparabilityJob.objects.exists()
-
-
-def test_what_is_kept_is_what_was_asked_for() -> None:
-    asked = SeparabilityRequest("bleu", "study", "m", 3, 4, 5, "news", ["alpha", "beta"])
-    assert SeparabilityRequest(**json.loads(json.dumps(asdict(asked)))) == asked
 
 
 # Doing

@@ -8,9 +8,7 @@ from django.core.management import CommandError, call_command
 
 from annotation.core.errors import AnnotationError, InvalidSelection
 from annotation.importing.formats.study_file import InstanceRow
-from annotation.jobs.work import do_job
-from annotation.models import Alignment, Generation, SeparabilityRun, Study
-from annotation.separability.jobs import SeparabilityRequest, separability_state, start_separability
+from annotation.models import Alignment, SeparabilityRun, Study
 from annotation.separability.services import (
     compute_separability,
     count_ignored_texts,
@@ -45,28 +43,6 @@ def test_values_are_those_by_hand() -> None:
     assert values(study) == pytest.approx([0.0, 1.0, 0.75])
     raw = Alignment.objects.order_by("matchup__instance__position").values_list("self_a", "self_b", "cross")
     assert [list(values) for values in raw] == [[1, 1, 1], [1, 1, 0], [0.5, 1, 0.25]]
-
-
-@pytest.mark.any_engine
-def test_normalisation_is_over_all_alignments_of_the_configuration() -> None:
-    study = study_of(SAME, MIXED)  # alignments from .25 to 1: δ of the second = ((1 − .25) − 0) / .75
-
-    compute_separability(study=study)
-
-    assert values(study) == pytest.approx([0.0, 1.0])
-    run = SeparabilityRun.objects.get()
-    assert (run.low, run.high) == (0.25, 1.0)
-
-
-def test_one_group_for_the_study_uses_the_same_constants_everywhere() -> None:
-    study = study_of(SAME, MIXED)
-    add_instances(study, rows_of(APART, dataset="talk"))
-
-    results = compute_separability(study=study, group="study")
-
-    assert {(one.run.group, one.run.low, one.run.high) for one in results} == {("study", 0.0, 1.0)}
-    assert values(study) == pytest.approx([0.0, 0.75])
-    assert values(study, "talk") == pytest.approx([1.0])
 
 
 @pytest.mark.any_engine
@@ -131,44 +107,27 @@ def test_a_study_without_matchups_is_told_what_to_do() -> None:
         compute_separability(study=make_study(instances=0))
 
 
-def test_the_second_time_changes_nothing() -> None:
-    study = study_of(APART, MIXED)
-    (first,) = compute_separability(study=study)
-
-    (second,) = compute_separability(study=study)
-
-    assert (first.changed, second.changed) == (True, False)
-    assert first.run.pk == second.run.pk
-    assert Alignment.objects.count() == 2
-
-
 @pytest.mark.parametrize(
-    ("change", "computed", "expected"),
+    ("group", "computed", "expected"),
     [
-        pytest.param("text", 1, [1.0, 1.0], id="a text"),  # cat dog / cat cat → 2·1/4 = .5; BB 1; cross 0
-        pytest.param("instance", 1, [1.0, 0.75, 0.0], id="an instance"),
-        pytest.param("group", 0, [0.5, 0.375], id="the group"),  # half of it: the scale is twice as long
+        pytest.param("configuration", 1, [1.0, 0.75, 0.0], id="an instance"),
+        pytest.param("-1,1", 0, [0.5, 0.375], id="the group"),  # half of it: the scale is twice as long
     ],
 )
 def test_only_what_changed_is_computed_again_and_replaces_the_old(
-    change: str, computed: int, expected: list[float]
+    group: str, computed: int, expected: list[float]
 ) -> None:
     study = study_of(APART, MIXED)
     (first,) = compute_separability(study=study)
-    group = "configuration"
-    if change == "text":
-        Generation.objects.filter(text="cat sun").update(text="cat cat")
-    elif change == "instance":
+    if computed:
         add_instances(study, [InstanceRow(9, "later", "news", "s", SAME)])
-    else:
-        group = "-1,1"
 
     (second,) = compute_separability(study=study, group=group)
 
     assert (second.changed, second.computed) == (True, computed)
     assert values(study) == pytest.approx(expected)
     assert SeparabilityRun.objects.get().group == group
-    assert (second.run.texts_sha256 == first.run.texts_sha256) is (change == "group")
+    assert (second.run.texts_sha256 == first.run.texts_sha256) is (computed == 0)
     assert Alignment.objects.count() == len(expected)
 
 
@@ -212,19 +171,6 @@ def test_texts_that_rouge_cannot_see_are_told_also_where_nothing_comes_of_them(
 
     assert "(chrF)" in capsys.readouterr().err
     assert "Take as group study" not in str(refused.value)
-
-
-def test_the_worker_does_the_same_and_its_state_is_known() -> None:
-    study = study_of(APART, MIXED)
-    idle = {"busy": False, "jobs": [], "failure": "", "notice": ""}
-    assert separability_state(study) == idle
-
-    job, _ = start_separability(study, SeparabilityRequest("rouge1"))
-
-    assert separability_state(study) == {**idle, "busy": True, "jobs": [job]}
-    assert separability_state(make_study("other")) == idle
-    assert do_job.func("annotation.SeparabilityJob", job.pk) == "done"
-    assert values(study) == pytest.approx([1.0, 0.75])
 
 
 def test_many_matchups_take_a_fixed_number_of_queries(django_assert_max_num_queries: Any) -> None:
