@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from annotation.core.counting import UNDEFINED, estimate_text, fixed, printable
+from annotation.core.counting import UNDEFINED, counted, estimate_text, fixed, printable
 
 MOST_ROWS = 50  # all are in the JSON
 PERCENT, POINTS = "%", " points"
@@ -49,7 +49,7 @@ class DataTable:
     columns     : headings; a text is a column that isn't numeric
     rows        : all, or the first `most` at least
     digits      : decimals of its estimates
-    beyond      : number of rows that are not among `rows`
+    beyond      : number of rows that are not among `rows`; beyond_columns: of columns that are not among `columns`
     most        : rows that are shown
     css         : its class; with `stack` each row is a card on narrow screens
     labelled_by : id of the heading that names it
@@ -61,6 +61,7 @@ class DataTable:
     rows: Sequence[Row | StyledRow]
     digits: int = 3
     beyond: int = 0
+    beyond_columns: int = 0
     most: int = MOST_ROWS
     css: str = ""
     label: str = ""
@@ -78,6 +79,12 @@ class DataTable:
     @property
     def more(self) -> int:
         return len(self.rows) - len(self.shown) + self.beyond
+
+    @property
+    def more_text(self) -> str:
+        """The numbers of rows and columns that are not shown."""
+        numbers = {"more rows": self.more, "more columns": self.beyond_columns}
+        return " and ".join(counted(number, of) for of, number in numbers.items() if number)
 
 
 SPECIAL_IN_LATEX = {
@@ -217,7 +224,7 @@ def table_text(table: DataTable) -> str:
     for heads, cells, *_css in table.shown:
         values = zip([*heads, *cells], columns, strict=True)
         rows.append([_cell_text(value, table.digits, column.unit) for value, column in values])
-    more = [f"  ... {table.more} more: see --format json"] * bool(table.more)
+    more = [f"  ... {table.more_text}: see --format json"] * bool(table.more_text)
     return "\n".join([printable(table.caption), *_aligned(rows, "  "), *more])
 
 

@@ -320,8 +320,8 @@ def _matrix(at: int, matrix: Findings, order: list[str]) -> DataTable:
         wins, played = (matrix[key][codes[system]] for key in ("wins", "comparisons"))
         met = [(wins[codes[opponent]], played[codes[opponent]]) for opponent in systems]
         rows.append(((system,), [_share_of_wins(won, n) if n else None for won, n in met]))
-    columns = ["System", *percents(*systems)]
-    return DataTable(f"matrix-{at}", WINS, columns, rows, beyond=len(order) - len(systems), css="matrix")
+    columns, cut = ["System", *percents(*systems)], len(order) - len(systems)
+    return DataTable(f"matrix-{at}", WINS, columns, rows, beyond=cut, beyond_columns=cut, css="matrix")
 
 
 def _share_of_wins(won: float, n: int) -> Cell:

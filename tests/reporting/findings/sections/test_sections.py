@@ -8,8 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from django.template.loader import render_to_string
 
-from annotation.core.tables import MOST_ROWS, PERCENT, POINTS, DataTable
+from annotation.core.tables import MOST_ROWS, PERCENT, POINTS, DataTable, table_text
 from annotation.models import System
 from annotation.templatetags.tables import cell, table_rows
 from judging.models import Judge
@@ -17,7 +18,14 @@ from reporting.findings.sections.configurations import _degrees
 from reporting.findings.sections.data_table import by_bin, p_text, raters_with_verdicts
 from reporting.findings.sections.lengths import lengths_section
 from reporting.findings.sections.people import _kappa_note, separability_section
-from reporting.findings.sections.rankings import _matrix, _rater, _uneven_text, first_text, rankings_section
+from reporting.findings.sections.rankings import (
+    MOST_IN_MATRIX,
+    _matrix,
+    _rater,
+    _uneven_text,
+    first_text,
+    rankings_section,
+)
 from reporting.findings.sections.raters import SORTS, _columns
 from tests.factories import signed_in
 from tests.reporting.builders import GOLDEN, build_golden, build_study, build_user, judge, labels, separate
@@ -318,6 +326,15 @@ def test_who_beats_whom_is_a_table_with_shades_above_one_half() -> None:
         [(0.875, "n = 4", {"class": "shade-4"}), None, (1.0, "n = 1", {"class": "shade-5"})],
         [None, (0.0, "n = 1", {}), None],
     ]
+
+
+def test_a_cut_table_of_who_beats_whom_counts_its_rows_and_columns() -> None:
+    names = [f"s{number}" for number in range(MOST_IN_MATRIX + 5)]
+    zeros = [[0] * len(names)] * len(names)
+    table = _matrix(0, {"systems": names, "wins": zeros, "comparisons": zeros}, names)
+    page = render_to_string("annotation/core/_table.html", {"table": table})
+    assert "5 more rows and 5 more columns" in page
+    assert "5 more rows and 5 more columns" in table_text(table).splitlines()[-1]
 
 
 def test_degrees_are_a_table_of_what_was_asked() -> None:
