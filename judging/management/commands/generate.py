@@ -105,7 +105,10 @@ class Command(AskingCommand):
         """List the systems that were sampled."""
         counts = instances_with_texts(study)
         runs = list(runs_of(study))
-        lines = [line for run in runs for line in (*settings_lines(run), run_summary(run, counts.get(run.name, 0)))]
+        lines: list[str] = []
+        for run in runs:
+            lines += [*settings_lines(run), run_summary(run, counts.get(run.name, 0))]
+            lines += [f"left out: {line}" for line in left_out_lines(run)]
         listed = [{**as_dict(run), "instances": counts.get(run.name, 0)} for run in runs]
         lines = lines or ["no system of this study was sampled here"]
         self.say_result(lines, {"study": study.slug, "systems": listed}, options)

@@ -358,6 +358,7 @@ def test_instance_without_all_of_its_texts_is_left_out_and_asked_again(
     run = GenerationRun.objects.get()
     assert (run.left_out_count, run.left_out) == (1, [{"instance": "s2", "why": lost.stored()}])
     assert run.instances_left_out == [{"instance": "s2", "why": lost.text, "why_code": "texts_lost"}]
+    assert command("tea", "--show").splitlines()[-1] == f"left out: s2: {lost.text}"
     assert len(client.bodies) == 12
     again = Writer()
     assert go(study, "heron", sampling, again).stored == 1
@@ -626,6 +627,7 @@ def test_command_over_http(standin: StandInProcess, study: Study, tmp_path: Path
     assert system["template"] == "Sum this up:\n$source"
     assert system["template_version"].startswith("mine.txt sha256:")
     assert "4 instances have its texts; calls 8" in command("tea", "--show")
+    assert "left out" not in command("tea", "--show")
 
 
 def test_command_gets_through_an_endpoint_with_faults(standin: StandInProcess, study: Study) -> None:
