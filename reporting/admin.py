@@ -1,5 +1,6 @@
 """Django's admin: accounts, and the main tables to look at."""
 
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -7,11 +8,13 @@ from django.apps import apps
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group, User
+from django.core.exceptions import ValidationError
 from django.db.models import BinaryField, JSONField, Model, QuerySet, TextField
 from django.http import HttpRequest
 from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from annotation.core.reasons import in_words
 from annotation.members.second_factor import remove_second_factor
 
 MODELS = {
@@ -62,6 +65,15 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in i
     """Rows to look at. Pages, commands and the API change them, with checks and a log."""
 
     show_full_result_count = False
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """Return a row with the English text of its reasons, to look at."""
+        row = super().get_object(request, object_id, from_field)
+        for field in row._meta.concrete_fields if row else ():
+            if isinstance(field, JSONField):
+                with suppress(ValidationError):  # what a file has, and looks like a reason
+                    setattr(row, field.attname, in_words(getattr(row, field.attname)))
+        return row
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Refuse to add a row."""

@@ -199,6 +199,22 @@ def restored(stored: Any) -> Reason:
     return result
 
 
+def in_words(value: Any) -> Any:
+    """Return a JSON value with the English text of each stored reason in it, and of what else stands beside its code.
+
+    Raises: ValidationError for a code that isn't known.
+    """
+    if isinstance(value, list):
+        return [in_words(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if not {"code", "values"} <= value.keys():
+        return {name: in_words(item) for name, item in value.items()}
+    others = {name: item for name, item in value.items() if name not in ("code", "values")}
+    text = restored(value).text
+    return {"why": text, **others} if others else text
+
+
 NO_REASON = reason("")
 
 

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from annotation.core.reasons import restored
+from annotation.core.reasons import in_words
 from annotation.models import Event, Study
 from annotation.questions.questions import described
 
@@ -81,17 +81,7 @@ def _changes(event: Event) -> list[tuple[str, Any]]:
 
 def shown_changes(event: Event) -> Any:
     """Return an event's changes, with stored reasons as their English text."""
-    return _in_words(event.changes)
-
-
-def _in_words(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_in_words(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if value.keys() == {"code", "values"}:
-        return restored(value).text
-    return {name: _in_words(item) for name, item in value.items()}
+    return in_words(event.changes)
 
 
 def _is_step(value: Any) -> bool:
