@@ -169,7 +169,7 @@ CONTENT_SECURITY_POLICY = {
 }
 
 _UNUSED = (
-    *("accelerometer", "bluetooth", "browsing-topics", "camera", "display-capture", "geolocation", "gyroscope", "hid"),
+    *("accelerometer", "browsing-topics", "camera", "display-capture", "geolocation", "gyroscope", "hid"),
     *("magnetometer", "microphone", "midi", "payment", "screen-wake-lock", "serial", "usb", "xr-spatial-tracking"),
 )
 PERMISSIONS_POLICY = ", ".join(f"{name}=()" for name in _UNUSED)

@@ -46,7 +46,9 @@ def test_a_hit_from_the_first_choice_to_the_last(open_as: OpenAs) -> None:
     make_batch(make_study(instances=2, k=3), pairs=3, raters=1)
     page = open_as("ann", "annotator", timezone_id="Asia/Kolkata")  # half an hour off every hour of UTC
     complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    page.on(
+        "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
+    )
     walk.begin(page)
     foot, button = page.locator("#hit-status"), page.locator("[data-action=submit]")
     left = walk.pair(page, 0).locator("input[value=left]")
