@@ -55,7 +55,7 @@ WHOLE = 1_000  # rows of a file that is stored in one transaction
 BEAT = timedelta(seconds=10)  # between two signs of life
 SILENT = timedelta(minutes=5)  # without a sign of life: the process of another machine has ended
 PAUSE = 0.5  # seconds, while another import is under way
-IMPORTING: set[str] = set()  # names of this process for its imports under way
+IMPORTING: set[str] = set()  # names of this process for its imports and deletions under way
 FEW = 10  # updates that move rows in one transaction
 # Seconds after which an import lets others write, and for how long: they ask SQLite for its lock every tenth of a second.
 TURN, GAP = 0.2, 0.12
@@ -242,7 +242,7 @@ def _begin(stack: ExitStack, slug: str, rows: int, settings: dict[str, Any] | No
                 if study is not None:
                     target = Target(study, study if rows <= WHOLE else _hidden_copy(study))
                 elif settings is not None:
-                    importer = _new_importer() if rows > WHOLE else ""
+                    importer = new_importer() if rows > WHOLE else ""
                     study = ensure_study(slug=slug, importer=importer, **settings)
                     target = Target(study, study)
                 else:  # without the names of others, which the user may not see
@@ -259,8 +259,8 @@ def _begin(stack: ExitStack, slug: str, rows: int, settings: dict[str, Any] | No
             sleep(PAUSE)
 
 
-def _new_importer() -> str:
-    """Return a name of this process for an import that begins."""
+def new_importer() -> str:
+    """Return a name of this process for an import, or a deletion, that begins."""
     importer = this_process()
     IMPORTING.add(importer)
     return importer
@@ -285,7 +285,7 @@ def _hidden_copy(study: Study) -> Study:
     """Create a hidden study with the settings of another one."""
     hidden = Study._base_manager.get(pk=study.pk)
     hidden.pk, hidden.key, hidden.slug = None, new_key(), _hidden_slug(study)
-    hidden.importer, hidden.created_at = _new_importer(), timezone.now()
+    hidden.importer, hidden.created_at = new_importer(), timezone.now()
     hidden._state.adding = True
     hidden.save(force_insert=True)
     return hidden

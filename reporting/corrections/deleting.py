@@ -14,8 +14,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 
 from annotation.core.errors import AnnotationError
-from annotation.core.tasks.processes import this_process
-from annotation.importing.staging import SILENT, Target, is_under_way, remove
+from annotation.importing.staging import IMPORTING, SILENT, Target, is_under_way, new_importer, remove
 from annotation.members.audit import note
 from annotation.models import Annotator, Assignment, Batch, Channel, Mail, Rating, Study
 from annotation.privacy.erasing import erase_unused_accounts, note_erasure
@@ -94,12 +93,15 @@ def delete_study(*, study: Study, by: User | None = None, wait: bool = True) -> 
         files = [*map(path_of, study.made_files.all()), *map(folder_of, study.uploads.all())]
         is_small = wait or counts.get("ratings", 0) + counts.get("judgments", 0) <= WHOLE
         # Hidden from now on; the worker deletes what a process leaves that ends before.
-        study.slug, study.importer = f"!{study.pk}", this_process()
+        study.slug, study.importer = f"!{study.pk}", new_importer()
         study.created_at = now if is_small else now - SILENT - timedelta(seconds=1)
         study.save(update_fields=["slug", "importer", "created_at"])
         transaction.on_commit(partial(_remove_files, files))
-    if is_small:
-        remove(Target(study, study))
+    try:
+        if is_small:
+            remove(Target(study, study))
+    finally:
+        IMPORTING.discard(study.importer)
     return is_small
 
 

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from annotation.core.errors import AnnotationError
-from annotation.importing.staging import settle_abandoned
+from annotation.importing.staging import Target, is_abandoned, settle_abandoned
 from annotation.models import Annotator, AuditEntry, Study
 from annotation.rating.votes import save_vote
 from judging.models import Completion
@@ -115,6 +115,23 @@ def test_a_large_study_is_hidden_at_once_and_deleted_by_the_worker(
     settle_abandoned()
     assert Study._base_manager.count() == 1
     assert not Annotator.objects.exists()
+
+
+def test_no_thread_of_the_same_process_deletes_a_study_too(monkeypatch: pytest.MonkeyPatch, erasure_log: Path) -> None:
+    study = make_study()
+    abandoned: list[bool] = []
+
+    def remove_nothing(target: Target) -> None:
+        abandoned.append(is_abandoned(target.staged))
+        raise OSError(28, "no space")
+
+    monkeypatch.setattr(deleting, "remove", remove_nothing)
+    with pytest.raises(OSError, match="no space"):
+        delete_study(study=study)
+
+    assert abandoned == [False]
+    settle_abandoned()  # which goes on at once
+    assert not Study._base_manager.exists()
 
 
 def test_accounts_of_its_raters_go_unless_they_are_used(erasure_log: Path) -> None:
