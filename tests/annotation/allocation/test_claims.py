@@ -1,17 +1,18 @@
 """Giving out HITs: who gets which, what a lease that ran out frees, and the sides that are drawn."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from annotation.allocation import claims
-from annotation.allocation.claims import claimable_slots
+from annotation.allocation.claims import claimable_slots, has_work
 from annotation.allocation.lease import extend_lease, has_consented, lock_hit
 from annotation.allocation.no_work import no_work_reason
 from annotation.annotators.consent import answer_consent
 from annotation.core.errors import ClaimRefused, ConsentNeeded
 from annotation.hits.slots import release_expired
-from annotation.models import Assignment, Batch, Rating, Slot
+from annotation.models import Assignment, Batch, Rating, Slot, Study
 from annotation.rating.votes import save_vote
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, rate
 
@@ -47,34 +48,6 @@ def test_a_claim_takes_a_slot_and_shows_every_pair(monkeypatch: pytest.MonkeyPat
     assert sorted(assignment.displays.values_list("pair__index", flat=True)) == [0, 1, 2]
 
 
-def test_a_vote_is_late_from_the_moment_that_its_lease_ends() -> None:
-    study = make_study()
-    make_batch(study)
-    held = claim(make_annotator(study))
-    assert held.expires_at is not None
-    just_before = held.expires_at - timedelta(microseconds=1)
-    assert not extend_lease(lock_hit(held), just_before, extend=False).late
-    assert extend_lease(lock_hit(held), held.expires_at, extend=False).late
-
-
-def test_claiming_again_leads_to_the_same_hit() -> None:
-    study = make_study()
-    make_batch(study)
-    annotator = make_annotator(study)
-
-    assert claim(annotator).pk == claim(annotator, NOON + timedelta(minutes=5)).pk
-    assert Slot.objects.exclude(assignment=None).count() == 1
-
-
-def test_the_hit_with_the_fewest_filled_slots_goes_first() -> None:
-    study = make_study(instances=3)
-    make_batch(study, raters=2)
-
-    got = [instance_of(rate(claim(make_annotator(study, f"r{n}")))) for n in range(6)]
-
-    assert sorted(got[:3]) == sorted(got[3:]) == ["news-1", "news-2", "news-3"]
-
-
 def test_a_slot_that_came_free_does_not_put_its_hit_before_an_emptier_one() -> None:
     study = make_study(instances=2)
     make_batch(study, raters=3)
@@ -97,18 +70,6 @@ def test_a_slot_that_came_free_does_not_put_its_hit_before_an_emptier_one() -> N
     assert claim(make_annotator(study, "f"), LATER).hit_id == other.hit_id
 
 
-def test_an_annotator_gets_every_hit_once_and_then_is_told() -> None:
-    study = make_study(instances=3)
-    make_batch(study)
-    annotator = make_annotator(study)
-
-    got = [instance_of(rate(claim(annotator))) for _ in range(3)]
-
-    assert sorted(got) == ["news-1", "news-2", "news-3"]
-    with pytest.raises(ClaimRefused, match="You have rated everything that is open to you"):
-        claim(annotator)
-
-
 def test_a_matchup_that_was_rated_in_one_batch_is_not_given_again_in_another() -> None:
     study = make_study(instances=2, k=2)
     make_batch(study, name="one", select="ids", instance_ids=["news-1"])
@@ -119,17 +80,6 @@ def test_a_matchup_that_was_rated_in_one_batch_is_not_given_again_in_another() -
     assert instance_of(rate(claim(annotator))) == "news-2"
     with pytest.raises(ClaimRefused):
         claim(annotator)
-
-
-def test_slots_never_exceed_the_raters_asked_for() -> None:
-    study = make_study(instances=1)
-    make_batch(study, raters=2)
-    rate(claim(make_annotator(study, "a")))
-    rate(claim(make_annotator(study, "b")))
-
-    with pytest.raises(ClaimRefused, match="Everything has been rated"):
-        claim(make_annotator(study, "c"))
-    assert Assignment.objects.count() == 2
 
 
 def test_why_there_is_nothing_is_told() -> None:
@@ -147,14 +97,25 @@ def test_why_there_is_nothing_is_told() -> None:
     assert no_work_reason(annotator, NOON).startswith("Nothing is open")
 
 
-@pytest.mark.parametrize("change", [{"status": "paused"}, {"status": "closed"}, {"origin": "imported"}], ids=str)
-def test_only_open_batches_that_collect_here_are_given_out(change: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("model", "change"),
+    [
+        *((Batch, {"status": status}) for status in ("draft", "paused", "closed")),
+        (Batch, {"origin": "imported"}),
+        (Study, {"archived_at": NOON}),
+    ],
+    ids=str,
+)
+def test_only_open_batches_that_collect_here_are_given_out(model: Any, change: dict[str, Any]) -> None:
     study = make_study()
     make_batch(study)
-    Batch.objects.update(**change)
+    model.objects.update(**change)
+    annotator = make_annotator(Study.objects.get())
 
+    assert not has_work(annotator)
     with pytest.raises(ClaimRefused, match="Nothing is open"):
-        claim(make_annotator(study))
+        claim(annotator)
+    assert not Assignment.objects.exists()
 
 
 def test_hits_of_another_study_are_not_given_out() -> None:
@@ -185,34 +146,7 @@ def test_consent_comes_first_and_can_be_taken_back() -> None:
     assert Assignment.objects.count() == 0
 
 
-def test_an_excluded_annotator_gets_nothing() -> None:
-    study = make_study()
-    make_batch(study)
-    annotator = make_annotator(study)
-    annotator.excluded = True
-    annotator.save()
-
-    with pytest.raises(ClaimRefused, match="Your work in this study has ended"):
-        claim(annotator)
-
-
 # Leases
-
-
-def test_a_lease_that_ran_out_frees_the_slot_and_keeps_the_votes() -> None:
-    study = make_study(instances=1)
-    make_batch(study, raters=1)
-    gone = claim(make_annotator(study, "gone"))
-    display = gone.displays.select_related("pair")[0]
-    save_vote(assignment=gone, pair_key=display.pair.key, choice="left", at=NOON)
-
-    taken = claim(make_annotator(study, "next"), LATER)
-
-    gone.refresh_from_db()
-    assert gone.state == "expired"
-    assert taken.hit_id == gone.hit_id
-    assert Slot.objects.get().assignment == taken
-    assert Rating.objects.filter(display__assignment=gone).count() == 1
 
 
 def test_a_lease_holds_until_its_last_moment() -> None:
@@ -221,19 +155,12 @@ def test_a_lease_holds_until_its_last_moment() -> None:
     held = claim(make_annotator(study, "a"))
     assert held.expires_at is not None
 
-    assert release_expired(at=held.expires_at - timedelta(microseconds=1)) == 0
+    just_before = held.expires_at - timedelta(microseconds=1)
+    assert not extend_lease(lock_hit(held), just_before, extend=False).late
+    assert extend_lease(lock_hit(held), held.expires_at, extend=False).late
+    assert release_expired(at=just_before) == 0
     assert release_expired(at=held.expires_at) == 1
     assert release_expired(at=held.expires_at) == 0
-
-
-def test_submitted_work_does_not_run_out() -> None:
-    study = make_study("one")
-    make_batch(study)
-    rate(claim(make_annotator(study, "a")))
-
-    assert release_expired(at=LATER) == 0
-
-    assert Assignment.objects.get().state == "submitted"
 
 
 def test_many_leases_of_one_hit_run_out_at_once() -> None:

@@ -9,12 +9,11 @@ from django.test import Client
 from annotation.batches import services
 from annotation.batches.changes import extend_batch
 from annotation.batches.services import set_batch_status
-from annotation.core.errors import AmendmentNeeded, InvalidSelection
+from annotation.core.errors import InvalidSelection
 from annotation.hits.slots import make_slots, release_expired
 from annotation.models import Batch, Slot, Study
 from annotation.planning.forms import PlanForm
 from annotation.rating.votes import submit_assignment
-from annotation.studies.services import save_settings
 from tests.factories import NOON, claim, make_annotator, make_batch, make_study, make_user, rate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
@@ -113,16 +112,6 @@ def test_absurd_numbers_make_no_plan(name: str, value: str) -> None:
 
 
 # Settings
-
-
-@pytest.mark.any_engine
-def test_a_reason_without_a_letter_is_none() -> None:
-    study = make_study()
-    make_batch(study)
-    claim(make_annotator(study))
-
-    with pytest.raises(AmendmentNeeded):
-        save_settings(study=study, guidelines="new", reason="\u200b")
 
 
 @pytest.mark.any_engine

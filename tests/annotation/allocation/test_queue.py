@@ -21,7 +21,6 @@ from annotation.models import (
     Annotator,
     ArmDraw,
     Assignment,
-    Batch,
     Channel,
     ComparisonTable,
     Pair,
@@ -118,24 +117,6 @@ def test_the_hit_with_fewer_claims_comes_first_across_batches() -> None:
     late = make_batch(study, name="mail", dataset="mail")
 
     assert claim(make_annotator(study, "c")).hit.batch_id == late.pk
-
-
-def test_a_draft_gives_out_nothing_and_neither_does_an_archived_study() -> None:
-    study = make_study()
-    batch = make_batch(study)
-    annotator = make_annotator(study)
-    Batch.objects.update(status="draft")
-    assert not has_work(annotator)
-    with pytest.raises(ClaimRefused):
-        claim(annotator)
-
-    Batch.objects.update(status="open")
-    Study.objects.update(archived_at=NOON)
-    annotator = Annotator.objects.get(pk=annotator.pk)
-    assert not has_work(annotator)
-    with pytest.raises(ClaimRefused):
-        claim(annotator)
-    assert not batch.hits.filter(assignments__isnull=False).exists()
 
 
 def test_a_claim_takes_as_many_queries_in_a_large_batch_as_in_a_small_one(django_assert_max_num_queries: Any) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from django.http import HttpRequest
 from django.template import Context, Template
-from django.test import Client, RequestFactory
+from django.test import RequestFactory
 
 from annotation.annotators.consent import withdraw
 from annotation.annotators.messages import mark_read, send_message, send_to_batch, unread
@@ -94,11 +94,6 @@ def test_redirects_stay_on_this_server(study: Study, back: str) -> None:
     assert response.headers["Location"] == "/rate/"
 
 
-def test_the_address_leads_back_and_strangers_to_the_sign_in_page(study: Study) -> None:
-    assert signed_in(make_annotator(study)).get(ADDRESS).headers["Location"] == "/rate/"
-    assert Client().post(ADDRESS, {"key": "x"}).headers["Location"].startswith("/login/")
-
-
 def test_a_batchs_message_reaches_all_who_had_a_hit_of_it(study: Study) -> None:
     batch = make_batch(study)
     at_work, gone, idle = (make_annotator(study, name) for name in ("at-work", "gone", "idle"))
@@ -118,9 +113,6 @@ def test_a_batchs_message_reaches_all_who_had_a_hit_of_it(study: Study) -> None:
 )
 def test_a_message_that_says_nothing_or_too_much_is_refused(text: str, code: str) -> None:
     assert MessageForm({"text": text}).errors.get_json_data()["text"][0]["code"] == code
-
-
-def test_a_message_is_stored_with_line_feeds_alone() -> None:
     assert filled(MessageForm, {"text": " One.\r\nTwo. "}).cleaned_data == {"text": "One.\nTwo."}
 
 

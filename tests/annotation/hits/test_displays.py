@@ -107,13 +107,3 @@ def test_what_was_stored_at_the_claim_is_what_its_seed_draws() -> None:
     assignment = claim(make_annotator(study), NOON)
     stored = list(assignment.displays.order_by("position").values_list("pair_id", "a_is_left", "seed"))
     assert [(d.pair_id, d.a_is_left, d.seed) for d in draw_displays(assignment)] == stored
-
-
-@pytest.mark.django_db
-def test_a_repeat_shows_every_pair_on_the_other_side() -> None:
-    study = make_study(instances=1, k=5)
-    make_batch(study, pairs=5)
-    before = claim(make_annotator(study), NOON)
-    repeat = Assignment(hit=before.hit, seed=99, purpose=Assignment.Purpose.REPEAT, repeat_of=before)
-    sides = {display.pair_id: display.a_is_left for display in before.displays.all()}
-    assert {display.pair_id: not display.a_is_left for display in draw_displays(repeat)} == sides

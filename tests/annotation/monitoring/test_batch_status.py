@@ -192,39 +192,6 @@ def test_no_count_takes_more_queries_for_more_raters_and_hits() -> None:
 # Raters
 
 
-def test_a_raters_row_says_how_they_rate(study: Study) -> None:
-    batch = make_batch(study, raters=2, pairs=2)
-    one, two = make_annotator(study, "one"), make_annotator(study, "two")
-    hit = claim(one)
-    timed_rate(hit, ["left", "none"], [4.0, 10.0])
-    timed_rate(claim(one), ["left", "right"], [6.0, 1.0])
-    same = claim(two)
-    while same.hit_id != hit.hit_id:
-        rate(same, "none")
-        same = claim(two)
-    sides = dict(Rating.objects.for_question(0).filter(display__assignment=hit).values_list("display__pair", "verdict"))
-    for display in same.displays.all():
-        wanted = sides[display.pair_id]
-        choice = "none" if wanted == 0 else ("left" if (wanted == -1) == display.a_is_left else "right")
-        save_vote(assignment=same, pair_key=display.pair.key, choice=choice, at=NOON)
-    submit_assignment(assignment=same, at=NOON)
-    flag_pair_of(claim(one))
-
-    row = row_of(batch, one)
-
-    assert (row.submitted, row.counted, row.flags) == (2, 2, 1)
-    assert (row.votes.votes, row.votes.ties, row.votes.left) == (4, 1, 2)
-    assert (row.votes.left_share, row.votes.tie_share) == (2 / 3, 1 / 4)
-    assert row.median_seconds == pytest.approx(5.0)  # of 1, 4, 6, 10
-    assert (row.agreeing, row.compared, row.agreement) == expected_agreement(batch, one)
-    assert row.compared >= 2
-
-
-def flag_pair_of(assignment: Assignment) -> None:
-    pair = assignment.displays.select_related("pair")[0].pair
-    flag_pair(assignment=assignment, pair_key=pair.key, kind="other", comment="", at=NOON)
-
-
 def expected_agreement(batch: Batch, rater: Annotator) -> tuple[int, int, float]:
     """Compare every counted vote with every other on its pair, one by one."""
     counted = Assignment.objects.counted().filter(hit__batch=batch)
@@ -252,16 +219,28 @@ def test_speeds_and_agreement_equal_slow_plain_counts() -> None:
             choices = [["left", "none", "right"][(number + turn + place) % 3] for place in range(3)]
             timed_rate(claim(rater), choices, [1.0 + number + 2.5 * place + turn for place in range(3)])
     exclude_annotator(annotator=raters[3], reason="x", reopen=False, by=None, at=NOON)
+    held = claim(raters[0])
+    flag_pair(
+        assignment=held,
+        pair_key=held.displays.select_related("pair")[0].pair.key,
+        kind="other",
+        comment="",
+        at=NOON,
+    )
 
     for rater in raters:
         row = row_of(batch, rater)
         own = Rating.objects.filter(display__assignment__annotator=rater)
+        ties = own.filter(verdict=0).count()
+        assert (row.flags, row.votes.votes, row.votes.ties) == (int(rater == raters[0]), 9, ties)
+        assert row.votes.tie_share == ties / 9
         assert row.median_seconds == pytest.approx(median(own.values_list("active_seconds", flat=True)))
         sides = Counter(
             (rating.verdict == -1) == rating.display.a_is_left
             for rating in own.select_related("display").exclude(verdict=0)
         )
         assert (row.votes.left, row.votes.preferences) == (sides[True], sides.total())
+        assert row.votes.left_share == sides[True] / sides.total()
         if rater == raters[3]:
             assert (row.agreement, row.counted, row.submitted) == (None, 0, 3)
         else:

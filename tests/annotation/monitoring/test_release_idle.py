@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from annotation.core.errors import AnnotationError
 from annotation.hits.idle import idle_claims
-from annotation.models import Annotator, Assignment, Batch, Rating, Slot, Study
+from annotation.models import Annotator, Assignment, Batch, Slot, Study
 from annotation.monitoring import batch_views
 from annotation.quality import exclusion
 from annotation.quality.exclusion import release_idle
@@ -75,38 +75,6 @@ def test_each_release_is_in_the_log_with_who_why_and_how_long(batch: Batch) -> N
     assert {(event.by, event.reason, event.batch, event.changes["idle_minutes"]) for event in events} == {
         (manager, "The batch has to end.", batch, 25)
     }
-
-
-def test_released_rater_continues_and_counts_while_the_place_is_free(batch: Batch) -> None:
-    held = rate(claim(make_annotator(batch.study)), submit=False)
-    votes = list(Rating.objects.for_question(0).filter(display__assignment=held).values_list("display", "verdict"))
-    release(batch)
-
-    assert (
-        list(Rating.objects.for_question(0).filter(display__assignment=held).values_list("display", "verdict")) == votes
-    )
-    submit_assignment(assignment=held, at=LATER + timedelta(minutes=1))
-
-    assert Assignment.objects.counted().get() == held
-
-
-def test_released_rater_is_led_back_to_the_hit(batch: Batch) -> None:
-    annotator = make_annotator(batch.study)
-    held = claim(annotator)
-    release(batch)
-
-    assert claim(annotator, LATER + timedelta(minutes=1)) == held
-
-
-def test_place_that_was_taken_meanwhile_stays_the_others(batch: Batch) -> None:
-    held = rate(claim(make_annotator(batch.study)), submit=False)
-    release(batch)
-    other = claim(make_annotator(batch.study, "other"), LATER)
-    assert other.hit_id == held.hit_id
-
-    submit_assignment(assignment=held, at=LATER + timedelta(minutes=1))
-
-    assert Slot.objects.get(hit=held.hit).assignment == other
 
 
 @pytest.mark.parametrize("meanwhile", ["vote", "submit", "withdraw"])
@@ -178,23 +146,12 @@ def test_page_lists_who_is_idle_says_what_that_is_and_releases_on_confirmation(b
     page = manager.get(address(batch), {"minutes": "30"}).content.decode()
     assert "for at least 30 minutes" in page
     assert short.annotator.code not in page
+    assert manager.get(address(batch), {"minutes": "9"}).status_code == 422
     assert Assignment.objects.claimed().count() == 2
 
     page = manager.post(address(batch), {"minutes": "30", "reason": ""}, follow=True).content.decode()
     assert "1 HIT was released." in page
     assert Assignment.objects.claimed().get() == short
-
-
-@pytest.mark.parametrize("minutes", ["9", ""])
-@pytest.mark.any_engine
-def test_page_refuses_a_time_that_is_none(batch: Batch, manager: Client, minutes: str) -> None:
-    held = idle_for(batch, "idle", 45)
-
-    assert manager.post(address(batch), {"minutes": minutes}).status_code == 422
-    assert manager.get(address(batch), {"minutes": minutes}).status_code == 422
-
-    held.refresh_from_db()
-    assert held.state == "claimed"
 
 
 @pytest.mark.any_engine

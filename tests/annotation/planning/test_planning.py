@@ -9,7 +9,7 @@ import pytest
 from analysis.planning.variance import crossed_components
 from analysis.types import Outcomes
 from annotation.core.errors import InvalidSelection, Unacceptable, UnknownName
-from annotation.models import Assignment, Study
+from annotation.models import Study
 from annotation.planning.pilots import Assumptions, PlannedMeasure, PlanSpec
 from annotation.planning.plans import plan
 from annotation.studies.configurations import configuration
@@ -254,14 +254,6 @@ def test_named_pilot_without_votes_is_refused() -> None:
         planned(study, pilot_batches=("batch",))
     with pytest.raises(UnknownName, match="batch"):
         planned(study, pilot_batches=("missing",))
-
-
-def test_votes_on_one_instance_are_no_pilot() -> None:
-    study = make_study()
-    make_batch(study, raters=1)
-    rate(claim(make_annotator(study)))
-    assert Assignment.objects.counted().count() == 1
-    assert planned(study)["variance"]["source"] == "assumptions"
 
 
 def test_instances_with_one_source_need_more_instances() -> None:

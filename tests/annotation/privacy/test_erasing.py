@@ -61,12 +61,14 @@ def ada(stored_ada: int) -> Annotator:
 
 def test_nothing_that_names_a_rater_is_left_in_any_table(ada: Annotator) -> None:
     assert {text for text in WORDS if left_of(text)} == set(WORDS)
+    hit = ada.assignments.get().hit
     erased = erase_rater(annotator=ada, by=None, at=NOON)
     assert left_of(*WORDS) == []
     assert (erased.changed, erased.ratings, erased.account) == (True, 2, True)
     ada.refresh_from_db()
     assert (ada.user_id, ada.withdrawn_at, ada.erased_at) == (None, NOON, NOON)
     assert [model._base_manager.count() for model in (Rating, VoteChange, Flag)] == [0, 0, 0]
+    assert hit.slots.filter(assignment=None).count() == 1
 
 
 @pytest.mark.any_engine
@@ -76,13 +78,6 @@ def test_what_is_due_and_what_was_agreed_to_stay_under_the_code(ada: Annotator, 
     [payment] = payments_of(study)
     assert [payment[name] for name in ("code", "name", "pay_due", "hits")] == [ada.code, "", "0.75", None]
     assert list(ada.consents.values_list("accepted", flat=True)) == [*answers, False]
-
-
-def test_the_slot_of_a_deleted_rater_is_free_for_another(ada: Annotator, study: Study) -> None:
-    hit = ada.assignments.get().hit
-    erase_rater(annotator=ada, by=None, at=NOON)
-    assert hit.slots.filter(assignment=None).count() == 1
-    assert list(rating_rows(study)) == []
 
 
 @pytest.mark.any_engine

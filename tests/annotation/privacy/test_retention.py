@@ -97,13 +97,20 @@ def test_the_ids_of_people_who_never_came_go_too(channel: Any) -> None:
     assert not WebhookEvent.objects.exists()
 
 
-def test_the_dry_run_says_what_the_command_does(ada: Annotator, study: Study) -> None:
+@pytest.mark.parametrize(
+    "erase_now",
+    [
+        pytest.param(lambda: call_command("erase_expired", stdout=StringIO()), id="command"),
+        pytest.param(erase_expired_data, id="worker"),
+    ],
+)
+def test_the_dry_run_says_what_command_and_worker_do(ada: Annotator, study: Study, erase_now: Any) -> None:
     archive_study(study=study, at=NOON)
     out = StringIO()
     call_command("erase_expired", "--dry-run", stdout=out)
     assert "study: personal data of 1 rater, due since 2024-05-31" in out.getvalue()
     assert User.objects.filter(username="ada").exists()
-    call_command("erase_expired", stdout=out)
+    erase_now()
     assert not User.objects.filter(username="ada").exists()
 
 
@@ -118,9 +125,3 @@ def test_traces_of_signing_in_go_when_they_are_old() -> None:
     assert erase_traces(at=NOON) == 2
     assert AccessAttempt.objects.get().username == "new"
     assert Session.objects.get().session_key == "new"
-
-
-def test_a_worker_does_it(ada: Annotator, study: Study) -> None:
-    archive_study(study=study, at=NOON)
-    erase_expired_data()
-    assert not User.objects.filter(username="ada").exists()

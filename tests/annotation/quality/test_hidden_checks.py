@@ -21,7 +21,7 @@ from annotation.models import Annotator, Assignment, Batch, QualificationResult,
 from annotation.monitoring.batch_annotators import glance_at, raters_of
 from annotation.quality.exclusion import exclude_annotator, unblock_annotator
 from annotation.quality.hidden_checks import scores_of
-from annotation.quality.qualification import begin_attempt, feedback, pairs_needed, qualification_status
+from annotation.quality.qualification import begin_attempt, pairs_needed, qualification_status
 from annotation.rating.presenters import displays_of, first_page
 from annotation.rating.second_stage import reveal, save_second_vote
 from annotation.rating.votes import is_counted, lock_first_votes, save_vote, submit_assignment
@@ -416,17 +416,6 @@ def test_the_share_that_is_needed_is_enough(share: float, passed: bool) -> None:
 )
 def test_the_number_needed_is_the_share_rounded_up(share: float, pairs: int, needed: int) -> None:
     assert pairs_needed(share, pairs) == needed
-
-
-def test_feedback_is_told_on_the_sides_that_were_seen() -> None:
-    annotator = make_annotator(studied(qualification=1))
-    assignment = rate(claim(annotator), "left")
-
-    for row, display in zip(feedback(assignment), assignment.displays.order_by("position"), strict=True):
-        assert (row["chosen"], row["expected"]) == ("left", "left" if display.a_is_left else "right")
-        assert row["is_right"] is display.a_is_left
-        assert row["why"] == "Because of qualification-1."
-        assert row["left"] == (display.pair.generation_a if display.a_is_left else display.pair.generation_b).text
 
 
 def test_a_qualification_that_is_closed_meanwhile_is_settled_on_what_was_answered() -> None:

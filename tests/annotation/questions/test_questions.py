@@ -1,6 +1,5 @@
 """Questions: the choices on offer, what they mean, and which further questions are refused."""
 
-import itertools
 from typing import Any
 
 import pytest
@@ -54,20 +53,13 @@ def test_swapping_the_sides_turns_left_into_right_and_back(choice: str) -> None:
 
     assert choice_of(answer) == choice
     assert answer.swapped().swapped() == answer
+    assert answer.strength is None or answer.verdict  # only a preference has a strength,
+    assert not answer.tie_kind or not answer.verdict  # and only a tie a kind
     swapped = choice_of(answer.swapped())
+    assert (CHOICES["left-much"], CHOICES["right-slightly"]) == (Answer(-1, 2), Answer(1, 1))
     words = {"left": "right", "right": "left"}
     side, *strength = choice.split("-")
     assert swapped == "-".join([words.get(side, side), *strength])
-
-
-def test_only_a_preference_has_a_strength_and_only_a_tie_a_kind() -> None:
-    for answer in CHOICES.values():
-        assert answer.strength is None or answer.verdict
-        assert not answer.tie_kind or not answer.verdict
-    pairs = itertools.combinations(CHOICES.values(), 2)
-    assert all(one != other for one, other in pairs)
-    assert CHOICES["left-much"] == Answer(-1, 2)
-    assert CHOICES["right-slightly"] == Answer(1, 1)
 
 
 def test_a_further_question_is_stored_whole_and_numbered_from_one() -> None:
