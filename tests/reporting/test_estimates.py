@@ -6,6 +6,7 @@ import pytest
 from annotation.core.counting import estimate_text
 from annotation.templatetags.tables import cell
 from reporting.core.estimates import Basis, IntervalSettings, mean_estimate, share_estimate
+from reporting.templatetags.numbers import decimals
 
 BASIS = Basis(90, "verdicts", "a tie is half a win")
 # 13 instances with 90 verdicts, 54 of them on one: 90² / (54² + 12 · 3²) = 2.68 of equal size.
@@ -38,3 +39,9 @@ def test_no_effective_number_stands_beside_a_missing_interval() -> None:
     assert (few["low"], "effective_n" in few) == (None, False)
     unmade = share_estimate(*rows(SIZES), BASIS, IntervalSettings(made=False))
     assert "effective_n" not in unmade
+
+
+def test_a_number_that_rounds_to_0_has_no_sign() -> None:
+    found = {"value": -1e-17, "low": -0.0004, "high": 0.25, "n": 3, "of": "votes"}
+    assert estimate_text(found) == "0.000 [0.000, 0.250], n = 3 votes"
+    assert [decimals(number) for number in (-1e-17, -0.0006, None)] == ["0.000", "−0.001", "—"]

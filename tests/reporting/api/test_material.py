@@ -36,8 +36,7 @@ def test_aspects_are_edited_estimated_and_distilled(researcher: Client, study: S
     made = researcher.post(f"{AT}aspects/", aspects=["Facts", "Style"], seen=0)
     assert (made.status_code, made.json()["version"], made.json()["made_by"]["by"]) == (201, 1, "rea")
     assert researcher.post(f"{AT}aspects/", aspects=["Facts", "Style"]).status_code == 200
-    for wrong in ({"aspects": []}, {"aspects": ["one", "ONE"]}, {"aspects": ["nul\x00"]}):
-        assert researcher.post(f"{AT}aspects/", **wrong).status_code in (400, 422), wrong
+    assert researcher.post(f"{AT}aspects/", aspects=["one", "ONE"]).status_code == 422
     assert researcher.post(f"{AT}aspects/", aspects=["x"], seen=0).status_code == 409
     assert AspectSet.objects.count() == 1
 
@@ -47,13 +46,8 @@ def test_aspects_are_edited_estimated_and_distilled(researcher: Client, study: S
     assert not Distillation.objects.exists()
     begun = researcher.post(f"{AT}aspects/distil/", **asked, max_cost="0.5")
     assert (begun.status_code, begun.json()["distillation"]["status"]) == (202, "queued")
-    for wrong, field in (
-        ({"params": {"a=b": 1}}, "params"),
-        ({"pears": 3}, "pears"),
-        ({"params": [1]}, "params"),
-    ):
-        refused = researcher.post(f"{AT}aspects/distil/", **{**asked, **wrong})
-        assert (refused.status_code, list(refused.json()["fields"])) == (422, [field])
+    refused = researcher.post(f"{AT}aspects/distil/", **{**asked, "params": {"a=b": 1}})
+    assert (refused.status_code, list(refused.json()["fields"])) == (422, ["params"])
 
 
 def test_tables_are_estimated_and_made(researcher: Client) -> None:
@@ -79,9 +73,8 @@ def test_texts_are_sampled(researcher: Client) -> None:
     run = GenerationRun.objects.get()
     assert (run.by, run.template, run.params["stop"], run.temperature) == ("rea", "Shorten: $source", "\n", 0.5)
     assert researcher.get(f"{AT}sampling/").json() == begun.json()
-    for wrong, field in (({"instances": [["a"]]}, "instances"), ({"samples": "many"}, "samples")):
-        refused = researcher.post(f"{AT}sampling/", **{**asked, **wrong})
-        assert (refused.status_code, list(refused.json()["fields"])) == (422, [field])
+    refused = researcher.post(f"{AT}sampling/", **{**asked, "instances": [["a"]]})
+    assert (refused.status_code, list(refused.json()["fields"])) == (422, ["instances"])
 
 
 def test_members_are_listed_added_and_taken_away(researcher: Client, study: Study) -> None:

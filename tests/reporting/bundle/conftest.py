@@ -86,7 +86,6 @@ def build_small(slug: str = "small") -> Study:
     )
     _decided_again(built)
     _shown_tables(replace(built, pairs=built.pairs[:2]), Random(8))
-    _side_by_side([built], Random(10))
     _forget_sides(study)
     log(study=study, kind="rejected", assignment=Assignment.objects.filter(excluded=True).first(), reason="too fast")
     return study
@@ -305,69 +304,6 @@ def _spent_and_marked(study: Study, draw: Random) -> None:
     asked.bulk_update(cells, ["calls", "cached", "prompt_tokens", "completion_tokens"])
     Judgment.completions.through.objects.bulk_create(links)
     RationaleMark.objects.bulk_create(marks)
-
-
-def _side_by_side(everything: list[Built], draw: Random) -> None:
-    """Ask two judges in two rounds, one of them again in a later run, and another on fewer pairs."""
-    endpoint = Endpoint.objects.get(name="m")
-    pairs = [pair for built in everything for pairs in built.pairs[:5] for pair in pairs[:2]]
-    answers: list[int | str] = [-1, -1, 0, 1, 1, "unparsed", "refused", "error", "pending"]
-    one_table = {"samples": 1, "scheme": "tournament", "aspects": "offline"}
-    ways: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
-        ("direct", ("verdict",), {}),
-        ("sc2", ("verdict", "table"), one_table),
-        ("sc2", (), {**one_table, "aspects": ["Clarity"]}),
-    ]
-    for number, (method, kinds, params) in enumerate(ways):
-        judge = Judge.objects.create(
-            name=f"in-rounds-{number}", method=method, endpoint=endpoint, repeats=2, params=params, seed=1
-        )
-        run = JudgeRun.objects.create(study=everything[0].study, judge=judge, status="done")
-        asked = [(run, pair, repeat) for pair in (pairs if kinds else pairs[:3]) for repeat in range(2)]
-        if method == "direct":
-            again = timezone.now() + timedelta(minutes=2)
-            run = JudgeRun.objects.create(study=run.study, judge=judge, filter_key="again", created_at=again)
-            asked += [(run, pair, 1) for pair in pairs[:4]]
-        _in_rounds(asked, [(answer, kinds) for answer in answers], draw)
-
-
-def _in_rounds(
-    asked: list[tuple[JudgeRun, Pair, int]], answers: list[tuple[int | str, tuple[str, ...]]], draw: Random
-) -> None:
-    """Store what was said in each round, with an answer of each kind behind it, and the tables of what has one."""
-    cells, tables = [], []
-    for run, pair, repeat in asked:
-        said, kinds = draw.choice(answers)
-        status = said if isinstance(said, str) else "parsed"
-        n = 0 if status == "pending" else len(kinds)
-        verdict = None if isinstance(said, str) else said
-        cell = Judgment(run=run, pair=pair, order="ab", repeat=repeat, status=status, verdict=verdict, calls=n)
-        cell.cached = draw.randint(0, n)
-        cells.append((cell, kinds[:n]))
-    Judgment.objects.bulk_create(cell for cell, _ in cells)
-    behind = [(cell, kind) for cell, kinds in cells for kind in kinds]
-    answered = Completion.objects.bulk_create(
-        Completion(
-            base_url="https://m.example",
-            request={"q": "side by side"},
-            kind=kind,
-            prompt_tokens=draw.randint(50, 99),
-            completion_tokens=draw.randint(1, 9) if kind == "table" or draw.random() < 0.9 else None,
-            cost=Decimal(draw.randint(1, 99_999)).scaleb(-8),
-        )
-        for _, kind in behind
-    )
-    links = (
-        Judgment.completions.through(judgment=cell, completion=one)
-        for (cell, _), one in zip(behind, answered, strict=True)
-    )
-    Judgment.completions.through.objects.bulk_create(links)
-    for cell, kind in behind:
-        if kind == "table":
-            rows = [{"aspect": "Facts", "only_a": draw.choice(["text", "dragon"]), "both": "text", "only_b": ""}]
-            record = {"samples": [{"rows": rows}], "winner": 0, "bracket": []}
-            tables.append(TableMaking(judgment=cell, record=record))
-    TableMaking.objects.bulk_create(tables)
 
 
 @pytest.fixture(scope="package", autouse=True)

@@ -1,20 +1,18 @@
 """The researcher's and the study admin's pages: who sees them, files in, batches out."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.contrib.messages import get_messages
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from annotation.allocation.claims import claim_hit
 from annotation.importing.formats.study_file import InstanceRow
-from annotation.models import Batch, ImportRecord, RoleGrant, SeparabilityJob, Study, Upload
+from annotation.models import ImportRecord, RoleGrant, SeparabilityJob, Study, Upload
 from annotation.separability.services import compute_separability
 from reporting.uploads import jobs as upload_jobs
 from tests.factories import (
@@ -27,6 +25,7 @@ from tests.factories import (
     make_study,
     make_user,
     mturk_row,
+    queries_of,
     rate,
     signed_in,
     study_line,
@@ -43,36 +42,7 @@ def upload(name: str, data: bytes, kind: str, **fields: str) -> dict[str, Any]:
     return {"kind": kind, "file": SimpleUploadedFile(name, data), **fields}
 
 
-def messages_after(response: Any) -> str:
-    """Return what the next page will say."""
-    return " ".join(str(message) for message in get_messages(response.wsgi_request))
-
-
-def pages(study: Study, batch: Batch) -> list[str]:
-    instance = study.instances.first()
-    assert instance is not None
-    start = f"/studies/{study.slug}/"
-    return [
-        start,
-        f"{start}instances/",
-        f"{start}instances/{instance.pk}/",
-        f"{start}batches/{batch.pk}/",
-        f"{start}upload/",
-    ]
-
-
 # Who sees what
-
-
-def test_the_list_shows_ones_own_studies_only(study: Study, researcher: Client) -> None:
-    make_study("not-yours", title="Not yours")
-
-    page = researcher.get("/studies/")
-
-    assert "/studies/study/" in page.text
-    assert "not-yours" not in page.text
-    assert signed_in(make_user("a", "annotator")).get("/studies/").status_code == 403
-    assert signed_in(make_user("a2", "annotator")).get("/studies/new/").status_code == 403
 
 
 def test_the_first_page_leads_every_role_to_its_work(study: Study, researcher: Client) -> None:
@@ -113,8 +83,6 @@ def test_a_bad_file_is_told_line_by_line_and_nothing_is_stored(study: Study, res
 
     response = researcher.post("/studies/study/upload/", upload("bad<b>.jsonl", data, "study"), follow=True)
 
-    assert "2 bad lines; nothing was stored" in response.text
-    assert "and 2 more" not in response.text  # both are in the table
     assert "<td>source is missing</td>" in response.text
     assert "<script>alert" not in response.text
     assert "bad<b>" not in response.text
@@ -123,67 +91,13 @@ def test_a_bad_file_is_told_line_by_line_and_nothing_is_stored(study: Study, res
     assert errors.text.splitlines()[:2] == ["line,reason", "2,source is missing"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "data", "fields"),
-    [
-        ("study", "f.jsonl", json_lines([study_line("a")]), {}),
-        (
-            "mturk",
-            "f.csv",
-            csv_file([mturk_row()]),
-            {"dataset": "d", "system_1": "one", "system_2": "two"},
-        ),
-        (
-            "ratings",
-            "r.jsonl",
-            json_lines(
-                [
-                    {"instance_id": "news-1", "pair_index": 0, "system_a": "alpha", "system_b": "beta", "rater": "r",
-                     "rating": 0, "shown_first": "a"}
-                ]
-            ),
-            {},
-        ),
-        (
-            "tables",
-            "t.jsonl",
-            json_lines(
-                [
-                    {"table_id": "t", "instance_id": "news-1", "system_a": "alpha", "system_b": "beta", "pair_index": 0,
-                     "variant": "c1", "rows": [{"aspect": "x", "only_a": "", "both": "", "only_b": "y"}]}
-                ]
-            ),
-            {},
-        ),
-    ],
-    ids=["study", "mturk", "ratings", "tables"],
-)  # fmt: skip
-def test_every_kind_of_file_is_read_once(
-    study: Study, researcher: Client, kind: str, name: str, data: bytes, fields: dict[str, str]
-) -> None:
-    first, again = (researcher.post("/studies/study/upload/", upload(name, data, kind, **fields)) for _time in range(2))
-
-    assert (first.status_code, first.headers["Location"]) == (302, "/studies/study/")  # a small file is read at once
-    assert f"{name}: nothing new" in messages_after(again)
+def test_a_small_file_is_read_at_once_and_once(study: Study, researcher: Client) -> None:
+    fields = {"dataset": "d", "system_1": "one", "system_2": "two"}
+    assert researcher.post("/studies/study/upload/", upload("f.csv", b"x", "mturk")).status_code == 422
+    for _ in range(2):
+        sent = upload("f.csv", csv_file([mturk_row()]), "mturk", **fields)
+        assert researcher.post("/studies/study/upload/", sent).headers["Location"] == "/studies/study/"
     assert ImportRecord.objects.count() == 1
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"kind": "mturk", "file": b"x"},
-        {"kind": "poem", "file": b"x"},
-        {"kind": "study"},
-        {"kind": "study", "file": b""},
-    ],
-    ids=["mturk names", "kind", "no file", "empty"],
-)
-def test_a_form_that_lacks_something_says_so(study: Study, researcher: Client, fields: dict[str, Any]) -> None:
-    sent = {**fields, **({"file": SimpleUploadedFile("f", fields["file"])} if "file" in fields else {})}
-
-    response = researcher.post("/studies/study/upload/", sent)
-
-    assert response.status_code == 422
 
 
 def test_a_file_too_large_for_a_request_is_sent_to_the_command_line(
@@ -194,7 +108,7 @@ def test_a_file_too_large_for_a_request_is_sent_to_the_command_line(
     response = researcher.post("/studies/study/upload/", upload("f", b"x" * (2**20 + 1), "study"))
 
     assert response.status_code == 422
-    assert "Larger than 1 MB; split it, or import it with manage.py import_study" in response.text
+    assert list(response.context["form"].errors) == ["file"]
 
 
 # Settings
@@ -283,17 +197,13 @@ def test_a_domain_error_is_a_card_for_htmx(study: Study, manager: Client) -> Non
     assert 'role="alert"' in response.text
 
 
-def queries(client: Client, address: str) -> int:
-    with CaptureQueriesContext(connection) as captured:
-        assert client.get(address).status_code == 200
-    return len(captured)
-
-
 def test_no_page_takes_more_queries_for_a_larger_study(study: Study) -> None:
     admin = signed_in(User.objects.create_superuser("root"))
     batch = make_batch(study)
-    addresses = [*pages(study, batch), "/studies/", "/studies/study/batches/new/"]
-    before = {address: queries(admin, address) for address in addresses}
+    start, first = "/studies/study/", study.instances.earliest("pk")
+    below = ("", "instances/", f"instances/{first.pk}/", f"batches/{batch.pk}/", "upload/", "batches/new/")
+    addresses = [*(start + page for page in below), "/studies/"]
+    before = {address: queries_of(partial(admin.get, address)) for address in addresses}
 
     add_instances(study, instances=12, prefix="more")
     for number in range(3):
@@ -309,7 +219,10 @@ def test_no_page_takes_more_queries_for_a_larger_study(study: Study) -> None:
     addresses[2] = f"/studies/study/instances/{instance.pk}/"
     addresses[3] = f"/studies/study/batches/{large.pk}/"
 
-    more = {address: queries(admin, address) - less for address, less in zip(addresses, before.values(), strict=True)}
+    more = {
+        address: queries_of(partial(admin.get, address)) - less
+        for address, less in zip(addresses, before.values(), strict=True)
+    }
 
     # One more at most: an instance page looks up the runs of its alignments once there are any.
     assert {address: count for address, count in more.items() if count > 1} == {}
@@ -344,7 +257,7 @@ def test_admin_lists_do_not_ask_per_row(study: Study) -> None:
     compute_separability(study=study, group="0,1")
     rate(claim(make_annotator(study, "first")))
     admin.get("/admin/annotation/matchup/")
-    before = {name: queries(admin, f"/admin/annotation/{name}/") for name in names}
+    before = {name: queries_of(partial(admin.get, f"/admin/annotation/{name}/")) for name in names}
 
     add_instances(study, instances=8, prefix="more")
     for number in range(3):
@@ -352,5 +265,5 @@ def test_admin_lists_do_not_ask_per_row(study: Study) -> None:
         add_instances(study, instances=1, dataset=f"d{number}")
     compute_separability(study=study, group="0,1")
 
-    more = {name: queries(admin, f"/admin/annotation/{name}/") - before[name] for name in names}
+    more = {name: queries_of(partial(admin.get, f"/admin/annotation/{name}/")) - less for name, less in before.items()}
     assert {name: count for name, count in more.items() if count > 1} == {}
