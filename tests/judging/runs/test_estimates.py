@@ -22,14 +22,12 @@ PRICES = {"price_prompt": Decimal("1"), "price_completion": Decimal("2")}
 
 
 def run_at(judge: Any, study: Any) -> JudgeRun:
-    """Let a judge rate a study at the stand-in."""
     run = start_run(study=study, judge=judge)
     assert execute(run.pk, stop=StopFlag()).status == "done"
     return run
 
 
 def calls_of(found: Any) -> dict[str, int]:
-    """Return the calls by kind."""
     return {kind.kind: kind.calls for kind in found.kinds}
 
 

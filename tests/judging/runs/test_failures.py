@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.urls import reverse
 from django_tasks_db.models import DBTaskResult
 
@@ -19,7 +18,7 @@ from judging.core.errors import CallFailed, RejectedCall, TransientFailure
 from judging.endpoints.chat_answers import ChatAnswer
 from judging.endpoints.failures import error_of, failure_of
 from judging.endpoints.retrying import RetryingClient
-from judging.models import Judge, JudgeRun, Judgment
+from judging.models import JudgeRun, Judgment
 from judging.runs.estimates import estimate
 from judging.runs.execution import execute
 from judging.runs.pair_filters import ON_DEMAND
@@ -27,7 +26,7 @@ from judging.runs.reopening import Reopened, retry_run
 from judging.runs.services import add_cells, locked_run
 from judging.runs.status import report_on
 from judging.runs.usage import failures_by_cause
-from tests.fakes import Body, Reply, ScriptedClient, StandIn
+from tests.fakes import Body, ScriptedClient
 from tests.judging.builders import judge_with, make_endpoint, make_judge, make_study, make_user, no_sleep
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -74,7 +73,6 @@ def statuses() -> Counter[str]:
     ("pairs", "rejected"),
     [
         pytest.param(80, range(60), id="the first 60 of 80"),
-        pytest.param(35, range(15), id="the first 15 of 35"),
         pytest.param(80, range(0, 80, 2), id="every second of 80"),
     ],
 )
@@ -86,6 +84,7 @@ def test_requests_that_are_too_long_stop_nothing_and_are_asked_once(pairs: int, 
     assert statuses() == {"parsed": pairs - len(rejected), "error": len(rejected)}
     again = Rejecting(too_long(()))
     assert (judge_with(again, study, judge, in_flight=8).status, again.bodies) == ("done", [])
+    assert estimate(study=study, judge=judge).pending == 0
 
 
 def test_new_pairs_of_a_run_with_rejected_ones_are_asked_and_nothing_else() -> None:
@@ -97,23 +96,6 @@ def test_new_pairs_of_a_run_with_rejected_ones_are_asked_and_nothing_else() -> N
     assert judge_with(client, study, judge, in_flight=8).status == "done"
     assert sorted(client.talks) == list(range(240, 260))
     assert statuses() == {"parsed": 220, "error": 40}
-
-
-def test_filtered_requests_are_refused_and_the_same_command_asks_nothing(settings: Any) -> None:
-    settings.ENDPOINT_ALLOWLIST = ["127.0.0.1"]
-    make_study(instances=60, k=1)
-
-    class Filtering(StandIn):
-        def reply_to(self, body: Body, authorization: str | None) -> Reply:
-            reply = super().reply_to(body, authorization)
-            return Reply(400, json.dumps(FILTERED)) if talk_in(body) < 16 else reply
-
-    with Filtering() as stand_in:
-        make_judge(endpoint=make_endpoint(stand_in.base_url))
-        for _start in range(2):
-            call_command("run_judge", "tea", judge="judy")  # would raise for another exit status than 0
-            assert (stand_in.calls, statuses()) == (60, {"parsed": 44, "refused": 16})
-            assert JudgeRun.objects.get().status == "done"
 
 
 def add_instances(study: Study, number: int) -> None:
@@ -230,14 +212,6 @@ def test_page_offers_a_retry_of_what_was_rejected(
     assert (JudgeRun.objects.get().status, statuses()) == ("queued", {"pending": 1, "parsed": 1})
     assert DBTaskResult.objects.count() == 1
     assert Event.objects.get(kind="reopened").by == user
-
-
-def test_judge_is_asked_again_by_the_same_run_only_where_it_may_pass(rejected_run: JudgeRun) -> None:
-    judge = Judge.objects.get()
-    client = Rejecting(too_long([0]))
-    judge_with(client, rejected_run.study, judge)
-    assert client.bodies == []
-    assert estimate(study=rejected_run.study, judge=judge).pending == 0
 
 
 def test_run_that_grows_on_demand_has_not_failed_by_its_first_errors() -> None:

@@ -11,7 +11,7 @@ from judging.core.proportions import proportion
 from judging.models import Completion, Judgment
 from judging.runs.figures import figures_of
 from judging.runs.services import start_run
-from judging.runs.usage import calls_by_kind, failures_by_kind, pace_of, usage_by_run, usage_of
+from judging.runs.usage import calls_by_kind, pace_of, usage_by_run, usage_of
 from judging.templatetags.judged import amount, duration, percent, verdict_word
 from tests.judging.builders import fill, make_endpoint, make_judge, make_study, pairs_in
 
@@ -100,15 +100,6 @@ def test_answers_are_counted_once_by_kind_however_many_judgments_use_them() -> N
     other.judgments.earliest("pk").completions.add(strange)
     found = [(one.kind, one.answers, one.prompt_tokens, one.cost, one.unpriced) for one in calls_by_kind(run)]
     assert found == [("critique", 1, 5, Decimal(1), 0), ("verdict", 1, 5, None, 1)]
-
-
-@pytest.mark.django_db
-def test_errors_are_counted_by_their_codes() -> None:
-    run = start_run(study=make_study(instances=1, k=4), judge=make_judge())
-    for cell, code in zip(run.judgments.order_by("pk"), ["HTTP 500", "HTTP 500", "time-out", ""], strict=True):
-        cell.status, cell.failure_code = "error" if code else "unparsed", code
-        cell.save()
-    assert failures_by_kind(run) == [("HTTP 500", 2), ("time-out", 1)]
 
 
 @pytest.mark.django_db

@@ -1,13 +1,10 @@
 """The methods as the judges' page offers them: all of them, in groups, with the calls that they make."""
 
 import pytest
-from django.test import Client
 
 from judging.methods import find_method
-from judging.models import Judge
-from judging.runs.forms import JudgeForm, runnable_methods
+from judging.runs.forms import runnable_methods
 from judging.runs.method_groups import METHOD_GROUPS, RECOMMENDED, method_choices
-from tests.factories import make_study, make_user, signed_in
 from tests.llm.test_methods import CALLS
 
 OFFERED = {one.name: one for group in METHOD_GROUPS.values() for one in group}
@@ -29,17 +26,3 @@ def test_the_calls_on_offer_are_those_that_a_method_makes(name: str) -> None:
         assert OFFERED[name].calls == find_method(name).options["samples"]
     else:
         assert OFFERED[name].calls == sum(CALLS.get(name, {}).values())
-
-
-@pytest.mark.slow
-@pytest.mark.django_db
-def test_the_page_asks_for_little_and_says_when_to_choose_which() -> None:
-    study = make_study(instances=1)
-    client: Client = signed_in(make_user("r", "researcher"))
-    page = client.get(f"/studies/{study.slug}/judges/").text
-    form = JudgeForm(study=study, judges=Judge.objects.all())
-    assert [field.name for field in form.first] == ["name", "method", "endpoint", "order"]
-    assert {field.name for field in [*form.first, *form.further]} == set(form.fields)
-    assert form["method"].value() == "direct"
-    assert '<optgroup label="Baselines: no model, no cost">' in page
-    assert "The result of preferring length alone." in page

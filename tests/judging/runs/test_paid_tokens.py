@@ -29,7 +29,6 @@ def make_run(standin: StandInProcess, *, currency: str = "USD", **settings: Any)
 
 
 def work_on(run: JudgeRun) -> ExecutionResult:
-    """Work on a run until it ends or is stopped."""
     return execute(run.pk, stop=StopFlag())
 
 

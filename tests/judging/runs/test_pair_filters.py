@@ -39,7 +39,6 @@ def store() -> Study:
 
 
 def judged(run: JudgeRun) -> set[tuple[str, str, str]]:
-    """Name the pairs of a run's cells."""
     names = ("matchup__instance__instance_id", "matchup__system_a__name", "matchup__system_b__name")
     return set(run.judgments.values_list(*(f"pair__{name}" for name in names)))
 
@@ -80,15 +79,6 @@ def test_a_filter_narrows_a_batch_down(study: Study) -> None:
     batch = make_batch(study, pairs=1, raters=1)
     run = start_run(study=study, judge=make_judge("coin"), batch=batch, only=PairFilter(tags=("hard",)))
     assert judged(run) == {("news-1", "alpha", "beta"), ("news-2", "alpha", "beta")}
-
-
-@pytest.mark.slow
-@pytest.mark.any_engine
-def test_two_runs_on_the_same_pairs_ask_once(study: Study) -> None:
-    judge, first, second = make_judge(), ScriptedClient(), ScriptedClient()
-    judge_with(first, study, judge, only=PairFilter(tags=("hard",)))
-    judge_with(second, study, judge, only=PairFilter(dataset="news"))
-    assert (len(first.bodies), len(second.bodies)) == (6, 3)
 
 
 @pytest.mark.slow

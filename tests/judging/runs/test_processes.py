@@ -36,7 +36,6 @@ class Installation:
         }
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Start a command."""
         command = [sys.executable, "manage.py", *arguments]
         return subprocess.Popen(
             command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -109,7 +108,6 @@ def preparing(installation: Installation, server: StandIn) -> str:
 
 @pytest.fixture
 def installation(template: Path, tmp_path: Path) -> Installation:
-    """Return a copy of the prepared installation."""
     return installation_of(template / "prepared.sqlite3", tmp_path)
 
 

@@ -29,7 +29,6 @@ SWAPPED = [["small", "fp_1", "Alpha"], ["llama3-8b-instruct", "fp_2", "Beta"]]
 
 
 def lengthened(study: Study) -> Study:
-    """Give instances sources of very different lengths."""
     for place, instance in enumerate(study.instances.order_by("position")):
         instance.source = f"Talk {place} was given in the large hall. " * (3 + 4 * place)
         instance.save()
@@ -37,7 +36,6 @@ def lengthened(study: Study) -> Study:
 
 
 def run_on(standin: StandInProcess, *, instances: int = 12, **settings: Any) -> JudgeRun:
-    """Let a judge rate a study."""
     prices = {"price_prompt": 1, "price_completion": 2}
     judge = make_judge(settings.pop("method", "direct"), endpoint=make_endpoint(standin.base_url, **prices), **settings)
     run = start_run(study=lengthened(make_study(instances=instances, k=1)), judge=judge)
@@ -53,7 +51,6 @@ def status(capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 def provenance(run: JudgeRun) -> Provenance:
-    """Return the provenance of a run that has stored answers."""
     found = provenance_of_run(run, MAKING)
     assert found is not None
     return found
@@ -136,17 +133,6 @@ def test_repeated_prompts_and_other_languages_are_no_cut_ones(standin: StandInPr
     others = Completion.objects.exclude(pk__in=latin)
     others.update(prompt_tokens=others.first().expected_prompt_tokens * 3)  # type: ignore[union-attr]
     assert provenance(run).cut == 0
-
-
-def test_answers_of_a_table_endpoint_are_of_the_model_that_is_asked_there(standin: StandInProcess) -> None:
-    endpoint = make_endpoint(standin.base_url)
-    tables = make_endpoint(standin.base_url, name="tables", model="large")
-    judge = make_judge("sc2", endpoint=endpoint, table_endpoint=tables, params={"samples": 2})
-    run = start_run(study=make_study(instances=2, k=1), judge=judge)
-    assert execute(run.pk, stop=StopFlag()).status == "done"
-    found = provenance(run)
-    assert {(origin.asked, origin.model) for origin, _ in found.origins} == {("large", "large"), ("small", "small")}
-    assert not found.mixed
 
 
 def test_cost_that_the_endpoint_reports_is_shown_beside_its_prices(

@@ -20,7 +20,6 @@ from judging.runs.cells import reparse_run
 from judging.runs.estimates import estimate
 from judging.runs.execution import execute
 from judging.runs.figures import figures_of
-from judging.runs.provider_batches import execution as provider_batches
 from judging.runs.reopening import Reopened, retry_run
 from judging.runs.services import run_again, start_run
 from judging.tables.figures import table_figures
@@ -78,15 +77,6 @@ def test_same_questions_are_the_same_run_and_others_another(study: Study) -> Non
     assert run_again(run=run) == run
     assert start_run(study=study, judge=judge) != run
     assert [one.questions for one in JudgeRun.objects.order_by("pk")] == [[0, 1], [0]]
-
-
-def test_new_pairs_get_a_cell_for_each_question(study: Study) -> None:
-    judge, everything = make_judge("coin"), ["pair", "question"]
-    [first, second] = pairs_in(study)
-    run = start_run(study=study, judge=judge, questions=[0, 1])
-    run.judgments.filter(pair=second).delete()
-    start_run(study=study, judge=judge, questions=[0, 1])
-    assert sorted(cells(run, *everything)) == sorted((pair.pk, one) for pair in (first, second) for one in (0, 1))
 
 
 @pytest.mark.parametrize(
@@ -158,13 +148,6 @@ def test_answers_to_a_further_question_change_no_number_of_the_main_one(study: S
     assert judgments(selection, judge, question=1).rated.outcomes.verdict.tolist() == [0, 0]
 
 
-def test_figures_of_a_run_are_those_of_one_question(study: Study) -> None:
-    judge_with(ScriptedClient(), study, make_judge("longer"), questions=[1])
-    run = JudgeRun.objects.get()
-    assert figures_of(run).longer.value is None
-    assert (figures_of(run, question=1).longer.value, figures_of(run, question=1).longer.n) == (1.0, 2)
-
-
 def test_prompt_of_ones_own_must_hold_a_further_question(study: Study) -> None:
     from judging.models import PromptFile
 
@@ -224,17 +207,6 @@ def test_unparsed_cells_are_reopened_while_their_question_has_the_same_words(stu
     assert sorted(run.judgments.filter(status="pending").values_list("question", flat=True)) == [0, 1]
 
 
-def test_questions_go_through_a_providers_batches(
-    study: Study, standin: StandInProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(provider_batches, "POLL_SECONDS", 0)
-    judge = make_judge(endpoint=make_endpoint(standin.base_url))
-    run = start_run(study=study, judge=judge, questions=[0, 1], way="batch")
-    assert execute(run.pk, stop=StopFlag()).status == "done"
-    assert (standin.stats()["outcomes"], run.provider_batches.get().requests) == ({"in a batch": 4}, 4)
-    assert Counter(cells(run, "question", "status")) == {(0, "parsed"): 2, (1, "parsed"): 2}
-
-
 def test_tables_are_published_for_the_main_question_only(study: Study, standin: StandInProcess) -> None:
     judge = make_judge("sc2", endpoint=make_endpoint(standin.base_url), params={"samples": 2})
     run = start_run(study=study, judge=judge, questions=[0, 1], tables_as="c2")
@@ -276,12 +248,6 @@ def test_command_refuses_a_question_that_is_not_asked_and_names_those_that_are(s
     with pytest.raises(CommandError, match="not allowed with"):
         command("run_judge", "--question", "brevity", "--all-questions")
     assert not JudgeRun.objects.exists()
-
-
-def test_estimate_is_of_the_named_questions(study: Study) -> None:
-    make_judge()
-    assert json.loads(command("estimate_run", "--all-questions", "--format", "json"))["calls"] == 6
-    assert json.loads(command("estimate_run", "--question", "brevity", "--format", "json"))["calls"] == 2
 
 
 def test_status_counts_verdicts_question_by_question(study: Study) -> None:

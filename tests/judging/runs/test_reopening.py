@@ -41,7 +41,6 @@ def lost_run(*scripts: list[Any]) -> JudgeRun:
 
 
 def work(run: JudgeRun, client: ScriptedClient) -> ExecutionResult:
-    """Work on a run as it is."""
     return execute(run.pk, stop=StopFlag(), make_client=lambda endpoint: RetryingClient(client, sleep=no_sleep))
 
 

@@ -26,7 +26,6 @@ class Picky(ScriptedClient):
     """Says nothing that can be read of the first pair, declines the second one, and likes what it sees first."""
 
     async def complete(self, body: Body) -> ChatAnswer:
-        """Answer by what is asked, in whatever order that comes."""
         asked = str(body["messages"])
         if "Heron 0 on talk 0" in asked:
             self.then = "<b>Hm</b>"

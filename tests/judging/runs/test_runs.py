@@ -14,20 +14,12 @@ from judging.core.errors import BadSettings, RunBusy
 from judging.jobs import leases
 from judging.models import JudgeRun, Judgment
 from judging.runs.execution import execute
-from judging.runs.services import cancel_run, pause_run, queue_run, resume_run, start_run
+from judging.runs.services import cancel_run, pause_run, resume_run, start_run
 from tests.fakes import ScriptedClient
 from tests.judging.builders import judge_with, make_endpoint, make_judge, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine, pytest.mark.slow]
 PRICED = {"price_prompt": Decimal(1), "price_completion": Decimal(2)}
-
-
-def test_cells_are_orders_times_repeats_and_the_negated_question_beside_each() -> None:
-    study = make_study(instances=1, k=1)
-    start_run(study=study, judge=make_judge("coin", order="both", repeats=3, negated=True))
-    cells = list(Judgment.objects.values_list("order", "repeat", "negated"))
-    wanted = {(order, repeat, negated) for order in ("ab", "ba") for repeat in range(3) for negated in (False, True)}
-    assert (len(cells), set(cells)) == (12, wanted)
 
 
 @pytest.mark.any_engine
@@ -178,12 +170,6 @@ def test_call_that_never_ends_holds_a_stopped_run_for_a_while_only(monkeypatch: 
     ended = judge_with(client, make_study(instances=5), make_judge(), in_flight=4)
     assert ended.status == "paused"
     assert Judgment.objects.filter(status="parsed").count() < len(client.bodies)
-
-
-def test_queued_run_with_a_limit_is_told_to_its_worker(django_capture_on_commit_callbacks: Any) -> None:
-    with django_capture_on_commit_callbacks(execute=True):
-        run = queue_run(study=make_study(), judge=make_judge("coin"), limit=4)
-    assert DBTaskResult.objects.get().args_kwargs["args"] == [run.pk, 4]
 
 
 def test_run_that_is_started_while_its_paused_worker_winds_down_is_queued_again() -> None:

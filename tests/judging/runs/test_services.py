@@ -15,14 +15,14 @@ from annotation.models.jobs import LEASE
 from judging.core.errors import BadSettings, EndpointRefused, UnknownJudge
 from judging.endpoints.services import add_endpoint, find_endpoint
 from judging.jobs import leases
-from judging.models import Endpoint, Judge, JudgeRun, Judgment, RunWorker
+from judging.models import Endpoint, Judge, JudgeRun, RunWorker
 from judging.runs.judges import add_judge, find_judge
 from judging.runs.services import find_batch, queue_run, start_run
 from judging.runs.tasks import enqueue_extra_worker, enqueue_run, queue_unattended_runs
 from reporting.worker import DEATH_RULES, requeue_and_release
 from tests import factories as annotators
 from tests.fakes import dead_process
-from tests.judging.builders import make_batch, make_endpoint, make_judge, make_study, pairs_in
+from tests.judging.builders import make_batch, make_judge, make_study, pairs_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.engine]
 ENDPOINT: dict[str, Any] = {
@@ -102,15 +102,6 @@ def test_judge_that_can_not_work_is_refused(settings_: dict[str, Any], reason: s
 
 
 @pytest.mark.any_engine
-def test_endpoint_for_a_baseline_and_reserved_parameters_are_refused() -> None:
-    endpoint = make_endpoint()
-    with pytest.raises(BadSettings, match="takes no endpoint"):
-        add_judge(name="j", method="coin", endpoint=endpoint)
-    with pytest.raises(BadSettings, match="set by the engine: model, n"):
-        add_judge(name="j", method="direct", endpoint=endpoint, params={"n": 3, "model": "x"})
-
-
-@pytest.mark.any_engine
 def test_unknown_names_list_those_that_exist() -> None:
     make_judge()
     with pytest.raises(UnknownJudge, match="no judge jude; there are: judy"):
@@ -119,13 +110,6 @@ def test_unknown_names_list_those_that_exist() -> None:
         find_endpoint("far")
     with pytest.raises(AnnotationError, match="has no batch b; it has: none yet"):
         find_batch(make_study(), "b")
-
-
-@pytest.mark.any_engine
-def test_run_without_batches_is_on_every_pair() -> None:
-    run = start_run(study=make_study(), judge=make_judge(order="both"))
-    assert run.judgments.count() == 12
-    assert run.status == "queued"
 
 
 def test_run_on_a_study_with_batches_is_on_their_pairs_only() -> None:
@@ -137,12 +121,6 @@ def test_run_on_a_study_with_batches_is_on_their_pairs_only() -> None:
     assert start_run(study=study, judge=judge).judgments.count() == 4
     run = start_run(study=study, judge=judge, batch=second)
     assert set(run.judgments.values_list("pair_id", flat=True)) == {pair.pk for pair in pairs[2:4]}
-
-
-def test_starting_again_is_the_same_run() -> None:
-    study, judge = make_study(), make_judge("coin")
-    first, second = start_run(study=study, judge=judge, in_flight=3), start_run(study=study, judge=judge)
-    assert (first.pk, second.in_flight, Judgment.objects.count()) == (second.pk, 3, 6)
 
 
 @pytest.mark.any_engine

@@ -37,7 +37,6 @@ ELSEWHERE = "elsewhere:1:abc"
 
 
 def join(run: JudgeRun) -> RunWorker:
-    """Make a worker of this process."""
     _, worker = leases.join(run.pk)
     assert worker is not None
     return worker
@@ -199,16 +198,6 @@ def test_leaving_does_not_undo_another_users_decision(run: JudgeRun) -> None:
     pause_run(run=run)
     assert leases.leave(worker, status=JudgeRun.Status.FAILED, message=reason("batch_pending")) == "paused"
     assert not JudgeRun.objects.get().message
-
-
-@pytest.mark.django_db
-def test_run_of_a_dead_process_is_taken_over() -> None:
-    run = start_run(study=make_study(), judge=make_judge("coin"))
-    dead = join(run)
-    claim(run, dead, limit=4)
-    is_dead(dead)
-    assert execute(run.pk, stop=StopFlag()).status == "done"
-    assert Judgment.objects.filter(status="parsed").count() == 6
 
 
 @pytest.fixture

@@ -1,9 +1,5 @@
 """The stand-in for an endpoint itself: what tests and benchmarks build on has to behave as it says."""
 
-import signal
-import subprocess
-import sys
-
 import pytest
 
 from annotation.core.tasks.stopping import StopFlag
@@ -13,9 +9,7 @@ from judging.runs.execution import execute
 from judging.runs.services import start_run
 from judging.runs.usage import usage_of
 from tests.judging.builders import make_endpoint, make_judge, make_study
-from tests.standin import answers
-from tests.standin.behaviour import Behaviour
-from tests.standin.process import ROOT, StandInProcess
+from tests.standin.process import StandInProcess
 
 pytestmark = pytest.mark.slow
 
@@ -77,23 +71,3 @@ def test_every_method_reads_what_it_says(standin: StandInProcess, how: str) -> N
             name,
             outcomes,
         )
-
-
-def test_form_within_the_fenced_texts_is_not_filled_in() -> None:
-    fence = "0123456789abcdef"
-    question = f"[{fence} begin]\nObey me: <A or B>\n[{fence} end]\nPreferred: <A or B>"
-    body = {"messages": [{"role": "user", "content": question}]}
-    assert answers.answer_text(body, Behaviour(), seed=1) == "Preferred: A"
-
-
-def test_it_ends_with_the_one_who_started_it() -> None:
-    script = "import subprocess, sys; p = subprocess.Popen([sys.executable, '-m', 'tests.standin', '--while-stdin'], "
-    script += "stdin=subprocess.PIPE, stdout=sys.stdout); print(p.pid, flush=True); sys.stdin.read()"
-    with subprocess.Popen(
-        [sys.executable, "-c", script], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as parent:
-        assert parent.stdout is not None
-        told = [parent.stdout.readline(), parent.stdout.readline()]
-        assert any(line.startswith("http://127.0.0.1:") for line in told)
-        parent.send_signal(signal.SIGKILL)
-        assert parent.stdout.read() == ""  # the pipe ends only when the stand-in, which holds it as well, has ended

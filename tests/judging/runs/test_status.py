@@ -19,12 +19,10 @@ PRICES = {"price_prompt": Decimal("1"), "price_completion": Decimal("2")}
 
 
 def run(study: Any, method: str = "direct", **settings: Any) -> None:
-    """Let a judge rate a study."""
     assert execute(start_run(study=study, judge=make_judge(method, **settings)).pk, stop=StopFlag()).status == "done"
 
 
 def status(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    """Return what the command prints as JSON."""
     capsys.readouterr()
     call_command("run_status", "tea", *arguments, "--format", "json")
     return json.loads(capsys.readouterr().out)
@@ -66,12 +64,6 @@ def test_unknown_price_is_not_free(standin: StandInProcess, capsys: pytest.Captu
     Judgment.objects.filter(pk=Judgment.objects.earliest("pk").pk).update(cost=Decimal("0.25"))
     told = status(capsys, "--judge", "judy")
     assert (told["cost"], told["cost_known"]) == (None, 0.25)
-
-
-def test_baseline_takes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    run(make_study(), "coin")
-    told = status(capsys, "--judge", "judy")
-    assert (told["asked"], told["calls"], told["tokens"], told["cost"]) == (6, 0, 0, 0)
 
 
 def test_runs_are_added_up_by_procedure(standin: StandInProcess, capsys: pytest.CaptureFixture[str]) -> None:
