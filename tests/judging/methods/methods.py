@@ -11,14 +11,12 @@ LETTERS = {"A": Verdict.A, "B": Verdict.B, "C": Verdict.TIE}
 
 
 def letter(reply: Reply) -> Verdict:
-    """Read an answer that is one letter."""
     if reply.text not in LETTERS:
         raise UnparsedVerdict(f"no letter in {reply.text!r}")
     return LETTERS[reply.text]
 
 
 def note(reply: Reply) -> str:
-    """Read an answer that starts with an asterisk."""
     if not reply.text.startswith("*"):
         raise UnparsedVerdict(f"no note in {reply.text!r}")
     return reply.text

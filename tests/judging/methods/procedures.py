@@ -19,23 +19,19 @@ class Played:
 
     @property
     def calls(self) -> list[Call]:
-        """All calls in the order in which they were yielded."""
         return [call for calls in self.rounds for call in calls]
 
     def kinds(self) -> list[list[str]]:
-        """What the calls of each round were for."""
         return [[call.kind for call in calls] for calls in self.rounds]
 
 
 def content(call: Call) -> str:
-    """Return the text of a question."""
     [message] = call.messages
     assert message["role"] == "user"
     return message["content"]
 
 
 def asking(name: str) -> AskingMethod:
-    """Return a method that asks a model."""
     method = find_method(name)
     assert isinstance(method, AskingMethod)
     return method

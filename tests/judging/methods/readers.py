@@ -45,7 +45,6 @@ VERDICTS = {
 
 
 def parsed(name: str, reply: Reply) -> str:
-    """Return the letter that a parser reads."""
     return find_parser(name)(reply, OFFER).letter
 
 

@@ -234,9 +234,21 @@ def read(completion: str, parser: str = "verdict-line", *, ties: bool = False, n
     return find_parser(parser)(Reply(completion), offer_for("dialogue", negated, ties))
 
 
+def letter_of(completion: str, **question: bool) -> str | None:
+    try:
+        return read(completion, **question).letter
+    except UnparsedVerdict:
+        return None
+
+
 @pytest.mark.parametrize(("completion", "letter"), READABLE)
 def test_verdict_is_read(completion: str, letter: str) -> None:
     assert read(completion).letter == letter
+
+
+@pytest.mark.parametrize("completion", [*UNREADABLE, *NOT_CONCLUDED])
+def test_answer_without_a_verdict_or_with_a_doubt_is_unparsed(completion: str) -> None:
+    assert letter_of(completion) is None
 
 
 @pytest.mark.parametrize(("completion", "letter"), CONCLUSIONS)
@@ -244,12 +256,6 @@ def test_other_explicit_verdict_is_read_at_the_end(completion: str, letter: str)
     said = read(completion)
     assert said.letter == letter
     assert "B keeps the date" in said.rationale
-
-
-@pytest.mark.parametrize("completion", NOT_CONCLUDED)
-def test_sentence_that_leaves_a_doubt_is_no_verdict(completion: str) -> None:
-    with pytest.raises(UnparsedVerdict):
-        read(completion)
 
 
 @pytest.mark.parametrize(
@@ -263,11 +269,7 @@ def test_sentence_that_leaves_a_doubt_is_no_verdict(completion: str) -> None:
     ],
 )
 def test_conclusion_of_the_negated_question_answers_that_one(completion: str, letter: str | None) -> None:
-    if letter is None:
-        with pytest.raises(UnparsedVerdict):
-            read(completion, negated=True)
-    else:
-        assert read(completion, negated=True).letter == letter
+    assert letter_of(completion, negated=True) == letter
 
 
 @pytest.mark.parametrize("completion", ATTACKS)
@@ -277,32 +279,12 @@ def test_cited_verdict_is_not_taken(completion: str) -> None:
 
 PIECES = st.sampled_from(
     [
-        *(
-            "A",
-            "B",
-            "Preferred: ",
-            "Preferred",
-            "[[",
-            "]]",
-            ">",
-            ">>",
-            "=",
-            "[RESULT] ",
-            "\\boxed{",
-            "}",
-            "Final answer: ",
-        ),
+        *("A", "B", "Preferred: ", "Preferred", "[[", "]]", ">", ">>", "=", "[RESULT] ", "\\boxed{", "}"),
+        "Final answer: ",
         *("\n", " ", ". ", "**", "`", '"', "“", "”", "> ", "or", "because it is short", "My choice is ", "Summary "),
     ]
 )
 ANSWERS = st.lists(PIECES, max_size=12).map("".join)
-
-
-def letter_of(completion: str) -> str | None:
-    try:
-        return read(completion).letter
-    except UnparsedVerdict:
-        return None
 
 
 @given(ANSWERS)
@@ -325,17 +307,10 @@ def test_cited_answer_changes_nothing(cited: str) -> None:
         assert letter_of(f"Preferred: B\n{wrapped}") == "B"
 
 
-@pytest.mark.parametrize("completion", UNREADABLE)
-def test_answer_without_a_verdict_is_unparsed(completion: str) -> None:
-    with pytest.raises(UnparsedVerdict):
-        read(completion)
-
-
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("completion", [*HOSTILE, *UNCLOSED])
 def test_hostile_answer_is_unparsed_at_once(completion: str) -> None:
-    with pytest.raises(UnparsedVerdict):
-        read(completion)
+    assert letter_of(completion) is None
     assert not is_refusal(completion)
 
 
@@ -393,11 +368,7 @@ def test_rationale_is_what_precedes_the_verdict(completion: str, rationale: str)
     ],
 )
 def test_tie_is_read_where_it_is_on_offer(completion: str, letter: str | None) -> None:
-    if letter is None:
-        with pytest.raises(UnparsedVerdict):
-            read(completion, ties=True)
-    else:
-        assert read(completion, ties=True).letter == letter
+    assert letter_of(completion, ties=True) == letter
 
 
 @pytest.mark.parametrize(
@@ -413,11 +384,7 @@ def test_tie_is_read_where_it_is_on_offer(completion: str, letter: str | None) -
     ],
 )
 def test_negated_answer_counts_only_under_the_label_of_its_question(completion: str, letter: str | None) -> None:
-    if letter is None:
-        with pytest.raises(UnparsedVerdict):
-            read(completion, negated=True)
-    else:
-        assert read(completion, negated=True).letter == letter
+    assert letter_of(completion, negated=True) == letter
 
 
 @pytest.mark.parametrize(

@@ -85,14 +85,6 @@ def test_sides_are_turned_around_only_when_b_was_shown_first(verdict: Verdict) -
 
 @pytest.mark.slow
 @pytest.mark.django_db
-def test_longer_prefers_the_same_system_in_both_orders() -> None:
-    run = start_run(study=make_study(), judge=make_judge("longer", order="both"))
-    assert execute(run.pk, stop=StopFlag()).status == "done"
-    assert set(Judgment.objects.values_list("order", "verdict")) == {("ab", Verdict.A), ("ba", Verdict.A)}
-
-
-@pytest.mark.slow
-@pytest.mark.django_db
 def test_coin_tosses_the_same_in_a_database_with_other_row_numbers() -> None:
     def toss() -> list[tuple[object, ...]]:
         study, judge = make_study(instances=6, k=3), make_judge("coin", order="random")

@@ -18,7 +18,6 @@ SHOWN = Presentation("summarization", "", "A talk.", "Short.", "Longer than that
 
 
 def token(name: str, alternatives: Any) -> dict[str, Any]:
-    """Write a token with its alternatives, as probabilities by name, or as anything else."""
     if isinstance(alternatives, dict) and all(isinstance(p, float) for p in alternatives.values()):
         own = alternatives.get(name, 1e-9)
         listed: Any = [{"token": other, "logprob": math.log(p)} for other, p in alternatives.items()]
@@ -28,7 +27,6 @@ def token(name: str, alternatives: Any) -> dict[str, Any]:
 
 
 def reply(name: str, alternatives: Any) -> Reply:
-    """Write an answer of one token."""
     response = {"choices": [{"logprobs": {"content": [token(name, alternatives)]}}]}
     return Reply(name, "stop", response)
 

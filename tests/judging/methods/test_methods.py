@@ -20,11 +20,6 @@ A, B, TIE = Verdict.A, Verdict.B, Verdict.TIE
 ASKING = [name for name in method_names() if isinstance(find_method(name), AskingMethod)]
 # Each method with a task, and each task with a method: the whole product tells no more.
 WITH_TASK = [(name, task) for name, task in zip(ASKING, itertools.cycle(TASKS), strict=False)]
-PUBLIC = [
-    *("direct", "direct-aspects", "cot", "cot-1shot", "few-shot", "self-consistency", "pointwise", "pairwise"),
-    *("pairwise-tie", "pairwise-cot", "pros-cons", "prepair", "prepair-star", "sgm", "sgm-prepair", "ranked-list"),
-    *("ranked-function", "token-preference", "reference", "sc2", "longer", "overlap", "coin"),
-]
 ROUNDS = {
     **{name: [["verdict"]] for name in ASKING},
     "self-consistency": [["verdict"] * 8],
@@ -39,7 +34,6 @@ ROUNDS = {
 
 
 def token_reply(text: str, **shares: float) -> Reply:
-    """Answer with one token that has these alternatives."""
     top = [{"token": token, "logprob": math.log(p)} for token, p in shares.items()]
     token = {"token": text, "logprob": math.log(shares.get(text, 0.01)), "top_logprobs": top}
     return Reply(text, "stop", {"choices": [{"logprobs": {"content": [token]}}]})
@@ -65,12 +59,6 @@ def plays(name: str, letter: str, **given: Any) -> Outcome:
     outcome = play(name, lambda call: names_one(call, letter), shown(**given)).outcome
     assert outcome is not None
     return outcome
-
-
-def test_every_public_name_is_a_method() -> None:
-    assert set(PUBLIC) <= set(method_names())
-    assert {name for name in PUBLIC if find_method(name).needs_endpoint} == set(ASKING)
-    assert {task for _, task in WITH_TASK} == set(TASKS)
 
 
 @pytest.mark.parametrize("name", ASKING)
@@ -119,15 +107,6 @@ def test_texts_are_shown_in_order_in_every_task(name: str, task: str) -> None:
             assert 0 < text.index("the source") < text.index(f"{first}\n") < text.index(f"{second}\n")
         else:
             assert (first in text) + (second in text) == (1 if call.kind in ("critique", "score") else 0)
-
-
-@pytest.mark.parametrize("name", ASKING)
-def test_same_arguments_and_answers_give_the_same_calls(name: str) -> None:
-    def asked() -> list[tuple[object, ...]]:
-        played = play(name, lambda call: names_one(call, "A"))
-        return [(call.kind, content(call), dict(call.params), call.draw) for call in played.calls]
-
-    assert asked() == asked()
 
 
 @pytest.mark.parametrize("name", ASKING)
@@ -459,9 +438,3 @@ def test_defaults_are_accepted_in_every_task(name: str, task: str) -> None:
     version = method.prompt_version(task, Setting())
     assert len(version) <= 160
     assert version == "" or version.endswith(f"+{task}.v1")
-
-
-@pytest.mark.parametrize("name", ASKING)
-def test_unknown_task_is_refused(name: str) -> None:
-    with pytest.raises(BadSettings, match="no wording for poetry; there are summarization"):
-        find_method(name).check("poetry", Setting())

@@ -142,14 +142,6 @@ def test_unclear_comparisons_are_coins() -> None:
     assert record == record_of(play("sc2", lambda call: "Hm." if call.kind == "comparator" else graded(call)))
 
 
-@pytest.mark.parametrize("place", ["first", "second"])
-def test_empty_text_is_compared_as_any_other(place: str) -> None:
-    played = play("sc2", graded, shown(**{place: ""}))
-
-    assert isinstance(played.outcome.verdict, Verdict)
-    assert len(record_of(played)["samples"]) == 8
-
-
 def test_online_aspects_are_drawn_several_times_and_the_most_agreeable_list_is_taken() -> None:
     played = play("sc2", graded, aspects="online", aspect_samples=3)
     assert played.kinds()[0] == ["aspects"] * 3

@@ -75,12 +75,6 @@ def test_example_whose_table_can_not_be_read_is_shown_without_one() -> None:
     assert verdict.count("what holds for Summary A alone") == 2
 
 
-def test_without_these_options_nothing_is_asked_otherwise() -> None:
-    found = played(shots=2)
-    assert found.kinds() == [["table"] * 2, ["comparator"], ["verdict"]]
-    assert "without a table" in content(found.calls[-1])
-
-
 @pytest.mark.parametrize(
     ("rows", "spoiled"),
     [

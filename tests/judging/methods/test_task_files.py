@@ -35,32 +35,9 @@ def test_every_kind_of_study_has_a_task() -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_two_questions_of_a_task_differ_and_share_no_label(name: str) -> None:
+def test_there_are_five_aspects_and_five_examples_with_both_answers_and_no_verdict(name: str) -> None:
     task = find_task(name)
-    assert task.plain.criterion != task.negated.criterion
-    assert task.plain.quality != task.negated.quality
-    assert not set(offer_for(name, False, False).labels) & set(offer_for(name, True, False).labels)
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_texts_go_by_a_name_that_is_read_before_a_letter(name: str) -> None:
-    assert find_task(name).label.lower() in NOUNS
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_words_are_filled_for_either_question(name: str) -> None:
-    for negated in (False, True):
-        words = find_task(name).words(question="Which one costs $5?", negated=negated)
-        assert all(words[key].strip() for key in words if key != "rules")
-        assert "$question" not in "".join(words.values())
-    assert ("$5" in find_task(name).words(question="Which one costs $5?", negated=False)["criterion"]) == (
-        name in OF_THEIR_OWN
-    )
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_there_are_five_aspects_and_five_examples_with_both_answers(name: str) -> None:
-    task = find_task(name)
+    assert task.label.lower() in NOUNS  # that are read before a letter
     assert len(set(task.aspects)) == 5
     assert len({(one.source, one.first) for one in task.examples}) == 5
     assert {one.better for one in task.examples[:3]} == {"A", "B"}
@@ -69,11 +46,17 @@ def test_there_are_five_aspects_and_five_examples_with_both_answers(name: str) -
         assert one.answer(negated=False) == one.better != one.answer(negated=True)
         assert not {one.first, one.second} & {"", one.source}
         assert (one.question != "") == (name in OF_THEIR_OWN)
+        assert {"A", "B"} == set(re.findall(rf"{task.label} ([AB])\b", one.comparison, re.IGNORECASE))
+        assert not re.search(r"\b(?:better|worse|prefer\w*|best)\b", one.comparison)
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_comparison_of_an_example_names_both_texts_and_no_verdict(name: str) -> None:
-    label = find_task(name).label.lower()
-    for one in find_task(name).examples:
-        assert {"A", "B"} == set(re.findall(rf"{label} ([AB])\b", one.comparison, re.IGNORECASE))
-        assert not re.search(r"\b(?:better|worse|prefer\w*|best)\b", one.comparison)
+def test_two_questions_of_a_task_differ_share_no_label_and_are_filled(name: str) -> None:
+    plain, negated = (find_task(name).words(question="Which one costs $5?", negated=one) for one in (False, True))
+    assert plain["criterion"] != negated["criterion"]
+    assert plain["quality"] != negated["quality"]
+    assert not set(offer_for(name, False, False).labels) & set(offer_for(name, True, False).labels)
+    for words in (plain, negated):
+        assert all(words[key].strip() for key in words if key != "rules")
+        assert "$question" not in "".join(words.values())
+    assert ("$5" in plain["criterion"]) == (name in OF_THEIR_OWN)

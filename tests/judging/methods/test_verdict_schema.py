@@ -93,8 +93,6 @@ def test_auto_is_what_the_endpoints_test_found() -> None:
 
 
 class Rejecting(ScriptedClient):
-    """An endpoint that takes no schema."""
-
     async def complete(self, body: Body) -> Any:
         if SCHEMA_PARAM in body:
             self.bodies.append(body)
