@@ -77,7 +77,6 @@ def make_batch(study: Study, pairs: Sequence[Pair], name: str = "first") -> Batc
 
 
 def pairs_in(study: Study) -> list[Pair]:
-    """List a study's pairs in order."""
     return list(Pair.objects.filter(matchup__instance__study=study).order_by("matchup__instance__position", "index"))
 
 
@@ -125,7 +124,6 @@ def judge_with(
 def fill(
     run: JudgeRun, pair: Pair, order: str, *, verdict: int | None = None, status: str = "parsed", question: int = 0
 ) -> Judgment:
-    """Store a judgment as if it had been made."""
     return Judgment.objects.create(run=run, pair=pair, order=order, verdict=verdict, status=status, question=question)
 
 

@@ -18,11 +18,7 @@ from annotation.models import Generation, Pair, Study
 from annotation.models.jobs import LEASE
 from judging.audits.asking import ask
 from judging.audits.stress import AGAIN, CHANGES, IDENTICAL, PLAIN, POSITION, StressTest, estimate_stress, start_stress
-from judging.core.errors import (
-    BadSettings,
-    CapReached,
-    StatusChanged,
-)
+from judging.core.errors import BadSettings, CapReached, StatusChanged
 from judging.jobs import leases
 from judging.models import AuditAnswer, Completion, Judge, JudgeAudit, Judgment
 from tests.factories import add_instances, make_batch
@@ -242,38 +238,25 @@ def test_unread_answers_are_stored_as_such(study: Study, judge: Judge) -> None:
     assert audit.answers.filter(change="bold", failure="").count() == 0
 
 
-@pytest.mark.parametrize("method", ["longer", "imported", "jury"])
-def test_a_judge_that_asks_no_model_is_refused(method: str, study: Study) -> None:
-    judge = make_judge(method)
-    for refused in (start_stress, estimate_stress):
-        with pytest.raises(BadSettings, match=f"judge judy can't be tested: method {method} calls no model"):
-            refused(StressTest(study, judge))
-    assert not JudgeAudit.objects.exists()
-
-
-def test_a_judge_that_is_shown_stored_tables_is_refused(study: Study) -> None:
-    judge = make_judge("sc2", endpoint=make_endpoint(), table_variant="c8")
-    for refused in (start_stress, estimate_stress):
-        with pytest.raises(BadSettings, match="judge judy can't be tested: it uses stored tables"):
-            refused(StressTest(study, judge))
-    assert not JudgeAudit.objects.exists()
-
-
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("judge_settings", "test_settings", "message"),
     [
-        pytest.param({"dataset": "news", "study": "empty"}, "has no", id="empty study"),
-        pytest.param({"question": 3}, "asks 1 questions", id="question"),
+        pytest.param({"method": "longer"}, {}, "can't be tested: method longer calls no model", id="baseline"),
+        pytest.param({"method": "jury"}, {}, "can't be tested: method jury calls no model", id="jury"),
+        pytest.param({"method": "sc2", "table_variant": "c8"}, {}, "it uses stored tables", id="stored tables"),
+        pytest.param({}, {"question": 3}, "asks 1 questions", id="question"),
+        pytest.param({}, {"study": "empty"}, "has no pairs to ask judge judy about", id="empty study"),
     ],
 )
-def test_bad_settings_are_refused(more: dict[str, Any], message: str, study: Study, judge: Judge) -> None:
-    if more.pop("study", ""):
-        study = study_of_facts(0, slug="empty")
-        more = {}
-        message = "has no pairs to ask judge judy about"
+def test_what_can_not_be_tested_is_refused(
+    judge_settings: dict[str, Any], test_settings: dict[str, Any], message: str, study: Study
+) -> None:
+    judge = make_judge(**{"endpoint": make_endpoint(), **judge_settings})
+    if "study" in test_settings:
+        test_settings = {"study": study_of_facts(0, slug="empty")}
     for refused in (start_stress, estimate_stress):
         with pytest.raises(BadSettings, match=message):
-            refused(StressTest(study, judge, **more))
+            refused(StressTest(**{"study": study, "judge": judge, **test_settings}))
     assert not JudgeAudit.objects.exists()
 
 

@@ -37,7 +37,6 @@ COST = Decimal("0.000025")  # 11 tokens sent and 7 written, as every answer of t
 
 
 def word(reply: Reply) -> str:
-    """Read an answer of one word."""
     if " " in reply.text.strip() or not reply.text:
         raise UnparsedVerdict(f"not one word: {reply.text}")
     return reply.text.strip()
@@ -126,12 +125,6 @@ def test_unreadable_answer_is_asked_again_with_another_seed(endpoint: Endpoint) 
 
 
 @pytest.mark.any_engine
-def test_question_that_is_optional_is_gone_without(endpoint: Endpoint) -> None:
-    found = held(procedure(asked("a", optional=True)), endpoint, ScriptedClient(then="not one"))
-    assert (found.result, found.usage.calls) == ([None], 3)
-
-
-@pytest.mark.any_engine
 def test_question_that_is_needed_ends_it(endpoint: Endpoint) -> None:
     with pytest.raises(UnparsedVerdict, match="not one word: not one"):
         held(procedure(asked("a")), endpoint, ScriptedClient(then="not one"))
@@ -144,12 +137,6 @@ def test_refusal_is_kept_and_never_reused(endpoint: Endpoint) -> None:
     assert Completion.objects.get().cache_key is None
     with pytest.raises(UnparsedVerdict, match="the model declined: I'm sorry"):
         held(procedure(asked("a")), endpoint, ScriptedClient(then="I'm sorry, but I can't do that."))
-
-
-@pytest.mark.any_engine
-def test_failure_that_may_pass_is_tried_again(endpoint: Endpoint) -> None:
-    found = held(procedure(asked("a")), endpoint, ScriptedClient([TransientFailure("busy"), "one"]))
-    assert (found.result, found.usage.calls, found.usage.failed) == (["one"], 1, 0)
 
 
 @pytest.mark.any_engine

@@ -9,7 +9,6 @@ from judging.models import Endpoint
 
 
 def endpoint(prompt: str | None, completion: str | None, discount: float = 0.5) -> Endpoint:
-    """Make an endpoint with prices for a million tokens."""
     prices = (None if one is None else Decimal(one) for one in (prompt, completion))
     return Endpoint(name="e", price_prompt=next(prices), price_completion=next(prices), batch_discount=discount)
 

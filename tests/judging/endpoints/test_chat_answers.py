@@ -16,7 +16,6 @@ THINKING = {"type": "thinking", "thinking": [{"type": "text", "text": "Preferred
 
 
 def completion(message: dict[str, Any], usage: Any = USAGE, **choice: Any) -> str:
-    """Write a chat completion with this message."""
     whole = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **message}, **choice}
     return json.dumps({"object": "chat.completion", "choices": [whole], "usage": usage})
 

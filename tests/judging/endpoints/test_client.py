@@ -30,7 +30,6 @@ def _allow_loopback(settings: Any) -> None:
 
 
 def at(base_url: str, work: Callable[[OpenAIClient], Awaitable[T]], **endpoint: Any) -> T:
-    """Do something with a client of an endpoint."""
 
     async def with_client() -> T:
         made = Endpoint(**{"name": "e", "base_url": base_url, "model": "small", "headers": {}, **endpoint})
@@ -46,12 +45,10 @@ def at(base_url: str, work: Callable[[OpenAIClient], Awaitable[T]], **endpoint: 
 def using(
     standin: StandInProcess, work: Callable[[OpenAIClient], Awaitable[T]], *, base_url: str = "", **endpoint: Any
 ) -> T:
-    """Do something with a client of an endpoint at the stand-in."""
     return at(base_url or standin.base_url, work, **endpoint)
 
 
 def complete(client: OpenAIClient) -> Awaitable[ChatAnswer]:
-    """Ask the usual question."""
     return client.complete(BODY)
 
 
@@ -136,56 +133,6 @@ def test_stored_headers_are_checked_again_before_they_are_sent(standin: StandInP
     assert standin.stats()["calls"] == 0
 
 
-def test_whole_answer_is_kept(standin: StandInProcess) -> None:
-    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
-
-    async def ask(client: OpenAIClient) -> tuple[ChatAnswer, ChatAnswer]:
-        return (
-            await client.complete({**BODY, "logprobs": True, "top_logprobs": 2}),
-            await client.complete({**BODY, "tools": [tool]}),
-        )
-
-    told, called = using(standin, ask)
-    assert told.response["choices"][0]["logprobs"]["content"][-1]["top_logprobs"][0]["token"] == " A"
-    assert called.response["choices"][0]["message"]["tool_calls"][0]["function"]["name"] == "f"
-    assert (called.text, called.finish_reason) == ("", "tool_calls")
-
-
-LINES = [{"custom_id": f"k{n}", "method": "POST", "url": "/v1/chat/completions", "body": BODY} for n in range(3)]
-FILE = "".join(json.dumps(line) + "\n" for line in LINES).encode()
-
-
-async def whole_batch(client: OpenAIClient) -> tuple[Any, list[Any]]:
-    """Hand a batch in, look until it is done, and fetch what came of it."""
-    made = await client.create_batch(await client.upload(FILE), {"run": "1"})
-    statuses = [made["status"]]
-    while made["status"] not in ("completed", "failed", "expired"):
-        made = await client.batch(made["id"])
-        statuses.append(made["status"])
-    files = [made[name] for name in ("output_file_id", "error_file_id") if made[name]]
-    texts = [await client.download(name) for name in files]
-    return {**made, "statuses": statuses}, [json.loads(line) for text in texts for line in text.splitlines()]
-
-
-def test_batch_goes_up_and_comes_back(standin: StandInProcess) -> None:
-    made, results = using(standin, whole_batch)
-    assert made["statuses"] == ["validating", "in_progress", "completed"]
-    assert made["metadata"] == {"run": "1"}
-    assert {one["custom_id"] for one in results} == {"k0", "k1", "k2"}
-    assert {one["response"]["body"]["choices"][0]["message"]["content"] for one in results} == {"Preferred: A"}
-
-
-def test_batch_with_failures_has_them_in_its_error_file(standin: StandInProcess) -> None:
-    standin.behave(error=1.0)
-    made, results = using(standin, whole_batch)
-    assert (made["output_file_id"], made["request_counts"]["failed"]) == (None, 3)
-    assert {one["response"]["status_code"] for one in results} == {500}
-    standin.reset()
-    standin.behave(batch_expired=1.0)
-    made, results = using(standin, whole_batch)
-    assert (made["status"], {one["error"]["code"] for one in results}) == ("expired", {"batch_expired"})
-
-
 @pytest.mark.parametrize("name", ["../../control/reset", "..", "b1?x=1", "b1/cancel", "", "b1\n", None])
 def test_name_of_a_batch_can_not_lead_elsewhere(standin: StandInProcess, name: Any) -> None:
     with pytest.raises(RejectedCall, match="not a name of a file or a batch"):
@@ -229,7 +176,6 @@ def test_whether_an_answer_needs_scrubbing_is_never_missed(content: str, clean: 
 
 @pytest.fixture
 def server() -> Iterator[StandIn]:
-    """Run a server on this machine that keeps what it is sent."""
     with StandIn() as stand_in:
         yield stand_in
 
@@ -280,7 +226,6 @@ def test_no_cookie_is_sent_back_and_nothing_is_told_of_this_machine(settings: An
 
 
 def proxy_at(server: StandIn) -> str:
-    """Return the address of a server as a proxy's, with a password."""
     return f"http://me:{SECRET}@localhost:{urlsplit(server.base_url).port}"
 
 
@@ -333,7 +278,6 @@ def test_host_is_checked_behind_a_proxy_as_far_as_it_has_an_address_here(
 
 
 def unknown_name(*_: object, **__: object) -> None:
-    """Take the place of `getaddrinfo`."""
     raise socket.gaierror("Name or service not known")
 
 

@@ -24,18 +24,15 @@ HTMX = {"HX-Request": "true"}
 
 @pytest.fixture
 def site_admin() -> Client:
-    """Sign a site admin in."""
     return signed_in(get_user_model().objects.create_superuser("root", password="long enough for this"))
 
 
 @pytest.fixture
 def researcher() -> Client:
-    """Sign a researcher in."""
     return signed_in(make_user("ann", "researcher"))
 
 
 def page(name: str = "stand-in") -> str:
-    """Return the address of an endpoint's page."""
     return reverse("judging:endpoint", args=[name])
 
 
@@ -66,8 +63,6 @@ def test_endpoint_is_added_on_the_page(site_admin: Client) -> None:
         pytest.param({"base_url": "http://10.0.0.1/v1"}, id="private host"),
         pytest.param({"key_env": SECRET}, id="key"),
         pytest.param({"headers": f"Authorization: Bearer {SECRET}"}, id="header"),
-        pytest.param({"headers": SECRET}, id="no header"),
-        pytest.param({"headers": "A: 1\nA: 2"}, id="header twice"),
     ],
 )
 def test_what_can_not_be_is_said_beside_the_form(site_admin: Client, change: dict[str, str]) -> None:

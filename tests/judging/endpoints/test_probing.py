@@ -16,7 +16,7 @@ from judging.models import Endpoint, TableMaking
 from judging.runs.execution import execute
 from judging.runs.judges import add_judge
 from judging.runs.services import start_run
-from tests.judging.builders import make_study
+from tests.judging.builders import make_endpoint, make_study
 from tests.standin.process import StandInProcess
 
 pytestmark = pytest.mark.django_db
@@ -29,11 +29,6 @@ IGNORED = {  # reason of a feature whose parameter is taken without effect
     "tools": "no_function_called",
     "n": "answers_few",
 }
-
-
-def make_endpoint(base_url: str = "https://models.example/v1") -> Endpoint:
-    """Make an endpoint without the check of its host."""
-    return Endpoint.objects.create(name="stand-in", base_url=base_url, model="small")
 
 
 def found(standin: StandInProcess, **behaviour: Any) -> dict[str, Any]:

@@ -31,7 +31,6 @@ class VirtualClock(Clock):
         await future
 
     async def run(self, *work: Coroutine[Any, Any, Any]) -> list[Any]:
-        """Run things side by side to their end."""
         tasks = [asyncio.create_task(one) for one in work]
         while not all(task.done() for task in tasks):
             for _ in range(50):
@@ -234,19 +233,3 @@ def test_a_call_that_is_given_up_half_way_leaves_its_place() -> None:
         return before, limiter.in_flight + limiter.waiting
 
     assert asyncio.run(main()) == (1, 0)
-
-
-@pytest.mark.slow
-def test_many_calls_through_trouble_take_few_tries() -> None:
-    rng = random.Random(8)
-
-    def trouble(number: int, under_way: int) -> Exception | None:
-        drawn = rng.random()
-        if drawn < 0.1:
-            return TransientFailure("HTTP 429", retry_after=1)
-        return TransientFailure("HTTP 500") if drawn < 0.15 else None
-
-    endpoint, results, _ = play(trouble, calls=640, most=64)
-    assert failed(results) == []
-    assert len(endpoint.times) < 1.2 * 640
-    assert endpoint.clock.now() < 2.5 * 640 / 64  # more than a third of the time would be waiting

@@ -10,13 +10,11 @@ from judging.endpoints.chat_answers import ChatAnswer, read_answer
 
 
 def answer(usage: Any, text: str | None = "Preferred: A") -> ChatAnswer:
-    """Read a completion with this usage."""
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
     return read_answer(json.dumps({"object": "chat.completion", "choices": [choice], "usage": usage}))
 
 
 def counts(prompt: Any, completion: Any, total: Any, *, reasoning: int = 0, cached: int = 0) -> dict[str, Any]:
-    """Write a usage."""
     return {
         **({} if prompt is None else {"prompt_tokens": prompt}),
         **({} if completion is None else {"completion_tokens": completion}),

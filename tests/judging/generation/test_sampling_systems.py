@@ -266,15 +266,6 @@ def test_instance_that_has_texts_of_the_system_is_left_as_it_is(study: Study) ->
     assert texts_of(study, "heron") == {"s0": ["a"], "s1": ["c"]}
 
 
-def test_earlier_system_is_a_also_where_its_texts_come_later(study: Study) -> None:
-    one, two = study.instances.all()[:2]
-    store_generations(study=study, system="heron", texts={one.pk: ["a"]}, name="x")
-    store_generations(study=study, system="wren", texts={two.pk: ["b"]}, name="x")
-    store_generations(study=study, system="heron", texts={two.pk: ["c"]}, name="x")
-    matchup = Matchup.objects.get()
-    assert (matchup.system_a.name, matchup.system_b.name) == ("heron", "wren")
-
-
 def test_thoughts_and_blanks_around_a_text_are_no_part_of_it() -> None:
     assert read_text(Reply("<think>Hm, 3.</think>\n\n A heron. \n", "stop")).text == "A heron."
     assert read_text(Reply("A heron", "length")).cut
@@ -406,16 +397,6 @@ def test_same_again_asks_nothing(study: Study, sampling: Sampling) -> None:
     assert (run.calls, run.cost, run.prompt_tokens) == (12, 12 * COST, 132)
 
 
-def test_other_study_gets_the_same_texts_from_the_cache(study: Study, sampling: Sampling) -> None:
-    go(study, "heron", sampling, Writer())
-    rows = [json.dumps({"instance_id": "x", "source": "What was said in talk 2."})]
-    other, _ = import_study(data=rows[0].encode(), name="s", slug="other", sources_only=True)
-    client = Writer()
-    totals = go(other, "egret", sampling, client)
-    assert (totals.stored, totals.calls, totals.cached, client.bodies) == (1, 0, 3, [])
-    assert texts_of(other, "egret")["x"] == texts_of(study, "heron")["s2"]
-
-
 def test_further_instances_are_asked_about_alone(study: Study, sampling: Sampling) -> None:
     assert go(study, "heron", sampling, Writer(), selection=InstanceSelection(limit=1)).stored == 1
     assert list(texts_of(study, "heron")) == ["s0"]
@@ -488,12 +469,6 @@ def test_cap_holds_for_all_sessions_of_a_system(study: Study, sampling: Sampling
     assert len(client.bodies) == 3
     assert go(study, "heron", dear, client, max_cost=Decimal(1)).stored == 3
     assert GenerationRun.objects.get().cost == 12 * Decimal("0.018")
-
-
-def test_unknown_prices_are_an_unknown_cost(study: Study) -> None:
-    sampling = Sampling(endpoint=make_endpoint(), template=PLAIN)
-    assert go(study, "heron", sampling, Writer()).usage.cost is None
-    assert GenerationRun.objects.get().cost is None
 
 
 def test_endpoint_that_leads_elsewhere_now_is_not_asked(study: Study, sampling: Sampling) -> None:

@@ -14,7 +14,7 @@ from annotation.models import Annotator, Assignment, Instance, Pair, Rating, Stu
 from judging.models import JudgeRun
 from judging.review import comparing
 from judging.review.comparing import GOLD, PEOPLE, compare, draw_wrong, judged_pairs, people_by_pair, votes_on
-from tests.factories import claim, make_annotator, make_batch, make_study, make_user, rate
+from tests.factories import claim, make_annotator, make_batch, make_study, rate
 from tests.judging.builders import COHERENCE, fill, make_judge
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -101,7 +101,7 @@ def test_judge_is_held_against_the_majority_and_against_each_vote(study: Study) 
 
 
 def test_draw_takes_wrong_pairs_only_and_the_same_for_the_same_seed(
-    client: Client, study: Study, monkeypatch: pytest.MonkeyPatch
+    researcher: Client, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = judged(study, "one", [-1, 0, 1, 1, -1, None]), judged(study, "two", [1, 1, 1, -1, 0, 1])
     found = compare(study, first.judge, second.judge)
@@ -111,27 +111,21 @@ def test_draw_takes_wrong_pairs_only_and_the_same_for_the_same_seed(
     assert len(set(drawn.values())) > 5
     assert draw_wrong(found, seed=3).tolist() == list(drawn[3])
     monkeypatch.setattr(comparing, "DRAWN", 2)
-    client.force_login(
-        make_user("rea", "researcher", study=study), backend="annotation.members.signed_in.AccountBackend"
-    )
     asked = {"first": "one", "second": "two", "drawn": "on", "seed": "3"}
-    page = client.get(reverse("judging:compare", args=["tea"]), asked).context["page"]
+    page = researcher.get(reverse("judging:compare", args=["tea"]), asked).context["page"]
     assert list(page.object_list) == list(drawn[3][:2])
 
 
-def test_wrong_verdicts_are_drawn_by_the_gold_where_nobody_has_voted(client: Client, study: Study) -> None:
+def test_wrong_verdicts_are_drawn_by_the_gold_where_nobody_has_voted(researcher: Client, study: Study) -> None:
     Assignment.objects.update(state="returned")
     run = judged(study, "one", [-1, 1, 0, None])
     asked = {"first": "one", "second": GOLD, "drawn": "on"}
-    client.force_login(
-        make_user("rea", "researcher", study=study), backend="annotation.members.signed_in.AccountBackend"
-    )
     address = reverse("judging:compare", args=["tea"])
-    assert client.get(address, asked).status_code == 422  # no gold
+    assert researcher.get(address, asked).status_code == 422  # no gold
     Instance.objects.update(gold={"better": "alpha"})
     found = compare(study, run.judge, GOLD)
     assert (found.agreement.value, found.asked, found.per_vote) == (pytest.approx(1 / 3), 4, None)
-    told = client.get(address, asked)
+    told = researcher.get(address, asked)
     assert sorted(told.context["page"].object_list) == [1, 2]
     assert "one beside gold labels" in told.content.decode()
 
@@ -181,12 +175,10 @@ def test_no_interval_for_three_instances(study: Study) -> None:
     ]
 
 
-def test_page_shows_each_persons_vote_under_a_code_and_no_account(client: Client, study: Study) -> None:
-    reader = make_user("rea", "researcher", study=study)
-    client.force_login(reader, backend="annotation.members.signed_in.AccountBackend")
+def test_page_shows_each_persons_vote_under_a_code_and_no_account(researcher: Client, study: Study) -> None:
     Rating.objects.update(reason="because <b>so</b>")
     judged(study, "judy", [-1, 1])
-    page = client.get(reverse("judging:compare", args=["tea"]), {"first": "judy", "second": "@people"})
+    page = researcher.get(reverse("judging:compare", args=["tea"]), {"first": "judy", "second": "@people"})
     text = page.content.decode()
     for annotator in Annotator.objects.select_related("user"):
         assert f"<code>{annotator.code}</code>" in text
@@ -194,14 +186,11 @@ def test_page_shows_each_persons_vote_under_a_code_and_no_account(client: Client
         assert annotator.user.username not in text
     assert "because &lt;b&gt;so&lt;/b&gt;" in text
     judgment = JudgeRun.objects.get().judgments.earliest("pk")
-    beside = client.get(reverse("judging:judgment", args=["tea", judgment.pk])).content.decode()
+    beside = researcher.get(reverse("judging:judgment", args=["tea", judgment.pk])).content.decode()
     assert Annotator.objects.earliest("pk").code in beside
 
 
-def test_a_larger_study_takes_no_more_queries(client: Client, study: Study) -> None:
-    client.force_login(
-        make_user("rea", "researcher", study=study), backend="annotation.members.signed_in.AccountBackend"
-    )
+def test_a_larger_study_takes_no_more_queries(researcher: Client, study: Study) -> None:
     judged(study, "judy", [-1, 1])
     judged(study, "jo", [1, 1])
     queries: dict[str, list[int]] = {}
@@ -210,7 +199,7 @@ def test_a_larger_study_takes_no_more_queries(client: Client, study: Study) -> N
         for second in ("@people", "jo"):
             with CaptureQueriesContext(connection) as context:
                 asked: dict[str, Any] = {"first": "judy", "second": second}
-                assert client.get(reverse("judging:compare", args=["tea"]), asked).status_code == 200
+                assert researcher.get(reverse("judging:compare", args=["tea"]), asked).status_code == 200
             queries.setdefault(second, []).append(len(context))
 
     look()

@@ -9,12 +9,10 @@ from tests.factories import NOON
 
 
 def row(aspect: str = "Content", only_a: str = "at length", both: str = "talk", only_b: str = "wren") -> dict[str, str]:
-    """Make one row."""
     return {"aspect": aspect, "only_a": only_a, "both": both, "only_b": only_b}
 
 
 def make_table(pair: Pair, rows: list[dict[str, Any]] | None = None, **more: Any) -> ComparisonTable:
-    """Store a table of a pair."""
     found = [row()] if rows is None else rows
     given = {"table_id": f"t{pair.pk}", "variant": "c8", "aspects": [one["aspect"] for one in found], **more}
     return ComparisonTable.objects.create(study=pair.matchup.instance.study, pair=pair, rows=found, **given)
@@ -72,7 +70,6 @@ def exact_record() -> dict[str, Any]:
 
 
 def make_making(judgment: Judgment, table: ComparisonTable | None = None, **changes: Any) -> TableMaking:
-    """Store how the table of a judgment was made."""
     return TableMaking.objects.create(judgment=judgment, table=table, record=record(**changes))
 
 

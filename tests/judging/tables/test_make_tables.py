@@ -88,22 +88,28 @@ def test_texts_are_turned_back_whichever_stands_first() -> None:
         assert ("Wren" in left.left, "Heron" in left.right) == (True, True)
 
 
-@pytest.mark.parametrize(("scheme", "comparisons"), [("exact", 12), ("random", 0), ("tournament", 3)])
-def test_schemes_take_the_calls_that_they_should(scheme: str, comparisons: int, standin: StandInProcess) -> None:
+@pytest.mark.parametrize(
+    ("options", "variant", "calls"),
+    [
+        (("--samples", "4"), "c4", {"table": 4, "comparator": 3, "verdict": 1}),
+        (("--samples", "4", "--scheme", "exact"), "c4-exact", {"table": 4, "comparator": 12, "verdict": 1}),
+        (
+            ("--aspects", "online", "--samples", "2"),
+            "c2-online",
+            {"aspects": 3, "table": 2, "comparator": 1, "verdict": 1},
+        ),
+        (("--budget", "15"), "b15", {"table": 7, "comparator": 6, "verdict": 1}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_options_are_told_by_the_variant_and_take_their_calls(
+    options: tuple[str, ...], variant: str, calls: dict[str, int], standin: StandInProcess
+) -> None:
     make_study(instances=1, k=1)
-    told = made("--scheme", scheme, "--samples", "4")
-    assert told["calls"].get("comparator", 0) == comparisons
-    assert standin.stats()["calls"] == 4 + comparisons + 1
-    assert told["variant"] == ("c4" if scheme == "tournament" else f"c4-{scheme}")
-
-
-def test_cycle_ends_in_a_table_all_the_same(standin: StandInProcess) -> None:
-    standin.behave(comparator="cycle")
-    make_study(instances=2, k=1)
-    assert made("--scheme", "exact")["tables"] == 2
-    standin.behave(comparator="unclear")
-    told = made("--samples", "4")
-    assert (told["tables"], told["coins"]) == (2, 6)
+    told = made(*options)
+    assert (told["variant"], told["calls"]) == (variant, calls)
+    assert standin.stats()["calls"] == Judgment.objects.get().calls == sum(calls.values())
+    assert Counter(Judgment.objects.get().completions.values_list("kind", flat=True)) == calls
 
 
 def test_doing_it_again_asks_nothing_and_changes_nothing(standin: StandInProcess) -> None:
@@ -114,14 +120,6 @@ def test_doing_it_again_asks_nothing_and_changes_nothing(standin: StandInProcess
     told = made("--samples", "3")
     assert (told["made_calls"], standin.stats()["calls"]) == (0, asked)
     assert (list(ComparisonTable.objects.values()), list(TableMaking.objects.values())) == before
-
-
-def test_limit_makes_some_and_the_rest_later(standin: StandInProcess) -> None:
-    make_study(instances=3, k=1)
-    assert made("--limit", "1", "--samples", "2")["tables"] == 1
-    told = made("--samples", "2")
-    assert told["tables"] == 3
-    assert standin.stats()["calls"] == 3 * 4
 
 
 def test_estimate_says_what_it_takes_and_asks_nothing(standin: StandInProcess) -> None:
@@ -143,17 +141,6 @@ def test_estimate_says_what_it_takes_and_asks_nothing(standin: StandInProcess) -
         "comparator": 18,
         "verdict": 3,
     }
-
-
-def test_online_aspects_are_kept_with_the_table() -> None:
-    make_study(instances=1, k=1)
-    told = made("--aspects", "online", "--samples", "2")
-    assert told["calls"] == {"aspects": 3, "table": 2, "comparator": 1, "verdict": 1}
-    assert told["variant"] == "c2-online"
-    [making] = TableMaking.objects.all()
-    found = making.record["aspects"]
-    assert (found["how"], len(found["lists"])) == ("online", 3)
-    assert found["chosen"] == [row["aspect"] for row in winning_rows(making.record)]
 
 
 def test_offline_aspects_are_those_that_hold_for_the_study() -> None:
@@ -266,12 +253,3 @@ def test_parameters_go_to_the_judge_and_with_each_call(standin: StandInProcess) 
     assert not any("verdicts" in call["body"] for call in standin.requests())
     with pytest.raises(CommandError, match="samples can't be given as a parameter as well"):
         make("--param", "samples=3")
-
-
-def test_calls_of_a_pair_are_counted_by_kind_in_the_database() -> None:
-    make_study(instances=1, k=1)
-    make("--budget", "15")
-    judgment = Judgment.objects.get()
-    assert Counter(judgment.completions.values_list("kind", flat=True)) == {"table": 7, "comparator": 6, "verdict": 1}
-    assert (judgment.calls, judgment.making.record["left_over"], judgment.making.record["budget"]) == (14, 1, 15)
-    assert ComparisonTable.objects.get().variant == "b15"

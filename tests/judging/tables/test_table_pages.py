@@ -222,10 +222,6 @@ def test_every_pair_both_ways_shows_the_duels_won(
         standings.index(f'<th scope="row">{number}') for number in (1, 2, 3)
     )
     assert '<td class="num">4</td>' in standings
-
-
-def test_making_is_turned_with_its_table(researcher: Client, judgment: Judgment) -> None:
-    make_making(judgment, **exact_record())
     page = making_of(researcher, judgment, turned=1)
     rejected = page[page.index("Tables that were rejected") :]
     assert rejected.index("Only B</th>") < rejected.index("Only A</th>")

@@ -41,16 +41,6 @@ def given(**more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_the_price_comes_first_and_nothing_is_stored(researcher: Client, judge: Judge) -> None:
-    card = researcher.post(address("estimate-tuning"), given(), headers={"HX-Request": "true"}).content.decode()
-    assert "Round 1: candidates: 2, on 15 instances." in card
-    assert "about <strong>60 calls</strong>" in card
-    small = researcher.post(address("estimate-tuning"), given(budget=10))
-    assert (small.status_code, "a budget of 10 presentations is too small" in small.content.decode()) == (422, True)
-    assert not JudgeTuning.objects.exists()
-
-
-@pytest.mark.slow
 def test_a_tuning_is_started_shown_and_its_judge_offered(researcher: Client, judge: Judge) -> None:
     answer = researcher.post(address("start-tuning"), given(max_cost="5"))
     assert (answer.status_code, answer["Location"]) == (302, address("tunings"))
