@@ -53,27 +53,6 @@ def test_two_lengths_by_hand():
     assert (found.plain, found.scale) == (0.5, 1.0)
 
 
-def test_length_is_taken_out(rng):
-    found = length_adjusted_win_rate(*study(rng, n=20_000))
-    assert found.plain > 0.66
-    assert logit(found.win_rate) == pytest.approx(0.4, abs=0.06)
-    assert found.length_effect == pytest.approx(1.5, abs=0.1)
-    assert found.low < 1 / (1 + np.exp(-0.4)) < found.high
-
-
-@pytest.mark.slow
-def test_interval_is_that_of_refits_without_each_instance(rng):
-    verdict, difference, instance = study(rng, n=150)
-    verdict[::9] = TIE
-    instance = instance // 3
-    found = length_adjusted_win_rate(verdict, difference, instance)
-    left = refits(verdict, difference, instance != np.arange(50)[:, np.newaxis], found.scale)
-    reach = student_quantile(0.975, 49) * (49 / 50 * np.square(left - left.mean(axis=0)).sum(axis=0)) ** 0.5
-    limits = np.array([[logit(found.low), found.effect_low], [logit(found.high), found.effect_high]])
-    value = np.array([logit(found.win_rate), found.length_effect])
-    assert limits - value == pytest.approx(np.array([-reach, reach]), rel=0.01)
-
-
 def refits(verdict, difference, used, scale):
     """Find the same maxima, of the verdicts that each row of `used` takes, by small steps uphill."""
     x, wins, beta = np.tanh(difference / scale), (1 + verdict) / 2, np.zeros((len(used), 2))
@@ -85,11 +64,11 @@ def refits(verdict, difference, used, scale):
 
 @pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(0, 40))
-def test_swapping_the_systems_mirrors_the_rate(seed, n):
+def test_swapping_the_systems_mirrors_the_rate_and_order_and_unit_of_length_play_no_part(seed, n):
     rng = np.random.default_rng(seed)
     verdict, difference, instance = rng.choice([A, TIE, B, np.nan], n), rng.normal(size=n) * 50, np.arange(n) // 2
     one = length_adjusted_win_rate(verdict, difference, instance)
-    other = length_adjusted_win_rate(-verdict, -difference, instance)
+    other = length_adjusted_win_rate(-verdict[::-1], -difference[::-1] / 7, instance[::-1] + 3)
     assert other.win_rate == pytest.approx(1 - one.win_rate, nan_ok=True)
     assert (other.low, other.high) == pytest.approx((1 - one.high, 1 - one.low), nan_ok=True)
     effects = [(each.length_effect, each.effect_low, each.effect_high) for each in (one, other)]
@@ -97,29 +76,19 @@ def test_swapping_the_systems_mirrors_the_rate(seed, n):
     assert other.refusal == one.refusal
 
 
-@pytest.mark.slow
-@given(st.integers(0, 2**32))
-def test_order_and_unit_of_length_play_no_part(seed):
-    rng = np.random.default_rng(seed)
-    verdict, difference, instance = study(rng, n=30)
-    order = rng.permutation(30)
-    one = length_adjusted_win_rate(verdict, difference, instance)
-    other = length_adjusted_win_rate(verdict[order], difference[order] / 7, instance[order] + 3)
-    assert (other.win_rate, other.low, other.high) == pytest.approx((one.win_rate, one.low, one.high), abs=1e-9)
-
-
-def test_equal_lengths_need_no_adjustment():
+def test_equal_lengths_need_no_adjustment_and_one_difference_throughout_has_no_answer():
     found = length_adjusted_win_rate([B, B, A, TIE] * 10, np.zeros(40), np.arange(40))
     assert found.win_rate == pytest.approx(found.plain, abs=2e-4)
     assert (found.length_effect, found.scale) == (0.0, 0.0)
     assert found.low < found.win_rate < found.high
     assert np.isnan([found.effect_low, found.effect_high]).all()
-
-
-def test_one_and_the_same_difference_throughout_has_no_answer():
-    found = length_adjusted_win_rate([B, A] * 20, np.full(40, 12.0), np.arange(40))
-    assert np.isnan([found.win_rate, found.low, found.length_effect, found.scale]).all()
-    assert (found.plain, found.refusal) == (0.5, None)
+    alike = length_adjusted_win_rate([B, A] * 20, np.full(40, 12.0), np.arange(40))
+    assert np.isnan([alike.win_rate, alike.low, alike.length_effect, alike.scale]).all()
+    assert (alike.plain, alike.refusal) == (0.5, None)
+    for verdict in ([], [np.nan]):
+        nothing = length_adjusted_win_rate(verdict, [1.0] * len(verdict), [0] * len(verdict))
+        assert np.isnan([nothing.win_rate, nothing.plain]).all()
+        assert (nothing.n, nothing.n_instances) == (0, 0)
 
 
 @pytest.mark.parametrize("verdict", [A, TIE, B])
@@ -146,13 +115,6 @@ def test_nineteen_instances_have_no_interval_and_twenty_do(rng):
     assert not np.isnan(length_adjusted_win_rate(verdict, difference, instance % 20).low)
 
 
-def test_nothing_has_no_rate():
-    for verdict in ([], [np.nan]):
-        found = length_adjusted_win_rate(verdict, [1.0] * len(verdict), [0] * len(verdict))
-        assert np.isnan([found.win_rate, found.plain]).all()
-        assert (found.n, found.n_instances) == (0, 0)
-
-
 def test_what_does_not_fit_is_refused():
     with pytest.raises(ShapeError):
         length_adjusted_win_rate([1, 1], [0.5], [0, 1])
@@ -163,36 +125,33 @@ def test_what_does_not_fit_is_refused():
 
 
 @pytest.mark.slow
-def test_the_change_has_the_paired_jackknife_interval():
-    rng = np.random.default_rng(8)
+def test_intervals_are_those_of_refits_without_each_instance(rng):
     verdict, difference, instance = study(rng, n=200)
+    verdict[::9] = TIE
     instance = instance % 50
     found = length_adjusted_win_rate(verdict, difference, instance)
-    assert found.change == pytest.approx(found.win_rate - found.plain)
     used = instance != np.arange(50)[:, np.newaxis]
-    rates = 1 / (1 + np.exp(-refits(verdict, difference, used, found.scale)[:, 0]))
+    left = refits(verdict, difference, used, found.scale)
     plain = (used * (1 + verdict) / 2).sum(axis=1) / used.sum(axis=1)
-    left = rates - plain
-    reach = student_quantile(0.975, 49) * (49 / 50 * np.square(left - left.mean()).sum()) ** 0.5
-    assert (found.change_high - found.change, found.change - found.change_low) == pytest.approx(
-        (reach, reach), rel=0.02
-    )
+    left = np.column_stack([left, 1 / (1 + np.exp(-left[:, 0])) - plain])
+    reach = student_quantile(0.975, 49) * (49 / 50 * np.square(left - left.mean(axis=0)).sum(axis=0)) ** 0.5
+    assert found.change == pytest.approx(found.win_rate - found.plain)
+    limits = np.array([
+        [logit(found.low), found.effect_low, found.change_low],
+        [logit(found.high), found.effect_high, found.change_high],
+    ])  # fmt: skip
+    value = np.array([logit(found.win_rate), found.length_effect, found.change])
+    assert limits - value == pytest.approx(np.array([-reach, reach]), rel=0.02)
 
 
-@pytest.mark.parametrize(
-    ("shift", "overlaps"), [pytest.param(0.0, True, id="alike"), pytest.param(2.0, False, id="B nearly always longer")]
-)
-def test_overlap_of_lengths(shift, overlaps):
-    difference = np.random.default_rng(1).normal(size=2000) + shift
-    found = length_adjusted_win_rate(np.resize([A, B], 2000), difference, np.arange(2000))
-    near = np.abs(difference) <= difference.std() / 4
-    assert found.near == near.mean()
-    assert (found.overlaps, found.extrapolates) == (overlaps, not overlaps)
-
-
-def test_pairs_near_equal_lengths_on_one_side_do_not_overlap():
-    difference = np.concatenate([np.linspace(0.01, 0.1, 30), np.linspace(2, 4, 70)])
-    assert not length_adjusted_win_rate(np.resize([A, B], 100), difference, np.arange(100)).overlaps
+def test_overlap_of_lengths():
+    difference = np.random.default_rng(1).normal(size=2000)
+    for shift, overlaps in ((0.0, True), (2.0, False)):
+        found = length_adjusted_win_rate(np.resize([A, B], 2000), difference + shift, np.arange(2000))
+        assert found.near == (np.abs(difference + shift) <= difference.std() / 4).mean()
+        assert (found.overlaps, found.extrapolates) == (overlaps, not overlaps)
+    one_side = np.concatenate([np.linspace(0.01, 0.1, 30), np.linspace(2, 4, 70)])
+    assert not length_adjusted_win_rate(np.resize([A, B], 100), one_side, np.arange(100)).overlaps
 
 
 def test_the_p_value_of_the_effect_is_that_of_its_interval():
@@ -202,18 +161,18 @@ def test_the_p_value_of_the_effect_is_that_of_its_interval():
     assert min(abs(at_edge.effect_low), abs(at_edge.effect_high)) == pytest.approx(0, abs=1e-6)
 
 
-def several(seed, *, systems=4, n=60, effect=2.0, difficulty=1.0, opponents=False, deviations=0.0):
+def several(seed, *, systems=4, n=60, opponents=False, deviations=0.0):
     """Comparisons of systems on the same instances; a system's ability on an instance is 1 - its number, and random.
 
     opponents : only the first system meets the others
     """
     rng = np.random.default_rng(seed)
-    ability = difficulty * rng.normal(size=(systems, n)) - np.arange(systems)[:, np.newaxis]
+    ability = rng.normal(size=(systems, n)) - np.arange(systems)[:, np.newaxis]
     length = 1000 + 300 * rng.normal(size=(systems, n)) + 100 * np.arange(systems)[:, np.newaxis]
     compared = []
     for a, b in [pair for pair in combinations(range(systems), 2) if not (opponents and pair[0])]:
         gap = length[b] - length[a]
-        slope = effect + deviations * rng.normal()
+        slope = 2 + deviations * rng.normal()
         share = 1 / (1 + np.exp(ability[a] - ability[b] - slope * np.tanh(gap / gap.std())))
         compared.append(LengthVerdicts(np.where(rng.random(n) < share, B, A), gap, np.arange(n), (f"s{a}", f"s{b}")))
     return compared
@@ -233,7 +192,7 @@ def searched(columns, wins, ridge, centre):
 
 
 def plainly(compared):
-    """Return the rates, the ridge and the common effect step by step: each comparison is taken out, each instance left out."""
+    """Fit step by step: each comparison is taken out, each instance left out. Return what is compared below."""
     n, names = 30, sorted({name for one in compared for name in one.systems})
     tanh = [np.tanh(one.length_difference / one.length_difference.std()) for one in compared]
     wins = [(1 + one.verdict) / 2 for one in compared]
@@ -269,7 +228,7 @@ def plainly(compared):
                 losses[out] += np.logaddexp(0, odds) - y[out] * odds
         fits = [searched(x, y, penalty, centre) for x, y in zip(columns, wins, strict=True)]
         rates = [(1 / (1 + np.exp(-beta[0] - beta[2] * x[2]))).mean() for beta, x in zip(fits, columns, strict=True)]
-        tried[ridge] = losses.sum(), losses.std() * n**0.5, common, rates
+        tried[ridge] = losses.sum(), losses.std() * n**0.5, common, rates, [beta[2] for beta in fits]
     least, error = min(tried.values())[:2]
     chosen = max(ridge for ridge, (total, *_) in tried.items() if total <= least + error)
     return chosen, *tried[chosen][2:], [beta[1] for beta in own]
@@ -279,11 +238,18 @@ def plainly(compared):
 def test_several_comparisons_are_fitted_as_by_plain_search():
     compared = several(3, systems=3, n=30)
     found = length_adjusted_win_rates(compared)
-    ridge, common, rates, effects = plainly(compared)
+    ridge, common, rates, difficulty, effects = plainly(compared)
     assert {one.ridge for one in found} == {ridge}
     assert [one.common_effect for one in found] == pytest.approx([common] * 3, abs=1e-6)
     assert [one.win_rate for one in found] == pytest.approx(rates, abs=1e-6)
+    assert [one.difficulty_effect for one in found] == pytest.approx(difficulty, abs=1e-5)
     assert [one.length_effect for one in found] == pytest.approx(effects, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_a_strong_ridge_is_left_where_effects_of_length_differ():
+    ridges = [length_adjusted_win_rates(several(2, n=1500, deviations=one))[0].ridge for one in (0.0, 4.0)]
+    assert ridges[0] == RIDGES[-1] > ridges[1]
 
 
 def test_numbers_of_four_opponents_of_one_system_stay():
@@ -291,27 +257,6 @@ def test_numbers_of_four_opponents_of_one_system_stay():
     assert [round(one.win_rate, 6) for one in found] == RATES
     assert [round(one.length_effect, 6) for one in found] == EFFECTS
     assert (found[0].ridge, round(found[0].common_effect, 6)) == RIDGE_AND_COMMON
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("opponents", [pytest.param(True, id="one opponent"), pytest.param(False, id="each two")])
-def test_rates_of_several_comparisons_are_nearer_to_the_truth(opponents):
-    compared = several(1, systems=6, n=1000, opponents=opponents)
-    rng = np.random.default_rng(0)
-    ability = rng.normal(size=(2, 100_000))
-    steps = [int(one.systems[1][1]) - int(one.systems[0][1]) for one in compared]
-    truth = np.array([(1 / (1 + np.exp(ability[0] - ability[1] + step))).mean() for step in steps])
-    apart = [length_adjusted_win_rate(one.verdict, one.length_difference, one.instance) for one in compared]
-    together = length_adjusted_win_rates(compared)
-    errors = [np.abs([one.win_rate for one in rates] - truth).mean() for rates in (apart, together)]
-    assert errors[1] < errors[0] < np.abs([one.plain for one in apart] - truth).mean()
-    assert all(one.difficulty_effect > 0.3 for one in together)
-
-
-@pytest.mark.slow
-def test_a_strong_ridge_is_left_where_effects_of_length_differ():
-    ridges = [length_adjusted_win_rates(several(2, n=1500, deviations=one))[0].ridge for one in (0.0, 4.0)]
-    assert ridges[0] == RIDGES[-1] > ridges[1]
 
 
 def test_a_comparison_without_another_is_as_alone():
