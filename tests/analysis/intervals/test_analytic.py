@@ -87,6 +87,8 @@ def test_the_effective_number_by_hand():
     assert n == pytest.approx(8.1818 * (2.200985 / 2.570582) ** 2, rel=1e-4)
     found = share_interval(spread)
     assert (found.low, found.high) == pytest.approx(clopper_pearson(n / 2, n))
+    # Nine instances have one of two, and one has none: their variance asks for more units than there are.
+    assert effective_units(ratio_spread(rows_of([1, 0] * 9 + [0, 0]), np.repeat(np.arange(10), 2))) == 20
 
 
 def test_instances_of_unequal_size_have_fewer_degrees_of_freedom():
@@ -115,13 +117,6 @@ def test_p_value_is_the_level_at_which_the_interval_reaches_0(columns):
         assert min(abs(touching.low), abs(touching.high)) < 1e-6
 
 
-def test_no_more_units_than_there_are():
-    # Every instance has one of two: the variance is 0 but for one of them, which has none.
-    values = [1, 0] * 9 + [0, 0]
-    spread = ratio_spread(rows_of(values), np.repeat(np.arange(10), 2))
-    assert effective_units(spread) == 20
-
-
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_none_and_all_have_width(value):
     spread = ratio_spread(rows_of([value] * 30), np.repeat(np.arange(10), 3))
@@ -145,24 +140,21 @@ def test_equal_values_in_an_open_range_have_none():
 
 @pytest.mark.slow
 @given(columns)
-def test_images_of_a_mean_have_images_of_its_interval(columns):
+def test_images_of_a_mean_or_share_have_images_of_its_interval(columns):
     r, instance, _ = (np.array(column) for column in zip(*columns, strict=True))
-    rate = ratio_spread(rows_of((r + 1) / 2), instance.astype(int))
-    strength = ratio_spread(rows_of(r), instance.astype(int))
-    mirrored = ratio_spread(rows_of((1 - r) / 2), instance.astype(int))
-    of_rate, of_strength = mean_interval(rate), mean_interval(strength, floor=-1)
-    of_mirrored = mean_interval(mirrored)
-    ends = np.array([of_rate.low, of_rate.high])
-    assert np.array([of_strength.low, of_strength.high]) == pytest.approx(2 * ends - 1, abs=1e-9, nan_ok=True)
-    assert np.array([of_mirrored.high, of_mirrored.low]) == pytest.approx(1 - ends, abs=1e-9, nan_ok=True)
-
-
-@pytest.mark.slow
-@given(columns)
-def test_a_share_and_its_complement_have_mirrored_intervals(columns):
-    r, instance, _ = (np.array(column) for column in zip(*columns, strict=True))
-    share, rest = (ratio_spread(rows_of(values), instance.astype(int)) for values in (r == 1, r != 1))
-    one, other = share_interval(share), share_interval(rest)
+    codes = instance.astype(int)
+    rate, strength = ratio_spread(rows_of((r + 1) / 2), codes), ratio_spread(rows_of(r), codes)
+    mirrored = ratio_spread(rows_of((1 - r) / 2)[::-1], (10_000 - 37 * codes)[::-1])
+    assert (mirrored.value, mirrored.error) == pytest.approx((1 - rate.value, rate.error), abs=1e-9, nan_ok=True)
+    assert (mirrored.units, mirrored.instances) == (rate.units, rate.instances)
+    ends, of_strength, of_mirrored = (
+        np.array([found.low, found.high])
+        for found in (mean_interval(rate), mean_interval(strength, floor=-1), mean_interval(mirrored))
+    )
+    assert of_strength == pytest.approx(2 * ends - 1, abs=1e-9, nan_ok=True)
+    assert of_mirrored[::-1] == pytest.approx(1 - ends, abs=1e-9, nan_ok=True)
+    share = ratio_spread(rows_of(r == 1), codes)
+    one, other = share_interval(share), share_interval(ratio_spread(rows_of(r != 1), codes))
     assert (one.low, one.high) == pytest.approx((1 - other.high, 1 - other.low), abs=1e-9, nan_ok=True)
     assert np.isnan(one.low) or 0 <= one.low <= share.value + 1e-12 <= one.high + 2e-12 <= 1 + 3e-12
     assert np.isnan(one.low) or one.high - one.low > 0
@@ -184,21 +176,12 @@ def test_two_ways_are_no_narrower_than_one(columns):
         assert shares[1].high >= shares[0].high - 1e-9
 
 
-@given(columns)
-def test_order_and_codes_of_instances_play_no_part(columns):
-    r, instance, _ = (np.array(column) for column in zip(*columns, strict=True))
-    codes = instance.astype(int)
-    shuffled = np.random.default_rng(0).permutation(len(r))
-    one = ratio_spread(rows_of(r), codes)
-    other = ratio_spread(rows_of(r[shuffled]), (10_000 - 37 * codes)[shuffled])
-    assert (other.value, other.error) == pytest.approx((one.value, one.error), abs=1e-9, nan_ok=True)
-    assert (other.units, other.instances) == (one.units, one.instances)
-
-
 def test_statistic_error_of_a_ratio_is_the_jackknifes():
     rng = np.random.default_rng(1)
     rows, instance = rows_of(rng.random(40)), np.repeat(np.arange(20), 2)
     assert statistic_error(cluster_sums(rows, instance), ratio) == pytest.approx(ratio_spread(rows, instance).error)
+    # Sums 1 of 2 and 3 of 4: without the one 3/4, without the other 1/2; half of the squared gap: (0.25 / 2)² · 2 · 1/2.
+    assert statistic_error([[1, 2], [3, 4]], ratio) == pytest.approx(0.125)
 
 
 def test_alpha_has_an_interval_from_twenty_instances():
@@ -210,18 +193,14 @@ def test_alpha_has_an_interval_from_twenty_instances():
         assert bool(found.low < value < found.high <= 1) is there
 
 
-def test_a_statistic_that_hangs_on_one_instance_has_no_error():
+def test_a_statistic_of_equal_instances_or_that_hangs_on_one_has_no_interval():
     votes = np.full((25, 2), 1.0)
     votes[3] = [1.0, -1.0]  # without it all votes are alike
     sums = cluster_sums(coincidences(votes), np.arange(25))
     assert np.isnan(statistic_error(sums, alpha_from_coincidences))
     assert np.isnan(statistic_interval(0.0, math.nan, 25).low)
-
-
-def test_equal_instances_tell_nothing_of_a_statistic():
-    votes = np.array([[1.0, 1.0], [-1.0, -1.0]] * 25)
-    sums = cluster_sums(coincidences(votes), np.repeat(np.arange(25), 2))
-    assert statistic_error(sums, alpha_from_coincidences) == 0
+    alike = cluster_sums(coincidences([[1.0, 1.0], [-1.0, -1.0]] * 25), np.repeat(np.arange(25), 2))
+    assert statistic_error(alike, alpha_from_coincidences) == 0
     assert np.isnan(statistic_interval(1.0, 0.0, 25).low)
 
 
@@ -250,12 +229,6 @@ def test_without_spread_the_p_value_is_that_of_equal_clusters() -> None:
     assert two_sided_p_value(Spread(0.5, 0.0, 6, 6, 6.0)) == pytest.approx(0.17558, abs=5e-6)
 
 
-def test_two_clusters_have_an_error() -> None:
-    # Sums 1 of 2 and 3 of 4: without the one 3/4, without the other 1/2; half of the squared gap: (0.25 / 2)² · 2 · 1/2.
-    found = statistic_error([[1, 2], [3, 4]], lambda totals: totals[:, 0] / totals[:, 1])
-    assert found == pytest.approx(0.125)
-
-
 def test_spreads_of_groups_are_those_of_their_rows(rng: np.random.Generator) -> None:
     rows = rows_of(rng.random(60)) * rng.integers(0, 2, (60, 1))
     instance, group = rng.integers(0, 9, 60), rng.choice([0, 2, 3], 60)
@@ -268,13 +241,11 @@ def test_spreads_of_groups_are_those_of_their_rows(rng: np.random.Generator) -> 
 
 @given(st.lists(st.integers(-4, 4), min_size=1, max_size=8))
 def test_the_exact_test_counts_all_changes_of_signs(sums: list[int]) -> None:
-    signed = [
-        abs(sum(sign * value for sign, value in zip(signs, sums, strict=True)))
-        for signs in product((-1, 1), repeat=len(sums))
-    ]
+    signed = [abs(np.dot(signs, sums)) for signs in product((-1, 1), repeat=len(sums))]
     expected = sum(total >= abs(sum(sums)) for total in signed) / len(signed)
     assert sign_flip_p_value(sums) == pytest.approx(expected)
     assert sign_flip_p_value(np.array(sums) * -7.0) == pytest.approx(expected)
+    assert sign_flip_p_value([1] * 150 + [-1] * 50) == 0.0  # many instances have no exact test
 
 
 def test_an_interval_keeps_the_middle_that_the_exact_test_does_not_reject() -> None:
@@ -286,7 +257,3 @@ def test_an_interval_keeps_the_middle_that_the_exact_test_does_not_reject() -> N
     assert mean_interval(tested).high == mean_interval(spread).high
     assert mean_interval(tested, level=0.9).low > 0.5
     assert two_sided_p_value(replace(tested, value=2 * tested.value - 1, error=2 * tested.error)) == tested.exact
-
-
-def test_many_instances_have_no_exact_test() -> None:
-    assert sign_flip_p_value([1] * 150 + [-1] * 50) == 0.0

@@ -53,20 +53,16 @@ def test_tail_of_two_degrees_has_a_closed_form():
     assert (student_tail(math.inf, 2), student_tail(-math.inf, 2)) == (0, 1)
 
 
-def test_half_is_exceeded_by_zero():
-    assert student_quantile(0.5, 7) == pytest.approx(0, abs=1e-12)
-
-
-@pytest.mark.parametrize("arguments", [(math.nan, 3), (1, 0), (1, math.nan)])
-def test_tail_of_no_number_is_refused(arguments):
-    with pytest.raises(AnalysisError, match="above 0"):
-        student_tail(*arguments)
-
-
-@pytest.mark.parametrize("share", [0, 1, -0.1, math.nan])
-def test_quantile_of_an_impossible_share_is_refused(share):
-    with pytest.raises(AnalysisError, match="strictly"):
-        student_quantile(share, 3)
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        *((student_tail, arguments) for arguments in ((math.nan, 3), (1, 0), (1, math.nan))),
+        *((student_quantile, (share, 3)) for share in (0, 1, -0.1, math.nan)),
+    ],
+)
+def test_what_has_no_tail_or_quantile_is_refused(function, arguments):
+    with pytest.raises(AnalysisError, match=r"above 0|strictly"):
+        function(*arguments)
 
 
 def test_bounds_by_hand():
@@ -116,11 +112,6 @@ def test_four_clusters_have_no_bounds_and_five_have():
         mean_bounds(0.5, 0.1, 9, floor=0, ceiling=1, level=1)
 
 
-def test_variance_of_a_plain_mean_is_that_of_the_textbook():
-    # Values 0, 1, 1, 0, 1 with denominators of 1: s² / n = 0.3 / 5.
-    assert jackknife_variance([[0, 1], [1, 1], [1, 1], [0, 1], [1, 1]]) == pytest.approx(0.06)
-
-
 @pytest.mark.slow
 @given(sums)
 def test_jackknife_equals_leaving_out_one_cluster_at_a_time(rows):
@@ -130,24 +121,16 @@ def test_jackknife_equals_leaving_out_one_cluster_at_a_time(rows):
     assert jackknife_variance(table) == pytest.approx(expected, abs=1e-9)
 
 
-def test_clusters_of_one_ratio_have_no_variance():
+def test_variance_by_hand_and_clusters_without_denominator_play_no_part():
+    # Values 0, 1, 1, 0, 1 with denominators of 1: s² / n = 0.3 / 5, as that of a plain mean.
+    assert jackknife_variance([[0, 1], [1, 1], [1, 1], [0, 1], [1, 1]]) == pytest.approx(0.06)
     assert jackknife_variance([[0.1 * n, n] for n in (1, 3, 7)]) == 0
-
-
-def test_clusters_without_denominator_play_no_part():
     rows = [[0, 1], [1, 1], [1, 2]]
     assert jackknife_variance([*rows, [0, 0]]) == jackknife_variance(rows)
     assert np.isnan(jackknife_variance([[1, 1], [0, 0]]))
     assert np.isnan(jackknife_variance(np.empty((0, 2))))
     with pytest.raises(ShapeError):
         jackknife_variance([1.0, 2.0])
-
-
-def test_two_way_variance_is_never_below_that_of_the_raters():
-    # One rater says 1 throughout, the other 0. Leaving out a rater gives 0 or 1: 1/2 · (1/4 + 1/4). Instances are alike: 0.
-    # Cells: six values of variance 0.3, by 6. The sum, 0.25 + 0 - 0.05, is below the raters' 0.25.
-    rows, instance, rater = [[1, 1], [0, 1]] * 3, [0, 0, 1, 1, 2, 2], [0, 1] * 3
-    assert two_way_variance(rows, instance, rater) == pytest.approx(0.25)
 
 
 def test_two_way_variance_by_hand():
@@ -158,6 +141,9 @@ def test_two_way_variance_by_hand():
     # Both effects alike and no other: values 2 1 / 1 0: instances and raters 1/4 each, cells (2/3) / 4 = 1/6.
     rows = [[2, 1], [1, 1], [1, 1], [0, 1]]
     assert two_way_variance(rows, [0, 0, 1, 1], [0, 1, 0, 1]) == pytest.approx(1 / 4 + 1 / 4 - 1 / 6)
+    # One rater says 1 throughout, the other 0. Leaving out a rater gives 0 or 1: 1/2 · (1/4 + 1/4). Instances are alike: 0.
+    # Cells: six values of variance 0.3, by 6. The sum, 0.25 + 0 - 0.05, is below the raters' 0.25.
+    assert two_way_variance([[1, 1], [0, 1]] * 3, [0, 0, 1, 1, 2, 2], [0, 1] * 3) == pytest.approx(0.25)
 
 
 @pytest.mark.slow

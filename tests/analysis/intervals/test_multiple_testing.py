@@ -62,10 +62,6 @@ def test_adjusted_values_are_no_smaller_keep_the_order_and_know_no_positions(met
 def test_untested_ones_are_not_counted(method):
     first, second = method([0.02, 0.03])
     np.testing.assert_array_equal(method([NAN, 0.02, NAN, 0.03]), [NAN, first, NAN, second])
-
-
-@METHODS
-def test_one_test_stays_as_it_is_and_none_gives_none(method):
     assert method([0.03]).tolist() == [0.03]
     assert method([]).tolist() == []
 

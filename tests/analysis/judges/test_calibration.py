@@ -51,12 +51,6 @@ def test_parts_add_up_and_sides_do_not_matter(units: list[tuple[float, int, int,
     assert _score(found) == pytest.approx(np.mean(singles), abs=1e-9)
 
 
-def test_a_coin_has_no_resolution() -> None:
-    found = calibration([0.5, 0.5], [[3, 0, 0], [1, 1, 2]])
-    assert (found.reliability, found.resolution) == pytest.approx((0, 0))
-    assert _score(found) == pytest.approx(found.uncertainty)
-
-
 def test_what_is_no_probability_is_refused() -> None:
     with pytest.raises(UnknownValue):
         calibration([1.2], [[1, 0, 0]])

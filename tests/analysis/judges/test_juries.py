@@ -65,21 +65,10 @@ def plain_verdict(votes, weights):
     return first[0] if len(first) == 1 else TIE
 
 
-@pytest.mark.parametrize(
-    ("votes", "verdict"),
-    [
-        pytest.param([A, A, B], A, id="most"),
-        pytest.param([A, B], TIE, id="even-split"),
-        pytest.param([A, TIE], TIE, id="even-split-with-a-tie"),
-        pytest.param([A, A, B, B, TIE], TIE, id="shared-first-place"),
-        pytest.param([TIE, TIE, B], TIE, id="ties-win"),
-        pytest.param([NAN, B, NAN], B, id="others-abstain"),
-        pytest.param([NAN, A, B], TIE, id="split-of-those-who-vote"),
-        pytest.param([NAN, NAN, NAN], NAN, id="all-abstain"),
-    ],
-)
-def test_majority_by_hand(votes, verdict):
-    np.testing.assert_equal(majority_verdicts([votes]), [verdict])
+def test_majority_by_hand():
+    # Most; two even splits; a shared first place; others abstain; all abstain.
+    votes = [[A, A, B], [A, B, NAN], [A, TIE, NAN], [A, B, TIE], [NAN, B, NAN], [NAN, NAN, NAN]]
+    np.testing.assert_equal(majority_verdicts(votes), [A, TIE, TIE, TIE, B, NAN])
 
 
 def test_weights_by_hand_and_the_better_member_wins_against_two():
@@ -92,11 +81,8 @@ def test_weights_by_hand_and_the_better_member_wins_against_two():
     np.testing.assert_allclose(weights[0, 1], math.log(0.5 / 6.5))
     assert jury_verdicts(of(votes, people), "weighted")[4] == B
     assert jury_verdicts(of(votes, people), "majority")[4] == A
-
-
-def test_a_member_that_is_mostly_wrong_never_elects_what_nobody_said():
-    assert weighted_verdicts([[A, NAN]], [[-2.0, 1.0]]).tolist() == [A]
-    assert weighted_verdicts([[A, B]], [[-2.0, -1.0]]).tolist() == [B]
+    # Weights below 0 never elect what nobody said.
+    assert weighted_verdicts([[A, NAN], [A, B]], [[-2.0, 1.0], [-2.0, -1.0]]).tolist() == [A, B]
 
 
 @pytest.mark.slow
@@ -122,17 +108,6 @@ def test_votes_on_an_instance_have_no_part_in_its_weights(given_units, data):
     changed = JuryUnits(given_units.votes, people, given_units.instance, given_units.group)
     np.testing.assert_equal(member_weights(changed)[here], member_weights(given_units)[here])
     np.testing.assert_equal(jury_verdicts(changed, "weighted")[here], jury_verdicts(given_units, "weighted")[here])
-
-
-def test_weights_of_verdicts_that_know_nothing_do_not_raise_agreement():
-    # Of coins, weights that saw an instance's own votes would prefer the member that happens to be right there.
-    rng = np.random.default_rng(0)
-    people = np.eye(3)[2 * rng.integers(0, 2, 4000)]
-    votes = rng.choice([A, B], (4000, 8))
-    said = jury_verdicts(of(votes, people, np.arange(4000) // 2), "weighted")
-    decided = said != TIE
-    right = (said == np.where(people[:, 0] > 0, A, B))[decided]
-    assert abs(right.mean() - 0.5) < 4 * 0.5 / math.sqrt(decided.sum())
 
 
 @pytest.mark.slow
@@ -220,6 +195,6 @@ def test_bad_input_is_refused():
 
 
 def test_a_jury_that_lacks_one_member():
-    given_units = of([[A, A, B, B], [B, B, B, A]])
-    assert jury_verdicts(given_units, "majority").tolist() == [TIE, B]
-    assert jury_verdicts(given_units.without(0), "majority").tolist() == [B, B]
+    jury = of([[A, A, B, B], [B, B, B, A]])
+    assert jury_verdicts(jury, "majority").tolist() == [TIE, B]
+    assert jury_verdicts(jury.without(0), "majority").tolist() == [B, B]

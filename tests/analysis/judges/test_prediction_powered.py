@@ -21,33 +21,24 @@ def study(rng, n=40, unrated=200, noise=0.2):
     return people, np.clip(truth + rng.normal(0, noise, n + unrated), 0, 1)
 
 
-def plain(people, judge):
-    """λ, θ and its variance, sum by sum as PPI++ has them, with n - 1 in the two variances."""
-    y = [a for a, b in zip(people, judge, strict=True) if a == a and b == b]
-    f = [b for a, b in zip(people, judge, strict=True) if a == a and b == b]
-    g = [b for a, b in zip(people, judge, strict=True) if a != a and b == b]
-    n, m = len(y), len(g)
-    mean_y, mean_f, mean_all = sum(y) / n, sum(f) / n, sum(f + g) / (n + m)
-    covariance = sum((a - mean_y) * (b - mean_f) for a, b in zip(y, f, strict=True)) / n
-    variance = sum((b - mean_all) ** 2 for b in f + g) / (n + m - 1)
-    lam = min(max(covariance / ((1 + n / m) * variance), 0), 1)
-    rest = [a - lam * b for a, b in zip(y, f, strict=True)]
-    theta = sum(rest) / n + lam * sum(g) / m
-    spread = sum((r - sum(rest) / n) ** 2 for r in rest) / (n - 1) / n
-    return lam, theta, spread + lam**2 * sum((b - sum(g) / m) ** 2 for b in g) / (m - 1) / m
-
-
 def test_default_arguments_equal_the_plain_version(rng):
     for noise in (0.0, 0.1, 0.5):
         people, judge = study(rng, noise=noise)
-        lam, theta, variance = plain(people, judge)
+        y, f = people[:40], judge[:40]
+        # As PPI++ has it, with n - 1 in the variance.
+        lam = np.mean((y - y.mean()) * (f - f.mean())) / ((1 + 40 / 200) * judge.var(ddof=1))
+        lam = min(max(lam, 0), 1)
+        theta, variance = weighted_plain(people, judge, np.ones(240), np.arange(240), lam)
         found = prediction_powered_win_rate(people, judge)
         assert (found.coefficient, found.estimate, found.standard_error**2) == pytest.approx((lam, theta, variance))
         reach = student_quantile(0.975, 39) * variance**0.5
         assert (found.low, found.high) == pytest.approx((theta - reach, theta + reach))
-        assert found.effective_n == pytest.approx(np.nanvar(people, ddof=1) / variance)
+        assert found.effective_n == pytest.approx(y.var(ddof=1) / variance)
         assert found.saved == pytest.approx(found.effective_n - 40)
         assert (found.n_rated, found.n_judged, found.left_out, found.refusal) == (40, 200, 0, None)
+        error = y.std(ddof=1) / 40**0.5
+        assert (found.plain.estimate, found.plain.standard_error) == pytest.approx((y.mean(), error))
+        assert found.plain.low == pytest.approx(y.mean() - student_quantile(0.975, 39) * error)
 
 
 def test_by_hand():
@@ -62,29 +53,13 @@ def test_by_hand():
     assert found.standard_error**2 == pytest.approx((6 / 105) ** 2 * 5 / 19 / 20 + (99 / 105) ** 2 * 15 / 79 / 80)
 
 
-def test_plain_estimate_stands_beside(rng):
-    people, judge = study(rng)
-    found = prediction_powered_win_rate(people, judge).plain
-    error = np.nanstd(people, ddof=1) / 40**0.5
-    assert (found.estimate, found.standard_error) == pytest.approx((np.nanmean(people), error))
-    assert found.low == pytest.approx(np.nanmean(people) - student_quantile(0.975, 39) * error)
-
-
 @given(st.integers(0, 2**32), st.floats(0, 1))
-def test_swapping_the_systems_mirrors_the_win_rate(seed, noise):
+def test_swapping_the_systems_mirrors_the_win_rate_and_order_plays_no_part(seed, noise):
     people, judge = study(np.random.default_rng(seed), n=25, unrated=30, noise=noise)
-    one, other = prediction_powered_win_rate(people, judge), prediction_powered_win_rate(1 - people, 1 - judge)
+    one = prediction_powered_win_rate(people, judge)
+    other = prediction_powered_win_rate(1 - people[::-1], 1 - judge[::-1])
     assert (other.estimate, other.low, other.high) == pytest.approx((1 - one.estimate, 1 - one.high, 1 - one.low))
-    assert other.effective_n == pytest.approx(one.effective_n)
-
-
-@given(st.integers(0, 2**32))
-def test_order_of_instances_plays_no_part(seed):
-    rng = np.random.default_rng(seed)
-    people, judge = study(rng, n=25, unrated=30)
-    order = rng.permutation(len(people))
-    one, other = prediction_powered_win_rate(people, judge), prediction_powered_win_rate(people[order], judge[order])
-    assert (other.estimate, other.low, other.saved) == pytest.approx((one.estimate, one.low, one.saved))
+    assert (other.effective_n, other.saved) == pytest.approx((one.effective_n, one.saved))
 
 
 @given(hnp.arrays(float, 24, elements=st.sampled_from([0.0, 0.25, 0.5, 1.0])), st.integers(2, 20))
@@ -100,41 +75,13 @@ def test_perfect_judge_narrows_the_interval(values, times):
         assert found.saved > 0
 
 
-@pytest.mark.parametrize("constant", [0.0, 0.3, 1.0])
-def test_judge_that_says_one_thing_gives_the_plain_interval(rng, constant):
+def test_judge_that_tells_nothing_gives_the_plain_interval(rng):
     people, judge = study(rng)
-    found = prediction_powered_win_rate(people, np.full(judge.shape, constant))
-    assert (found.coefficient, found.saved) == (0, 0)
-    assert (found.estimate, found.low, found.high) == (found.plain.estimate, found.plain.low, found.plain.high)
-
-
-def test_judge_against_people_gives_the_plain_interval(rng):
-    people, judge = study(rng)
-    found = prediction_powered_win_rate(people, 1 - judge)
-    assert (found.coefficient, found.low, found.high) == (0, found.plain.low, found.plain.high)
-
-
-def test_judge_that_guesses_saves_nearly_nothing(rng):
-    people, _ = study(rng, n=400, unrated=2000)
-    found = prediction_powered_win_rate(people, rng.random(2400))
-    assert found.coefficient < 0.15
-    assert abs(found.saved) < 20
-
-
-@pytest.mark.slow
-def test_interval_covers_the_win_rate_of_all(rng):
-    truths, covered, biased = [], 0, 0
-    for _ in range(400):
-        people, judge = study(rng, n=30, unrated=300)
-        judge = np.clip(judge + 0.2, 0, 1)  # a judge with a bias, which cancels
-        truth = 0.5
-        found = prediction_powered_win_rate(people, judge)
-        truths.append(found.estimate)
-        covered += found.low <= truth <= found.high
-        biased += found.low <= judge.mean() <= found.high
-    assert np.mean(truths) == pytest.approx(0.5, abs=0.01)
-    assert 0.92 <= covered / 400 <= 0.98
-    assert biased / 400 < 0.2
+    alike = [(people, np.full(240, constant)) for constant in (0.0, 0.3, 1.0)]
+    for columns in (*alike, (people, 1 - judge), study(rng, unrated=0), study(rng, unrated=1)):
+        found = prediction_powered_win_rate(*columns)
+        assert (found.coefficient, found.saved) == (0, 0)
+        assert (found.estimate, found.low, found.high) == (found.plain.estimate, found.plain.low, found.plain.high)
 
 
 def test_equal_chances_are_no_chances(rng):
@@ -143,44 +90,15 @@ def test_equal_chances_are_no_chances(rng):
     assert (other.estimate, other.low, other.effective_n) == pytest.approx((one.estimate, one.low, one.effective_n))
 
 
-@pytest.mark.slow
-def test_unequal_chances_are_weighted_back(rng):
-    estimates, plain_ones, covered = [], [], 0
-    for _ in range(300):
-        truth = rng.random(400)
-        chances = 0.03 + 0.2 * truth  # B is rated more often where it wins
-        people = np.where(rng.random(400) < chances, np.clip(truth + rng.normal(0, 0.1, 400), 0, 1), NAN)
-        judge = np.clip(truth + rng.normal(0, 0.2, 400), 0, 1)
-        found = prediction_powered_win_rate(people, judge, probabilities=chances)
-        estimates.append(found.estimate)
-        plain_ones.append(found.plain.estimate)
-        covered += found.low <= 0.5 <= found.high
-    assert np.mean(estimates) == pytest.approx(0.5, abs=0.012)
-    assert np.mean(plain_ones) == pytest.approx(0.5, abs=0.03)
-    assert np.std(estimates) < 0.7 * np.std(plain_ones)
-    assert covered / 300 >= 0.92
-
-
-def test_weighted_plain_estimate_by_hand(rng):
-    people, judge = study(rng, n=20)
-    chances = np.full(220, NAN)  # those of instances that nobody rated are not read
-    chances[:20] = np.where(np.arange(20) < 10, 0.1, 0.5)
-    found = prediction_powered_win_rate(people, judge, probabilities=chances)
-    assert found.plain.estimate == pytest.approx((people[:10].sum() * 10 + people[10:20].sum() * 2) / 120)
-
-
 def test_nineteen_rated_instances_give_a_reason_and_twenty_an_estimate(rng):
     assert prediction_powered_win_rate(*study(rng, n=20)).refusal is None
     refused = prediction_powered_win_rate(*study(rng, n=19))
     assert str(refused.refusal) == "19 of the 20 instances needed"
     assert np.isnan([refused.estimate, refused.low, refused.effective_n, refused.saved, refused.coefficient]).all()
     assert not np.isnan([refused.plain.estimate, refused.plain.low]).any()
-
-
-def test_chosen_instances_are_refused(rng):
-    refused = prediction_powered_win_rate(*study(rng), random_draw=False)
-    assert str(refused.refusal) == "the instances that people rated are no random draw"
-    assert np.isnan(refused.estimate)
+    chosen = prediction_powered_win_rate(*study(rng), random_draw=False)
+    assert str(chosen.refusal) == "the instances that people rated are no random draw"
+    assert np.isnan(chosen.estimate)
 
 
 def test_rated_instances_without_a_verdict_are_left_out_and_counted(rng):
@@ -190,12 +108,6 @@ def test_rated_instances_without_a_verdict_are_left_out_and_counted(rng):
     found = prediction_powered_win_rate(people, judge)
     assert (found.estimate, found.plain, found.n_judged) == (whole.estimate, whole.plain, 198)
     assert (found.left_out, whole.left_out) == (3, 0)
-
-
-@pytest.mark.parametrize("unrated", [0, 1])
-def test_without_instances_that_only_the_judge_has_it_is_the_plain_estimate(rng, unrated):
-    found = prediction_powered_win_rate(*study(rng, unrated=unrated))
-    assert (found.coefficient, found.estimate, found.saved) == (0, found.plain.estimate, 0)
 
 
 def test_all_ties_have_the_bound_of_equal_instances():
@@ -296,6 +208,7 @@ def weighted_plain(people, judge, chances, clusters, lam):
 def test_unequal_chances_equal_the_plain_version(rng, size):
     people, judge = study(rng, n=75, unrated=90)
     chances, clusters = rng.uniform(0.1, 1, 165), np.arange(165) // size
+    chances[75:] = NAN  # those of instances that nobody rated are not read
     found = prediction_powered_win_rate(people, judge, probabilities=chances, clusters=clusters)
     estimate, variance = weighted_plain(people, judge, chances, clusters, found.coefficient)
     assert (found.estimate, found.standard_error**2) == pytest.approx((estimate, variance))

@@ -87,14 +87,10 @@ def test_repeated_prompts_have_equal_counts_by_themselves(rng: np.random.Generat
     assert not cut_prompts(tokens, lengths / 4).any()
 
 
-def test_order_makes_no_difference(rng: np.random.Generator) -> None:
+def test_order_makes_no_difference_and_nothing_has_no_cut_prompts(rng: np.random.Generator) -> None:
     lengths = characters(rng, 200, high=8000)
     tokens = np.minimum(counted(rng, lengths, PROSE), 1024)
-    order = rng.permutation(200)
-    np.testing.assert_array_equal(cut_prompts(tokens[order], lengths[order]), cut_prompts(tokens, lengths)[order])
-
-
-def test_nothing_and_other_shapes() -> None:
+    np.testing.assert_array_equal(cut_prompts(tokens[::-1], lengths[::-1]), cut_prompts(tokens, lengths)[::-1])
     assert cut_prompts(np.zeros(0), np.zeros(0)).shape == (0,)
     with pytest.raises(ShapeError):
         cut_prompts(np.zeros(2), np.zeros(3))

@@ -102,15 +102,13 @@ def test_winning_rate_equals_the_plain_version(study, epsilon):
     assert found.winning_rates.tolist() == [plain_winning_rate(gaps, one) for one in found.epsilons]
 
 
-def test_default_arguments_equal_the_plain_version(rng):
-    for judge_skill in (0.5, 0.7, 0.95):
+def test_default_arguments_equal_the_plain_version_and_a_better_judge_passes(rng):
+    found = []
+    for judge_skill in (0.3, 0.5, 0.7, 0.98):
         study = crowd(rng, judge_skill=judge_skill)
-        assert alternative_annotator_test(*study).winning_rate == plain_winning_rate(plain_gaps(*study), 0.1)
-
-
-def test_better_judge_passes_and_a_worse_one_does_not(rng):
-    better = alternative_annotator_test(*crowd(rng, judge_skill=0.98))
-    worse = alternative_annotator_test(*crowd(rng, judge_skill=0.3))
+        found.append(alternative_annotator_test(*study))
+        assert found[-1].winning_rate == plain_winning_rate(plain_gaps(*study), 0.1)
+    worse, *_, better = found
     assert (better.passes, better.winning_rate) == (True, 1.0)
     assert (worse.passes, worse.winning_rate) == (False, 0.0)
     assert better.advantage > 0.8 > worse.advantage
@@ -124,36 +122,17 @@ def test_judge_who_repeats_a_person_is_neither_better_nor_worse_than_that_person
     assert alternative_annotator_test(votes[:, 2], votes, instance, epsilon=0).people[2].p_value == 1.0
 
 
-def test_winning_rate_rises_with_what_a_person_costs(rng):
-    curve = alternative_annotator_test(*crowd(rng, judge_skill=0.7), epsilons=np.linspace(-1, 1, 41)).winning_rates
-    assert (np.diff(curve) >= 0).all()
-    assert (curve[0], curve[-1]) == (0.0, 1.0)
-
-
-@pytest.mark.slow
-@given(studies(), st.randoms())
-def test_order_of_people_and_rows_plays_no_part(study, random):
-    judge, people, instance = study
-    rows, columns = list(range(len(judge))), list(range(people.shape[1]))
-    random.shuffle(rows)
-    random.shuffle(columns)
-    one = alternative_annotator_test(*study, min_instances=2, min_people=1)
-    other = alternative_annotator_test(
-        judge[rows], people[np.ix_(rows, columns)], instance[rows], min_instances=2, min_people=1
-    )
-    np.testing.assert_array_equal(other.winning_rates, one.winning_rates)
-    assert {columns[test.person]: (test.n_instances, test.judge_wins) for test in other.people} == {
-        test.person: (test.n_instances, test.judge_wins) for test in one.people
-    }
-
-
 @pytest.mark.slow
 @given(studies())
-def test_swapping_the_systems_changes_nothing(study):
+def test_order_of_people_and_rows_and_sides_play_no_part(study):
     judge, people, instance = study
     one = alternative_annotator_test(*study, min_instances=2, min_people=1)
-    other = alternative_annotator_test(-judge, -people, instance, min_instances=2, min_people=1)
+    other = alternative_annotator_test(-judge[::-1], -people[::-1, ::-1], instance[::-1], min_instances=2, min_people=1)
     np.testing.assert_array_equal(other.winning_rates, one.winning_rates)
+    last = people.shape[1] - 1
+    assert {last - test.person: (test.n_instances, test.judge_wins) for test in other.people} == {
+        test.person: (test.n_instances, test.judge_wins) for test in one.people
+    }
 
 
 def test_person_with_29_instances_is_left_out_and_with_30_is_not(rng):
@@ -194,30 +173,10 @@ def test_all_ties_are_draws():
     assert alternative_annotator_test(np.zeros(40), np.zeros((40, 3)), np.arange(40), epsilon=0).winning_rate == 0.0
 
 
-@pytest.mark.parametrize("people", [np.empty((0, 3)), np.empty((0, 0))])
-def test_nothing_gives_a_reason(people):
-    found = alternative_annotator_test([], people, [])
-    assert (found.people, found.passes, found.refusal.found) == ((), None, 0)
-
-
-def test_one_rater_gives_a_reason():
-    found = alternative_annotator_test(np.zeros(40), np.zeros((40, 1)), np.arange(40))
-    assert (found.people, found.refusal.found, found.without_judge) == ((), 0, 0)
-
-
-@pytest.mark.parametrize("name", ["gpt35_vicuna_cnndm", "vicuna_mistral_samsum"])
-def test_published_study_is_refused_since_nobody_rated_thirty(golden, name):
-    items = golden("human_rating_sets")[name]
-    workers = sorted({one["worker"] for item in items for one in item["sets"]})
-    people = np.full((len(items), 5, len(workers)), NAN)
-    for row, item in zip(people, items, strict=True):
-        for one in item["sets"]:
-            row[:, workers.index(one["worker"])] = one["r"]
-    found = alternative_annotator_test(
-        np.ones(5 * len(items)), people.reshape(-1, len(workers)), np.repeat(np.arange(len(items)), 5)
-    )
-    assert (found.passes, found.refusal.found) == (None, 0)
-    assert max(test.n_instances for test in found.people) <= 22
+@pytest.mark.parametrize("people", [np.empty((0, 3)), np.empty((0, 0)), np.zeros((40, 1))])
+def test_nothing_and_one_rater_give_a_reason(people):
+    found = alternative_annotator_test(np.zeros(len(people)), people, np.arange(len(people)))
+    assert (found.people, found.passes, found.refusal.found, found.without_judge) == ((), None, 0, 0)
 
 
 def test_what_does_not_fit_is_refused():
