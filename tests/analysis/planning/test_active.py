@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.errors import ShapeError, UnknownValue
-from analysis.judges.prediction_powered import prediction_powered_win_rate
 from analysis.planning.active import PRIOR, active_weights, expected_errors, judges_doubts, judges_shares
-from analysis.planning.selection import choose_importance, choose_random, inclusion_probabilities
+from analysis.planning.selection import inclusion_probabilities
 
 NAN = np.nan
 answers = st.lists(
@@ -124,25 +123,3 @@ def test_doubts_of_a_coin_teach_next_to_nothing(rng):
         spread.append(root.mean() * np.mean(1 / root))
     assert np.median(kept) < 0.3
     assert np.mean(spread) < 1.05
-
-
-@pytest.mark.slow
-def test_pilot_and_active_draw_cover_and_need_fewer_votes(rng):
-    covered, active, plain = 0, [], []
-    for _ in range(300):
-        p = rng.random(1000)
-        votes = (rng.random(1000) < p).astype(float)
-        doubts = (1 - np.abs(2 * p - 1))[:, np.newaxis]
-        bought = np.isin(np.arange(1000), choose_random(1000, 30, rng))
-        errors = expected_errors(doubts, np.where(bought, votes, NAN), p)
-        others = np.flatnonzero(~bought)
-        drawn = choose_importance(active_weights(errors.variance[others]), 70, rng)
-        chances = np.full(1000, 1 / np.mean(1 / drawn.probabilities))
-        chances[others[drawn.indices]] = drawn.probabilities
-        bought[others[drawn.indices]] = True
-        found = prediction_powered_win_rate(np.where(bought, votes, NAN), p, probabilities=chances)
-        covered += found.low <= 0.5 <= found.high
-        active.append(found.standard_error**2)
-        plain.append(0.25 / 100)
-    assert covered / 300 >= 0.93
-    assert np.mean(active) / np.mean(plain) < 0.75

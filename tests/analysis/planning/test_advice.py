@@ -75,29 +75,17 @@ def test_two_separabilities_are_fitted_exactly() -> None:
     assert curves.at([0, 0.5, 1])[0] == pytest.approx([0.2, 0.5, 0.8])
 
 
-def test_the_gradient_is_that_of_the_likelihood_and_the_curvature_that_of_the_gradient() -> None:
-    pilot, theta, step = simulated(2), np.array([0.3, -1.2]), 1e-5
-    gradient, curvature = logistic.derivatives(
-        theta[np.newaxis], pilot.delta, pilot.total[np.newaxis], pilot.sets[np.newaxis]
-    )
-    for place in range(2):
-        moved = np.eye(2)[place] * step
-        numeric = (likelihood(theta + moved, pilot) - likelihood(theta - moved, pilot)) / (2 * step)
-        assert gradient[0, place] == pytest.approx(numeric, rel=1e-6)
-        ends = [
-            logistic.derivatives((theta + sign * moved)[np.newaxis], pilot.delta, pilot.total, pilot.sets)[0][0]
-            for sign in (1, -1)
-        ]
-        # (0, 0), (0, 1), (1, 1) of the negative second derivatives
-        assert curvature[0, place : place + 2] == pytest.approx(-(ends[0] - ends[1]) / (2 * step), rel=1e-6)
-
-
-def test_no_parameters_near_the_fit_are_likelier() -> None:
+def test_no_parameters_near_the_fit_are_likelier_and_the_curvature_is_that_of_the_likelihood() -> None:
     pilot = simulated(3)
     curves = fit(pilot)
     best = np.array([curves.intercept[0], curves.slope[0]])
-    for step in np.random.default_rng(0).normal(0, 0.1, (50, 2)):
-        assert likelihood(best + step, pilot) <= likelihood(best, pilot)
+    steps = np.random.default_rng(0).normal(0, 0.1, (50, 2))
+    assert all(likelihood(best + step, pilot) <= likelihood(best, pilot) for step in steps)
+    gradient, [curvature] = logistic.derivatives(best[np.newaxis], pilot.delta, pilot.total, pilot.sets)
+    assert gradient[0] == pytest.approx([0, 0], abs=1e-6)
+    bends = steps[:, 0] ** 2 * curvature[0] + 2 * steps.prod(axis=1) * curvature[1] + steps[:, 1] ** 2 * curvature[2]
+    lost = [likelihood(best, pilot) - likelihood(best + step / 100, pilot) for step in steps]
+    assert lost == pytest.approx(bends / 2e4, rel=0.01)
 
 
 def test_resamples_are_fitted_as_if_each_were_alone() -> None:
@@ -127,11 +115,8 @@ def test_separated_sets_make_a_step(consistency: list[float], slope: float, cros
     curves = fit(aggregate_sets([0.1, 0.2, 0.3, 0.4], consistency, [0, 1, 2, 3]))
     assert curves.slope[0] == pytest.approx(slope, nan_ok=True)
     assert curves.crossing()[0] == pytest.approx(crossing, nan_ok=True)
-
-
-def test_a_step_is_drawn_as_one() -> None:
-    curves = fit(aggregate_sets([0.1, 0.2, 0.3, 0.4], [0, 0, 1, 1], [0, 1, 2, 3]))
-    assert curves.at([0.1, 0.25, 0.3])[0].tolist() == [0, 0.5, 1]
+    if crossing == 0.25:
+        assert curves.at([0.1, 0.25, 0.3])[0].tolist() == [0, 0.5, 1]
 
 
 def test_nearly_separated_sets_have_a_finite_slope() -> None:
@@ -154,16 +139,6 @@ def test_wrong_shapes_and_no_sets_are_refused() -> None:
 
 
 # The crossing
-
-
-@pytest.mark.weekly
-@pytest.mark.slow
-def test_the_intervals_cover_the_truth_of_simulations() -> None:
-    found = [related(simulated(seed), seed) for seed in range(60)]
-    assert np.mean([one.crossing for one in found]) == pytest.approx(0.4, abs=0.01)
-    assert np.mean([one.slope for one in found]) == pytest.approx(5, abs=0.25)
-    assert sum(one.crossing_interval.low <= 0.4 <= one.crossing_interval.high for one in found) >= 52
-    assert sum(one.slope_interval.low <= 5 <= one.slope_interval.high for one in found) >= 52
 
 
 def test_raters_of_one_instance_are_no_further_instances() -> None:
@@ -215,17 +190,14 @@ def test_rounds_without_a_rise_are_undefined_and_those_outside_are_counted() -> 
     assert found.support[0] <= found.crossing_interval.low <= found.crossing_interval.high <= found.support[1]
 
 
-def test_one_instance_has_no_interval() -> None:
+def test_one_instance_has_no_interval_and_two_have() -> None:
     found = related(aggregate_sets([0.1, 0.6], [0, 0.5], [3, 3]))
-    assert np.isfinite(found.slope) or np.isinf(found.slope)
+    assert not np.isnan(found.slope)
     assert np.isnan(found.slope_interval.low)
     assert np.isnan(found.band).all()
-
-
-def test_the_band_lies_around_the_curve() -> None:
-    found = related(simulated(7))
-    assert (found.band[0] <= found.curve + 0.02).all()
-    assert (found.curve - 0.02 <= found.band[1]).all()
+    two = related(aggregate_sets([0.1, 0.5, 0.2, 0.6], [0.2, 0.8, 0.4, 0.6], [0, 0, 1, 1]))
+    assert two.slope_interval.undefined < 200
+    assert np.isfinite(two.slope_interval.low)
 
 
 # Cuts
@@ -236,66 +208,44 @@ def test_a_cut_by_hand() -> None:
     found = cut_statistic(cut_sums(pilot, 0.5).sum(axis=0))
     # all 2.4 / 4; kept 1.4 / 2; left out 1 / 2; gain 0.1; one of the two left out is fully consistent
     assert found == pytest.approx([0.6, 0.7, 0.5, 0.1, 0.5])
-
-
-def test_a_side_without_sets_is_undefined() -> None:
-    pilot = aggregate_sets([0.1, 0.2], [1, 0], [0, 1])
-    assert np.isnan(cut_statistic(cut_sums(pilot, 0.9).sum(axis=0))).tolist() == [False, True, False, True, False]
+    none_kept = cut_statistic(cut_sums(pilot, 0.95).sum(axis=0))
+    assert np.isnan(none_kept).tolist() == [False, True, False, True, False]
 
 
 def test_what_a_cut_saves() -> None:
-    found = savings([0.1, 0.3, 0.3, np.nan], 0.3, 15)
-    assert found == (1, 3, 1, 15, 60)
-
-
-DELTA = st.lists(st.floats(0, 1), min_size=4, max_size=15)
+    assert savings([0.1, 0.3, 0.3, np.nan], 0.3, 15) == (1, 3, 1, 15, 60)
 
 
 @pytest.mark.slow
-@given(DELTA, st.integers(0, 2**31 - 1), st.floats(0.1, 5), st.floats(-2, 2))
-def test_shifting_and_stretching_separability_shifts_and_stretches_the_crossing(
+@given(
+    st.lists(st.floats(0, 1), min_size=4, max_size=15),
+    st.integers(0, 2**31 - 1),
+    st.floats(0.1, 5),
+    st.floats(-2, 2),
+)
+def test_the_curve_follows_what_is_done_to_separability_and_consistency(
     delta: list[float], seed: int, stretch: float, shift: float
 ) -> None:
     values = np.round(delta, 2)
     assume(len(set(values.tolist())) > 1)
     consistency = np.random.default_rng(seed).integers(0, 6, len(values)) / 5
-    codes = np.arange(len(values))
-    here, there = (
-        fit(aggregate_sets(values, consistency, codes)),
-        fit(aggregate_sets(values * stretch + shift, consistency, codes)),
+    plain, moved, turned = (
+        fit(aggregate_sets(x, y, np.arange(len(values))))
+        for x, y in ((values, consistency), (values * stretch + shift, consistency), (values, 1 - consistency))
     )
-    assume(not np.isfinite(here.slope[0]) or 0.05 < abs(here.slope[0]) < 100)
-    assert there.slope[0] == pytest.approx(here.slope[0] / stretch, rel=1e-3, nan_ok=True)
-    assert there.crossing()[0] == pytest.approx(here.crossing()[0] * stretch + shift, rel=1e-3, abs=1e-3, nan_ok=True)
-
-
-@pytest.mark.slow
-@given(DELTA, st.integers(0, 2**31 - 1))
-def test_consistency_turned_around_turns_the_slope(delta: list[float], seed: int) -> None:
-    values = np.round(delta, 2)
-    consistency = np.random.default_rng(seed).integers(0, 6, len(values)) / 5
-    codes = np.arange(len(values))
-    here, there = fit(aggregate_sets(values, consistency, codes)), fit(aggregate_sets(values, 1 - consistency, codes))
-    assert there.slope[0] == pytest.approx(-here.slope[0], rel=1e-4, abs=1e-5, nan_ok=True)
-    assert (here.level[0] + there.level[0]) == pytest.approx(1)
-
-
-def test_one_round_is_enough_and_a_level_of_one_is_refused() -> None:
-    pilot = simulated(1)
-    assert related(pilot, rounds=1).crossing_interval.rounds == 1
-    with pytest.raises(AnalysisError, match="level"):
-        related(pilot, level=1.0)
-
-
-def test_two_instances_have_an_interval() -> None:
-    pilot = aggregate_sets([0.1, 0.5, 0.2, 0.6], [0.2, 0.8, 0.4, 0.6], [0, 0, 1, 1])
-    assert related(pilot).slope_interval.undefined < 200
-    assert np.isfinite(related(pilot).slope_interval.low)
+    assert turned.slope[0] == pytest.approx(-plain.slope[0], rel=1e-4, abs=1e-5, nan_ok=True)
+    assert (plain.level[0] + turned.level[0]) == pytest.approx(1)
+    assume(not np.isfinite(plain.slope[0]) or 0.05 < abs(plain.slope[0]) < 100)
+    assert moved.slope[0] == pytest.approx(plain.slope[0] / stretch, rel=1e-3, nan_ok=True)
+    crossing = plain.crossing()[0] * stretch + shift
+    assert moved.crossing()[0] == pytest.approx(crossing, rel=1e-3, abs=1e-3, nan_ok=True)
 
 
 def test_blocks_of_rounds_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     pilot = simulated(2)
     whole = related(pilot)
+    assert (whole.band[0] <= whole.curve + 0.02).all()
+    assert (whole.curve - 0.02 <= whole.band[1]).all()
     monkeypatch.setattr(bootstrap, "BLOCK_CELLS", 7 * len(pilot))
     blocks = related(pilot)
     assert (blocks.slope_interval, blocks.crossing_interval) == (whole.slope_interval, whole.crossing_interval)

@@ -53,12 +53,6 @@ def test_systems_are_used_about_equally_often(instances, systems, seed):
         assert uses.max() == uses.min()
 
 
-def test_a_seed_repeats_its_design_and_another_differs():
-    first, again, other = (balanced(20, 5, 3, seed)[0] for seed in (1, 1, 2))
-    np.testing.assert_array_equal(first, again)
-    assert (first != other).any()
-
-
 @given(st.integers(0, 2**31), st.integers(1, 4))
 def test_an_instance_gets_only_pairs_that_it_has(seed, per_instance):
     rng = np.random.default_rng(seed)
@@ -74,6 +68,7 @@ def test_neighbours_meet_on_every_other_instance():
     chosen = neighbour_design(np.ones((3, 6), dtype=bool), pairs, [2, 0, 3, 1])
     met = [{tuple(pair) for pair in pairs[row].tolist()} for row in chosen]
     assert met == [{(0, 2), (1, 3)}, {(0, 3)}, {(0, 2), (1, 3)}]
+    assert neighbour_design(np.ones((3, 1), dtype=bool), [[0, 1]], [1, 0]).all()
 
 
 @given(st.permutations(range(6)), st.integers(2, 9))
@@ -83,10 +78,6 @@ def test_no_system_meets_twice_on_an_instance_and_all_neighbours_meet(order, ins
     assert all(np.bincount(pairs[row].ravel(), minlength=6).max() == 1 for row in chosen)
     met = {frozenset(pair) for pair in pairs[chosen.any(axis=0)].tolist()}
     assert met == {frozenset(order[place : place + 2]) for place in range(5)}
-
-
-def test_two_systems_meet_on_every_instance():
-    assert neighbour_design(np.ones((3, 1), dtype=bool), [[0, 1]], [1, 0]).all()
 
 
 def test_bad_designs_are_refused():
@@ -115,11 +106,5 @@ def test_one_comparison_fewer_than_systems_connects_them(systems):
     for seed in range(10):
         chosen, pairs = balanced(systems - 1, systems, 1, seed)
         assert parts_connected(pairs[np.nonzero(chosen)[1]].tolist(), systems) == systems
-
-
-def test_neighbours_take_turns_by_hand() -> None:
-    # Ranked 3 > 1 > 0 > 2: even instances compare places 0-1 and 2-3, odd ones 1-2.
-    pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
-    found = neighbour_design(np.ones((4, 6), dtype=bool), pairs, [3, 1, 0, 2])
-    even, odd = [False, True, False, False, True, False], [True, False, False, False, False, False]
-    assert found.tolist() == [even, odd, even, odd]
+    np.testing.assert_array_equal(chosen, balanced(systems - 1, systems, 1, seed)[0])
+    assert (chosen != balanced(systems - 1, systems, 1, seed + 1)[0]).any()

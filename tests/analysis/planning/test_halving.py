@@ -9,11 +9,9 @@ from analysis.errors import NotEnough, UnknownValue
 from analysis.planning.halving import Round, halving_rounds, least_budget, split_instances
 
 
-def test_a_budget_for_everything_is_a_grid():
-    assert halving_rounds([2] * 10, 4, 80, least=5) == (Round(4, 10),)
-
-
 def test_rounds_by_hand():
+    # A budget for everything is a grid.
+    assert halving_rounds([2] * 10, 4, 80, least=5) == (Round(4, 10),)
     # Two rounds of 40 each: 4 candidates on 5 instances cost 4 * 5 * 2 = 40; then 2 on 10 more cost 2 * 10 * 2 = 40.
     assert halving_rounds([2] * 30, 4, 80, least=5) == (Round(4, 5), Round(2, 15))
     # Of uneven instances the first five cost 9 of 10 a candidate.
@@ -51,14 +49,11 @@ def test_a_split_uses_each_instance_once_and_depends_on_its_seed_alone():
     np.testing.assert_equal(again[1], held)
 
 
-@pytest.mark.parametrize("share", [0.0, 1.0, -0.5, float("nan")])
-def test_all_or_none_held_out_is_refused(share):
-    with pytest.raises(UnknownValue):
-        split_instances(10, share, np.random.default_rng(0))
-
-
-def test_too_few_instances_or_candidates_are_refused():
+def test_too_few_instances_or_candidates_and_splits_of_all_or_none_are_refused():
     with pytest.raises(NotEnough):
         halving_rounds([1] * 4, 2, 100, least=5)
     with pytest.raises(UnknownValue):
         halving_rounds([1] * 9, 1, 100, least=5)
+    for share in (0.0, 1.0, -0.5, float("nan")):
+        with pytest.raises(UnknownValue):
+            split_instances(10, share, np.random.default_rng(0))

@@ -66,20 +66,10 @@ def test_stratified_by_hand(rng):
     assert len(choose_stratified([0.0, 1.0], 2, 0, rng).probabilities) == 0
 
 
-def test_stratified_chances_add_up_to_what_each_bin_holds(rng):
-    values = rng.random(40)
-    chosen = choose_stratified(values, [0, 0.25, 0.5, 0.75, 1], 3, rng)
-    counts = np.histogram(values, [0, 0.25, 0.5, 0.75, 1])[0]
-    np.testing.assert_allclose((1 / chosen.probabilities).reshape(4, 3).sum(axis=1), counts)
-
-
 def test_stratified_takes_edges_and_leaves_values_outside_out(rng):
     values = [0.1, 0.3, 0.6, 0.7, 0.95]
     assert choose_stratified(values, [0.2, 0.5, 0.8], 1, rng).indices[0] == 1
     assert {int(choose_stratified(values, [0.2, 0.5, 0.8], 1, rng).indices[1]) for _ in range(50)} == {2, 3}
-
-
-def test_stratified_names_the_bins_that_hold_too_few(rng):
     with pytest.raises(NotEnough, match=r"\[0\.5, 1\]': 1"):
         choose_stratified([0.0, 0.1, 0.2, 1.0], 2, 2, rng)
 
@@ -90,6 +80,21 @@ def test_probabilities_by_hand():
     # n = 2: 2 * 0.3 / 0.5 = 1.2 is cut to 1; the one place left is shared 0.05 : 0.15. A single pass would give
     # 0.2 + 0.6 + 1 = 1.8 of 2.
     np.testing.assert_allclose(inclusion_probabilities([-0.4, 0.15, NAN, 0.3], 2), [0.25, 0.75, 0, 1])
+    np.testing.assert_allclose(inclusion_probabilities([0.0] * 4, 3), [0.75] * 4)
+    assert inclusion_probabilities([0.3] * 3, 3).tolist() == [1.0, 1.0, 1.0]
+    with pytest.raises(UnknownValue):
+        inclusion_probabilities([np.inf, 0.1], 1)
+
+
+@pytest.mark.parametrize("n", [2, -1])
+def test_more_than_there_are_is_refused(n, rng):
+    for choose in (choose_top, inclusion_probabilities):
+        with pytest.raises(NotEnough):
+            choose([0.5, NAN], n)
+        with pytest.raises(ShapeError):
+            choose([[0.5]], 1)
+    with pytest.raises(NotEnough):
+        choose_random(1, n, rng)
 
 
 @pytest.mark.slow
@@ -123,30 +128,3 @@ def test_importance_samples_meet_their_probabilities(rng):
     # Weighted by 1 / probability, samples estimate the total of all items without bias.
     totals = [np.sum(values[sample.indices] / sample.probabilities) for sample in drawn]
     assert np.mean(totals) == pytest.approx(np.nansum(values), abs=0.02)
-
-
-@pytest.mark.parametrize("choose", [choose_top, inclusion_probabilities])
-def test_more_than_there_are_is_refused(choose):
-    with pytest.raises(NotEnough):
-        choose([0.5, NAN], 2)
-    with pytest.raises(NotEnough):
-        choose([0.5, NAN], -1)
-    with pytest.raises(ShapeError):
-        choose([[0.5]], 1)
-
-
-def test_random_choice_of_more_than_there_are_is_refused(rng):
-    with pytest.raises(NotEnough):
-        choose_random(2, 3, rng)
-    with pytest.raises(NotEnough):
-        choose_random(2, -1, rng)
-
-
-def test_infinite_value_has_no_probability():
-    with pytest.raises(UnknownValue):
-        inclusion_probabilities([np.inf, 0.1], 1)
-
-
-def test_all_values_equal_give_equal_chances():
-    np.testing.assert_allclose(inclusion_probabilities([0.0] * 4, 3), [0.75] * 4)
-    assert inclusion_probabilities([0.3] * 3, 3).tolist() == [1.0, 1.0, 1.0]

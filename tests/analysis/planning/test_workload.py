@@ -14,23 +14,14 @@ from analysis.planning.workload import combined, selection_by_bin, workload
 def test_split_counts_by_hand() -> None:
     # Two bins over [0, 1]: 0.5 opens the second one, 1 closes it.
     found = selection_by_bin([0, 0.2, 0.5, 1, np.nan, np.nan, np.nan], [1, 3, 4], 2)
-
     assert found.edges.tolist() == [0, 0.5, 1]
     assert found.chosen.tolist() == [1, 1]
     assert found.left.tolist() == [1, 1]
     assert (found.chosen_undefined, found.left_undefined) == (1, 2)
-
-
-def test_split_of_equal_values_is_one_bin() -> None:
-    found = selection_by_bin([0.3, 0.3, 0.3], [0], 10)
-
-    assert (found.edges.tolist(), found.chosen.tolist(), found.left.tolist()) == ([0.3, 0.3], [1], [2])
-
-
-def test_split_without_values_has_no_bin() -> None:
-    found = selection_by_bin([np.nan, np.nan], [1], 10)
-
-    assert (len(found.edges), len(found.chosen), found.chosen_undefined, found.left_undefined) == (0, 0, 1, 1)
+    equal = selection_by_bin([0.3, 0.3, 0.3], [0], 10)
+    assert (equal.edges.tolist(), equal.chosen.tolist(), equal.left.tolist()) == ([0.3, 0.3], [1], [2])
+    none = selection_by_bin([np.nan, np.nan], [1], 10)
+    assert (len(none.edges), len(none.chosen), none.chosen_undefined, none.left_undefined) == (0, 0, 1, 1)
     assert selection_by_bin([], [], 10).left_undefined == 0
 
 
@@ -63,13 +54,12 @@ def test_workload_by_hand() -> None:
     assert found.hours == pytest.approx(188 * 4 / 60)
     assert (found.pay, found.fee, found.cost) == (Decimal("225.60"), Decimal("90.24"), Decimal("315.84"))
     assert (found.raters, found.hits_of_each) == (3, 63)  # 188 / 3
-
-
-def test_workload_without_pay_and_time_is_unknown_not_nothing() -> None:
-    found = workload(hits=2, pairs_per_hit=1, raters_per_hit=1)
-
-    assert (found.hours, found.pay, found.fee, found.cost) == (None, None, None, None)
+    # Without pay and time the cost is unknown, and not nothing.
+    plain = workload(hits=2, pairs_per_hit=1, raters_per_hit=1)
+    assert (plain.hours, plain.pay, plain.fee, plain.cost) == (None, None, None, None)
     assert workload(hits=2, pairs_per_hit=1, raters_per_hit=1, pay_per_hit=Decimal(0)).cost == 0
+    nothing = workload(hits=0, pairs_per_hit=5, raters_per_hit=3, most_hits_per_rater=2)
+    assert (nothing.raters, nothing.hits_of_each) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -85,11 +75,6 @@ def test_workload_without_pay_and_time_is_unknown_not_nothing() -> None:
 )
 def test_raters_needed_follow_from_the_limits(limits: dict[str, int], raters: int) -> None:
     assert workload(hits=10, pairs_per_hit=1, raters_per_hit=3, check_share=0.25, **limits).raters == raters  # type: ignore[arg-type]
-
-
-def test_no_hits_need_no_rater() -> None:
-    nothing = workload(hits=0, pairs_per_hit=5, raters_per_hit=3, most_hits_per_rater=2)
-    assert (nothing.raters, nothing.hits_of_each) == (0, 0)
 
 
 @pytest.mark.parametrize(

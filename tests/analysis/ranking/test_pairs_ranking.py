@@ -104,17 +104,16 @@ def test_a_beam_can_undo_what_a_greedy_merge_gets_wrong() -> None:
 
 
 def test_bad_input_is_refused() -> None:
-    for answer in ({(0, 1): 1.5}, {(0, 1): math.nan}):
+    for answer in (1.5, math.nan):
         with pytest.raises(UnknownValue):
-            pairs_greedy(lambda i, j, answer=answer: answer[i, j], 2)  # type: ignore[misc]
+            pairs_greedy(lambda i, j, answer=answer: answer, 2)  # type: ignore[misc]
     with pytest.raises(UnknownValue):
         pairs_greedy(lambda i, j: 0.5, -1)
     with pytest.raises(UnknownValue):
-        pairs_beam(lambda i, j: 0.5, 2, beam_size=0, prob_gap=0.1)
-    with pytest.raises(UnknownValue):
         swiss(lambda i, j: 0.5, 2, rounds=-1)
-    with pytest.raises(UnknownValue):
-        pairs_beam(lambda i, j: 0.5, 2, beam_size=1, prob_gap=math.nan)
+    for beam_size, prob_gap in ((0, 0.1), (1, math.nan)):
+        with pytest.raises(UnknownValue):
+            pairs_beam(lambda i, j: 0.5, 2, beam_size=beam_size, prob_gap=prob_gap)
 
 
 def _played(rounds: Rounds, table: FloatArray, asked: list[list[tuple[int, int]]]) -> list[int]:

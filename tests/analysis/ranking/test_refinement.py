@@ -115,6 +115,7 @@ def test_no_preference_gives_none() -> None:
 
 def test_scores_within_the_tolerance_of_the_best_share_a_level() -> None:
     assert ranking_levels([3.0, 2.1, 1.2], tolerance=1.0) == [[0, 1], [2]]
+    assert ranking_levels([1.0, 0.5, 0.25], tolerance=0.5) == [[0, 1], [2]]  # by just as much
 
 
 def test_bad_input_is_refused() -> None:
@@ -130,10 +131,6 @@ def test_bad_input_is_refused() -> None:
         augment([[0], [0, 1]])
     with pytest.raises(UnknownValue):
         repair([0], [1], n_items=2, method="best")  # type: ignore[arg-type]
-
-
-def test_a_score_that_differs_by_the_tolerance_is_on_the_level() -> None:
-    assert ranking_levels([1.0, 0.5, 0.25], tolerance=0.5) == [[0, 1], [2]]
 
 
 def test_bradley_terry_counts_each_tie_once_and_for_both() -> None:

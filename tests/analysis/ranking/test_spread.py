@@ -75,19 +75,13 @@ def test_instance_that_alone_connects_is_not_held():
     # Movements are relative to those who stay together, so that the fourth instance moves nothing.
     np.testing.assert_allclose(found.moved[3], 0, atol=1e-9)
     assert found.moved[0, 0] == pytest.approx(-found.moved[0, 1])
-
-
-def test_rest_of_weights_is_no_comparison():
-    weights = [0.1, 0.2, 0.3, 0.1]
+    weights = [0.1, 0.2, 0.3, 0.1]  # what rounding leaves of their sum is no comparison
     found = left_out_strengths([0, 0, 0, 1], [1, 1, 1, 2], [1, 0, 0.5, 1], [0, 1, 2, 3], n_systems=3, weights=weights)
     assert found.together.tolist() == [0, 0, 2]
-
-
-def test_nothing_to_leave_out():
-    found = left_out_strengths([], [], [], [], n_systems=3)
-    assert found.moved.shape == (0, 3)
-    assert not found.held.any()
-    assert np.isnan(jackknife_covariance(found.moved)).all()
+    nothing = left_out_strengths([], [], [], [], n_systems=3)
+    assert nothing.moved.shape == (0, 3)
+    assert not nothing.held.any()
+    assert np.isnan(jackknife_covariance(nothing.moved)).all()
 
 
 @given(st.integers(0, 50), st.integers(1, 6))
@@ -141,12 +135,9 @@ def test_untested_pairs_are_left_out_of_the_family():
     assert found.adjusted[0] == found.p_value[0]
     assert np.isnan(found.interval(0.95)[0]).tolist() == [False, True, True]
     assert differences([5.0, 0.0, 1.0], spread, [9, 9, 8], [0, 0, 0], least=10).tested == 0
-
-
-def test_difference_without_spread_is_tested_only_if_it_is_zero():
-    same = np.ones((2, 2))  # the two move together
-    assert differences([1.0, 1.0], same, [9, 9], [0, 0], least=2).p_value.tolist() == [1.0]
-    assert np.isnan(differences([1.0, 2.0], same, [9, 9], [0, 0], least=2).p_value).all()
+    together = np.ones((2, 2))  # two that move together have no spread, and are tested only where they do not differ
+    assert differences([1.0, 1.0], together, [9, 9], [0, 0], least=2).p_value.tolist() == [1.0]
+    assert np.isnan(differences([1.0, 2.0], together, [9, 9], [0, 0], least=2).p_value).all()
 
 
 def test_equal_scores_share_the_better_rank_and_missing_ones_have_none():
