@@ -18,20 +18,14 @@ def test_verdicts_are_the_numbers_that_are_stored():
 
 
 def test_outcomes_turn_columns_into_arrays_with_weight_one():
-    outcomes = Outcomes(**columns())
+    outcomes = Outcomes(**columns(verdict=[None, 0]))
     assert len(outcomes) == 2
     assert outcomes.instance.dtype == np.int64
-    assert outcomes.verdict.dtype == np.float64
+    np.testing.assert_array_equal(outcomes.verdict, [np.nan, 0.0])  # a missing one is never a tie
     np.testing.assert_array_equal(outcomes.weight, [1.0, 1.0])
-
-
-def test_missing_verdict_is_nan_and_never_a_tie():
-    outcomes = Outcomes(**columns(verdict=[None, 0]))
-    np.testing.assert_array_equal(outcomes.verdict, [np.nan, 0.0])
-
-
-def test_outcomes_may_be_empty():
     assert len(Outcomes([], [], [], [], [], [])) == 0
+    with pytest.raises(UnknownValue, match=r"\[2\.0, 7\.0\]"):
+        verdict_array([2, 7, 1])
 
 
 @pytest.mark.parametrize(
@@ -53,11 +47,6 @@ def test_outcomes_may_be_empty():
 def test_outcomes_are_refused(changed: dict[str, Any], error: type[AnalysisError]):
     with pytest.raises(error):
         Outcomes(**columns(**changed))
-
-
-def test_refusal_carries_the_values():
-    with pytest.raises(UnknownValue, match=r"\[2\.0, 7\.0\]"):
-        verdict_array([2, 7, 1])
 
 
 def test_shares_lie_between_0_and_1_and_may_be_missing() -> None:

@@ -76,16 +76,21 @@ def test_nothing_gives_nothing() -> None:
     weights = weights_of(*tiny("bert"))
     assert token_vectors(weights, []) == []
     assert [vectors.shape for vectors in token_vectors(weights, [[], [3]])] == [(0, WIDTH), (1, WIDTH)]
+    assert pooled([np.zeros((2, 3), np.float32)]).tolist() == [[0, 0, 0]]
+    assert pooled([]).shape == (0, 0)
 
 
-def test_a_text_that_is_too_long_is_refused() -> None:
-    with pytest.raises(ShapeError, match=f"has {POSITIONS + 1} tokens; this encoder takes {POSITIONS} at most"):
-        token_vectors(weights_of(*tiny("bert")), [[1], [2] * (POSITIONS + 1)])
-
-
-def test_a_token_that_the_encoder_has_not_is_refused() -> None:
-    with pytest.raises(ShapeError, match=f"token {TOKENS}; this encoder knows {TOKENS}"):
-        token_vectors(weights_of(*tiny("bert")), [[TOKENS]])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ([2] * (POSITIONS + 1), f"has {POSITIONS + 1} tokens; this encoder takes {POSITIONS} at most"),
+        ([TOKENS], f"token {TOKENS}; this encoder knows {TOKENS}"),
+    ],
+    ids=["too long", "unknown token"],
+)
+def test_a_text_that_the_encoder_can_not_take_is_refused(text: list[int], message: str) -> None:
+    with pytest.raises(ShapeError, match=message):
+        token_vectors(weights_of(*tiny("bert")), [[1], text])
 
 
 @pytest.mark.parametrize(
@@ -145,11 +150,6 @@ def test_pooling_is_as_by_hand(how: list[str], wanted: list[float]) -> None:
     np.testing.assert_allclose(pooled([tokens], how, unit=False), [wanted], rtol=1e-6)
     length = math.sqrt(sum(value**2 for value in wanted))
     np.testing.assert_allclose(pooled([tokens], how), [[value / length for value in wanted]], rtol=1e-6)
-
-
-def test_pooling_leaves_a_vector_of_zeros() -> None:
-    assert pooled([np.zeros((2, 3), np.float32)]).tolist() == [[0, 0, 0]]
-    assert pooled([]).shape == (0, 0)
 
 
 def slow(family: str, settings_: dict[str, Any], tensors: dict[str, Any], text: list[int], layers: int) -> np.ndarray:

@@ -33,22 +33,8 @@ def test_chrf_equals_the_library_on_adversarial_texts():
 
 @given(lists_of_texts, lists_of_texts)
 def test_chrf_equals_the_library(texts_a, texts_b):
-    np.testing.assert_allclose(pairwise_chrf(texts_a, texts_b), library_chrf(texts_a, texts_b), atol=1e-9)
-
-
-@given(lists_of_texts)
-def test_chrf_of_a_list_with_itself_equals_the_library(texts):
-    np.testing.assert_allclose(pairwise_chrf(texts, texts), library_chrf(texts, texts), atol=1e-9)
-
-
-def test_chrf_of_equally_long_texts_is_the_same_in_both_directions():
-    there, back = (sacrebleu.sentence_chrf(a, [b]).score for a, b in (("aabc", "bcaa"), ("bcaa", "aabc")))
-    assert there == pytest.approx(back, abs=1e-12)
-    np.testing.assert_allclose(pairwise_chrf(["aabc"], ["bcaa"]), there / 100)
-
-
-def test_chrf_sees_every_script():
-    np.testing.assert_allclose(pairwise_chrf(["完全相同"], ["完全相同", "😀"]), [[1, 0]])
+    for others in (texts_b, texts_a):
+        np.testing.assert_allclose(pairwise_chrf(texts_a, others), library_chrf(texts_a, others), atol=1e-9)
 
 
 def test_chrf_of_empty_texts_is_0_as_in_the_library():

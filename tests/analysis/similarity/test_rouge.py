@@ -33,11 +33,6 @@ def test_rouge1_by_hand():
     np.testing.assert_allclose(found, [[8 / 11, 0, 0]])
 
 
-def test_rouge1_counts_a_repeated_word_as_often_as_both_have_it():
-    # min(4, 2) = 2 common of 4 and 3 words: 2 * 2 / 7.
-    np.testing.assert_allclose(pairwise_rouge1(["no no no no"], ["no no yes"]), [[4 / 7]])
-
-
 def test_golden_values_are_met(golden):
     for case in golden("similarity_cases")["rouge1_f_stemmed"]:
         assert pairwise_rouge1([case["a"]], [case["b"]])[0, 0] == pytest.approx(case["f"], abs=1e-9)
@@ -50,16 +45,8 @@ def test_rouge1_equals_the_library_on_adversarial_texts():
 
 @given(lists_of_texts, lists_of_texts)
 def test_rouge1_equals_the_library(texts_a, texts_b):
-    np.testing.assert_allclose(pairwise_rouge1(texts_a, texts_b), library_rouge1(texts_a, texts_b), atol=1e-9)
-
-
-@given(lists_of_texts)
-def test_rouge1_of_a_list_with_itself_equals_the_library(texts):
-    np.testing.assert_allclose(pairwise_rouge1(texts, texts), library_rouge1(texts, texts), atol=1e-9)
-
-
-def test_rouge1_knows_only_latin_letters_and_digits():
-    assert pairwise_rouge1(["完全相同"], ["完全相同"]) == 0.0
+    for others in (texts_b, texts_a):
+        np.testing.assert_allclose(pairwise_rouge1(texts_a, others), library_rouge1(texts_a, others), atol=1e-9)
 
 
 def test_rouge1_in_blocks_equals_one_block(monkeypatch):

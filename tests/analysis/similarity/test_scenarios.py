@@ -51,9 +51,6 @@ def test_bad_input_is_refused() -> None:
         scenarios([0.1], [0.1], [0.1], Thresholds(float("nan"), 0.5))
     with pytest.raises(NotEnough):
         median_thresholds([np.nan], [np.nan], [0.1])
-
-
-def test_nothing_is_sorted_into_nothing() -> None:
     assert scenarios([], [], []).tolist() == []
 
 

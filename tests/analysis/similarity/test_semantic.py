@@ -56,9 +56,10 @@ token_lists = st.lists(
 
 
 def test_bertscore_by_hand():
-    # a: x, y; b: x. P = (1 + 0) / 2, R = 1: F1 = 2 * 0.5 / 1.5.
-    model = Table({"a": [[2.0, 0], [0, 3]], "b": [[1.0, 0]]})
+    # a: x, y; b: x. P = (1 + 0) / 2, R = 1: F1 = 2 * 0.5 / 1.5. c is opposite to b: P = R = -1, 2 * 1 / -2.
+    model = Table({"a": [[2.0, 0], [0, 3]], "b": [[1.0, 0]], "c": [[-1.0, 0]]})
     np.testing.assert_allclose(pairwise_bertscore(["a", "b"], ["b", "a"], model), [[2 / 3, 1], [1, 2 / 3]])
+    np.testing.assert_allclose(pairwise_bertscore(["b"], ["c"], model), [[-1]])
 
 
 def test_golden_values_are_met(golden):
@@ -78,9 +79,11 @@ def test_bertscore_equals_the_plain_version(vectors_a, vectors_b):
 
 
 @given(token_lists)
-def test_special_tokens_can_be_matched_on_request_but_are_not_averaged_over(vectors):
+def test_special_tokens_take_no_part_or_are_matched_on_request_but_not_averaged_over(vectors):
     texts = [f"a{place}" for place in range(len(vectors))]
     model = Table(dict(zip(texts, vectors, strict=True)), specials=(1, 1))
+    expected = [[plain_bertscore(a[1:-1], b[1:-1]) for b in vectors] for a in vectors]
+    np.testing.assert_allclose(pairwise_bertscore(texts, texts, model), expected, atol=1e-9)
     found = pairwise_bertscore(texts, texts, model, match_specials=True)
     expected = [[plain_bertscore(a, b, 1, 1) for b in vectors] for a in vectors]
     np.testing.assert_allclose(found, expected, atol=1e-9)
@@ -93,14 +96,6 @@ def test_special_tokens_are_matched_where_the_package_is_asked_for():
     assert found == {"bertscore": pytest.approx(0.6), "bertscore-package": pytest.approx(2 * 0.8 / 1.8)}
 
 
-@given(token_lists)
-def test_special_tokens_take_no_part_by_default(vectors):
-    texts = [f"a{place}" for place in range(len(vectors))]
-    model = Table(dict(zip(texts, vectors, strict=True)), specials=(1, 1))
-    expected = [[plain_bertscore(a[1:-1], b[1:-1]) for b in vectors] for a in vectors]
-    np.testing.assert_allclose(pairwise_bertscore(texts, texts, model), expected, atol=1e-9)
-
-
 def test_bertscore_in_blocks_equals_one_block(monkeypatch, rng):
     table = {str(place): rng.normal(size=(rng.integers(1, 9), 8)).astype(np.float32) for place in range(12)}
     texts = list(table)
@@ -111,34 +106,20 @@ def test_bertscore_in_blocks_equals_one_block(monkeypatch, rng):
         np.testing.assert_allclose(pairwise_bertscore(texts, texts, Table(table)), whole, rtol=2e-6, atol=1e-6)
 
 
-def test_bertscore_asks_for_each_text_once_and_never_for_an_empty_one():
-    model = Table({"a": [[1.0, 0]], "b": [[0.0, 1]]})
-    pairwise_bertscore(["a", "b", "a", ""], ["b", " "], model)
-    assert model.asked == [["a", "b"]]
-
-
 def test_bertscore_of_empty_texts_and_of_texts_without_a_token():
     model = Table({"a": [[1.0, 0]], "?": np.zeros((0, 2)), "!": np.zeros((0, 2))})
     texts = ["a", "", " \n", "?", "!"]
     expected = [[1, 0, 0, 0, 0], [0, 1, 1, 0, 0], [0, 1, 1, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 1]]
     np.testing.assert_array_equal(pairwise_bertscore(texts, texts, model), expected)
+    assert model.asked == [["a", "?", "!"]]  # each once, and never an empty one
     np.testing.assert_array_equal(pairwise_bertscore([""], ["", "a"], model), [[1, 0]])
-
-
-def test_text_of_special_tokens_alone_has_no_token():
-    model = Table({"a": [[1.0, 0]] * 3, "?": [[1.0, 0]] * 2}, specials=(1, 1))
-    np.testing.assert_array_equal(pairwise_bertscore(["a", "?"], ["a", "?"], model), np.eye(2))
-
-
-def test_bertscore_of_opposite_vectors_is_that_of_the_formula():
-    # P = R = -1: 2 * 1 / -2.
-    model = Table({"a": [[1.0, 0]], "b": [[-1.0, 0]]})
-    np.testing.assert_allclose(pairwise_bertscore(["a"], ["b"], model), [[-1]])
+    specials_alone = Table({"a": [[1.0, 0]] * 3, "?": [[1.0, 0]] * 2}, specials=(1, 1))
+    np.testing.assert_array_equal(pairwise_bertscore(["a", "?"], ["a", "?"], specials_alone), np.eye(2))
 
 
 def test_cosine_by_hand():
-    model = Table({"a": [3.0, 4.0], "b": [4.0, 3.0], "c": [-3.0, -4.0]})
-    np.testing.assert_allclose(pairwise_cosine(["a"], ["a", "b", "c"], model), [[1, 24 / 25, -1]])
+    model = Table({"a": [3.0, 4.0], "b": [4.0, 3.0], "c": [-3.0, -4.0], "short": [0.0, 0.2]})
+    np.testing.assert_allclose(pairwise_cosine(["a"], ["a", "b", "c", "short"], model), [[1, 24 / 25, -1, 4 / 5]])
 
 
 @given(st.lists(st.lists(numbers, min_size=3, max_size=3), min_size=1, max_size=5))
@@ -195,9 +176,3 @@ def test_equal_texts_are_exactly_alike_whatever_rounding_makes_of_their_vectors(
     for found in (pairwise_bertscore(texts, texts, tokens), pairwise_cosine(texts, texts, vectors)):
         assert (np.diag(found) == 1.0).all()
         assert (found[~np.eye(40, dtype=bool)] < 1.0).all()
-
-
-def test_short_vectors_have_a_direction_as_long_ones():
-    table = {"a": [0.03, 0.04], "b": [0.0, 0.2], "c": [0.0, 0.0]}
-    found = pairwise_cosine(["a"], ["b", "c"], Table(table))
-    assert found[0, 0] == pytest.approx(0.8)  # 4 / 5

@@ -4,8 +4,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from analysis.errors import AnalysisError, NotEnough, ShapeError
 from analysis.similarity.separability import alignments, separability
@@ -23,8 +21,10 @@ def delta(similarities: FloatArray, k_a: int) -> float:
 
 
 def test_all_samples_and_all_pairs_give_the_separability_itself() -> None:
-    found = subsampled([matrix(0, 5), matrix(1, 4)], [2, 2], scale=0.5, draws=3, rng=np.random.default_rng(0))
-    assert found == pytest.approx(np.array([[delta(matrix(0, 5), 2) / 0.5] * 3, [delta(matrix(1, 4), 2) / 0.5] * 3]))
+    matrices, k_a = [matrix(0, 5), matrix(1, 4), matrix(4, 7), matrix(4, 7)], [2, 2, 2, 5]
+    found = subsampled(matrices, k_a, scale=0.5, draws=3, rng=np.random.default_rng(0))
+    expected = [[delta(one, k) / 0.5] * 3 for one, k in zip(matrices, k_a, strict=True)]
+    assert found == pytest.approx(np.array(expected))
 
 
 def test_each_draw_is_a_part_of_the_generations() -> None:
@@ -76,51 +76,19 @@ def test_bad_input_is_refused(bad: dict[str, object]) -> None:
 
 def test_change_by_hand() -> None:
     # |0.1 - 0.2|, |0.4 - 0.2| and |0.5 - 0.5|, |0.7 - 0.5|: 0.15 and 0.1 over two draws; the third has no value.
-    found = stability([[0.1, 0.4], [0.5, 0.7], [np.nan, 1]], [0.2, 0.5, 0.9], rng=np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    found = stability([[0.1, 0.4], [0.5, 0.7], [np.nan, 1]], [0.2, 0.5, 0.9], rng=rng)
     assert found.change == pytest.approx(0.125)
     assert (found.correlation, found.n, found.missing) == (1, 2, 1)
     assert found.change_interval.low == pytest.approx(0.1)
     assert found.change_interval.high == pytest.approx(0.15)
-
-
-def test_nothing_known_is_nan() -> None:
-    found = stability([[np.nan]], [0.2], rng=np.random.default_rng(0))
-    assert np.isnan(found.change)
-    assert np.isnan(found.correlation)
-    assert (found.n, found.missing) == (0, 1)
-
-
-def test_wrong_shapes_are_refused() -> None:
-    rng = np.random.default_rng(0)
-    with pytest.raises(ShapeError):
-        stability([0.1, 0.2], [0.1, 0.2], rng=rng)
-    with pytest.raises(ShapeError):
-        stability([[0.1]], [0.1, 0.2], rng=rng)
-    with pytest.raises(NotEnough):
-        stability(np.empty((2, 0)), [0.1, 0.2], rng=rng)
-
-
-def test_fewer_samples_move_it_more() -> None:
-    rng = np.random.default_rng(0)
-    matrices = [matrix(seed, 10) for seed in range(40)]
-    full = np.array([delta(one, 5) for one in matrices])
-    changes = []
-    for k in (2, 3, 4, 5):
-        parts = subsampled(matrices, [5] * 40, scale=1, draws=10, rng=rng, samples=k)
-        changes.append(stability(parts, full, rng=rng, rounds=20).change)
-    assert changes == sorted(changes, reverse=True)
-    assert changes[-1] == pytest.approx(0, abs=1e-12)
-
-
-@given(st.integers(0, 50), st.integers(2, 4), st.floats(0.1, 3))
-def test_the_same_seed_draws_the_same_and_the_scale_only_divides(seed: int, k: int, scale: float) -> None:
-    def drawn(by: float) -> FloatArray:
-        return subsampled([matrix(seed, 8)], [4], scale=by, draws=4, rng=np.random.default_rng(seed), samples=k)
-
-    assert drawn(scale) * scale == pytest.approx(drawn(1.0))
-
-
-def test_groups_of_different_sizes_are_drawn_each_by_its_own() -> None:
-    for size, k_a in ((7, 2), (7, 5)):
-        found = subsampled([matrix(4, size)], [k_a], scale=1, draws=20, rng=np.random.default_rng(0))
-        assert found[0] == pytest.approx([delta(matrix(4, size), k_a)] * 20)
+    unknown = stability([[np.nan]], [0.2], rng=rng)
+    assert np.isnan([unknown.change, unknown.correlation]).all()
+    assert (unknown.n, unknown.missing) == (0, 1)
+    for parts, full, error in (
+        ([0.1, 0.2], [0.1, 0.2], ShapeError),
+        ([[0.1]], [0.1, 0.2], ShapeError),
+        (np.empty((2, 0)), [0.1, 0.2], NotEnough),
+    ):
+        with pytest.raises(error):
+            stability(parts, full, rng=rng)

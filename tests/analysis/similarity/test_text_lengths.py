@@ -18,11 +18,8 @@ def test_lengths_by_hand() -> None:
     found = lengths_of(["A good tea.", "well-brewed", "", "日本語"])
     assert found.counts == (3, 2, 0, 2)
     assert (found.n, found.mean, found.median, found.shortest, found.longest) == (4, 7 / 4, 2.0, 0, 3)
-
-
-def test_no_text_has_no_length() -> None:
-    found = lengths_of([])
-    assert (found.n, found.mean, found.median, found.shortest, found.longest) == (0, None, None, None, None)
+    nothing = lengths_of([])
+    assert (nothing.n, nothing.mean, nothing.median, nothing.shortest, nothing.longest) == (0, None, None, None, None)
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=8), st.lists(st.integers(0, 50), min_size=1, max_size=8))
