@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -17,7 +17,6 @@ from reporting.management.commands import findings
 from tools import check_published
 from tools.check_published import (
     ALPACA_EVAL_JUDGE,
-    CONFIGURATIONS,
     JUDGES,
     LEADERBOARD,
     LEVELS,
@@ -25,7 +24,6 @@ from tools.check_published import (
     differences,
     golden_llmfao,
     llmfao,
-    separability,
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_engine, pytest.mark.slow]
@@ -131,74 +129,6 @@ def test_crowd_and_judges_come_to_findings_with_all_their_numbers(crowd: Path, m
     n, largest, wrong = differences(llmfao(crowd), golden_llmfao(crowd / "golden.json"))
     assert (wrong, n) == ([], 57)
     assert largest < 1e-12
-
-
-@pytest.mark.weekly
-def test_mturk_files_come_to_findings_with_all_their_numbers(tmp_path: Path) -> None:
-    rng = np.random.default_rng(3)
-    golden = {key: mturk_file(tmp_path / name, rng) for key, (_, name, *_) in CONFIGURATIONS.items()}
-    found = separability(tmp_path)
-    for key, known in golden.items():
-        ours = {name: found[key][name] for name in known}
-        n, largest, wrong = differences(ours, known)
-        assert (wrong, n) == ([], 6 + 3 + len(known["norm_sep_paper"]))
-        assert largest < 1e-9
-
-
-def mturk_file(path: Path, rng: np.random.Generator) -> dict[str, Any]:
-    """Write six HITs of two pairs, each with three of five workers; return their numbers, worked out apart."""
-    rows, answers, texts = [], defaultdict(dict), []
-    words = ["tea", "rain", "harbour", "boat", "night", "bread"]
-    for hit in range(6):
-        made = [[" ".join(rng.choice(words, size=4)) for _ in range(2)] for _ in range(2)]
-        texts.append(made)
-        first = rng.integers(1, 3, size=2).tolist()
-        shown = {
-            f"Input.model{side}_summary{pair + 1}": made[(first[pair] - 1 + side - 1) % 2][pair]
-            for side in (1, 2)
-            for pair in range(2)
-        } | {f"Input.id{pair + 1}": first[pair] for pair in range(2)}
-        for worker in rng.permutation(5)[:3].tolist():
-            said = rng.integers(-1, 2, size=2).tolist()
-            rows.append({"WorkerId": worker, **shown} | {f"Answer.pref{pair + 1}": said[pair] for pair in range(2)})
-            answers[hit][worker] = [one if id_ == 1 else -one for one, id_ in zip(said, first, strict=True)]
-    write(path, rows)
-    sets = [given for of_hit in answers.values() for given in of_hit.values()]
-    steady = [0 if {-1, 1} <= set(given) else sum(map(abs, given)) / 2 for given in sets]
-    table = np.full((5, 12), np.nan)
-    for hit, of_hit in answers.items():
-        for worker, given in of_hit.items():
-            table[worker, 2 * hit : 2 * hit + 2] = given
-    agreeing = [
-        one[pair] == other[pair]
-        for of_hit in answers.values()
-        for one, other in combinations(of_hit.values(), 2)
-        for pair in range(2)
-    ]
-    return {
-        "n_items": 6,
-        "n_pairwise_ratings": 36,
-        "mean_consistency": sum(steady) / len(steady),
-        "proportion_perfectly_consistent": steady.count(1) / len(steady),
-        "mean_pref_strength": sum(map(sum, sets)) / 36,
-        "pairwise_percent_agreement": sum(agreeing) / len(agreeing),
-        **{f"krippendorff_alpha_{level}": krippendorff.alpha(table, level_of_measurement=level) for level in LEVELS},
-        "norm_sep_paper": separated(texts),
-    }
-
-
-def separated(texts: list[list[list[str]]]) -> list[float]:
-    """Return separability by ROUGE-1 of two texts of each system, normalised over all alignments."""
-    from rouge_score.rouge_scorer import RougeScorer
-
-    scorer = RougeScorer(["rouge1"], use_stemmer=True)
-
-    def alike(one: str, other: str) -> float:
-        return float(scorer.score(one, other)["rouge1"].fmeasure)
-
-    raw = np.array([[alike(*a), alike(*b), np.mean([alike(one, other) for one in a for other in b])] for a, b in texts])
-    norm = (raw - raw.min()) / (raw.max() - raw.min())
-    return (norm[:, :2].max(axis=1) - norm[:, 2]).tolist()
 
 
 @pytest.mark.parametrize(("rates", "near"), [((40, 30, 20), 0), ((50, 50, 50), 1)])

@@ -22,7 +22,7 @@ from annotation.models import Batch, Study
 from judging.models import JudgeRun
 from reporting.management.commands import demo
 from tests import migrated
-from tests.tools.helpers import ROOT, descendants, is_running, kill_if_running, try_links_of_the_demo, wait_until
+from tests.tools.helpers import ROOT, descendants, is_running, kill_if_running, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -82,13 +82,12 @@ def test_demo_repairs_a_load_that_was_cut_off_and_prints_a_link_for_each_role(mo
 
 
 class Served:
-    """`manage.py demo` or `manage.py serve` in a process of its own, with its own data folder."""
+    """`manage.py serve` in a process of its own, with its own data folder."""
 
-    def __init__(self, folder: Path, command: str, *, migrated_before: bool) -> None:
+    def __init__(self, folder: Path) -> None:
         self.database = folder / "db.sqlite3"
         migrated.copy_file(self.database)
-        if not migrated_before:
-            self.take_back_a_migration()
+        self.take_back_a_migration()
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -97,7 +96,7 @@ class Served:
         own = {"TANDEM_DATA_DIR": str(folder / "data"), "DATABASE_URL": f"sqlite:///{self.database}"}
         with self.said.open("wb") as said:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", command, "--port", str(self.port)],
+                [sys.executable, "manage.py", "serve", "--port", str(self.port)],
                 cwd=ROOT,
                 env=kept | own,
                 stdin=subprocess.DEVNULL,
@@ -140,26 +139,13 @@ class Served:
 
 
 @pytest.fixture
-def served(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
-    command, migrated_before = request.param
-    served = Served(tmp_path, command, migrated_before=migrated_before)
+def served(tmp_path: Path) -> Iterator[Served]:
+    served = Served(tmp_path)
     yield served
     served.stop()
 
 
-@pytest.mark.weekly  # the installed demo does the same in test_wheel.py
-@pytest.mark.parametrize("served", [("demo", True)], indirect=True, ids=["demo"])
-def test_served_demo_takes_its_links_and_ctrl_c_leaves_nothing_running(served: Served) -> None:
-    said = served.wait_until_served()
-    try_links_of_the_demo(said)
-    os.kill(served.process.pid, signal.SIGINT)
-    assert served.process.wait(timeout=60) == 0, served.said.read_text()
-    assert "Traceback" not in served.said.read_text()
-    served.gone()
-
-
 @pytest.mark.weekly
-@pytest.mark.parametrize("served", [("serve", True)], indirect=True, ids=["serve"])
 def test_killed_supervisor_leaves_nothing_running(served: Served) -> None:
     served.wait_until_served()
     served.process.kill()
@@ -170,7 +156,6 @@ def test_killed_supervisor_leaves_nothing_running(served: Served) -> None:
 
 
 @pytest.mark.weekly
-@pytest.mark.parametrize("served", [("serve", False)], indirect=True, ids=["serve"])
 def test_serve_migrates_the_database_offers_the_first_admin_in_and_serves(served: Served) -> None:
     said = served.wait_until_served()
     assert served.has_sessions()
