@@ -28,14 +28,16 @@ from reporting.findings.data.reading import is_collecting
 from reporting.separability import charts
 from reporting.separability.arrays import (
     THRESHOLDS,
+    ConfigurationAlignments,
     RunAlignments,
     SeparabilityFilters,
 )
-from reporting.separability.distributions import SCENARIOS, describe
+from reporting.separability.distributions import SCENARIOS, describe, separability_numbers
 from reporting.separability.instance_list import ORDERS, examples, instance_page
 from reporting.separability.reading import (
     distinguishable,
     distinguishable_on,
+    read_ratings,
     read_separability,
     selected_configurations,
 )
@@ -68,9 +70,10 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
     selected = selected_configurations(study, filters)
     page = Paginator(selected, PAGE_SIZE).get_page(request.GET.get("page"))
     single = len(selected) == 1
-    numbers = distinguishable_on(
-        study, filters, list(page), each=single, pooled=not single and page.paginator.num_pages == 1
-    )
+    pooled = not single and page.paginator.num_pages == 1
+    rated = read_ratings(study, list(page), filters.question_number) if single or pooled else ()
+    data = read_separability(study, filters, list(page), rated)
+    numbers = separability_numbers(data, filters, each=single, pooled=pooled)
     existing = configurations(study, checks=False)
     names = sorted({part["similarity"] for item in numbers["configurations"] for part in item["similarities"]})
     context = {
@@ -95,7 +98,7 @@ def show(request: HttpRequest, study: Study) -> HttpResponse:
         "collecting": is_collecting(study, None),
     }
     if single:
-        context |= _details(request, study, filters, selected[0], numbers)
+        context |= _details(request, study, filters, selected[0], data.parts[0], numbers)
     advice = numbers["configurations"][0]["advice"] if single else numbers["pooled_advice"]
     return TemplateResponse(request, "reporting/separability/separability.html", {**context, "advice": advice})
 
@@ -191,10 +194,10 @@ def _details(
     study: Study,
     filters: SeparabilityFilters,
     configuration: Configuration,
+    alignments: ConfigurationAlignments,
     numbers: dict[str, Any],
 ) -> dict[str, Any]:
     """Return the context of a single configuration."""
-    (alignments,) = read_separability(study, filters, [configuration]).parts
     main = alignments.by_similarity(filters.similarity)
     if main is None:
         return {"one": numbers["configurations"][0], "main": None}
