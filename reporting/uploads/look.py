@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from django.db import transaction
@@ -58,7 +59,7 @@ class Look:
     records  : how many there are, at least; `more` where they were not all counted
     fields   : path and example of each field of the first record
     mapping  : of columns, the study's own of an earlier file of these fields, or a guess
-    problems : line, code and text of the reason: of the first records, and of any line that can't be read
+    problems : line, code and text of the reason, by line: of the first records, and of any line that can't be read
     pairs    : the first ones, with their instances; rows: the first as they would be stored
     """
 
@@ -127,7 +128,7 @@ def look_at(joined: Joined, *, kind: str, slug: str, options: Mapping[str, str],
         look.problems = _listed(error)
     except AnnotationError as error:
         look.problems = [(1, "not_imported", str(error))]
-    look.problems = tuple(dict.fromkeys([*look.problems, *unreadable]))
+    look.problems = tuple(sorted(dict.fromkeys([*look.problems, *unreadable]), key=itemgetter(0)))
     return look
 
 

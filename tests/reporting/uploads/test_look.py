@@ -201,6 +201,13 @@ def test_a_field_that_names_no_two_systems_is_refused(study: Study) -> None:
     assert [(line, code) for line, code, _ in seen.problems] == [(2, "not_kind"), (3, "not_kind")]
 
 
+def test_problems_are_listed_by_line(study: Study) -> None:
+    short = {"source": "s", "generations": {"m": "x"}}
+    rows = [json.dumps({**short, "instance_id": "1"}), "{", json.dumps({**short, "instance_id": "3"})]
+
+    assert [number for number, *_ in look("\n".join(rows).encode(), name="f.jsonl").problems] == [1, 2, 3]
+
+
 def test_the_mapping_of_an_earlier_file_is_used_for_one_of_the_same_fields(study: Study, tmp_path: Path) -> None:
     for number in (1, 2):
         (tmp_path / f"{number}.json").write_text(json.dumps([{**OWN, "id": number}]))
