@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 
+from annotation.core.actions import EitherField
 from annotation.questions.questions import MAIN, Question
 from judging.core.fields import SeedField, or_all
 from judging.models import Judge
@@ -53,14 +54,12 @@ class CompareForm(forms.Form):
         return data
 
 
-SOUND, UNSOUND = "sound", "unsound"
-
-
 class MarkForm(forms.Form):
     """The soundness of a rationale, with an optional note."""
 
-    sound = forms.ChoiceField(
-        choices=[(SOUND, "Sound"), (UNSOUND, "Not sound")],
+    sound = EitherField(
+        no="Not sound",
+        yes="Sound",
         widget=forms.RadioSelect,
         label="Is the rationale sound, whatever the verdict?",
         error_messages={"required": "Please say whether it is sound."},
@@ -68,10 +67,3 @@ class MarkForm(forms.Form):
     note = forms.CharField(
         required=False, max_length=LONGEST_NOTE, widget=forms.Textarea(attrs={"rows": 2}), label="Note"
     )
-
-    def clean(self) -> dict[str, Any]:
-        """Convert `sound` to a bool."""
-        cleaned = super().clean() or {}
-        if "sound" in cleaned:
-            cleaned["sound"] = cleaned["sound"] == SOUND
-        return cleaned

@@ -6,7 +6,7 @@ from typing import Any
 from django import template
 
 from judging.models import Judgment, RationaleMark
-from judging.review.forms import SOUND, UNSOUND, MarkForm
+from judging.review.forms import MarkForm
 
 register = template.Library()
 
@@ -26,6 +26,6 @@ def rationale_marks(context: dict[str, Any], judgment: Judgment) -> Marks:
     every = list(judgment.marks.select_related("marker").order_by("marked_at"))
     user = context["request"].user
     own = next((mark for mark in every if mark.marker_id == user.pk), None)
-    own_mark = {"sound": SOUND if own.sound else UNSOUND, "note": own.note} if own else {}
+    own_mark = {"sound": own.sound, "note": own.note} if own else {}
     form = context.get("mark_form") or MarkForm(initial=own_mark, auto_id="mark-%s")
     return Marks(every, own, form)

@@ -11,13 +11,14 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from annotation.api.answers import MESSAGE, WithMessage, answers, made, work
-from annotation.api.bodies import body_of, read, read_form, schema_of, user_of
+from annotation.api.bodies import body_of, read_form, schema_of, user_of
 from annotation.models import Study
 from judging.core.fields import ResumeForm
 from judging.core.visibility import judges_seen_by, prompt_files_seen_by
 from judging.jobs.bounds import resume_job
 from judging.models import JudgeTuning, Judgment, PromptFile
-from judging.review.marks import LONGEST_NOTE, mark_rationale, remove_mark
+from judging.review.forms import MarkForm
+from judging.review.marks import mark_rationale, remove_mark
 from judging.review.replaying import replay
 from judging.runs.forms import JuryForm
 from judging.runs.juries import add_jury
@@ -164,13 +165,6 @@ def _told(study: Study, name: str) -> Response:
     return Response(TuningSerializer(_tunings(study).get(name=name)).data, status=status.HTTP_202_ACCEPTED)
 
 
-class MarkSerializer(serializers.Serializer[Any]):
-    """True if a rationale is sound, whatever the verdict."""
-
-    sound = serializers.BooleanField()
-    note = serializers.CharField(required=False, default="", allow_blank=True, max_length=LONGEST_NOTE)
-
-
 class JudgmentReview(GenericViewSet[Any]):
     """A judgment's steps, and researchers' marks of it."""
 
@@ -193,12 +187,12 @@ class JudgmentReview(GenericViewSet[Any]):
         ]
         return Response({"steps": steps})
 
-    @work(None, 204, body=MarkSerializer, methods=["post"])
+    @work(None, 204, body=schema_of(MarkForm, "Mark"), methods=["post"])
     def mark(self, request: Request, pk: str) -> Response:
         """Store the user's mark on a rationale, in place of an earlier one."""
         judgment: Judgment = self.get_object()
-        body = read(MarkSerializer, request)
-        mark_rationale(judgment=judgment, marker=user_of(request), at=timezone.now(), **body)
+        mark = read_form(MarkForm, body_of(request)).cleaned_data
+        mark_rationale(judgment=judgment, marker=user_of(request), at=timezone.now(), **mark)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @answers(None, 204)

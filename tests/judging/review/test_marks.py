@@ -76,14 +76,14 @@ def test_the_page_of_a_judgment_asks_for_a_mark_and_shows_those_of_others(judgme
 
 def test_a_mark_is_made_by_a_plain_form(judgment: Judgment) -> None:
     client = signed_in(make_user("ann", "researcher"))
-    answer = client.post(address(judgment), {"sound": "unsound", "note": "  wrong source "})
+    answer = client.post(address(judgment), {"sound": "False", "note": "  wrong source "})
     assert answer["Location"] == reverse("judging:judgment", args=["tea", judgment.pk])
     assert said() == [("ann", False, "wrong source")]
 
 
 def test_a_mark_is_made_and_taken_back_by_htmx(judgment: Judgment) -> None:
     client = signed_in(make_user("ann", "researcher"))
-    card = client.post(address(judgment), {"sound": "sound"}, headers=HTMX).content.decode()
+    card = client.post(address(judgment), {"sound": "True"}, headers=HTMX).content.decode()
     assert card.count("<section") == 1
     assert "<html" not in card
     assert "Remove my mark" in card
@@ -95,7 +95,7 @@ def test_a_mark_is_made_and_taken_back_by_htmx(judgment: Judgment) -> None:
 
 @pytest.mark.parametrize("headers", [{}, HTMX], ids=["page", "card"])
 def test_a_bad_form_is_shown_again(judgment: Judgment, headers: dict[str, str]) -> None:
-    form = {"sound": "sound", "note": "x" * 2001}
+    form = {"sound": "True", "note": "x" * 2001}
     answer = signed_in(make_user("ann", "researcher")).post(address(judgment), form, headers=headers)
     assert answer.status_code == 422
     assert "errorlist" in answer.content.decode()
@@ -110,18 +110,18 @@ def test_a_judgment_without_a_rationale_has_no_control() -> None:
     assert "rationale-mark" not in page
     with pytest.raises(Unacceptable, match="no rationale"):
         mark_rationale(judgment=judgment, marker=make_user("bob"), sound=True, at=NOON)
-    assert client.post(address(judgment), {"sound": "sound"}).status_code == 422
+    assert client.post(address(judgment), {"sound": "True"}).status_code == 422
 
 
 def test_queries_do_not_grow_with_marks(judgment: Judgment, django_assert_max_num_queries: Any) -> None:
     client = signed_in(make_user("ann", "researcher"))
-    client.post(address(judgment), {"sound": "unsound"}, headers=HTMX)
+    client.post(address(judgment), {"sound": "False"}, headers=HTMX)
     with django_assert_max_num_queries(24) as few:
-        client.post(address(judgment), {"sound": "sound"}, headers=HTMX)
+        client.post(address(judgment), {"sound": "True"}, headers=HTMX)
     for name in ("bob", "cem", "dia"):
         mark_rationale(judgment=judgment, marker=make_user(name), sound=True, at=NOON)
     with django_assert_max_num_queries(len(few)):
-        assert client.post(address(judgment), {"sound": "unsound"}, headers=HTMX).status_code == 200
+        assert client.post(address(judgment), {"sound": "False"}, headers=HTMX).status_code == 200
 
 
 def test_an_account_that_stays_for_its_marks_is_stripped_of_its_name_and_token(judgment: Judgment) -> None:

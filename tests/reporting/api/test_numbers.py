@@ -115,6 +115,8 @@ def test_a_judgment_is_opened_and_its_rationale_marked(whole: Whole, researcher:
     [step] = researcher.get(f"judgments/{judgment.pk}/replay/").json()["steps"]
     assert (step["status"], step["attempt"]) == ("read", 1)
     assert "mine" in step["text"]
+    refused = researcher.post(f"judgments/{judgment.pk}/mark/", note="x" * 2001)  # by the form of the page
+    assert (refused.status_code, set(refused.json()["fields"])) == (422, {"sound", "note"})
     marked = researcher.post(f"judgments/{judgment.pk}/mark/", sound=False, note="beside the point")
     assert (marked.status_code, RationaleMark.objects.get().sound) == (204, False)
     assert researcher.api.delete(f"/api/v1/judgments/{judgment.pk}/mark/").status_code == 204
