@@ -90,17 +90,21 @@ def pair_label(first: str, second: str, between: str = " / ") -> str:
 
 
 def free_short_name(model: type[Model], name: str, reserved: Collection[str] = ()) -> str:
-    """Return a short name that no row has in any case.
+    """Return a short name that a new row can have.
 
     Raises: ValidationError
     """
-    if name in reserved or model._default_manager.filter(slug__iexact=name).exists():
-        raise forms.ValidationError(f"The short name {name} is taken. Choose another one.", code="taken")
+    if problem := short_name_problem(model, "slug", name, reserved):
+        raise forms.ValidationError(problem, code="taken")
     return name
 
 
-def short_name_problem(model: type[Model], field: str, name: str) -> str | None:
-    """Return why a new row can't have a short name that differs from another's by case only, or None."""
-    rows = model._default_manager.filter(**{f"{field}__iexact": name}).exclude(**{field: name})
-    existing = rows.values_list(field, flat=True).first()
-    return existing and f"{name} differs from the existing {existing} by case only; choose another short name"
+def short_name_problem(model: type[Model], field: str, name: str, reserved: Collection[str] = ()) -> str | None:
+    """Return why a new row can't have a short name: it is reserved, or another row has it in any case. Else None."""
+    rows = model._default_manager.filter(**{f"{field}__iexact": name})
+    existing = name if name in reserved else rows.values_list(field, flat=True).first()
+    if existing is None:
+        return None
+    if existing == name:
+        return f"The short name {name} is taken. Choose another one."
+    return f"{name} differs from the existing {existing} by case only; choose another short name"

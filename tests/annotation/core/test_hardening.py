@@ -80,7 +80,7 @@ def test_other_suspicious_requests_keep_their_stack_trace() -> None:
 @pytest.mark.engine
 def test_a_new_study_never_takes_over_one_that_was_made_meanwhile() -> None:
     make_study("taken", instances=0)
-    with pytest.raises(AnnotationError, match="already exists"):
+    with pytest.raises(AnnotationError, match="is taken"):
         ensure_study(slug="taken", must_be_new=True)
 
 

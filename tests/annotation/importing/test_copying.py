@@ -121,7 +121,7 @@ def test_a_copy_knows_what_it_was_begun_from_and_how_its_batches_choose(study: S
 
 
 def test_a_name_that_is_taken_is_refused_and_nothing_is_copied(study: Study) -> None:
-    with pytest.raises(AnnotationError, match="Slug already exists"):
+    with pytest.raises(AnnotationError, match="is taken"):
         copied(study, slug="study", with_instances=True)
     assert Study.objects.count() == 1
     assert study.instances.count() == 3
@@ -182,7 +182,7 @@ def test_a_copy_from_a_shell(study: Study, capsys: pytest.CaptureFixture[str]) -
     call_command("copy_study", "study", "--to", "bare", "--group", "main", "--title", "Bare", "--format", "json")
     assert json.loads(capsys.readouterr().out) == {"study": "bare", "of": "study", "group": "main", "instances": 0}
     assert Study.objects.get(slug="copy").group == own
-    with pytest.raises(CommandError, match="Slug already exists"):
+    with pytest.raises(CommandError, match="is taken"):
         call_command("copy_study", "study", "--to", "copy")
     with pytest.raises(CommandError, match="there is no study nope"):
         call_command("copy_study", "nope", "--to", "x")
