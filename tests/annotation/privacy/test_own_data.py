@@ -67,6 +67,7 @@ def test_the_file_holds_what_a_rater_did_as_they_saw_it(ada: Annotator) -> None:
     assert (hit["pay"], hit["submitted_at"]) == ("0.50", NOON.isoformat())
     assert [pair["choices"][0]["choice"] for pair in hit["pairs"]] == ["left", "none"]
     assert [pair["history"][0]["choice"] for pair in hit["pairs"]] == ["left", "none"]
+    assert "question" not in {**hit["pairs"][0]["choices"][0], **hit["pairs"][0]["history"][0]}  # it has but one
 
 
 def test_the_file_holds_a_platforms_ids_and_messages(channel: Any) -> None:

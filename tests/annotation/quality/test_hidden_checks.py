@@ -451,12 +451,6 @@ def test_a_returned_hit_frees_its_slot_and_does_not_come_again() -> None:
         return_hit(assignment=returned, reason="unclear", comment="", at=NOON)
 
 
-def test_no_hit_of_the_qualification_is_returned() -> None:
-    first = claim(make_annotator(studied(slug="other", qualification=1)))
-    with pytest.raises(AssignmentClosed):
-        return_hit(assignment=first, reason="unclear", comment="", at=NOON)
-
-
 # Withdrawing
 
 

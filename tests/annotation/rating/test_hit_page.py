@@ -71,22 +71,6 @@ def test_a_vote_without_javascript_is_saved_and_shown_again(study: Study) -> Non
         assert rating.display.assignment_id == assignment.pk
 
 
-def test_a_vote_by_htmx_gets_what_it_changes_on_the_page(study: Study) -> None:
-    client, address, _ = at_hit(study)
-    key, form = next(iter(Forms(client.get(address).text).pairs.items()))
-
-    response = client.post(form["action"], {"pair_key": key, "choice": "right"}, headers=HTMX)
-
-    assert response.status_code == 200
-    assert "<html" not in response.text
-    assert re.findall(r'id="([^"]+)"[^>]* hx-swap-oob', response.text) == [f"answer-{key}", "hit-status"]
-    assert re.search(r'name="version"\s+value="1"', response.text)
-    assert "Saved at" in response.text
-    assert 'class="answer rated"' in response.text
-    assert "<form" not in response.text
-    assert Forms(client.get(address).text).pairs[key]["checked"] == "right"
-
-
 def test_a_bad_choice_is_refused_on_the_page_or_in_the_form(study: Study) -> None:
     client, address, _ = at_hit(study)
     first, second = Forms(client.get(address).text).pairs
@@ -158,19 +142,27 @@ def test_no_choice_is_lost_to_what_a_page_reports_beside_it(study: Study) -> Non
         assert (change.chosen_at, change.active_seconds, change.page, change.source_opened) == (None, None, "", None)
 
 
-def test_the_card_comes_with_the_foot_of_the_page(study: Study) -> None:
+def test_a_vote_by_htmx_gets_what_it_changes_on_the_page(study: Study) -> None:
     client, address, assignment = at_hit(study)
     first, second = Forms(client.get(address).text).pairs
     before = timezone.now() + timedelta(minutes=50)
     Assignment.objects.filter(pk=assignment.pk).update(expires_at=before)  # it was claimed ten minutes ago
 
-    one = send(client, address, "vote", pair_key=first, choice="left").text
-    assert 'hx-swap-oob="true"' in one
+    answer = send(client, address, "vote", pair_key=first, choice="right")
+    assert answer.status_code == 200
+    one = answer.text
+    assert "<html" not in one
+    assert "<form" not in one
+    assert re.findall(r'id="([^"]+)"[^>]* hx-swap-oob', one) == [f"answer-{first}", "hit-status"]
+    assert re.search(r'name="version"\s+value="1"', one)
+    assert "Saved at" in one
+    assert 'class="answer rated"' in one
     assert "1 of 2 rated." in one
     assert f'<a href="#pair-{second}">' in one
     after = Assignment.objects.get(pk=assignment.pk).expires_at
     assert after > before
     assert f'data-expires="{after.isoformat()}"' in one  # an answer extends the time
+    assert Forms(client.get(address).text).pairs[first]["checked"] == "right"
     both = send(client, address, "vote", pair_key=second, choice="right").text
     assert "2 of 2 rated." in both
     assert "Still open" not in both

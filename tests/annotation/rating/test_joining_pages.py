@@ -170,6 +170,11 @@ def test_withdrawing_says_what_it_does_asks_once_and_is_final() -> None:
     nothing = client.get("/rate/")
     assert nothing.status_code == 200
     assert "withdrawn from this study" in nothing.text
+    progress = main_of(client)
+    assert "You withdrew from this study on" in progress
+    assert "<table" not in progress
+    assert "submitted" not in progress
+    assert "withdraw/" not in progress
 
 
 def test_who_lost_the_role_may_withdraw_still() -> None:
@@ -394,21 +399,6 @@ def test_progress_shows_a_changed_mind_and_the_studys_own_labels() -> None:
     [row] = rows_of(main_of(signed_in(annotator)))
 
     assert "Summary 1, Summary 2 → Summary 1" in row
-
-
-def test_progress_says_of_a_study_that_was_left_only_that() -> None:
-    study = make_study(instances=1, pay_per_hit=1, currency="EUR")
-    make_batch(study)
-    annotator = make_annotator(study)
-    rate(claim(annotator), at=NOON)
-    withdraw(annotator=annotator, at=NOON)
-
-    page = main_of(signed_in(annotator))
-
-    assert "You withdrew from this study on 1 May 2024 UTC." in page
-    assert "<table" not in page
-    assert "submitted" not in page
-    assert "withdraw/" not in page
 
 
 def test_progress_names_no_system_study_or_instance_and_is_ones_own() -> None:

@@ -4,11 +4,22 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from django.db.models import F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.core.errors import ClaimRefused
-from annotation.models import Annotator, ArmDraw, Assignment, ComparisonTable, Display, Generation, Pair, Study
+from annotation.models import (
+    Annotator,
+    ArmDraw,
+    Assignment,
+    ComparisonTable,
+    Display,
+    Generation,
+    Pair,
+    Rating,
+    Study,
+)
 from annotation.rating.second_stage import reveal, save_second_vote
 from annotation.rating.votes import lock_first_votes, submit_assignment
 from tests.factories import NOON, add_instances, claim, make_annotator, make_batch, make_study, rate
@@ -70,6 +81,7 @@ def shown_on(displays: list[Display]) -> list[ComparisonTable]:
 # Of the same source
 
 
+@pytest.mark.engine
 def test_a_placebo_is_of_the_same_source_and_of_texts_that_are_not_on_the_hit() -> None:
     study = placebo_study(instances=3, k=5)
     for pair in pairs_of(study):
@@ -84,6 +96,9 @@ def test_a_placebo_is_of_the_same_source_and_of_texts_that_are_not_on_the_hit() 
         assert not on_hit & {table.pair_id for table in tables}
         # Two pairs are off the HIT: neither table comes twice before the other has been shown.
         assert len({table.pk for table in tables[:2]}) == 2
+    revised = Rating.objects.filter(stage="revised")
+    assert set(revised.values_list("arm", flat=True)) == {"placebo:c8"}
+    assert not revised.exclude(table=F("display__table")).exists()
 
 
 def test_a_text_that_is_on_the_hit_as_well_makes_no_placebo() -> None:

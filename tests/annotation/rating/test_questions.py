@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from annotation.core.errors import FirstVotesLocked, Unacceptable, VotesMissing
+from annotation.core.errors import FirstVotesLocked, Unacceptable
 from annotation.hits.displays import mark_shown
 from annotation.models import Assignment, Rating, Study, VoteChange
 from annotation.privacy.own_data import data_of
@@ -122,7 +122,9 @@ def test_every_question_has_its_own_choice_version_and_conflict() -> None:
     assert answer.status_code == 200
     assert re.findall(r'id="(answer-[^"]+)"', answer.text) == [f"answer-{key}-1"]
     assert "0 of 2 rated. Still open: pair 1 (questions 1, 3), pair 2." in plain(answer.text)
-    assert send(client, address, "vote", pair_key=key, choice="left", page="two", version=0).status_code == 200
+    main = {"pair_key": key, "choice": "left", "page": "two", "version": 0, "reason": "Not asked for."}
+    assert send(client, address, "vote", **main).status_code == 200
+    assert Rating.objects.for_question(0).get().reason == ""
 
     stale = send(client, address, "vote", **{**sent, "choice": "left-much", "page": "two"})
     assert stale.status_code == 409
@@ -172,19 +174,6 @@ def test_times_are_the_pairs_and_none_is_lost_when_a_criterion_is_answered_first
     assert (reported.active_seconds, reported.wall_seconds) == (25, 28)
 
 
-@pytest.mark.engine
-def test_a_hit_is_closed_when_every_question_is_answered() -> None:
-    assignment = claim(make_annotator(study_asking()))
-    answers = {0: "none", 1: "both-good", 2: "right"}
-    for key in keys_of(assignment):
-        for question, choice in answers.items():
-            with pytest.raises(VotesMissing):
-                submit_assignment(assignment=assignment, at=NOON)
-            save_vote(assignment=assignment, pair_key=key, question=question, choice=choice, at=NOON)
-    submit_assignment(assignment=assignment, at=NOON)
-    assert Assignment.objects.get().state == "submitted"
-
-
 def test_an_early_submit_names_what_is_open() -> None:
     client, address, assignment = at_hit(study_asking(first_reason="required"))
     first, second = keys_of(assignment)
@@ -228,12 +217,6 @@ def test_a_reason_is_saved_with_the_main_choice_and_stays_when_that_changes() ->
     assert "Why? (optional)" in page
     too_long = send(client, address, "vote", pair_key=key, choice="left", reason="x" * 5001, version=3)
     assert (too_long.status_code, why()[0]) == (422, (0, "right", "Longer."))
-
-
-def test_a_study_that_asks_for_no_reason_stores_none() -> None:
-    client, address, assignment = at_hit(study_asking())
-    send(client, address, "vote", pair_key=keys_of(assignment)[0], choice="left", reason="Sent all the same.")
-    assert Rating.objects.for_question(0).get().reason == ""
 
 
 def test_no_preference_needs_its_reason_before_the_first_votes_are_locked() -> None:
@@ -402,14 +385,6 @@ def test_progress_and_own_data_name_every_choice() -> None:
     named = [("overall", "right-much"), ("faith", "both-good"), ("style", "left")]
     assert [(one["question"], one["choice"]) for one in pair["choices"]] == named
     assert [(one["question"], one["choice"]) for one in pair["history"]] == named
-
-
-def test_own_data_of_a_study_with_one_question_names_none() -> None:
-    annotator = make_annotator(study_asking(criteria=[]))
-    assignment = claim(annotator, timezone.now())
-    save_vote(assignment=assignment, pair_key=keys_of(assignment)[0], choice="left", at=timezone.now())
-    pair = data_of([annotator], annotator.user)["studies"][0]["hits"][0]["pairs"][0]
-    assert "question" not in {**pair["choices"][0], **pair["history"][0]}
 
 
 @pytest.mark.engine

@@ -201,35 +201,17 @@ def test_a_table_is_turned_to_the_sides_that_its_rater_sees() -> None:
         assert (row.left, row.both, row.right) == ((a, "both0", b) if a_is_left else (b, "both0", a))
 
 
-@pytest.mark.engine
-def test_a_placebo_is_another_pairs_table_and_is_recorded_as_what_it_is() -> None:
-    study = two_stage("placebo:c8")
-    for number in range(6):
-        assignment = locked(study, f"r{number}") if number < 3 else claim(make_annotator(study, f"r{number}"))
-        if number >= 3:
-            assignment = lock_first_votes(assignment=rate(assignment, submit=False), at=NOON)
-        display = reveal(assignment=assignment, at=NOON)
-        assert display.table.pair_id not in assignment.displays.values_list("pair", flat=True)
-        rating = second(assignment, 0, "left")
-        assert (rating.arm, rating.table, rating.stage) == ("placebo:c8", display.table, "revised")
-
-
-def test_the_arm_without_a_table_asks_again_and_shows_none() -> None:
-    assignment = locked(two_stage("none"))
-    display = reveal(assignment=assignment, at=NOON)
-    rating = second(assignment, 0, "left")
-
-    assert (display.table, shown_rows(display)) == (None, [])
-    assert (rating.arm, rating.table) == ("none", None)
-
-
-def test_each_arm_shows_its_own_variant() -> None:
-    study = two_stage("table:c1", "table:c8", variants=("c1", "c8"))
-    shown = {}
-    for number in range(2):
+def test_each_arm_shows_its_own_variant_and_one_shows_none() -> None:
+    study = two_stage("none", "table:c1", "table:c8", variants=("c1", "c8"))
+    for number in range(3):
         assignment = locked(study, f"r{number}")
-        shown[assignment.arm] = reveal(assignment=assignment, at=NOON).table.variant
-    assert shown == {"table:c1": "c1", "table:c8": "c8"}
+        display = reveal(assignment=assignment, at=NOON)
+        rating = second(assignment, 0, "left")
+        _, _, variant = assignment.arm.partition(":")
+        assert (display.table.variant if display.table else "") == variant
+        assert bool(shown_rows(display)) == bool(variant)
+        assert (rating.arm, rating.table) == (assignment.arm, display.table)
+    assert ArmDraw.objects.values("arm").distinct().count() == 3
 
 
 # Second votes

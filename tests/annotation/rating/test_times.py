@@ -47,49 +47,34 @@ def stored(stage: str = "first") -> list[tuple[float | None, float | None]]:
 
 
 @pytest.mark.engine
-def test_time_after_a_vote_comes_with_the_submission_and_the_history_keeps_the_votes() -> None:
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        pytest.param((40, 75), (17, 25), [(40, 75), (17, 25)], id="more than with the votes"),
+        pytest.param((3, 4), None, [(8, 10), (15, 20)], id="less, or nothing, takes no time away"),
+        pytest.param((1e9, 1e9), (50, 20), [(100, 100), (20, 20)], id="no more than can have passed"),
+    ],
+)
+def test_time_after_a_vote_comes_with_the_submission_and_the_history_keeps_the_votes(
+    first: tuple[float, float], second: tuple[float, float] | None, expected: list[tuple[float, float]]
+) -> None:
     assignment, (one, two) = shown()
     vote(assignment, one, 10, report=ClientReport(active_seconds=8, wall_seconds=10))
     vote(assignment, two, 30, report=ClientReport(active_seconds=15, wall_seconds=20))
+    vote(assignment, one, 35, choice="right", report=ClientReport(active_seconds=1, wall_seconds=2))
+    told = {key: seconds for key, seconds in ((one, first), (two, second)) if seconds}
 
-    times = {
-        one: ClientReport(active_seconds=40, wall_seconds=75),
-        two: ClientReport(active_seconds=17, wall_seconds=25),
-    }
+    times = {key: ClientReport(active_seconds=active, wall_seconds=wall) for key, (active, wall) in told.items()}
     submit_assignment(assignment=assignment, at=END, times=times)
 
-    assert stored() == [(40, 75), (17, 25)]
-    assert list(VoteChange.objects.values_list("active_seconds", "wall_seconds")) == [(8, 10), (15, 20)]
-
-
-def test_a_page_that_knows_less_or_nothing_of_a_pair_takes_no_time_away() -> None:
-    assignment, (one, two) = shown()
-    vote(assignment, one, 10, report=ClientReport(active_seconds=8, wall_seconds=10))
-    vote(assignment, one, 20, choice="right", report=ClientReport(active_seconds=1, wall_seconds=2))
-    vote(assignment, two, 30, report=ClientReport(active_seconds=15, wall_seconds=20))
-
-    submit_assignment(assignment=assignment, at=END, times={one: ClientReport(active_seconds=3, wall_seconds=4)})
-
-    assert stored() == [(8, 10), (15, 20)]
-
-
-@pytest.mark.engine
-def test_times_at_the_submission_are_kept_within_what_can_have_passed() -> None:
-    assignment, (one, two) = shown()
-    for key in (one, two):
-        vote(assignment, key, 10, report=ClientReport(active_seconds=1, wall_seconds=5))
-
-    times = {
-        one: ClientReport(active_seconds=1e9, wall_seconds=1e9),
-        two: ClientReport(active_seconds=50, wall_seconds=20),
-    }
-    submit_assignment(assignment=assignment, at=END, times=times)
-
-    assert stored() == [(100, 100), (20, 20)]
+    assert stored() == expected
+    history = VoteChange.objects.order_by("pk").values_list("active_seconds", "wall_seconds")
+    assert list(history) == [(8, 10), (15, 20), (8, 10)]
 
 
 def test_without_a_script_times_sum_to_the_hits_whatever_is_changed() -> None:
     assignment, (one, two) = shown()
+    mark_shown(assignment=assignment, at=NOON + timedelta(seconds=9))  # looked at again
     vote(assignment, one, 10)
     vote(assignment, two, 25)
     vote(assignment, one, 40, choice="right")

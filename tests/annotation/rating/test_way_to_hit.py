@@ -5,11 +5,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.utils import timezone
 
 from annotation.allocation.claims import claim_hit
-from annotation.models import Assignment, Rating, Slot, Study
+from annotation.models import Assignment, Rating, Study
 from annotation.quality import hidden_checks
 from tests.annotation.rating.pages import Forms, all_rated, at_hit
 from tests.factories import make_annotator, make_batch, make_study, make_user, signed_in
@@ -32,27 +31,6 @@ def test_the_whole_way_to_the_end(study: Study) -> None:
     assert "Everything has been rated." in response.text
     assert Assignment.objects.filter(state="submitted").count() == 2
     assert set(Rating.objects.values_list("verdict", flat=True)) == {0}
-
-
-def test_a_hit_abandoned_by_another_annotator_is_free_for_the_next(study: Study) -> None:
-    for name in ("gone-1", "gone-2"):  # both HITs are held, and no claim comes in between
-        claim_hit(annotator=make_annotator(study, name), at=timezone.now() - timedelta(minutes=61))
-    assert Slot.objects.free().count() == 0
-
-    client = signed_in(make_annotator(study, "next"))
-
-    assert client.get("/rate/").headers["Location"].startswith("/rate/hit/")
-    assert Assignment.objects.filter(state="expired").count() == 2
-
-
-def test_the_hit_that_one_is_at_comes_before_other_studies(study: Study) -> None:
-    client, address, _ = at_hit(study)
-    first = make_study("a-study-that-sorts-first")
-    make_batch(first)
-    user = User.objects.get(username="rater")
-    make_annotator(first, user.username)
-
-    assert client.get("/rate/").headers["Location"] == address
 
 
 def test_studies_without_open_work_are_passed_over(study: Study) -> None:
