@@ -8,7 +8,6 @@ from django.contrib.auth import get_user_model
 from playwright.sync_api import Page, Route, expect
 
 from annotation.members.accounts import grant_role, login_link
-from annotation.models import Study
 from tests.browser import walk
 from tests.browser.outbox import checked, expect_saved, kept, leave_behind
 from tests.browser.walk import on_server, release, step
@@ -93,7 +92,6 @@ def test_others_sign_in_meanwhile(open_as: OpenAs) -> None:
 
 def test_consent_is_asked_and_storage_is_damaged(open_as: OpenAs) -> None:
     page = begin(open_as)
-    hit = page.url
     with step("a stored choice that cannot be read hides no other"):
         page.route("**/vote/", lambda route: route.abort())
         expect(walk.choose(page, 2, "right")).to_contain_text("Waiting")
@@ -108,16 +106,7 @@ def test_consent_is_asked_and_storage_is_damaged(open_as: OpenAs) -> None:
         send_now(page)
         expect_saved(page, 2)
         assert (kept(page), on_server(page)) == (0, {2: "right"})
-    with step("a choice waits for the answer to a new consent question"):
-        Study.objects.update(consent_version=2, consent_text="A new text.")
-        expect(walk.choose(page, 1, "right")).to_contain_text("Waiting")
-        assert (kept(page), checked(page), on_server(page)) == (1, ["right", "right"], {2: "right"})
-        page.locator("#outbox").get_by_role("link", name="Answer it").click()
-        page.get_by_role("button", name="I agree, begin").click()
-        expect(page).to_have_url(hit)
-        expect_saved(page, 1)
-        assert (kept(page), on_server(page)) == (0, {1: "right", 2: "right"})
-    with step("a choice of a HIT left behind waits for it too"):
+    with step("a choice of a HIT left behind waits for the answer to its consent question"):
         page.route("**/vote/", lambda route: route.abort())
         expect(walk.choose(page, 0, "right")).to_contain_text("Waiting")
         entries = page.evaluate("JSON.stringify({...localStorage})")

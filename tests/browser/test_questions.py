@@ -302,20 +302,3 @@ def test_a_strength_is_kept_or_changed_in_the_second_stage(open_as: OpenAs) -> N
     walk.submit(page)
     revised = Rating.objects.for_question(0).filter(stage="revised").order_by("display__position")
     assert [one.choice for one in revised] == ["left-much", "right-much"]
-
-
-@pytest.mark.weekly
-def test_without_scripts_all_of_it_is_sent_and_kept(open_as: OpenAs) -> None:
-    page = begin(open_as, {"java_script_enabled": False})
-    for place in (0, 1):
-        reason(page, place).fill(REASON)
-        for question, choice in enumerate(("none", "left-much", "right")[: 3 - place]):
-            form(page, place, question).locator(f"input[value={choice}]").check()
-    page.get_by_role("button", name="Submit and continue").click()
-    expect(page.get_by_role("alert")).to_contain_text("Still open: pair 2 (question 3).")
-    page.get_by_role("button", name="Save these choices").last.click()
-    expect(form(page, 1, 2).get_by_role("alert")).to_have_text("Please choose one of the answers.")
-    form(page, 1, 2).locator("input[value=left]").check()
-    walk.submit(page)
-    assert len(answers()) == 6
-    assert reasons() == [REASON, REASON]

@@ -1,4 +1,4 @@
-"""The last HIT is opened again, changed and left: by mouse, by keys, and without scripts."""
+"""The last HIT is opened again, changed and left: by mouse and by keys."""
 
 import re
 from collections.abc import Callable
@@ -60,24 +60,6 @@ def test_the_last_hit_is_changed_by_mouse_and_keys(open_as: OpenAs) -> None:
         expect(walk.choose(page, 2, "left")).to_contain_text("was submitted before")
         expect(page.locator("#refused")).to_contain_text("nothing was changed")
         assert walk.on_server(first)[2] == "right"
-
-
-@pytest.mark.weekly
-def test_the_last_hit_is_changed_without_scripts(open_as: OpenAs) -> None:
-    make_batch(make_study(instances=4, k=3), pairs=3, raters=1)
-    page = walk.begin(open_as("ann", "annotator", java_script_enabled=False))
-    for place in range(3):
-        walk.choose(page, place, "left")
-    walk.submit(page)
-    first = Assignment.objects.get(state="submitted")
-    page.get_by_role("link", name="Change your last HIT").click()
-    walk.choose(page, 1, "none")
-    page.get_by_role("button", name="Save this choice").first.click()
-    assert walk.on_server(first) == {0: "left", 1: "none", 2: "left"}
-    walk.choose(page, 2, "right")
-    walk.submit(page)
-    assert walk.on_server(first) == {0: "left", 1: "none", 2: "right"}
-    assert Assignment.objects.get(state="claimed").key in page.url
 
 
 @pytest.mark.weekly

@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
-from annotation.models import Assignment, Display, Rating
-from tests.browser import walk
+from annotation.models import Assignment, Display
+from tests.browser import outbox, walk
 from tests.browser.real_server import RealServer
 from tests.factories import make_batch, make_study
 
@@ -29,60 +29,39 @@ def page(open_at: OpenAt, server: RealServer) -> Page:
     return walk.begin(open_at(server.url, "ann", "annotator"))
 
 
-def choose(page: Page, place: int, choice: str) -> Locator:
-    """Choose on the pair at this place (from 0); return the line that says what became of it."""
-    pair = page.locator("form[data-pair]").nth(place)
-    pair.locator(f"input[name=choice][value={choice}]").click()
-    return pair.locator(".saved")
-
-
-def choices(page: Page) -> list[str]:
-    """Return what is chosen on the page, from top to bottom."""
-    return page.locator("form[data-pair] input[name=choice]:checked").evaluate_all("all => all.map(one => one.value)")
-
-
 def shown(page: Page) -> list[str]:
     """Return all texts in the order and on the sides shown."""
     return page.locator(".sides .text").all_inner_texts()
-
-
-def stored() -> dict[int, int]:
-    """Return the votes on the server by place, turned to the sides of the screen."""
-    return {
-        rating.display.position: rating.verdict if rating.display.a_is_left else -rating.verdict
-        for rating in Rating.objects.select_related("display")
-    }
 
 
 def test_choices_made_while_the_server_is_dead_arrive_by_themselves(
     server: RealServer, page: Page, open_at: OpenAt
 ) -> None:
     before, hit = shown(page), page.url
-    for place, choice in enumerate(("left", "none")):
-        expect(choose(page, place, choice)).to_contain_text("Saved at")
+    walk.rate(page, ["left", "none"])
 
     elsewhere = open_at(server.url, "ann")  # on another device
     elsewhere.goto(hit)
     server.kill()
     for window, place, choice in ((page, 2, "right"), (elsewhere, 3, "left")):
-        line = choose(window, place, choice)
+        line = walk.choose(window, place, choice)
         expect(line).to_have_class(re.compile("error|waiting"))
         expect(line).to_be_visible()
         expect(line).not_to_contain_text("Saved at")
-        assert stored() == {0: -1, 1: 0}
+        assert walk.on_server(page) == {0: "left", 1: "none"}
     elsewhere.goto("about:blank")  # else its page might send the choice before it is loaded again
     server.start()
     elsewhere.goto(hit)
     for window, place in ((page, 2), (elsewhere, 3)):
-        expect(window.locator("form[data-pair]").nth(place).locator(".saved")).to_contain_text("Saved at")
-    assert stored() == {0: -1, 1: 0, 2: 1, 3: -1}
-    page.reload()
+        outbox.expect_saved(window, place)
     chosen = ["left", "none", "right", "left"]
-    assert (shown(page), choices(page)) == (before, chosen)
+    assert walk.on_server(page) == dict(enumerate(chosen))
+    page.reload()
+    assert (shown(page), outbox.checked(page)) == (before, chosen)
     assert Display.objects.count() == 4
 
     elsewhere.goto("/rate/")
-    assert (elsewhere.url, shown(elsewhere), choices(elsewhere)) == (hit, before, chosen)
+    assert (elsewhere.url, shown(elsewhere), outbox.checked(elsewhere)) == (hit, before, chosen)
 
     page.locator("[data-action=submit]").click()
     expect(page).not_to_have_url(hit)

@@ -94,6 +94,7 @@ def test_each_step_is_logged_once_and_the_first_launch_stays() -> None:
         ("draft", "paused", "batch batch is draft; it can become open or closed, not paused"),
         ("open", "draft", "batch batch is open; it can become paused or closed, not draft"),
         ("closed", "paused", "batch batch is closed; it can become open, not paused"),
+        ("open", "burnt", "not burnt"),
     ],
 )
 def test_a_step_that_there_is_not_is_refused(before: str, after: str, message: str) -> None:
@@ -334,6 +335,8 @@ def test_imported_ratings_are_no_pattern() -> None:
 
     with pytest.raises(InvalidSelection, match="there is nothing to copy"):
         copy_batch(batch=batch, name="copy")
+    with pytest.raises(InvalidSelection, match="ratings of batch batch were imported"):
+        set_batch_status(batch=batch, status="open")
 
 
 # Commands

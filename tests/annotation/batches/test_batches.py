@@ -9,7 +9,7 @@ import pytest
 from analysis.planning.selection import inclusion_probabilities
 from annotation.batches.forms import CreateBatch
 from annotation.batches.sampling import shown_selection
-from annotation.batches.services import create_batch, set_batch_status
+from annotation.batches.services import create_batch
 from annotation.core.actions import filled
 from annotation.core.errors import InvalidSelection, UnknownName
 from annotation.core.reasons import reason
@@ -67,13 +67,15 @@ def test_all_takes_every_instance_once_with_slots_for_each_rater() -> None:
 
 
 @pytest.mark.engine
-def test_top_takes_the_most_separable() -> None:
+def test_top_takes_the_most_separable_by_the_similarity_that_was_named() -> None:
     study = make_study(instances=5)
     separate(study, [0.1, 0.9, None, 0.5, 0.7])
+    separate(study, [0.9, 0.1, None, None, None], similarity="chrf")
 
-    batch = make_batch(study, select="top:3")
+    batch = make_batch(study, select="top:3", similarity="rouge1")
+    other = make_batch(study, name="other", select="top:1", similarity="chrf")
 
-    assert chosen(batch) == ["news-2", "news-4", "news-5"]
+    assert (chosen(batch), chosen(other)) == (["news-2", "news-4", "news-5"], ["news-1"])
     assert batch.selection["similarity"] == "rouge1"
 
 
@@ -89,15 +91,6 @@ def test_batch_keeps_by_which_numbers_it_was_chosen() -> None:
     assert kept["normalisation"] == {"group": "study", "min": 0.25, "max": 0.75}
     assert kept["texts_sha256"] == run.texts_sha256
     assert make_batch(study, name="other", select="random:1").selection["separability"] is None
-
-
-def test_top_looks_at_the_similarity_that_was_named() -> None:
-    study = make_study(instances=2)
-    separate(study, [0.1, 0.9])
-    separate(study, [0.9, 0.1], similarity="chrf")
-
-    assert chosen(make_batch(study, select="top:1", similarity="rouge1")) == ["news-2"]
-    assert chosen(make_batch(study, name="other", select="top:1", similarity="chrf")) == ["news-1"]
 
 
 @pytest.mark.engine
@@ -129,14 +122,6 @@ def test_importance_keeps_each_instances_chance() -> None:
     found = dict(batch.hits.values_list("matchup__instance__instance_id", "inclusion_probability"))
     assert len(found) == 3
     assert found == pytest.approx({key: expected[key] for key in found})
-
-
-def test_a_list_of_ids_takes_those() -> None:
-    study = make_study(instances=4)
-
-    batch = make_batch(study, select="ids", instance_ids=["news-3", "news-1", "news-3"])
-
-    assert chosen(batch) == ["news-1", "news-3"]
 
 
 @pytest.mark.slow
@@ -270,16 +255,6 @@ def test_a_name_that_does_not_fit_is_refused(name: str) -> None:
         make_batch(make_study(), name=name)
 
     assert type(caught.value).__name__ == "AnnotationError"
-
-
-def test_an_unknown_status_and_one_of_imported_ratings_are_refused() -> None:
-    batch = make_batch(make_study())
-
-    with pytest.raises(InvalidSelection, match="not burnt"):
-        set_batch_status(batch=batch, status="burnt")
-    batch.origin = Batch.Origin.IMPORTED
-    with pytest.raises(InvalidSelection, match="ratings of batch batch were imported"):
-        set_batch_status(batch=batch, status="open")
 
 
 @pytest.mark.slow

@@ -102,7 +102,8 @@ def test_a_qualification_has_no_number_of_ratings() -> None:
 @pytest.mark.engine
 def test_the_pool_of_an_extension_leaves_out_what_the_batch_has() -> None:
     study = make_study(instances=5)
-    batch = make_batch(study, select="ids", instance_ids=["news-1", "news-4"])
+    batch = make_batch(study, select="ids", instance_ids=["news-4", "news-1", "news-4"])
+    assert chosen(batch) == ["news-1", "news-4"]
 
     pool = pool_of(spec_of(study), batch)
 
