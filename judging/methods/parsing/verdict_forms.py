@@ -176,12 +176,22 @@ class VerdictForm:
     def rationale_in(self, lines: list[str]) -> str:
         """Return the rationale in the lines before a verdict, without its label."""
         before = "\n".join(lines)
-        if matched := re.search(rf"\b(?:{any_of(self.labels)})\W*+\Z", before, re.IGNORECASE):
+        if matched := self._label_at_end.search(before):
             before = before[: matched.start()].rstrip(f"{string.whitespace}*_#`-")
-        return re.sub(rf"\A\W*+{self.opening}[^\w:]*+:\W*+", "", before, flags=re.IGNORECASE).strip()
+        return self._label_of_rationale.sub("", before).strip()
 
     # Completions are untrusted and may be long: repetitions are possessive (`*+`), and adjacent ones can't match the same
     # character, so that matching takes linear time.
+
+    @cached_property
+    def _label_at_end(self) -> re.Pattern[str]:
+        """A label of the verdict behind the rationale."""
+        return re.compile(rf"\b(?:{any_of(self.labels)})\W*+\Z", re.IGNORECASE)
+
+    @cached_property
+    def _label_of_rationale(self) -> re.Pattern[str]:
+        """The label before the rationale."""
+        return re.compile(rf"\A\W*+{self.opening}[^\w:]*+:\W*+", re.IGNORECASE)
 
     @cached_property
     def _label_line(self) -> re.Pattern[str]:
