@@ -159,11 +159,6 @@ def test_agreement_with_people_by_hand():
     assert majority_agreement(judge, people) == Agreement(value=1.0, n=1, left_out=1)
 
 
-def test_majority_needs_more_votes_than_any_other_and_not_half_of_them():
-    people = [[-1, -1, 0, 1], [-1, -1, 1, 1], [0, NAN, NAN, NAN], [NAN] * 4, [-1, 0, 1, NAN]]
-    np.testing.assert_array_equal(majority(people), [-1, NAN, 0, NAN, NAN])
-
-
 @given(tables, st.data())
 def test_unit_sums_add_up_to_the_measure(units, data):
     judge = data.draw(hnp.arrays(float, len(units), elements=verdict))

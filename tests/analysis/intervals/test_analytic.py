@@ -115,6 +115,8 @@ def test_p_value_is_the_level_at_which_the_interval_reaches_0(columns):
     if not np.isnan(p_value) and 1e-6 < p_value < 1 - 1e-6:
         touching = mean_interval(spread, floor=-1, level=1 - p_value)
         assert min(abs(touching.low), abs(touching.high)) < 1e-6
+    # Six instances that differ by 0.5 each: 2 (1 + 0.5) ** -6 = 2 / 11.390625 = 0.17558.
+    assert two_sided_p_value(Spread(0.5, 0.0, 6, 6, 6.0)) == pytest.approx(0.17558, abs=5e-6)
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
@@ -166,6 +168,9 @@ def test_two_ways_are_no_narrower_than_one(columns):
     r, instance, rater = (np.array(column) for column in zip(*columns, strict=True))
     codes = instance.astype(int), rater.astype(int)
     one, both = ratio_spread(rows_of(r), codes[0]), ratio_spread(rows_of(r), *codes)
+    if len(set(codes[1])) > 1:
+        assert both.error == pytest.approx(two_way_variance(rows_of(r), *codes) ** 0.5, nan_ok=True)
+        assert (both.instances, both.raters) == tuple(len(set(code)) for code in codes)
     narrow, wide = mean_interval(one, floor=-1), mean_interval(both, floor=-1)
     if not np.isnan(wide.low):
         assert wide.low <= narrow.low + 1e-9
@@ -215,18 +220,6 @@ def test_bad_arguments_are_refused():
         clopper_pearson(3, 2)
     with pytest.raises(ShapeError):
         statistic_error(np.ones((3, 2)), lambda sums: sums.sum())
-
-
-def test_two_raters_are_clusters_too() -> None:
-    rows, instance, rater = [[1, 1], [0, 1], [1, 1], [1, 1], [0, 1], [0, 1]], [0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1]
-    found = ratio_spread(rows, instance, rater)
-    assert (found.instances, found.raters) == (3, 2)
-    assert found.error == pytest.approx(two_way_variance(rows, instance, rater) ** 0.5)
-
-
-def test_without_spread_the_p_value_is_that_of_equal_clusters() -> None:
-    # Six instances that differ by 0.5 each: 2 (1 + 0.5) ** -6 = 2 / 11.390625 = 0.17558.
-    assert two_sided_p_value(Spread(0.5, 0.0, 6, 6, 6.0)) == pytest.approx(0.17558, abs=5e-6)
 
 
 def test_spreads_of_groups_are_those_of_their_rows(rng: np.random.Generator) -> None:

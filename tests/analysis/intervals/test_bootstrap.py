@@ -102,18 +102,6 @@ def test_default_arguments_equal_the_plain_version(rng):
     )
 
 
-def test_interval_resamples_instances_and_not_ratings(golden, rng):
-    items = golden("human_rating_sets")["gpt35_vicuna_cnndm"]
-    steady = [one["consistency"] for item in items for one in item["sets"]]
-    instances = np.repeat(np.arange(50), 3)
-    by_instance = cluster_interval(mean_sums(steady, instances), ratio, rng=rng)
-    assert by_instance.low < np.mean(steady) < by_instance.high
-    # Copies of every rating add no information: the interval must stay, and would shrink if rows were resampled.
-    thrice = mean_sums(np.repeat(steady, 9), np.repeat(instances, 9))
-    copied = cluster_interval(thrice, ratio, rng=rng)
-    np.testing.assert_allclose([copied.low, copied.high], [by_instance.low, by_instance.high], atol=0.02)
-
-
 @given(st.integers(0, 2**32), st.floats(0.1, 0.99))
 def test_interval_is_repeatable_ordered_and_inside_the_clusters(seed, level):
     sums = np.array([[0.2, 1], [0.9, 1], [1.5, 3], [0.3, 1]])

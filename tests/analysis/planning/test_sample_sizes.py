@@ -3,13 +3,11 @@
 import math
 from functools import partial
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.errors import NotEnough, UnknownValue
-from analysis.intervals.bootstrap import cluster_interval, mean_sums, ratio
 from analysis.planning.sample_sizes import Aim, Prices, cheapest, designs, expected_width, instances_needed, upper_limit
 from analysis.planning.variance import Components
 
@@ -75,20 +73,6 @@ def test_instances_fall_with_width_pairs_and_raters_and_rise_with_level(found, p
     assert needed(pairs=pairs + 1) <= needed()
     assert needed(raters=raters + 1) <= needed()
     assert needed(level=level + 0.01) >= needed()
-
-
-def test_bootstrap_of_a_study_as_planned_is_about_as_wide_as_wanted(rng):
-    # Wins and losses; each instance has its own win rate, from Beta(2, 2), of variance 1/20. A verdict has 1/4 in all.
-    # One width has a relative standard error of about 0.1 (the variance of 100 instances: 0.07; 500 rounds: 0.07), so
-    # the mean of 60 has 0.013; the percentile interval is narrower by the root of (n - 1) / n, 0.5 %. Within 4 %.
-    n = instances_needed(Components(0.05, 0, 0, 0.2), pairs=3, raters=2, width=0.11)
-    assert 90 < n < 120
-    widths = []
-    for _ in range(60):
-        scores = (rng.random((n, 6)) < rng.beta(2, 2, size=(n, 1))).astype(float)
-        found = cluster_interval(mean_sums(scores.ravel(), np.repeat(range(n), 6)), ratio, rng=rng, rounds=500)
-        widths.append(found.high - found.low)
-    assert np.mean(widths) == pytest.approx(0.11, rel=0.04)
 
 
 # Designs and their costs
